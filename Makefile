@@ -98,13 +98,13 @@ simulation: $(VENV)/.dev ## histories of servers at one place, on virtual time, 
 
 cluster-test: $(CLUSTER)/.installed ## test ingress, fleet and manifests, with Ray in an environment of its own; as root on Linux, for namespaces
 	@command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ] || $(MAKE) --no-print-directory haproxy
-	$(CLUSTER)/bin/python -m pytest $(TESTS) tests/service/ingress tests/service/fleet tests/service/commands/test_ingress.py \
+	$(CLUSTER)/bin/python -m pytest $(TESTS) tests/service/cluster/ingress tests/service/cluster/fleet tests/service/admin/test_ingress.py \
 	  tests/service/cluster tests/cluster_chaos \
 	  tests/deploy/test_cluster.py tests/deploy/test_kubernetes.py $(ARGS)
 
 cluster-demo: $(CLUSTER)/.installed ## train on two servers under Ray while one of them is killed, and compare with one server; as root on Linux
 	@command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ] || $(MAKE) --no-print-directory haproxy
-	@$(CLUSTER)/bin/python -m tests.service.fleet.cluster_demo
+	@$(CLUSTER)/bin/python -m tests.service.cluster.fleet.cluster_demo
 
 cluster-chaos: $(CLUSTER)/.installed ## one fault after the other of servers that share a state, their network and store; ARGS="--seconds 300"; as root on Linux
 	@command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ] || $(MAKE) --no-print-directory haproxy
@@ -163,7 +163,7 @@ $(DOCS)/passes: $(call files,engine tests/passes tests/contract benchmarks/probl
 	$(BIN)/python -m scripts.passes_table
 	@touch $@
 
-$(DOCS)/accuracy: $(call files,engine/graph engine/native engine/loops engine/functions) tests/engine/loops/accuracy.py \
+$(DOCS)/accuracy: $(call files,engine/ir engine/codegen/native engine/codegen/kernels engine/codegen/functions) tests/engine/codegen/kernels/accuracy.py \
   scripts/accuracy_table.py | $(DOCS)/pages
 	$(BIN)/python -m scripts.accuracy_table
 	@touch $@
@@ -190,7 +190,7 @@ test-clients: $(VENV)/.dev ## build and test our clients, hold them to the same 
 	$(BIN)/python -m clients.run $(ARGS)
 
 test-generated: $(VENV)/.dev ## have generators make clients of the OpenAPI documents, compile them, and call a server by each
-	$(BIN)/python -m clients.generated.run $(ARGS)
+	$(BIN)/python -m clients.generators.run $(ARGS)
 
 test-bridges: $(BRIDGES)/.installed ## test the Python client's bridges with PyTorch, JAX and SciPy, in an environment of their own
 	$(BRIDGES)/bin/python -m pytest $(TESTS) clients/python/tests/bridges $(ARGS)

@@ -18,42 +18,40 @@ from typing import Final
 from benchmarks.sides import LIMITS, recorded
 from benchmarks.suite import find
 from engine import Compiler, registry
-from engine.cards.card_code import card_code
-from engine.executors.cuda_compiling import CardText
-from engine.executors.cuda_kernels import cuda_loop, loop_card_text
-from engine.loops.cuda_launch import CudaLoop
-from engine.loops.cuda_parts import cuda_parts
-from engine.loops.cuda_text import OPTIONS
-from engine.loops.program import Level, LoopBuilder, Space
-from engine.loops.schedule import lanes_of
-from engine.planning.compiled_bodies import kernel_ops
-from engine.planning.fit import compiled_within
-from engine.planning.fused import Fused
-from engine.planning.plan import graph_of
+from engine.codegen.kernels.program import KernelBuilder, Level, Space
+from engine.codegen.kernels.schedule import lanes_of
+from engine.compiler.body_plans import kernel_ops
+from engine.compiler.fit_memory import compiled_within
+from engine.compiler.fused_kernel import Fused
+from engine.compiler.plan import graph_of
+from engine.cuda.compilers import CardText, card_code
+from engine.cuda.cuda_text import OPTIONS, cuda_parts
+from engine.cuda.kernels import cuda_fused_kernel, kernel_card_text
+from engine.cuda.launch import CudaKernel
 
 #: what is compiled, unless it is said: many nodes, few, and one loop of one operation
 DEFAULT: Final = ("W6", "W4", "small")
 
 
-def loops_of(name: str) -> list[CudaLoop]:
+def loops_of(name: str) -> list[CudaKernel]:
     """Those of a workload's plan, as a card has it, each once; of "small", the one of x + y."""
     loops = [_small()] if name == "small" else _fused(name)
-    return list({loop_card_text(loop).cuda(): loop for loop in loops}.values())
+    return list({kernel_card_text(loop).cuda(): loop for loop in loops}.values())
 
 
-def _small() -> CudaLoop:
-    builder = LoopBuilder("float32")
+def _small() -> CudaKernel:
+    builder = KernelBuilder("float32")
     builder.store("element", builder.load(Level.ELEMENT) + builder.load(Level.ELEMENT))
     loop, space = builder.loop(), Space((4,), 1000, 4000, 1, ((1000,),) * 3)
-    return CudaLoop(loop, cuda_parts(loop), space, lanes_of(loop, space.columns))
+    return CudaKernel(loop, cuda_parts(loop), space, lanes_of(loop, space.columns))
 
 
-def _fused(name: str) -> list[CudaLoop]:
+def _fused(name: str) -> list[CudaKernel]:
     program, types, asked = recorded(find(name)())
     plan = Compiler(LIMITS).compile(program, types, asked).plan
     within = compiled_within(graph_of(plan, registry()), plan.peak_bytes, 1, microkernels=False, few_launches=True)
     ops = kernel_ops(within.plan if within else plan, lambda _: False)
-    return [cuda_loop(op) for op in ops if isinstance(op, Fused)]
+    return [cuda_fused_kernel(op) for op in ops if isinstance(op, Fused)]
 
 
 def by_llvm(text: CardText, architecture: str) -> None:
@@ -81,10 +79,10 @@ def nvrtc_of_its_wheel() -> ctypes.CDLL | None:
     return ctypes.CDLL(str(found[-1])) if found else None
 
 
-def cpu_seconds(side: Callable[[CardText, str], None], loop: CudaLoop, architecture: str) -> float:
+def cpu_seconds(side: Callable[[CardText, str], None], loop: CudaKernel, architecture: str) -> float:
     """Of all threads of this process: printing, too."""
     begun = time.process_time()
-    side(loop_card_text(loop), architecture)
+    side(kernel_card_text(loop), architecture)
     return time.process_time() - begun
 
 

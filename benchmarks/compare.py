@@ -7,7 +7,7 @@ from collections.abc import Container, Sequence
 import numpy as np
 
 from benchmarks.workload import Array
-from engine.graph.precision import IEEE, Precision
+from engine.ir.run_report import IEEE, Precision
 
 #: the largest difference of a result, relative to its largest number: sums of millions, in another order
 TOLERANCE = {"float16": 5e-2, "float32": 1e-3, "float64": 1e-9}

@@ -12,22 +12,19 @@ from benchmarks.sides import LIMITS, planned
 from benchmarks.suite import find
 from benchmarks.workload import Workload
 from engine import Compiler, Plan, registry
-from engine.cards.candidates import NO_CHOICES, Choices
-from engine.cards.card_recipe import CudnnPhase, ProductPhase
-from engine.cards.card_table import card_recipe_for
-from engine.cards.card_terms import CardTerms, CudnnRecipes
-from engine.cards.convolutions import CudnnConvolutions
-from engine.cards.cudnn_attention import CudnnAttention
-from engine.cards.cudnn_plans import CudnnPlan, CudnnPlans, PlanRequest
-from engine.executors.cuda_binding import CudaPlans
-from engine.executors.cuda_kernels import cuda_loop
-from engine.executors.interpreter import DEVICE_WORKSPACE
-from engine.executors.tiers import compilable
-from engine.graph.op import View
-from engine.oplib.source import Source
-from engine.planning.fused import Fused
-from engine.planning.plan import Step, graph_of
-from engine.planning.storage import Storage
+from engine.compiler.fused_kernel import Fused
+from engine.compiler.memory_plan import Storage
+from engine.compiler.plan import Step, graph_of
+from engine.cuda.autotuning import NO_CHOICES, Choices
+from engine.cuda.binding import CudaPlans, card_recipe_for
+from engine.cuda.card_recipe import CudnnPhase, ProductPhase
+from engine.cuda.cudnn_plans import CudnnPlan, CudnnPlans, PlanRequest
+from engine.cuda.cudnn_recipes import CardTerms, CudnnAttention, CudnnConvolutions, CudnnRecipes
+from engine.cuda.kernels import cuda_fused_kernel
+from engine.ir.op import View
+from engine.ops.common.source import Source
+from engine.runtime.interpreter import DEVICE_WORKSPACE
+from engine.runtime.tiers import compilable
 
 #: by what something is launched: cuBLASLt, our loops, kernels of ours for other nodes, cuDNN, CuPy's functions
 KINDS: Final = ("products", "loops", "kernels", "cuDNN's", "CuPy's")
@@ -111,7 +108,7 @@ def launches_of_plan(plan: Plan, terms: CardTerms = TERMS) -> Iterator[StepLaunc
 
 def _launches(step: Step, types: list[Any], terms: CardTerms) -> Iterator[StepLaunch]:
     if isinstance(step.op, Fused):
-        yield StepLaunch(step.op.name, "loops", len(cuda_loop(step.op).kernels), is_captured=True)
+        yield StepLaunch(step.op.name, "loops", len(cuda_fused_kernel(step.op).kernels), is_captured=True)
         return
     out = step.types if step.op.several else step.types[0]
     recipe = card_recipe_for(step.op, terms, out, *types, **step.attrs)

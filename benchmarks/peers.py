@@ -17,7 +17,7 @@ from benchmarks.sides import Prepare, Prepared, gradserve, is_installed, timed
 from benchmarks.vocabularies import autograd_ops, jax_ops, torch_ops
 from benchmarks.vocabularies_of_matrices import scipy_ops
 from benchmarks.workload import Array, Question, Unsupported, Workload
-from engine.graph.precision import IEEE, Precision
+from engine.ir.run_report import IEEE, Precision
 
 #: how float32 is read on a card, on all sides, and what JAX calls it
 READ_BY_JAX: Final[Mapping[Precision, str]] = {IEEE: "highest", "tf32": "tensorfloat32"}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.graph.precision import IEEE, Precision
+from engine.ir.run_report import IEEE, Precision
 
 Array = np.ndarray[Any, np.dtype[Any]]
 #: `function(ops, *parameters, *data)`: `ops` has functions named as the engine's ops, and their attributes. Its loops

@@ -15,7 +15,7 @@ from typing import Final
 
 from clients.conformance.languages import CLIENTS, LANGUAGES
 from clients.conformance.run import main as hold
-from clients.generated.run import main as generate
+from clients.generators.run import main as generate
 from clients.tools import lacking
 
 #: what building the playground takes

@@ -1,5 +1,10 @@
 # Public names of the engine. `engine/__init__.py` reads this file and imports each name on first use.
-from .calls import (
+from .analysis.catalogue import describe
+from .analysis.certificate import Certificate, certify
+from .analysis.cost import Analysis, analyse
+from .analysis.diagnose import NonfiniteWatch
+from .analysis.export import Exported, export_gradients
+from .autodiff.calls import (
     COTANGENTS,
     HVP,
     JVP,
@@ -15,29 +20,21 @@ from .calls import (
     Values,
     keeping,
 )
-from .executors.opening import open_executor
-from .graph.dtypes import DTYPES
-from .graph.errors import DeadlineExceeded, EngineError, OverBudget, printable
-from .graph.faults import Faults
-from .graph.identity import graph_id
-from .graph.ir import Builder, Graph, Node, Value
-from .graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
-from .graph.op import Op
-from .graph.opset import LATEST, OPSET
-from .graph.program import Function, Program
-from .graph.registry import Registry
-from .graph.statement import Statement
-from .graph.tensor_type import HostArray, TensorType
+from .compiler.compiler import Compiled, Compiler, CompileRequest, warm
+from .compiler.example_blocks import Blocks, CompiledSum, compile_sum
+from .compiler.plan import Plan
+from .ir.dtypes import DTYPES
+from .ir.errors import DeadlineExceeded, EngineError, Faults, OverBudget, printable
+from .ir.graph import Builder, Graph, Node, Value
+from .ir.limits import NO_DEADLINE, NO_END, Deadline, Limits
+from .ir.op import Op
+from .ir.opset import LATEST, OPSET
+from .ir.program import Function, Program, graph_id
+from .ir.registry import Registry
+from .ir.statement import Statement
+from .ir.tensor_type import HostArray, TensorType
 from .ops import registry
-from .planning.blocks import Blocks, CompiledSum, compile_sum
-from .planning.compiler import Compiled, Compiler
-from .planning.plan import Plan
-from .planning.warm import warm
-from .tools.analysis import Analysis, analyse
-from .tools.catalogue import describe
-from .tools.check import Certificate, certify
-from .tools.diagnose import NonfiniteWatch
-from .tools.export import Exported, export_gradients
+from .runtime.opening import open_executor
 
 __all__ = [
     "COTANGENTS",
@@ -57,6 +54,7 @@ __all__ = [
     "Builder",
     "Call",
     "Certificate",
+    "CompileRequest",
     "Compiled",
     "CompiledSum",
     "Compiler",

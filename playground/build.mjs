@@ -1,5 +1,5 @@
 /**
- * Writes service/pages/playground, the page as it is served; with --check, says whether it is current.
+ * Writes service/web/pages/playground, the page as it is served; with --check, says whether it is current.
  *
  * Run as `node playground/build.mjs FOLDER [--check]`, where FOLDER has the packages of package.json. What comes out
  * depends on them and on the sources alone.
@@ -24,7 +24,7 @@ async function bundled() {
     absWorkingDir: ROOT,
     entryPoints: { app: "playground/src/main.ts", page: "playground/src/page.css" },
     nodePaths: [join(packages, "node_modules")],
-    outdir: "service/pages/playground",
+    outdir: "service/web/pages/playground",
     bundle: true,
     minify: true,
     charset: "utf8",

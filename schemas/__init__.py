@@ -1,7 +1,6 @@
 """The wire: what a request, an answer and a problem look like, as pydantic validates and documents them.
 
-    scalars → tensor → graph, resident → request, answer → calls
-                                                          catalogue, problem
+    graph → resources → request → answer → calls
     document: all of them as JSON Schema
 
 What may live here: the shape of messages, and their documentation. What may not: NumPy, the engine, HTTP, or any
@@ -14,13 +13,10 @@ graph of 100,000 nodes is validated in place.
 
 from __future__ import annotations
 
-from schemas.answer import Health, NodeTensor, Stats
-from schemas.catalogue import AttributeInfo, Catalogue, OpAlias, OpInfo
+from schemas.answer import AttributeInfo, Catalogue, Health, NodeTensor, OpAlias, OpInfo, Problem, Stats
 from schemas.document import Vocabulary, components
-from schemas.graph import Graph, GraphFunction, GraphNode
-from schemas.problem import Problem
+from schemas.graph import Graph, GraphFunction, GraphNode, Tensor
 from schemas.request import Feed, NodeType, StoreEntry
-from schemas.tensor import Tensor
 
 __all__ = [
     "AttributeInfo",

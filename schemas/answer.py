@@ -1,4 +1,7 @@
-"""What answers have in common. Nothing here is ever validated: the server writes it."""
+"""Answers: fields that they have in common, problems, and the catalogue of ops.
+
+Nothing here is ever validated: the server writes it.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,8 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from schemas.graph import OpName
-from schemas.precision import Precision
-from schemas.scalars import Double, Int64, NodeId
-from schemas.tensor import Dtype, Tensor
+from schemas.graph import Double, Dtype, Int64, NodeId, OpName, Tensor
+from schemas.request import Precision
 
 
 class NodeTensor(TypedDict):
@@ -98,3 +99,74 @@ class Health(TypedDict):
 
     status: Annotated[str, Field(description="live, or ready")]
     device: NotRequired[str]
+
+
+# Problems (RFC 9457), with the fields that say where in a graph.
+
+
+class Problem(TypedDict):
+    """A refusal. `detail` is one sentence for a person; programs read `code`, and accept codes they do not know."""
+
+    type: Annotated[str, Field(description="where the code is explained, relative to the server")]
+    title: Annotated[str, Field(description="what the code means")]
+    status: Int64
+    detail: Annotated[str, Field(description="what, where, what was expected, what came, what to do")]
+    code: str
+    node: NotRequired[
+        Annotated[
+            NodeId,
+            Field(description="the node it happened at; inside a function, the node of the graph that uses it"),
+        ]
+    ]
+    function: NotRequired[Annotated[Int64, Field(description="index of the function it happened in")]]
+    function_node: NotRequired[Annotated[Int64, Field(description="the node of that function it happened at")]]
+    operand: NotRequired[Annotated[Int64, Field(description="position among that node's operands, from 0")]]
+    expected: NotRequired[str]
+    got: NotRequired[str]
+    pointer: NotRequired[Annotated[str, Field(description="JSON pointer into the request")]]
+    request_id: str
+    errors: NotRequired[Annotated[list[Problem], Field(description="all of them, where several were found at once")]]
+
+
+# The op catalogue, as clients and porting tools read it.
+
+
+class AttributeInfo(TypedDict):
+    """One attribute that an op takes."""
+
+    name: str
+    type: Annotated[str, Field(description="one of the kinds that there are, which the document lists")]
+    required: bool
+    doc: str
+    since: Annotated[Int64, Field(description="the opset that introduced it, or its op")]
+    default: NotRequired[Annotated[str, Field(description="as JSON; without one, absence means what `doc` says")]]
+    choices: NotRequired[list[str]]
+
+
+class OpAlias(TypedDict):
+    """Another spelling of an op, and the systems that use it."""
+
+    name: str
+    systems: str
+
+
+class OpInfo(TypedDict):
+    """One op."""
+
+    name: str
+    summary: str
+    doc: str
+    operands: Annotated[list[str], Field(description='"b?" may be absent, "x..." stands for one or more')]
+    attributes: list[AttributeInfo]
+    gradient: Annotated[str, Field(description="the gradient as a formula")]
+    dtypes: list[Dtype]
+    aliases: list[OpAlias]
+    several_outputs: Annotated[bool, Field(description="whether results are read through get_output")]
+    since: Annotated[Int64, Field(description="the opset that introduced it")]
+
+
+class Catalogue(TypedDict):
+    """All ops, sorted by name."""
+
+    opset: Int64
+    ops: list[OpInfo]

@@ -12,11 +12,8 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from schemas.answer import Health
-from schemas.catalogue import Catalogue
-from schemas.graph import GraphFunction
-from schemas.problem import Problem
-from schemas.scalars import OPEN
+from schemas.answer import Catalogue, Health, Problem
+from schemas.graph import OPEN, GraphFunction
 
 JsonSchema = dict[str, Any]
 

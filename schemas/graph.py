@@ -1,13 +1,39 @@
-"""A computation graph on the wire: a list of nodes, each referring to earlier ones by index."""
+"""A computation graph on the wire: a list of nodes, each referring to earlier ones by index.
+
+Below it: tensors, and the scalars that all messages are made of.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, Final, NotRequired
 
-from pydantic import FailFast, Field, with_config
+from pydantic import ConfigDict, FailFast, Field, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
-from schemas.scalars import OPEN, OPEN_IN_DOCUMENT, Int64, NodeId
+# Numbers with a stated width, and the ways in which a message may be open to what a later release has.
+
+# Without a format, generated Go clients read float32 and Java clients BigDecimal.
+Int64 = Annotated[int, Field(ge=-(2**63), le=2**63 - 1), WithJsonSchema({"type": "integer", "format": "int64"})]
+Double = Annotated[float, WithJsonSchema({"type": "number", "format": "double"})]
+NodeId = Annotated[
+    int,
+    Field(ge=-(2**63), le=2**63 - 1),
+    WithJsonSchema({"type": "integer", "format": "int64", "description": "index of a node in `nodes`"}),
+]
+
+#: keyword of a string of which the document lists the words that there are: a later release has more, and answers them.
+#: A type says which they are, by the field of the vocabulary; the document has the words in place of its name
+OPEN: Final = "x-extensible-enum"
+
+
+def _leave_open(schema: dict[str, Any]) -> None:
+    schema.pop("additionalProperties", None)
+
+
+CLOSED: Final = ConfigDict(strict=True, extra="forbid")
+# Refused all the same, but by the server: a client generated today must read the answers of a later release.
+OPEN_IN_DOCUMENT: Final = ConfigDict(strict=True, extra="forbid", json_schema_extra=_leave_open)
+
 
 NAME_CHARACTERS = 128
 
@@ -48,3 +74,45 @@ class Graph(TypedDict):
     functions: NotRequired[
         Annotated[list[Any], Field(description="since opset 2; each may run those before it, by their index here")]
     ]
+
+
+# A tensor on the wire.
+
+# Millions of elements: they are checked by the array library, never one by one by pydantic.
+_Elements = Annotated[
+    Any,
+    WithJsonSchema(
+        {
+            "type": "array",
+            "items": {"type": "number", "format": "double"},
+            "description": "the elements, row-major and flat; bool as 0 and 1, complex numbers as the real part "
+            "and the imaginary one behind it",
+        }
+    ),
+]
+_Bytes = Annotated[
+    Any,
+    WithJsonSchema(
+        {
+            "type": "string",
+            "format": "byte",
+            "description": "the elements as base64 of their little-endian bytes, row-major; lossless for every value",
+        }
+    ),
+]
+
+
+Dtype = Annotated[str, Field(json_schema_extra={OPEN: "dtypes"})]
+Shape = Annotated[
+    list[Int64], FailFast(), Field(description="extents of the axes; [] is a 0-d tensor with one element")
+]
+
+
+@with_config(OPEN_IN_DOCUMENT)
+class Tensor(TypedDict):
+    """A dense array. Exactly one of `data` and `data_b64` holds its elements; neither is needed when it has none."""
+
+    dtype: Dtype
+    shape: Shape
+    data: NotRequired[_Elements]
+    data_b64: NotRequired[_Bytes]

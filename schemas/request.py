@@ -1,4 +1,4 @@
-"""What requests have in common. Unknown fields are refused: a misspelt option must not be ignored."""
+"""Fields that requests have in common. Unknown fields are refused: a misspelt option must not be ignored."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import FailFast, Field, with_config
 from typing_extensions import TypeAliasType, TypedDict
 
-from schemas.graph import Graph
-from schemas.precision import Precision
-from schemas.resident import Etag, TensorName
-from schemas.scalars import CLOSED, Int64, NodeId
-from schemas.tensor import Dtype, Shape, Tensor
+from schemas.graph import CLOSED, Dtype, Graph, Int64, NodeId, Shape, Tensor
+from schemas.resources import Etag, TensorName
+
+# Precision: how products and convolutions read float32 operands on a GPU, as asked for and as answered.
+
+# The finest first. A message of its own in the document: generators else make one type for each request.
+Precision = TypeAliasType("Precision", Literal["float32", "tf32x3", "tf32", "bfloat16"])
+
 
 # A message of its own in the document: generators else make one type for each request.
 TensorEncoding = TypeAliasType("TensorEncoding", Literal["json", "base64"])

@@ -9,7 +9,7 @@ from typing import Final
 
 from scripts.build_docs import table
 from scripts.written_part import rewritten
-from tests.engine.loops.accuracy import CASES, DTYPES, NAMES, farthest
+from tests.engine.codegen.kernels.accuracy import CASES, DTYPES, NAMES, farthest
 
 PAGE = Path(__file__).parents[1] / "docs" / "accuracy.md"
 START, END = "<!-- table: written by `make docs` -->\n", "<!-- end of table -->"

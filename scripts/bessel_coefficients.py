@@ -1,4 +1,4 @@
-"""Write engine/functions/bessel_coefficients.py: modified Bessel functions as polynomials, found in 60 digits."""
+"""Write engine/codegen/functions/generated/bessel_coefficients.py: modified Bessel functions as polynomials."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import mpmath as mp
 
 from scripts.coefficients import Function, Real, rounded, written
 
-FILE = Path(__file__).parents[1] / "engine" / "functions" / "bessel_coefficients.py"
+FILE = Path(__file__).parents[1] / "engine/codegen/functions/generated/bessel_coefficients.py"
 HEAD = '''"""Coefficients of the polynomials that modified Bessel functions are written with, lowest power first.
 
 Written by `python -m scripts.bessel_coefficients`.

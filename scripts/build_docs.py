@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from engine import describe, registry
-from engine.graph.familiar import Familiar, familiar_attributes, familiar_ops, familiar_systems
+from engine.ir.spellings import Familiar, familiar_attributes, familiar_ops, familiar_systems
 from scripts import (
     equal_eigenvalues_picture,
     gallery_page,
@@ -25,7 +25,7 @@ from scripts import (
 )
 from scripts.calls_table import PAGE, page_of_calls
 from scripts.write_openapi import made_document
-from service.pages.documents import SHIPPED
+from service.web.pages.openapi import SHIPPED
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -66,7 +66,7 @@ BRIDGED = {
     "numpy": "SciPy minimises, fits and integrates recorded functions: [bridges](guide/bridges.md#scipy).",
 }
 
-COMING_FROM_HEAD = """<!-- Written by `make docs` from engine/graph/familiar_names.toml. Edit that, not this page. -->
+COMING_FROM_HEAD = """<!-- Written by `make docs` from engine/ir/familiar_names.toml. Edit that, not this page. -->
 
 # Coming from PyTorch, JAX, NumPy, TensorFlow, ONNX
 

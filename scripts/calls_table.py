@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import Final
 
-from service.calls import calls
-from service.calls.description import CallDescription
+from service.api.calls import calls
+from service.api.calls.description import CallDescription
 
 PAGE: Final = Path(__file__).parents[1] / "docs/guide/calls/README.md"
 _TABLE: Final = re.compile(r"(<!-- The calls[^\n]*-->\n).*?(\n<!-- end -->)", re.DOTALL)

@@ -1,4 +1,4 @@
-"""Write engine/functions/coefficients.py: polynomials of least error, and constants in parts, found in 50 digits."""
+"""Write engine/codegen/functions/generated/coefficients.py: polynomials of least error, and constants in parts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import mpmath as mp
 
-FILE = Path(__file__).parents[1] / "engine" / "functions" / "coefficients.py"
+FILE = Path(__file__).parents[1] / "engine/codegen/functions/generated/coefficients.py"
 HEAD = '''"""Coefficients of the polynomials that expansions write, lowest power first, and constants in parts.
 
 Written by `python -m scripts.coefficients`.

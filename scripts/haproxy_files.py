@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from service.ingress.configuration import IngressLayout, files
+from service.cluster.ingress.configuration import IngressLayout, files
 
 FOLDER: Final = Path(__file__).parents[1] / "deploy/kubernetes/base/haproxy"
 #: servers by a name that the variable INGRESS_SERVERS has; and metrics where whoever collects them reaches them

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from scripts.written_part import rewritten
-from service.pool.job_state import TRANSITIONS, JobState
+from service.workers.ticket import TRANSITIONS, TaskState
 
-START: Final = "<!-- states: written by `make docs` from service/pool/job_state.py -->"
+START: Final = "<!-- states: written by `make docs` from service/workers/ticket.py -->"
 END: Final = "<!-- end of the states -->"
 
 
@@ -20,17 +20,17 @@ def with_states(page: str) -> str:
 def _lines() -> Iterator[str]:
     yield "```mermaid"
     yield "stateDiagram-v2"
-    yield f"  [*] --> {_name(JobState.WAITING)}: admitted"
+    yield f"  [*] --> {_name(TaskState.WAITING)}: admitted"
     for before, follows in TRANSITIONS.items():
         for after, upon in follows.items():
             yield f"  {_name(before)} --> {_name(after)}: {upon}"
-    yield f"  {_name(JobState.ANSWERED)} --> [*]"
+    yield f"  {_name(TaskState.ANSWERED)} --> [*]"
     yield "```"
     yield ""
     yield "| state | |"
     yield "| --- | --- |"
-    yield from (f"| {_name(state)} | {state.meaning} |" for state in JobState)
+    yield from (f"| {_name(state)} | {state.meaning} |" for state in TaskState)
 
 
-def _name(state: JobState) -> str:
+def _name(state: TaskState) -> str:
     return state.name.lower()

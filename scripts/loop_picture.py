@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from engine import Compiler, Function, Graph, Limits, Node, Plan, Program, Statement, TensorType, registry
-from engine.bodies.tidy import tidy
-from engine.graph.tensor_type import FLOAT64
-from engine.planning.looped import PlannedScan
-from engine.planning.plan import Step
+from engine.autodiff.bodies import tidy
+from engine.compiler.control_flow import PlannedScan
+from engine.compiler.plan import Step
+from engine.ir.tensor_type import FLOAT64
 from scripts.written_part import rewritten
 
 START: Final = "<!-- drawing: written by `make docs` from the plan of a gradient -->"

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from engine import Compiler, Gradients, Limits, OverBudget, Program, Statement, TensorType, registry
-from engine.graph.opset import LATEST
-from engine.graph.program import Function
+from engine.ir.opset import LATEST
+from engine.ir.program import Function
 
 PICTURE = Path(__file__).parents[1] / "docs" / "guide" / "memory.svg"
 #: budgets, each so much smaller than the one before

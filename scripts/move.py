@@ -3,7 +3,7 @@
 A line of a plan names an old and a new path, relative to the root of the repository:
 
     engine/graph/node.py engine/ir/node.py           a module; several with one target are merged, deepest import first
-    engine/graph/ engine/ir/                         a folder: whatever in it no other line moves
+    engine/ir/ engine/ir/                         a folder: whatever in it no other line moves
     engine/passes/__init__.py -                      a file that goes
     engine/graph/node.py:_size _node_size            a name of a module, renamed in it and wherever it is imported
 

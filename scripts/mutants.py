@@ -37,20 +37,20 @@ import pytest
 from hypothesis import Phase, settings
 
 from engine import registry
-from engine.graph.memory import Memory
+from engine.ir.inference import RuleCache
 from scripts.mutants_apply import FunctionKey, Live, NotApplied, alive, apply, changed, key_of
 from scripts.mutants_find import KINDS, Mutant, find_mutants
 from tests.contract.cases import forget
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("engine/transforms", "engine/ops", "engine/oplib", "engine/recipes", "service/wire", "service/state")
+ROOMS = ("engine/autodiff", "engine/ops", "engine/compiler", "service/api", "service/store")
 TESTS = (
     "tests/golden",
     "tests/contract",
     "tests/engine",
     "tests/spec/test_opset.py",
-    "tests/service/wire",
-    "tests/service/state",
+    "tests/service/api",
+    "tests/service/store",
 )
 OPTIONS = ("-oaddopts=--import-mode=importlib", "--assert=plain", "-s", "-pno:cacheprovider", "-pno:terminal")
 #: these hold the declarations of ops, and may call no function of theirs
@@ -167,7 +167,7 @@ def remembering(modules: Sequence[ModuleType]) -> list[Callable[[], None]]:
     names = {module.__name__ for module in modules}
     objects = gc.get_objects()
     own = [o.cache_clear for o in objects if isinstance(o, type(cache(len))) and o.__module__ in names]
-    return [*own, *(o.known.clear for o in objects if isinstance(o, Memory))]
+    return [*own, *(o.known.clear for o in objects if isinstance(o, RuleCache))]
 
 
 def measure(items: Sequence[pytest.Item], modules: Sequence[ModuleType]) -> list[Measured]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-from engine.graph.attributes import Attr
+from engine.ir.attributes import Attr
 from scripts.mutants_find import Mutant, assigned
 
 

@@ -9,7 +9,7 @@ import orjson
 
 from engine import LATEST, Registry, describe
 from schemas import Catalogue, OpInfo
-from service.pages import catalogue
+from service.web.pages import catalogue
 
 PAGE: Final = Path(catalogue.__file__).with_name(catalogue.SHIPPED)
 
@@ -28,5 +28,5 @@ def _row(row: dict[str, Any]) -> OpInfo:
 
 
 def page(registry: Registry) -> str:
-    """Write the catalogue as `service/pages/catalogue.json`."""
+    """Write the catalogue as `service/web/pages/catalogue.json`."""
     return orjson.dumps(catalogue_of(registry)).decode() + "\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.passes.pipeline import PASSES
+from engine.ir.passes import PASSES
 from scripts.build_docs import table
 from scripts.written_part import rewritten
 from tests.passes.compare import ALL_ON, Compared, compare

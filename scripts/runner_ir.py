@@ -11,8 +11,8 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Final
 
-from engine.native import runner_layout
-from engine.native.runner_layout import (
+from engine.codegen.native import runner as runner_layout
+from engine.codegen.native.runner import (
     CarryEntry,
     InitEntry,
     LoopEntry,
@@ -90,7 +90,7 @@ def _attributes(found: re.Match[str]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Write `engine/native/runner.ll`."""
+    """Write `engine/codegen/native/runner.ll`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.parse_args(arguments)
     found = compiler()

@@ -8,24 +8,32 @@ from pathlib import Path
 from typing import Final
 
 from engine import DTYPES, Registry, registry
-from engine.graph.kinds import ATTRIBUTE_KINDS
+from engine.ir.kinds import ATTRIBUTE_KINDS
 from schemas import Vocabulary, components
 from schemas.document import TENSOR
-from schemas.listings import GraphList, ModelList, TensorList
-from schemas.models import NamedModel, PutModelRequest
-from schemas.registered import RegisteredGraph, RegisterGraphRequest, without_graph
-from schemas.resident import ResidentTensor, TensorSummary
+from schemas.resources import (
+    GraphList,
+    ModelList,
+    NamedModel,
+    PutModelRequest,
+    RegisteredGraph,
+    RegisterGraphRequest,
+    ResidentTensor,
+    TensorList,
+    TensorSummary,
+    without_graph,
+)
 from scripts.openapi.document import document
-from service.calls import calls, computing_calls
-from service.calls.description import Json
-from service.pages.documents import documents
-from service.settings import Settings
-from service.web.access import scope_of
+from service.api.calls import calls, computing_calls
+from service.api.calls.description import Json
+from service.core.settings import Settings
 from service.web.graph_routes import graph_router
 from service.web.model_routes import model_router
+from service.web.pages.openapi import documents
 from service.web.routes import health_router, router
+from service.web.routing import scope_of
 from service.web.tensor_routes import tensor_router
-from service.worker.worker import Worker
+from service.workers.worker import Worker
 
 #: a server as it is by default, but for what that takes from its machine: the document is the same wherever it is made
 SHOWN: Final = Settings(device="cpu", compile="off", workers=2, max_bytes=4 << 30, max_flops=2 * 10**12)

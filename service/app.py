@@ -13,44 +13,35 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp
 
-from service.errors import Refusal
-from service.extras import needs_extra
-from service.facades.known import facades_of
-from service.keys.gate import Gate
-from service.keys.key_ring import KeyRing
+from service.core.errors import Refusal
+from service.core.installed import needs_extra
+from service.core.keys.authentication import Gate, KeyRing
+from service.core.settings import Settings
+from service.facades.protocols import facades_of
 from service.observe.exposition import Exposition
-from service.observe.lines import Lines
-from service.observe.request_log import RequestLog, remark
+from service.observe.request_log import Lines, RequestLog, remark
+from service.observe.store import StateStore, StoreService
 from service.observe.tally import Tally
-from service.pages.catalogue import shipped_catalogue
-from service.pages.documentation import add_pages
-from service.pages.documents import documents, shipped_document
-from service.pool.pool import Pool
-from service.pool.process_pool import ProcessPool
-from service.pool.sums import Elsewhere
-from service.settings import Settings
-from service.state.opening import open_state
-from service.store import StateStore, StoreService
-from service.web.document_routes import document_router
+from service.store.places import open_state
 from service.web.facade_routes import facade_router
 from service.web.graph_routes import graph_router
-from service.web.lifetime import Lifetime
 from service.web.listening import monitor_settings
-from service.web.middleware.cors import Cors
-from service.web.middleware.envelope import Envelope
-from service.web.middleware.foreign_errors import ForeignErrors
-from service.web.middleware.guard import Guard
-from service.web.middleware.origins import Origins
-from service.web.middleware.slashes import Slashes
+from service.web.middleware import Cors, Envelope, ForeignErrors, Guard, Origins, Slashes
 from service.web.model_routes import model_router
-from service.web.readiness import Readiness
-from service.web.recorder import Recorder
+from service.web.observer import Recorder
+from service.web.pages.catalogue import shipped_catalogue
+from service.web.pages.documentation import add_pages
+from service.web.pages.openapi import document_router, documents, shipped_document
 from service.web.responses import on_error
 from service.web.routes import health_router, metrics_router, router
 from service.web.server import serve
-from service.web.state import State
+from service.web.server_state import Lifetime
+from service.web.state import Readiness, State
 from service.web.tensor_routes import tensor_router
-from service.worker.confinement import forbid_looking_in
+from service.workers.confinement import forbid_looking_in
+from service.workers.pool import Pool
+from service.workers.process_pool import ProcessPool
+from service.workers.sums import Elsewhere
 
 if TYPE_CHECKING:
     from service.cluster.composition import Cluster
@@ -129,7 +120,7 @@ def open_cluster(settings: Settings) -> Cluster:
 def open_ingress(address: str) -> Elsewhere:
     """Return the other servers, which do pieces of sums. Raises RuntimeError without aiohttp."""
     with needs_extra("--ingress", "aiohttp", "cluster"):
-        from service.cluster.elsewhere import IngressPieces  # noqa: PLC0415 - as above
+        from service.cluster.remote_pieces import IngressPieces  # noqa: PLC0415 - as above
     return IngressPieces(address)
 
 

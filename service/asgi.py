@@ -20,12 +20,11 @@ from typing import Final
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.app import composed
-from service.errors import Refusal
-from service.logs import begin_log_of_ours
-from service.settings import read_settings, removed_settings
-from service.web.hosted import Hosted
-from service.web.middleware.envelope import Envelope
-from service.web.middleware.links import PrefixedLinks
+from service.core.errors import Refusal
+from service.core.logs import begin_log_of_ours
+from service.core.settings import read_settings, removed_settings
+from service.web.hosted import Hosted, PrefixedLinks
+from service.web.middleware import Envelope
 
 _logger = logging.getLogger("gradserve")
 

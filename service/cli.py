@@ -7,8 +7,8 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from service.arguments import parse
-from service.versions import VERSIONS
+from service.admin.arguments import parse
+from service.core.installed import VERSIONS
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -16,7 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         try:
             options = parse(sys.argv[1:] if arguments is None else arguments, VERSIONS["gradserve"])
-            from service.commands.run import RUN  # noqa: PLC0415 - the server, which --help and --version do not need
+            from service.admin.commands import RUN  # noqa: PLC0415 - the server, which --help and --version do not need
 
             RUN[options.pop("command")](options)
         finally:

@@ -21,7 +21,7 @@ from zlib import crc32
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.engine.graph.verified import verified
+from tests.engine.ir.verified import verified
 from tests.engine.printers import PRINTER, printing
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def make_client() -> Iterator[Callable[..., Client]]:
     Unless a test asks for them, nothing is compiled behind their backs: a plan that the tests together made hot would
     change its last bits between two answers that one of them compares.
     """
-    from service.settings import Settings
+    from service.core.settings import Settings
     from tests.service.application import create_app
 
     made: list[Client] = []

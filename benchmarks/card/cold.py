@@ -9,7 +9,7 @@ import time
 
 from benchmarks.launches import card_plan
 from benchmarks.suite import find
-from engine.executors.cuda_kernels import CudaKernels
+from engine.cuda.kernels import CudaKernels
 
 
 def main() -> None:

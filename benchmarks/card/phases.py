@@ -22,7 +22,7 @@ from benchmarks.problems.deep_networks import DEEP_ON_CARDS
 from benchmarks.record import ROOT
 from benchmarks.sides import is_installed
 from benchmarks.suite import find
-from engine.executors.cupy_backend import is_available
+from engine.cuda.cupy_backend import is_available
 
 Row = Mapping[str, Any]
 Rows = Iterator[tuple[str, Row]]
@@ -32,7 +32,7 @@ MOST_SECONDS: Final = 570.0
 BENCHED: Final = ("W1", "W1-host", "W2", "W3", "W4", "W4n", "W5", "W6", "N1", "N2", *DEEP_ON_CARDS)
 PEERS: Final = ("torch", "torch.compile", "jax")
 #: tests that launch kernels of ours, or have them launched
-KERNEL_TESTS: Final = ("tests/engine/executors/test_cuda.py", "tests/engine/executors/test_cuda_segments.py")
+KERNEL_TESTS: Final = ("tests/engine/cuda/test_cuda.py", "tests/engine/cuda/test_cuda_segments.py")
 TOOLS: Final = ("memcheck", "racecheck")
 SERVED: Final = ("W1", "W2")
 CLIENTS: Final = (1, 64)
@@ -109,7 +109,7 @@ def requests(seconds: float) -> Rows:
     _require_card()
     try:
         from benchmarks.service import bodies, servers  # noqa: PLC0415 - needs the service's packages
-        from service.settings import Settings  # noqa: F401, PLC0415 - as before
+        from service.core.settings import Settings  # noqa: F401, PLC0415 - as before
     except ImportError as error:
         raise Lacking(f"a package of the server is not installed: {error.name}") from None
     each = seconds / (len(SERVED) * len(CLIENTS)) / 2

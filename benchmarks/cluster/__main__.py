@@ -13,7 +13,7 @@ from benchmarks.cluster.rows import rows
 from benchmarks.cluster.stage import Stage
 from benchmarks.record import ROOT, Results
 from benchmarks.service.__main__ import FOLDER
-from tests.service.fleet.test_fleet import ALONE
+from tests.service.cluster.fleet.test_fleet import ALONE
 
 INSIDE: Final = "--inside"
 

@@ -15,7 +15,7 @@ from urllib.error import HTTPError, URLError
 from benchmarks.cluster.store import BUCKET
 from benchmarks.service.servers import PATIENCE, Running, free, gradserve
 from tests.service.cluster.serving import SECRET
-from tests.service.state.moto_server import REGION
+from tests.service.store.moto_server import REGION
 
 _INGRESS: Final = ["-m", "service", "ingress", "--metrics-port", "0", "--port"]
 

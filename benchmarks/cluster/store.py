@@ -8,7 +8,7 @@ from typing import Final
 
 import boto3
 
-from tests.service.state.moto_server import REGION, moto_server
+from tests.service.store.moto_server import REGION, moto_server
 
 BUCKET: Final = "benchmarks"
 

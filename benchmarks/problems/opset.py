@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.problems.equivalents import EQUIVALENTS
 from benchmarks.workload import Array, Question, Workload
 from engine import registry
-from engine.graph.sample import Bools, Ints, Real, Sample, Words
+from engine.ir.sample import Bools, Ints, Real, Sample, Words
 
 EDGE: Final = 1024
 #: samples that say "elementwise": these extents become large ones

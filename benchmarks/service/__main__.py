@@ -20,7 +20,7 @@ from benchmarks.service.open_loop import open_loop
 from benchmarks.suite import find
 from benchmarks.turns import spread
 from benchmarks.workload import Workload
-from service.keys.credential import new_key
+from service.core.keys.caller import new_key
 
 JSON, SAFETENSORS = "application/json", "application/vnd.safetensors"
 FOLDER: Final = ROOT / "build" / "benchmarks"

@@ -108,15 +108,17 @@ class Bare(asyncio.BufferedProtocol):
 def worker(call: str) -> Respond:
     """The service's worker, as the settings have it."""
     from engine import registry, warm  # noqa: PLC0415 - an echo does without
-    from service.settings import Settings  # noqa: PLC0415
-    from service.transport.job import Job  # noqa: PLC0415
-    from service.worker.worker import Worker  # noqa: PLC0415
+    from service.core.settings import Settings  # noqa: PLC0415
+    from service.workers import task  # noqa: PLC0415
+    from service.workers.worker import Worker  # noqa: PLC0415
 
     work = Worker(Settings(device="cpu"))
     warm(registry())
 
     def respond(body: memoryview, kind: str) -> BodyParts:
-        job = Job(call, bytes(body) if len(body) < READ else body, "bare", 30.0, time.monotonic() + 30.0, kind, kind)
+        job = task.Task(
+            call, bytes(body) if len(body) < READ else body, "bare", 30.0, time.monotonic() + 30.0, kind, kind
+        )
         return list(work(job).parts)
 
     return respond

@@ -1,7 +1,7 @@
 """The opset: one class an op, in families. Adding an op is adding a class (or a file) here and nothing else.
 
-What may live here: definitions of ops, found by walking this package. What may not: lists of ops, helpers that
-several families share (`engine.oplib` has them), or anything that knows of graphs as a whole.
+Each family is a package. What may live here: definitions of ops, found by walking this package, and what they compute
+with. What may not: lists of ops, or anything that knows of graphs as a whole.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import pkgutil
 from collections.abc import Iterator
 from functools import lru_cache
 
-from engine.graph.op import Definition
-from engine.graph.registry import Registry
+from engine.ir.op import Definition
+from engine.ir.registry import Registry
 
 
 @lru_cache(maxsize=1)
@@ -26,8 +26,12 @@ def _discover() -> Iterator[Definition]:
     for module_info in pkgutil.walk_packages(__path__, f"{__name__}."):
         module = importlib.import_module(module_info.name)
         for _, cls in inspect.getmembers(module, inspect.isclass):
-            # A class without a name of its own is a base; an internal op is emitted by the rules of its file alone.
-            if issubclass(cls, Definition) and cls.__module__ == module.__name__ and "name" in vars(cls):
-                definition = cls()
-                if not definition.internal:
-                    yield definition
+            # A class without a name of its own is a base. Internal ops are emitted by rules alone: they are not made
+            # here, and may take arguments.
+            if (
+                issubclass(cls, Definition)
+                and cls.__module__ == module.__name__
+                and "name" in vars(cls)
+                and not cls.internal
+            ):
+                yield cls()

@@ -7,8 +7,8 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import FailFast, Field, with_config
 from typing_extensions import TypeAliasType
 
+from schemas.graph import CLOSED, Int64, NodeId
 from schemas.request import ComputingRequest, Of, Wrt
-from schemas.scalars import CLOSED, Int64, NodeId
 
 # A message of its own in the document, as other words are.
 Reduction = TypeAliasType("Reduction", Literal["none", "sum", "mean"])

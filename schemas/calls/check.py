@@ -8,8 +8,8 @@ from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
 from schemas.answer import Stats
+from schemas.graph import CLOSED, Double, Int64, NodeId
 from schemas.request import GraphRequest, Of, Wrt
-from schemas.scalars import CLOSED, Double, Int64, NodeId
 
 
 @with_config(CLOSED)

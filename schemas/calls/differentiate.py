@@ -6,9 +6,8 @@ from pydantic import with_config
 from typing_extensions import TypedDict
 
 from schemas.answer import Disconnected
-from schemas.graph import Graph
+from schemas.graph import CLOSED, Graph, NodeId
 from schemas.request import TypesRequest
-from schemas.scalars import CLOSED, NodeId
 
 
 @with_config(CLOSED)

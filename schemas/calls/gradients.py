@@ -8,10 +8,9 @@ from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
 from schemas.answer import Disconnected, NodeTensor, Stats
+from schemas.graph import CLOSED, Tensor
 from schemas.request import ComputingRequest, Of, Wrt
-from schemas.resident import StoredTensors
-from schemas.scalars import CLOSED
-from schemas.tensor import Tensor
+from schemas.resources import StoredTensors
 
 
 @with_config(CLOSED)

@@ -8,10 +8,9 @@ from pydantic import with_config
 from typing_extensions import TypedDict
 
 from schemas.answer import NodeTensor, Stats
+from schemas.graph import CLOSED, NodeId, Tensor
 from schemas.request import ComputingRequest, Wrt
-from schemas.resident import StoredTensors
-from schemas.scalars import CLOSED, NodeId
-from schemas.tensor import Tensor
+from schemas.resources import StoredTensors
 
 
 @with_config(CLOSED)

@@ -8,9 +8,9 @@ from pydantic import FailFast, Field, with_config
 from typing_extensions import TypedDict
 
 from schemas.answer import NodeTensor, Stats
+from schemas.graph import CLOSED
 from schemas.request import ComputingRequest, Feed
-from schemas.resident import StoredTensors
-from schemas.scalars import CLOSED
+from schemas.resources import StoredTensors
 
 
 @with_config(CLOSED)

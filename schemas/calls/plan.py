@@ -8,10 +8,8 @@ from pydantic import FailFast, Field, WithJsonSchema, with_config
 from typing_extensions import TypeAliasType, TypedDict
 
 from schemas.calls.batch import Block, Reduce
-from schemas.graph import OpName
+from schemas.graph import CLOSED, Dtype, Int64, NodeId, OpName, Shape
 from schemas.request import AskedPrecision, MemoryBudget, Outputs, TypesRequest
-from schemas.scalars import CLOSED, Int64, NodeId
-from schemas.tensor import Dtype, Shape
 
 # A message of its own in the document, where the names of the calls that compute are written in. The plan's
 # definition checks it, which knows them.

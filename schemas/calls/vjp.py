@@ -6,8 +6,8 @@ from typing import Annotated, NotRequired
 
 from pydantic import FailFast, Field, with_config
 
+from schemas.graph import CLOSED
 from schemas.request import ComputingRequest, Feed, Wrt
-from schemas.scalars import CLOSED
 
 
 @with_config(CLOSED)

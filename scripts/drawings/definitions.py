@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from engine import LATEST, Graph, Program, Statement, TensorType, registry
-from engine.graph.op import Definition
-from engine.graph.sample import Sample
+from engine.ir.op import Definition
+from engine.ir.sample import Sample
 from scripts.drawings.drawn import Drawn, of_nodes
 
 FOLDER: Final = "drawings/ops"

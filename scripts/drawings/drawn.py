@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from engine import Graph
-from engine.graph.ir import Node
+from engine.ir.graph import Node
 
 Json = dict[str, Any]
 

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from engine import Builder, Graph, TensorType, registry
-from engine.passes.pipeline import PASSES
-from engine.transforms.vjp import vjp_or_zeros
+from engine.autodiff.vjp import vjp_or_zeros
+from engine.ir.passes import PASSES
 from scripts.drawings.drawn import Drawn, of_nodes
 
 FOLDER: Final = "drawings/passes"

@@ -22,13 +22,13 @@ from scripts.openapi.headers import HEADERS, of_answers, of_refusals
 from scripts.openapi.operation import Operation
 from scripts.openapi.operations import SHARED, operations
 from scripts.openapi.refusals import shared_refusals
-from service.calls.description import Json
-from service.errors import ERRORS, KINDS
-from service.keys.caller import KeyScope
-from service.pages.failure import REQUEST_ID, Failure
-from service.state.graphs import Registered
-from service.transport.job import REGISTER, Job, Reply
-from service.wire.media import JSON, PROBLEM, SAFETENSORS
+from service.api.calls.description import Json
+from service.api.media import JSON, PROBLEM, SAFETENSORS
+from service.core.errors import ERRORS, KINDS
+from service.core.keys.caller import KeyScope
+from service.store.tables import Registered
+from service.web.pages.error_pages import REQUEST_ID, Failure
+from service.workers.task import REGISTER, Reply, Task
 
 DESCRIPTION: Final = (
     "Send a computation graph, get gradients back. A graph is a list of nodes; a node's id is its index, and its "
@@ -63,14 +63,14 @@ ETAG: Final = "9f86d081884c7d65"
 class _Shown:
     """Examples as a worker answers them, on the graph that all of them share once it is registered."""
 
-    def __init__(self, work: Callable[[Job], Reply]) -> None:
+    def __init__(self, work: Callable[[Task], Reply]) -> None:
         self._work = work
-        register = Job(REGISTER, orjson.dumps(SHARED), REQUEST_ID, TIMEOUT, time.monotonic() + TIMEOUT)
+        register = Task(REGISTER, orjson.dumps(SHARED), REQUEST_ID, TIMEOUT, time.monotonic() + TIMEOUT)
         self._graph = Registered.of(work(register).body)
 
     def reply(self, known: Operation, body: bytes) -> Any:
         """What comes back for the body of an example."""
-        job = Job(known.call, body, REQUEST_ID, TIMEOUT, time.monotonic() + TIMEOUT, subject=known.subject)
+        job = Task(known.call, body, REQUEST_ID, TIMEOUT, time.monotonic() + TIMEOUT, subject=known.subject)
         if known.registered:
             job.graph, job.graph_bytes = self._graph.key, self._graph.record
         return orjson.loads(self._work(job).body)
@@ -92,7 +92,7 @@ _BINARY: Final[Json] = {"schema": {"type": "string", "format": "binary"}}
 def document(
     routes: Sequence[BaseRoute],
     components: Mapping[str, Json],
-    work: Callable[[Job], Reply],
+    work: Callable[[Task], Reply],
     scope_of: Callable[[str, str], KeyScope | None],
 ) -> Json:
     """The document for these routes and messages; `work` answers the failing examples that it shows.

@@ -12,24 +12,22 @@ from typing import Any, Final
 from starlette.datastructures import Headers
 
 from engine import registry
-from service.calls.description import CallDescription, Json
-from service.calls.sample import MEAN, NODES, W, feed
-from service.errors import Refusal, full, late, stopping
-from service.keys.caller import ANYONE, KeyScope, lacking
-from service.keys.credential import credential_of
-from service.keys.keyholder import Keyholder
-from service.pages.failure import Failure
-from service.pool.process_pool import worker_died
-from service.settings import Settings
-from service.state.commits import unconfirmed
-from service.state.fence import unseen
-from service.state.graphs import no_graph
+from service.api.calls.description import MEAN, NODES, CallDescription, Json, W, feed
+from service.api.json_reader import admit_nodes
+from service.api.media import SAFETENSORS
+from service.core.errors import Refusal, full, late, stopping
+from service.core.keys.authentication import Keyholder
+from service.core.keys.caller import ANYONE, KeyScope, credential_of, lacking
+from service.core.settings import Settings
+from service.store.commits import unconfirmed
+from service.store.fence import unseen
+from service.store.tables import no_graph
 from service.web.head import malformed, media_of, too_large, too_long
 from service.web.origin import OriginPolicy
-from service.web.readiness import no_answer
+from service.web.pages.error_pages import Failure
 from service.web.routes import no_such_op
-from service.wire.json_reader import admit_nodes
-from service.wire.media import SAFETENSORS
+from service.web.state import no_answer
+from service.workers.process_pool import worker_died
 
 
 def by_head(refusal: Refusal, head: Mapping[str, Any] | None = None) -> Failure:

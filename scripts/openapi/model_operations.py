@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from schemas.listings import ModelList
-from schemas.models import NamedModel, PutModelRequest
+from schemas.resources import ModelList, NamedModel, PutModelRequest
 from scripts.openapi import examples
 from scripts.openapi.examples import by_head, raised
 from scripts.openapi.operation import Operation
@@ -22,14 +21,11 @@ from scripts.openapi.tensor_operations import (
     listing_failures,
     name_of,
 )
-from service.calls.description import Json
-from service.pages.failure import Failure
-from service.state.conditions import Condition
-from service.state.graphs import no_graph
-from service.state.models import KeptModel, ModelTable, no_model
-from service.state.table import Quota, table_full
-from service.state.tensor_names import checked_name
-from service.transport.job import PUT_MODEL
+from service.api.calls.description import Json
+from service.store.changes import Condition
+from service.store.tables import KeptModel, ModelTable, Quota, checked_name, no_graph, no_model, table_full
+from service.web.pages.error_pages import Failure
+from service.workers.task import PUT_MODEL
 
 #: the name that examples have
 _SUBJECT: Final = "mean_of_squares"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from service.calls.description import Json
-from service.pages.failure import Failure
+from service.api.calls.description import Json
+from service.web.pages.error_pages import Failure
 
 
 @dataclass(frozen=True)

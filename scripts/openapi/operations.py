@@ -7,8 +7,7 @@ from functools import cache
 from typing import Final, get_type_hints
 
 from engine import Limits, graph_id, registry
-from schemas.listings import GraphList
-from schemas.registered import GraphSummary, RegisteredGraph, RegisterGraphRequest, without_graph
+from schemas.resources import GraphList, GraphSummary, RegisteredGraph, RegisterGraphRequest, without_graph
 from scripts.openapi import examples
 from scripts.openapi.model_operations import in_use_failure, model_operations
 from scripts.openapi.operation import Operation
@@ -22,13 +21,12 @@ from scripts.openapi.tensor_operations import (
     storing_failures,
     tensor_operations,
 )
-from service.calls import calls
-from service.calls.description import CallDescription, Json
-from service.calls.sample import MEAN
-from service.pages.failure import Failure
-from service.transport.job import REGISTER
+from service.api.calls import calls
+from service.api.calls.description import MEAN, CallDescription, Json
+from service.api.graphs import Translator
 from service.web.graph_routes import OF_GRAPH
-from service.wire.translate import Translator
+from service.web.pages.error_pages import Failure
+from service.workers.task import REGISTER
 
 #: the graph that all examples share, as it is registered
 SHARED: Final[Json] = {"graph": MEAN["graph"], "description": "a mean of squares"}

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import orjson
 
-from service.calls.description import Json
-from service.wire.media import PROBLEM
+from service.api.calls.description import Json
+from service.api.media import PROBLEM
 
 
 def shared_refusals(paths: Json) -> dict[str, Json]:

@@ -6,21 +6,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from schemas.listings import TensorList
-from schemas.resident import ResidentTensor, TensorSummary
-from schemas.tensor import Tensor
+from schemas.graph import Tensor
+from schemas.resources import ResidentTensor, TensorList, TensorSummary
 from scripts.openapi import examples
 from scripts.openapi.examples import by_head, raised
 from scripts.openapi.operation import Operation
-from service.calls.description import Json
-from service.calls.sample import MEAN
-from service.pages.failure import Failure
-from service.state.conditions import Condition
-from service.state.idempotency import under_way
-from service.state.table import table_full
-from service.state.tensor_names import checked_name, unknown_tensor
-from service.transport.job import GET_TENSOR, PUT_TENSOR
-from service.web.paging import page_of
+from service.api.calls.description import MEAN, Json
+from service.store.changes import Condition
+from service.store.idempotency import under_way
+from service.store.tables import checked_name, table_full, unknown_tensor
+from service.web.pages.error_pages import Failure
+from service.web.query import page_of
+from service.workers.task import GET_TENSOR, PUT_TENSOR
 
 #: the name that examples have
 SUBJECT: Final = "w"

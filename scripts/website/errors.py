@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from scripts.build_docs import table
 from scripts.website.ops import APART
 from scripts.write_openapi import made_document
-from service.pages.documentation import OPENING
-from service.pages.error_pages import ErrorPage, Example, error_pages
-from service.pages.layout import laid_out
+from service.web.pages.documentation import OPENING
+from service.web.pages.error_pages import ErrorPage, Example, error_pages, laid_out
 
 _INDEX = f"""
 # Error codes

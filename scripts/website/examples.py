@@ -11,16 +11,16 @@ from zlib import crc32
 
 import numpy as np
 
-from engine.graph.dtypes import is_complex, is_differentiable
-from engine.graph.inference import inferred
-from engine.graph.op import Definition
-from engine.graph.opset import OPSET
-from engine.graph.sample import Operand, Sample
-from engine.graph.tensor_type import TensorType
-from service.pages.layout import laid_out
-from service.transport.job import Job
-from service.wire.tensors import numbers_of
-from service.worker.worker import Worker
+from engine.ir.dtypes import is_complex, is_differentiable
+from engine.ir.inference import inferred
+from engine.ir.op import Definition
+from engine.ir.opset import OPSET
+from engine.ir.sample import Operand, Sample
+from engine.ir.tensor_type import TensorType
+from service.api.tensors import numbers_of
+from service.web.pages.error_pages import laid_out
+from service.workers.task import Task
+from service.workers.worker import Worker
 
 Json = dict[str, Any]
 Array = np.ndarray[Any, Any]
@@ -189,7 +189,7 @@ def _has_gradient(op: Definition) -> bool:
 
 def _answer(call: str, body: Json, worker: Worker) -> Json:
     sent = json.dumps(body).encode()
-    reply = worker(Job(call, sent, "example", _TIMEOUT, time.monotonic() + _TIMEOUT))
+    reply = worker(Task(call, sent, "example", _TIMEOUT, time.monotonic() + _TIMEOUT))
     answer: Json = json.loads(reply.body)
     if reply.status != 200:
         raise RuntimeError(f"{answer['detail']}: {json.dumps(body)}")

@@ -1,4 +1,4 @@
-"""The pages of the ops: one each, and an index by family. A family is a file of engine/ops."""
+"""The pages of the ops: one each, and an index by the sections that the ops state."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from itertools import groupby
 from typing import Any
 
 from engine import describe, registry
-from engine.graph.op import Definition
+from engine.ir.op import Definition
+from engine.ops.sections import SECTIONS
 from scripts.build_docs import definition, facts, table
 from scripts.website.examples import Exchange, example
-from service.pages.layout import laid_out
-from service.settings import Settings
-from service.worker.worker import Worker
+from service.core.settings import Settings
+from service.web.pages.error_pages import laid_out
+from service.workers.worker import Worker
 
 Row = Mapping[str, Any]
 
@@ -73,14 +74,13 @@ _GRADIENTS = "The answer, without its `stats`; a `cotangent` in the request is t
 
 
 def index(ops: list[Definition], rows: Mapping[str, Row]) -> str:
-    """The families in alphabetical order, with their ops."""
-    return "\n".join([INDEX, *_families(ops, rows)])
+    """The sections in the order of their keys, with their ops."""
+    return "\n".join([INDEX, *_sections(ops, rows)])
 
 
-def _families(ops: list[Definition], rows: Mapping[str, Row]) -> Iterator[str]:
-    by_module = sorted(ops, key=lambda op: (type(op).__module__, op.name))
-    for module, members in groupby(by_module, key=lambda op: type(op).__module__):
-        title, rest = family(sys.modules[module].__doc__ or "")
+def _sections(ops: list[Definition], rows: Mapping[str, Row]) -> Iterator[str]:
+    for (_, text), members in groupby(sorted(ops, key=lambda op: (section(op), op.name)), key=section):
+        title, rest = heading(text)
         lines = (
             (f"[`{op.name}`]({place_of(op.name).removeprefix('ops/')})", rows[op.name]["summary"]) for op in members
         )
@@ -88,9 +88,16 @@ def _families(ops: list[Definition], rows: Mapping[str, Row]) -> Iterator[str]:
         yield table(("op", "what it is"), lines)
 
 
-def family(doc: str) -> tuple[str, str]:
-    """The heading of a family, and what more there is to say of it: both from its file's first paragraph."""
-    first = " ".join(doc.partition("\n\n")[0].split())
+def section(op: Definition) -> tuple[str, str]:
+    """Key and text of the section that lists an op: the stated one, else its module's name and docstring."""
+    module = type(op).__module__
+    key = op.section or module.rpartition(".")[2]
+    return key, SECTIONS[key] if op.section else sys.modules[module].__doc__ or ""
+
+
+def heading(text: str) -> tuple[str, str]:
+    """Split the first paragraph of a section's text: its heading, and the rest."""
+    first = " ".join(text.partition("\n\n")[0].split())
     title = re.split(r"[.:,;]", first, maxsplit=1)[0]
     return title, first.removeprefix(f"{title}.").lstrip()
 

@@ -10,28 +10,24 @@ from fastapi import FastAPI
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
-from service.cluster.between import Between
-from service.cluster.directory import OwnerDirectory
 from service.cluster.http_peers import HttpPeers
-from service.cluster.owners import Owners
-from service.cluster.owning import Owning
-from service.cluster.placing import Placing
+from service.cluster.owner_routing import Placing
+from service.cluster.owners import OwnerDirectory, Owners, Owning
+from service.cluster.peer_routes import Between, Questions
 from service.cluster.pool import ClusterPool
-from service.cluster.questions import Questions
 from service.cluster.shared_store import SharedStore
-from service.facades.known import facades_of
-from service.pool.lending import Lending
-from service.settings import NO_STATE, Settings, flag, variable
-from service.state.commits import CommitCallback
-from service.state.ledger import Tidiness
-from service.state.object_journal import ObjectJournal
-from service.state.opening import described, open_shared
-from service.state.shards import SHARDS, ShardObjects, folder_of
-from service.state.shares import StatedLimit
-from service.store import StoreService
+from service.core.settings import NO_STATE, Settings, flag, variable
+from service.facades.protocols import facades_of
+from service.observe.store import StoreService
+from service.store.commits import CommitCallback
+from service.store.object_journal import ObjectJournal, Tidiness
+from service.store.objects import SHARDS, ShardObjects, folder_of
+from service.store.places import open_shared, place_name
+from service.store.tables import StatedLimit
 from service.web.graph_routes import GRAPHS
 from service.web.model_routes import MODELS
 from service.web.tensor_routes import TENSORS
+from service.workers.residents import Lending
 
 #: bytes of a question beside the tensors that it brings
 _BESIDE: Final = 4 << 20
@@ -74,7 +70,7 @@ class Cluster:
         return Between(app, guarded, routes, Questions(self._owners), self._secret, most)
 
     def _journal(self, shard: int) -> ObjectJournal:
-        place = f"{described(self._settings.state)} ({folder_of(shard)})"
+        place = f"{place_name(self._settings.state)} ({folder_of(shard)})"
         lease = self._settings.lease_ms / 1000
         objects = ShardObjects(self._objects, shard)
         return ObjectJournal(objects, place, _TIDINESS, lease=lease, owner=self._address)

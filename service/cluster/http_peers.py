@@ -12,21 +12,25 @@ from typing import Any, Final, TypeVar
 import aiohttp
 
 from service.cluster.connecting import PeerConnections, body_of
-from service.cluster.peers import Answer, Moved, Silent, Slow, Unreachable
 from service.cluster.protocol import (
     ALIVE,
     MISDIRECTED,
     PROTOCOL,
     PROTOCOL_HEADER,
     SECRET_HEADER,
+    Answer,
+    Moved,
+    Silent,
+    Slow,
+    Unreachable,
     message_of,
     owner_of_body,
     read_message,
     refusal_of_row,
     speaks,
 )
-from service.errors import Refusal
-from service.prefix import BETWEEN_SERVERS
+from service.core.errors import Refusal
+from service.core.prefix import BETWEEN_SERVERS
 
 #: seconds without an answer after which a server is asked whether it lives, and that it has to say so
 PEER_SILENCE: Final = 1.0

@@ -11,28 +11,194 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Executor
 from functools import lru_cache, partial
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
-from service.cluster.directory import Owner, OwnerDirectory
-from service.cluster.owning import Owning, task_over
-from service.cluster.peers import Moved, Silent, Slow, Unreachable
-from service.errors import Refusal
-from service.state.commits import unconfirmed
-from service.state.ownership import Taken
-from service.state.packing import Damaged
-from service.state.shards import shard_of
-from service.store import StoreService
+from service.cluster.protocol import Moved, Silent, Slow, Unreachable
+from service.core.errors import Refusal, stopping
+from service.observe.store import StoreService
+from service.store.commit_objects import COMMITS, Contents, Damaged, read_head
+from service.store.commits import unconfirmed
+from service.store.fence import consume_exception
+from service.store.objects import Missing, Objects, ShardObjects, shard_of
+from service.store.ownership import PEACE, Taken
+from service.store.tables import Quota, Table
+
+# Directory of owners: who has a shard, as its last commit tells it.
+
+#: how often a last commit is looked for that is gone when it is read
+_TRIES: Final = 10
+
+
+class Owner(NamedTuple):
+    """The server that has a shard, and when it made its opening, in Unix seconds."""
+
+    address: str
+    began: float
+
+    def peace(self, today: float) -> float:
+        """Seconds for which nobody else should make an opening; not more, whatever a clock says."""
+        return min(max(0.0, self.began + PEACE - today), PEACE)
+
+
+class OwnerDirectory:
+    """Reader of last commits; it blocks."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+
+    def owner(self, shard: int) -> Owner | None:
+        """Who has a shard; None where nobody has, or who had it released it. Raises OSError, Damaged."""
+        head = self._last(ShardObjects(self._objects, shard))
+        if head is None or head.note.released or head.note.owner is None:
+            return None
+        return Owner(head.note.owner, time.time() if head.note.began is None else head.note.began)
+
+    @staticmethod
+    def _last(objects: Objects) -> Contents | None:
+        for _ in range(_TRIES):
+            last = max(objects.list(COMMITS), default=None)
+            if last is None:
+                return None
+            try:
+                return read_head(objects, int(last.removeprefix(COMMITS)))
+            except Missing:
+                continue
+        raise OSError("the last commit of a shard is listed, and not there")
+
+
+# Shards that this server has: each is taken by an opening, answered from memory, and let go of as a whole.
+#
+# A shard that this server owns has a store service, as a server has that shares no state. The service ends with the
+# ownership; the next owner begins with what the objects say.
+
+_logger = logging.getLogger("gradserve.cluster")
+
+#: seconds that a shard which another server has taken gets to end its threads
+_END: Final = 1.0
+
+_T = TypeVar("_T")
+
+#: makes the store service of a shard, which has read nothing yet
+MakeStore = Callable[[int], StoreService]
+
+
+class Owning:
+    """The store services of the shards that this server has. For one event loop."""
+
+    def __init__(self, make: MakeStore, executor: Executor) -> None:
+        """`executor` has a thread for each shard that is being taken."""
+        self._make, self._executor = make, executor
+        self._owned: dict[int, StoreService] = {}
+        #: shards that are being taken
+        self.opening: dict[int, asyncio.Task[StoreService]] = {}
+        self._leaving: dict[int, asyncio.Task[bool]] = {}
+        self._draining = False
+        self._looked = 0
+
+    def __iter__(self) -> Iterator[StoreService]:
+        return iter(self._owned.values())
+
+    @property
+    def looks(self) -> int:
+        """How often it was looked whether another server has taken a shard."""
+        return self._looked + sum(store.commits.fence.looks for store in self)
+
+    def get(self, shard: int) -> StoreService | None:
+        """A shard's store, where this server has it, as far as it knows."""
+        store = self._owned.get(shard)
+        if store is not None and store.commits.lost is not None:
+            self._leave(shard, _END)  # another server has it: what is in memory is nothing any more
+            return None
+        return store
+
+    async def open(self, shard: int) -> StoreService:
+        """Take a shard; of several who ask, one opening is made. Raises Taken, Refusal: not_ready."""
+        if (store := self.get(shard)) is not None:
+            return store
+        if self._draining:
+            raise stopping()
+        if shard not in self.opening:
+            self.opening[shard] = asyncio.get_running_loop().create_task(self._opened(shard))
+            self.opening[shard].add_done_callback(partial(task_over, self.opening, shard))
+        return await asyncio.shield(self.opening[shard])
+
+    def release(self, shard: int, seconds: float) -> None:
+        """Begin to leave a shard to others: what is behind is written within so many seconds, and nothing answered."""
+        if shard in self._owned:
+            self._leave(shard, seconds)
+
+    def drain(self, seconds: float) -> None:
+        """Take no more, and begin to leave those that are here."""
+        self._draining = True
+        for opening in self.opening.values():
+            opening.cancel()
+        for shard in [*self._owned]:
+            self._leave(shard, seconds)
+
+    async def close(self, seconds: float) -> bool:
+        """Leave all of them; whether that was done in time."""
+        self.drain(seconds)
+        return all(await asyncio.gather(*self._leaving.values()))
+
+    async def _opened(self, shard: int) -> StoreService:
+        if (leaving := self._leaving.get(shard)) is not None:
+            await asyncio.shield(leaving)
+        store = self._make(shard)
+        try:
+            loaded = await asyncio.get_running_loop().run_in_executor(self._executor, store.load)
+        except RuntimeError as error:
+            _logger.warning("shard %d cannot be taken: %s", shard, error)
+            detail = "the part of the state that this is about cannot be read now; the log says why"
+            raise Refusal("not_ready", detail, retry_after=1) from None
+        self._share_quota(store)
+        store.restore(loaded)
+        self._owned[shard] = store
+        _logger.info("shard %d is this server's from now on", shard)
+        return store
+
+    async def _left(self, shard: int, store: StoreService, seconds: float) -> bool:
+        try:
+            return await store.close(seconds)
+        finally:
+            self._looked += store.commits.fence.looks
+            del self._leaving[shard]
+            store.commits.fence.leave()
+            _forget(store)
+
+    def _leave(self, shard: int, seconds: float) -> None:
+        left = self._left(shard, self._owned.pop(shard), seconds)
+        self._leaving[shard] = asyncio.get_running_loop().create_task(left)
+
+    def _share_quota(self, store: StoreService) -> None:
+        """What all shards hold here comes out of one quota for each kind of things."""
+        for name in ("tensors", "graphs", "models", "answers"):
+            table: Table[object] = getattr(store, name)
+            table.beside = partial(self._beside, store, name)
+
+    def _beside(self, store: StoreService, name: str) -> Quota:
+        tables = [getattr(other, name) for other in self if other is not store]
+        return Quota(sum(table.count for table in tables), sum(table.held for table in tables))
+
+
+def task_over(tasks: dict[int, asyncio.Task[_T]], shard: int, task: asyncio.Task[_T]) -> None:
+    """A task of a shard is done."""
+    del tasks[shard]
+    consume_exception(task)
+
+
+def _forget(store: StoreService) -> None:
+    """Give back the memory of its tensors."""
+    for key, _ in [*store.tensors]:
+        store.tensors.load(key, None)
+
 
 #: seconds between two questions, where a server has not what it should
 _AGAIN: Final = 0.05
 _PAUSE: Final = 0.25
-_T = TypeVar("_T")
 _shard: Final = lru_cache(4096)(shard_of)
-
-_logger = logging.getLogger("gradserve.cluster")
 
 
 class Owners:

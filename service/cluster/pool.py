@@ -9,23 +9,157 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from service.cluster.expected_reads import Expectation, ExpectedReads
-from service.cluster.speculation import SpeculativeJob
-from service.errors import Refusal, fault
-from service.pool.lending import Lending
-from service.pool.pool import Done
-from service.pool.process import COMMAND
-from service.pool.process_pool import ProcessPool
-from service.pool.replica import TensorKey
-from service.pool.ticket import Ticket
-from service.settings import Settings
-from service.state.tensors import TensorVersion
-from service.transport.frames import INLINE
-from service.transport.job import Job, Reply, refused
+from service.cluster.shared_store import RecentlyUsed
+from service.core.errors import Refusal, fault
+from service.core.settings import Settings
+from service.store.tables import TensorVersion
+from service.workers.frames import INLINE
+from service.workers.pool import Done
+from service.workers.process_pool import ProcessPool
+from service.workers.residents import Lending, TensorKey
+from service.workers.task import Reply, Task, refused
+from service.workers.ticket import Ticket
+from service.workers.worker_process import COMMAND
+
+# Tensors that jobs are expected to read, by what jobs like them have read.
+
+#: bytes at the beginning of a body by which jobs are alike that are of no registered graph
+_BEGINNING: Final = 256
+#: kinds of jobs that are remembered
+_KINDS: Final = 1024
+
+
+@dataclass
+class Expectation:
+    """Names that jobs of a kind read, the versions that the last one found, and whether the one before found these."""
+
+    names: Sequence[str]
+    etags: Mapping[str, str] = field(default_factory=dict)
+    is_steady: bool = False
+
+    def found(self, versions: Mapping[str, TensorVersion]) -> None:
+        """One has found these."""
+        etags = etags_of(versions)
+        self.is_steady, self.etags = etags == self.etags, etags
+
+
+class ExpectedReads:
+    """Memory of what jobs have asked for, by their graphs or beginnings; what is wrong is asked once more."""
+
+    def __init__(self) -> None:
+        self._kinds: RecentlyUsed[Hashable, Expectation] = RecentlyUsed(_KINDS, lambda expectation: 1)
+
+    def of(self, job: Task) -> Expectation | None:
+        """What a job is expected to read, where that is known."""
+        return self._kinds.find(_kind_of(job))
+
+    def learn(self, job: Task, names: Sequence[str]) -> None:
+        """A job has asked for these."""
+        self._kinds.put(_kind_of(job), Expectation(names))
+
+
+def etags_of(versions: Mapping[str, TensorVersion]) -> Mapping[str, str]:
+    """The etags of versions by the names of the tensors."""
+    return {name: version.etag for name, version in versions.items()}
+
+
+def _kind_of(job: Task) -> Hashable:
+    return job.namespace, job.call, job.graph or bytes(job.body[:_BEGINNING])
+
+
+# Jobs that are done with the versions that were last known, while their owner is asked whether there are others.
+#
+# The reply is held until the owner has said so, and so is of a moment after the request, like all that is read. Where
+# there is another version, the job is done again with that. It pays where tensors stay as they are, as weights of a
+# model in use do: then an answer takes as long as it would through the owner.
+
+_logger = logging.getLogger("gradserve.cluster")
+
+#: the versions that a job reads; they are lent
+Versions = Mapping[str, TensorVersion]
+#: takes up a job that reads these; with a refusal, they are given back
+SubmitReading = Callable[[Task, Done, Versions], None]
+
+
+class SpeculativeJob:
+    """A job until it is answered, for whoever is `done` then."""
+
+    def __init__(self, job: Task, done: Done, expected: Expectation, lending: Lending, submit: SubmitReading) -> None:
+        self._job, self._done, self._expected = job, done, expected
+        self._lending, self._submit = lending, submit
+        self._looking: asyncio.Task[None] | None = None
+        self._reply: Reply | None = None
+        #: what becomes of the reply, once that is known
+        self._settle: Callable[[Reply], None] | None = None
+        #: what there is, lent until it is known whether the job is done again with it
+        self._found: Versions | None = None
+
+    def begin(self, known: Versions, find: Callable[[], Awaitable[Versions]]) -> None:
+        """Have it done with what is known, while `find` finds what there is."""
+        self._looking = asyncio.get_running_loop().create_task(self._look(etags_of(known), find))
+        self._submit(self._job, self._came, known)
+
+    def end(self) -> None:
+        """Nobody waits for it any more, or nothing of it is in doubt."""
+        if self._looking is not None:
+            self._looking.cancel()
+        if self._reply is not None:
+            reply, self._reply = self._reply, None
+            reply.give_back()
+        if self._found is not None:
+            found, self._found = self._found, None
+            self._lending.give_back(*found.values())
+
+    def leave_to_pool(self) -> None:
+        """It reads something else than was expected, which is found for it: its reply is what it is."""
+        self.end()
+        self._settle = self._answer
+
+    async def _look(self, known: Mapping[str, str], find: Callable[[], Awaitable[Versions]]) -> None:
+        settle: Callable[[Reply], None]
+        try:
+            found = await find()
+        except Refusal as refusal:
+            settle = partial(self._refuse, refusal)
+        except Exception:
+            _logger.exception("request %s: what it reads could not be looked for", self._job.request_id)
+            settle = partial(self._refuse, fault())
+        else:
+            self._expected.found(found)
+            self._found = found
+            settle = self._answer if etags_of(found) == known else self._repeat
+        self._settle = settle
+        if self._reply is not None:
+            reply, self._reply = self._reply, None
+            settle(reply)
+
+    def _came(self, reply: Reply) -> None:
+        if not reply.consulted:  # then it does not matter what there is
+            self._answer(reply)
+        elif self._settle is None:
+            self._reply = reply
+        else:
+            self._settle(reply)
+
+    def _answer(self, reply: Reply) -> None:
+        self.end()
+        self._done(reply)
+
+    def _refuse(self, refusal: Refusal, reply: Reply) -> None:
+        reply.give_back()
+        self._answer(refused(refusal, self._job.request_id))
+
+    def _repeat(self, reply: Reply) -> None:
+        reply.give_back()
+        assert self._found is not None, "it was found"
+        found, self._found = self._found, None
+        self._submit(self._job, self._answer, found)
+
 
 #: what jobs read of which nobody has asked yet: nothing is known under it
 _UNASKED: Final = "?"
@@ -40,8 +174,6 @@ FindVersions = Callable[[str, Sequence[str], float], Awaitable[Mapping[str, Tens
 #: those of them that were last known, where another server has them and all are here; they are lent
 RecallVersions = Callable[[str, Sequence[str]], Mapping[str, TensorVersion]]
 
-_logger = logging.getLogger("gradserve.cluster")
-
 
 class ClusterPool(ProcessPool):
     """Finder of the versions that jobs read; `find` and `recall` are to be set before the first job."""
@@ -55,7 +187,7 @@ class ClusterPool(ProcessPool):
         self._current: dict[TensorKey, TensorVersion] = {}
         self._finding: dict[Ticket, asyncio.Task[None]] = {}
         self._expected = ExpectedReads()
-        self._speculative: dict[Job, SpeculativeJob] = {}
+        self._speculative: dict[Task, SpeculativeJob] = {}
 
     def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
         """As `Pool` has it, but that nobody reads it here: those who look for it find it."""
@@ -65,7 +197,7 @@ class ClusterPool(ProcessPool):
         if before is not None:
             self._lending.retire(before)
 
-    def submit(self, job: Job, done: Done) -> None:
+    def submit(self, job: Task, done: Done) -> None:
         """As `Pool` has it."""
         expected = self._expected.of(job)
         if expected is not None and (known := self._known_to_be_steady(job, expected)):
@@ -78,13 +210,13 @@ class ClusterPool(ProcessPool):
         elif ticket is not None:
             self._enqueue(ticket)
 
-    def cancel(self, job: Job) -> None:
+    def cancel(self, job: Task) -> None:
         """As `Pool` has it."""
         if (run := self._speculative.pop(job, None)) is not None:
             run.end()
         super().cancel(job)
 
-    def _known_to_be_steady(self, job: Job, expected: Expectation) -> Mapping[str, TensorVersion]:
+    def _known_to_be_steady(self, job: Task, expected: Expectation) -> Mapping[str, TensorVersion]:
         """What a short job reads, lent, where that is known here and likely to be what there is; or nothing."""
         if not expected.is_steady or job.memory is not None or len(job.body) > INLINE:
             return {}
@@ -92,7 +224,7 @@ class ClusterPool(ProcessPool):
             return {}
         return self.recall(job.namespace, expected.names)
 
-    def _speculate(self, job: Job, done: Done, expected: Expectation, known: Mapping[str, TensorVersion]) -> None:
+    def _speculate(self, job: Task, done: Done, expected: Expectation, known: Mapping[str, TensorVersion]) -> None:
         def answered(reply: Reply) -> None:
             del self._speculative[job]
             done(reply)
@@ -100,7 +232,7 @@ class ClusterPool(ProcessPool):
         self._speculative[job] = run = SpeculativeJob(job, answered, expected, self._lending, self._submit_reading)
         run.begin(known, partial(self.find, job.namespace, expected.names, job.expires))
 
-    def _submit_reading(self, job: Job, done: Done, versions: Mapping[str, TensorVersion]) -> None:
+    def _submit_reading(self, job: Task, done: Done, versions: Mapping[str, TensorVersion]) -> None:
         """Take up a job that reads these, which are lent."""
         job.reads = _UNASKED
         ticket = self._admit(job, done)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Protocol
 
 import orjson
 
-from service.errors import Refusal
-from service.keys.caller import ANYONE, Caller, KeyScope
-from service.prefix import BETWEEN_SERVERS
-from service.state.tensors import TensorVersion
-from service.state.values import AnswerRecord, Stored
+from service.core.errors import Refusal
+from service.core.keys.caller import ANYONE, Caller, KeyScope
+from service.core.prefix import BETWEEN_SERVERS
+from service.store.tables import TensorVersion
+from service.store.writes import AnswerRecord, Stored
 
 #: the version of these messages; servers of neighbouring versions understand each other
 PROTOCOL: Final = 1
@@ -109,3 +109,45 @@ def record_of(row: Mapping[str, Any], body: bytes) -> AnswerRecord:
     """The answer that a message says."""
     headers = tuple((str(name), str(value)) for name, value in row["headers"])
     return AnswerRecord(**{**row, "body": body, "headers": headers})
+
+
+# Other servers, as this one asks them: what is asked, what they answer, and whether they are there at all.
+
+
+class Answer(NamedTuple):
+    """Answer of a server to a question, and the bytes behind it."""
+
+    head: Mapping[str, Any]
+    blobs: memoryview
+
+
+class Moved(Exception):
+    """The server has not what it was asked for; as far as it knows, the one at `owner` has."""
+
+    def __init__(self, owner: str | None) -> None:
+        super().__init__(owner)
+        self.owner = owner
+
+
+class Unreachable(Exception):
+    """The server takes no connections: nothing has reached it."""
+
+
+class Silent(Exception):
+    """The server has not answered, and does not say that it lives; what was sent may have reached it."""
+
+
+class Slow(Exception):
+    """The server lives, and has not answered in time; what was sent has reached it, or will."""
+
+
+class Peers(Protocol):
+    """The other servers by their addresses."""
+
+    async def ask(
+        self, address: str, what: str, head: Mapping[str, Any], blobs: Sequence[bytes | memoryview], expires: float
+    ) -> Answer:
+        """The answer to a question. Raises Moved, Unreachable, Silent, Slow, and what the other server refuses."""
+
+    async def close(self) -> None:
+        """Ask nothing more."""

@@ -9,35 +9,79 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
+from service.api.media import PROBLEM
 from service.cluster.owners import Owners
-from service.cluster.peers import Answer, Moved, Peers, Silent, Slow, Unreachable
-from service.cluster.protocol import record_of, row_of_record, row_of_stored
-from service.cluster.recent import RecentlyUsed
-from service.errors import Refusal, fault
-from service.keys.caller import Caller, KeyScope
+from service.cluster.protocol import (
+    Answer,
+    Moved,
+    Peers,
+    Silent,
+    Slow,
+    Unreachable,
+    record_of,
+    row_of_record,
+    row_of_stored,
+)
+from service.core.errors import Refusal, fault
+from service.core.keys.caller import Caller, KeyScope
+from service.core.settings import Settings
+from service.observe.store import StoreService, outcome, settling
 from service.observe.tally import ClusterFigures, Holdings
-from service.pool.lending import Lending
-from service.pool.pool import Done, Pool
-from service.settings import Settings
-from service.state.changes import Change, new_answer
-from service.state.conditions import ALWAYS, Condition
-from service.state.graphs import Registered
-from service.state.idempotency import AnswerTable, Repetition
-from service.state.journal import Loaded
-from service.state.shares import total_quota
-from service.state.table import TableKey
-from service.state.tensors import TensorVersion
-from service.state.values import AnswerRecord, nbytes_of
-from service.store import StoreService, outcome, settling
-from service.transport.job import Job, Reply, refused
-from service.wire.media import PROBLEM
+from service.store.changes import ALWAYS, Change, Condition, new_answer
+from service.store.idempotency import AnswerTable, Repetition
+from service.store.journal import Loaded
+from service.store.tables import Registered, TableKey, TensorVersion, total_quota
+from service.store.writes import AnswerRecord, nbytes_of
+from service.workers.pool import Done, Pool
+from service.workers.residents import Lending
+from service.workers.task import Reply, Task, refused
+
+# What was used last, within so many bytes.
+
+_K = TypeVar("_K", bound=Hashable)
+_V = TypeVar("_V")
+
+
+def _unnoticed(_: object) -> None:
+    pass
+
+
+class RecentlyUsed(Generic[_K, _V]):
+    """Values by name. One alone may have more bytes than all may have."""
+
+    def __init__(
+        self, most_bytes: int, nbytes: Callable[[_V], int], dropped: Callable[[_V], None] = _unnoticed
+    ) -> None:
+        """`dropped` is told of values that are not kept any more."""
+        self._most, self._nbytes, self._dropped = most_bytes, nbytes, dropped
+        self._kept: OrderedDict[_K, _V] = OrderedDict()
+        self._held = 0
+
+    def find(self, name: _K | None) -> _V | None:
+        """The value of a name, where it is here."""
+        if name is None or name not in self._kept:
+            return None
+        self._kept.move_to_end(name)
+        return self._kept[name]
+
+    def put(self, name: _K, value: _V) -> None:
+        """Keep a value, in place of the one of that name; those that were not used for longest go."""
+        if (before := self._kept.pop(name, None)) is not None:
+            self._held -= self._nbytes(before)
+        self._kept[name] = value
+        self._held += self._nbytes(value)
+        while self._held > self._most and len(self._kept) > 1:
+            _, oldest = self._kept.popitem(last=False)
+            self._held -= self._nbytes(oldest)
+            self._dropped(oldest)
+
 
 #: the part of what tensors and graphs may take, that those of other servers may take here beside
 _SHARE_OF_OTHERS: Final = 4
@@ -155,7 +199,7 @@ class SharedStore:
 
     def settle(
         self,
-        job: Job,
+        job: Task,
         caller: Caller,
         reply: Reply,
         done: Done,
@@ -171,7 +215,7 @@ class SharedStore:
         task.add_done_callback(self._settling.discard)
 
     async def settled(
-        self, job: Job, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
+        self, job: Task, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
     ) -> Reply:
         """As `StateStore` has it."""
         return await outcome(settling(self.settle, job, caller, reply, condition, more))
@@ -212,7 +256,7 @@ class SharedStore:
                         await self._peers.ask(owner.address, "release", {"shard": shard, "asked": count}, (), expires)
 
     async def _settle(
-        self, job: Job, caller: Caller, reply: Reply, done: Done, condition: Condition, more: Sequence[Change]
+        self, job: Task, caller: Caller, reply: Reply, done: Done, condition: Condition, more: Sequence[Change]
     ) -> None:
         records = [change.value for change in more]
 
@@ -235,7 +279,7 @@ class SharedStore:
             reply.give_back()
         done(result)
 
-    async def _proposed(self, address: str, job: Job, reply: Reply, records: Sequence[AnswerRecord]) -> Reply:
+    async def _proposed(self, address: str, job: Task, reply: Reply, records: Sequence[AnswerRecord]) -> Reply:
         """The reply, once the owner has kept what it has for keeping; or what the owner says instead."""
         head = {
             "namespace": job.namespace,

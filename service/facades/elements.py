@@ -12,11 +12,11 @@ import orjson
 import pybase64
 
 from engine import HostArray, TensorType, printable
-from engine.graph.tensor_type import BOOL, FLOAT64
-from service.errors import Refusal
-from service.wire.json_codec import json_kind
-from service.wire.tensors import encoded_bytes
-from service.wire.validation import Location, pointer
+from engine.ir.tensor_type import BOOL, FLOAT64
+from service.api.json_codec import json_kind
+from service.api.tensors import encoded_bytes
+from service.api.validation import Location, pointer
+from service.core.errors import Refusal
 
 #: extents of a shape that a sentence shows
 _SHOWN: Final = 16

@@ -11,11 +11,11 @@ import numpy as np
 import orjson
 
 from engine import TensorType
-from engine.graph.dtypes import is_complex
-from engine.graph.tensor_type import dtype_name
-from service.errors import Refusal
-from service.state.models import FREE
-from service.wire.version import Find
+from engine.ir.dtypes import is_complex
+from engine.ir.tensor_type import dtype_name
+from service.api.residents import Find
+from service.core.errors import Refusal
+from service.store.tables import FREE
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Port:
 
     @property
     def is_free(self) -> bool:
-        """Whether any of its extents is."""
+        """Tell whether an extent is free."""
         return FREE in self.shape
 
     @property
@@ -39,7 +39,7 @@ class Port:
 
     @property
     def is_differentiable(self) -> bool:
-        """Whether derivatives of and by it exist."""
+        """Tell whether derivatives of it, and with respect to it, exist."""
         return TensorType((), np.dtype(self.dtype)).is_differentiable
 
 
@@ -67,7 +67,7 @@ class Model:
 
     @classmethod
     def of(cls, record: bytes) -> Self:
-        """The one that a record tells of."""
+        """Read a model from its record."""
         told: dict[str, Any] = orjson.loads(record)
         return cls(
             told["name"],
@@ -81,7 +81,7 @@ class Model:
 
     @property
     def is_free(self) -> bool:
-        """Whether it has free extents."""
+        """Tell whether an input or output has free extents."""
         return any(port.is_free for port in (*self.inputs, *self.outputs))
 
     def require_real(self) -> None:

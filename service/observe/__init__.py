@@ -1,9 +1,7 @@
-"""Observation by an operator: counts, for Prometheus; a line for each request, and a trace; a banner at the start.
+"""Observation: metrics for Prometheus, a line and a trace for each request, and the store service.
 
-    histogram → tally → exposition
-    answered, lines → request_log
-    answered → tracing
-    banner
+    tally → exposition, store
+    request_log → tracing
 
-What may live here: counting and writing down. What may not: HTTP, or the data of a request.
+No module here knows HTTP, or logs the data of a request.
 """

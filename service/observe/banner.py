@@ -1,13 +1,12 @@
-"""Banner of a server that starts: what it will do, and what it will refuse."""
+"""Banner of a server that starts: its device, its limits, and what it keeps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from service import machine
-from service.settings import NO_STATE, Settings, flag, shown
-from service.sizes import readable
-from service.versions import VERSIONS
+from service.core import machine
+from service.core.installed import VERSIONS
+from service.core.settings import NO_STATE, Settings, flag, readable, shown
 
 
 def banner(settings: Settings, device: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The counts as Prometheus reads them."""
+"""Metrics in the form that Prometheus reads."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from service.calls import calls
-from service.observe.histogram import Histogram
-from service.observe.tally import OTHER, ClusterFigures, Tally
-from service.pool.pool import Pool
-from service.pool.stats import Stats
-from service.pool.sums import DONE_ELSEWHERE, DONE_HERE
-from service.settings import Settings
-from service.versions import VERSIONS
+from service.api.calls import calls
+from service.core.installed import VERSIONS
+from service.core.settings import Settings
+from service.observe.tally import OTHER, ClusterFigures, Histogram, Tally
+from service.workers.pool import Pool, Stats
+from service.workers.sums import DONE_ELSEWHERE, DONE_HERE
 
 #: what stands in front of each name
 _OURS: Final = "gradserve"

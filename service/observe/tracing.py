@@ -20,9 +20,9 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, format_trace_id, set_span_in_context
 
-from service.observe.answered import Answered
-from service.transport.job import Reply, Timings
-from service.versions import VERSIONS
+from service.core.installed import VERSIONS
+from service.observe.request_log import Answered
+from service.workers.task import Reply, Timings
 
 #: a request's headers: names in lower case, values as they came
 Fields = Sequence[tuple[bytes, bytes]]

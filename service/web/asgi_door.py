@@ -9,11 +9,11 @@ from typing import Final
 
 from starlette.types import Message, Scope
 
-from service.errors import Refusal, fault
-from service.keys.caller import ANYONE
+from service.core.errors import Refusal, fault
+from service.core.keys.caller import ANYONE
+from service.web.body_reader import Wanted, framing_of
 from service.web.connection import Connection
-from service.web.incoming import Wanted, framing_of
-from service.web.parsing import Head
+from service.web.request_head import Head
 from service.web.routing import route_of
 
 _logger = logging.getLogger("gradserve")

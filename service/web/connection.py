@@ -9,21 +9,19 @@ from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import Final, NamedTuple, Protocol, cast
 
-from service.errors import Refusal, fault, late, out_of_memory
-from service.keys.caller import ANYONE
-from service.keys.keyholder import Keyholder
-from service.keys.tenant import tenant_of
-from service.state.graphs import Registered
-from service.transport.job import Reply
+from service.core.errors import Refusal, fault, late, out_of_memory
+from service.core.keys.authentication import Keyholder
+from service.core.keys.caller import ANYONE, tenant_of
+from service.store.tables import Registered
+from service.web.body_reader import Incoming, Wanted
 from service.web.head import Order, malformed, too_large
-from service.web.incoming import Incoming, Wanted
 from service.web.observer import Finished
 from service.web.origin import HEALTH
-from service.web.parsing import Head, infeasible
-from service.web.request_ids import new_id
-from service.web.response_head import CONTINUE
-from service.web.sending import Sending, unsent_bytes
+from service.web.request_head import Head, infeasible
+from service.web.response_head import CONTINUE, new_id
+from service.web.responses import Sending, unsent_bytes
 from service.web.server_state import ServerState
+from service.workers.task import Reply
 
 _logger = logging.getLogger("gradserve")
 

@@ -9,17 +9,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from engine import printable
-from service.errors import Refusal
-from service.facades.facade import Facade, FacadeRoute, Listing
-from service.pool.pool import awaited
-from service.state.graphs import no_graph
-from service.store import StoreService
-from service.transport.job import FindModel, Job, ModelOfGraph
-from service.web.jobs import job_of_upload, tenant_of_request
+from service.core.errors import Refusal
+from service.facades.protocols import Facade, FacadeRoute, Listing
+from service.observe.store import StoreService
+from service.store.tables import no_graph
+from service.web.body_buffer import upload_of
 from service.web.query import TIME, parameters_of, timeout_in
 from service.web.responses import answer, from_reply
 from service.web.state import current, state_of, store_of
-from service.web.uploads import upload_of
+from service.web.tasks import job_of_upload, tenant_of_request
+from service.workers.pool import awaited
+from service.workers.task import FindModel, ModelOfGraph, Task
 
 _Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -61,7 +61,7 @@ def _call(place: FacadeRoute) -> _Endpoint:
     return endpoint
 
 
-def _check_version(request: Request, name: str, job: Job) -> None:
+def _check_version(request: Request, name: str, job: Task) -> None:
     """Raise Refusal (not_found) where a path says another version of a model than there is."""
     stated = request.path_params.get("version")
     if stated is None:

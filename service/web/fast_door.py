@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import logging
 
-from service.allocation import GrowingAllocation
-from service.errors import Refusal
-from service.pool.pool import Done
-from service.state.graphs import Registered
-from service.transport.frames import INLINE
-from service.transport.job import Job, Reply, refused
+from service.core.allocation import GrowingAllocation
+from service.core.errors import Refusal
+from service.store.tables import Registered
 from service.web.body_buffer import BodyBuffer
+from service.web.body_reader import Wanted, framing_of
 from service.web.connection import Connection
 from service.web.head import Order
-from service.web.incoming import Wanted, framing_of
-from service.web.jobs import job_of
-from service.web.parsing import Head
+from service.web.request_head import Head
+from service.web.tasks import job_of
+from service.workers.frames import INLINE
+from service.workers.pool import Done
+from service.workers.task import Reply, Task, refused
 
 _logger = logging.getLogger("gradserve")
 
@@ -34,8 +34,8 @@ class FastDoor:
         self._passes_on = connection.server_state.settings.ingress is not None
         self._credential = ""
         self._upload: BodyBuffer | None = None
-        self._job: Job | None = None
-        self._kept: Job | None = None
+        self._job: Task | None = None
+        self._kept: Task | None = None
         self._reply: Reply | None = None
 
     def begin(self, head: Head, order: Order, graph: Registered | None, length: int, data: bytes) -> Wanted | None:
@@ -119,7 +119,7 @@ class FastDoor:
             )
             self._connection.fail()
 
-    def _settled(self, job: Job) -> Done:
+    def _settled(self, job: Task) -> Done:
         """What answers a job of which the store has the reply, as long as anybody is there; keeping goes on without."""
         self._kept = job
 

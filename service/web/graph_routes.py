@@ -10,22 +10,21 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.errors import Refusal
-from service.pool.pool import awaited
-from service.state.changes import Change, end_of_graph, new_graph
-from service.state.graphs import Registered
-from service.state.idempotency import Repetition
-from service.store import StoreService
-from service.transport.job import REGISTER, Job, Reply
-from service.web.jobs import job_of_upload, tenant_of_request
-from service.web.paging import page_of
-from service.web.query import timeout_of
+from service.api.media import JSON, SAFETENSORS
+from service.core.errors import Refusal
+from service.observe.store import StoreService
+from service.store.changes import Change, end_of_graph, new_graph
+from service.store.idempotency import Repetition
+from service.store.tables import Registered
+from service.web.body_buffer import upload_of
+from service.web.query import page_of, timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import from_reply
 from service.web.routes import add_calls, ended
 from service.web.state import current, state_of, store_of
-from service.web.uploads import upload_of
-from service.wire.media import JSON, SAFETENSORS
+from service.web.tasks import job_of_upload, tenant_of_request
+from service.workers.pool import awaited
+from service.workers.task import REGISTER, Reply, Task
 
 GRAPHS: Final = "/v1/graphs"
 #: what the id of an operation on a registered graph ends with, behind the name of the call
@@ -57,7 +56,7 @@ async def register_graph(request: Request) -> Response:
     return await once(request, store, answered, upload, timeout)
 
 
-async def _registered(store: StoreService, job: Job, reply: Reply, repetition: Repetition | None) -> Reply:
+async def _registered(store: StoreService, job: Task, reply: Reply, repetition: Repetition | None) -> Reply:
     """The answer to the registration of a graph, of which a worker has made this record. Raises Refusal."""
     graph = Registered.of(reply.body)
     reply.give_back()

@@ -10,13 +10,13 @@ from typing import Final
 from starlette.datastructures import Headers
 
 from engine import printable
-from service.calls import calls
-from service.errors import Refusal
-from service.facades.openinference import BINARY_PATH, LENGTH_HEADER
-from service.settings import Settings
+from service.api.calls import calls
+from service.api.media import JSON, PIECE_SUMS, SAFETENSORS, SPOKEN, accepted, content_kind
+from service.core.errors import Refusal
+from service.core.settings import Settings
+from service.facades.protocols import BINARY_PATH, LENGTH_HEADER
 from service.web.origin import is_of_a_browser
 from service.web.query import timeout_of
-from service.wire.media import JSON, PIECE_SUMS, SAFETENSORS, SPOKEN, accepted, content_kind
 
 _VERSIONED: Final = "/v1/"
 #: C0 and C1

@@ -14,7 +14,7 @@ from ipaddress import ip_address
 from typing import Final
 
 from engine import printable
-from service.settings import EVERY, Settings
+from service.core.settings import EVERY, Settings
 from service.web.origin import is_loopback, is_of_this_machine
 
 #: connections that wait to be accepted

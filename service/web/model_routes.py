@@ -9,24 +9,21 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.errors import Refusal
-from service.pool.pool import awaited
-from service.state.changes import Change, end_of_model, new_model
-from service.state.conditions import Condition
-from service.state.idempotency import Repetition
-from service.state.models import KeptModel, graph_of_request
-from service.state.tensor_names import checked_name
-from service.transport.job import PUT_MODEL, READ_MODEL, Job, Reply
+from service.api.media import JSON
+from service.core.errors import Refusal
+from service.store.changes import Change, Condition, end_of_model, new_model
+from service.store.idempotency import Repetition
+from service.store.tables import KeptModel, checked_name, graph_of_request
+from service.web.body_buffer import upload_of
 from service.web.head import Media
-from service.web.jobs import Asker, job_of, job_of_upload, tenant_of_request
-from service.web.paging import names_of_page, page_of
-from service.web.query import parameters_of, timeout_of
+from service.web.query import names_of_page, page_of, parameters_of, timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import etag_header, from_reply, not_modified
 from service.web.routes import ended
 from service.web.state import condition_of, current, state_of, store_of
-from service.web.uploads import upload_of
-from service.wire.media import JSON
+from service.web.tasks import Asker, job_of, job_of_upload, tenant_of_request
+from service.workers.pool import awaited
+from service.workers.task import PUT_MODEL, READ_MODEL, Reply, Task
 
 MODELS: Final = "/v1/models"
 _MODEL: Final = MODELS + "/{name}"
@@ -63,7 +60,7 @@ async def put_model(request: Request) -> Response:
     return await once(request, store, answered, upload, timeout)
 
 
-def _checking(request: Request, read: Job, reply: Reply) -> Job:
+def _checking(request: Request, read: Task, reply: Reply) -> Task:
     """The job that checks what a reply says was asked, on its graph where that is kept."""
     body, found = reply.body, cast("Asker", request.state)
     reply.give_back()
@@ -72,7 +69,9 @@ def _checking(request: Request, read: Job, reply: Reply) -> Job:
     return job_of(PUT_MODEL, found, tenant, read.timeout, media, body, graph=graph, subject=read.subject)
 
 
-async def _kept(request: Request, job: Job, reply: Reply, condition: Condition, repetition: Repetition | None) -> Reply:
+async def _kept(
+    request: Request, job: Task, reply: Reply, condition: Condition, repetition: Repetition | None
+) -> Reply:
     """The answer, once the model that a worker has made this record of is kept. Raises Refusal."""
     store, model, key = store_of(request), KeptModel.of(reply.body), (job.namespace, job.subject or "")
     reply.give_back()

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from service.transport.job import Reply
+from engine import printable
+from service.core.keys.caller import mask_keys
+from service.facades.protocols import facade_name_of, foreign_call_of
+from service.observe.request_log import Answered, RequestLog
+from service.observe.tally import Tally
 from service.web.head import Order
+from service.workers.task import Reply
+
+if TYPE_CHECKING:
+    from service.observe.tracing import Tracing
 
 
 class RequestHead(Protocol):
@@ -53,3 +61,63 @@ RequestObserver = Callable[[Finished], None]
 
 def unobserved(_: Finished) -> None:
     """Tells nobody."""
+
+
+# Every request that was answered, counted, written down and traced.
+
+#: what a request without a head that could be read is called
+_UNREAD: Final = "?"
+
+
+class Recorder:
+    """Recorder that tells the tally, and the log and the traces where there are any."""
+
+    def __init__(self, tally: Tally, log: RequestLog | None, tracing: Tracing | None = None) -> None:
+        self._tally = tally
+        self._log = log
+        self._tracing = tracing
+
+    def __call__(self, finished: Finished) -> None:
+        """As an observer of requests."""
+        head, reply = finished.head, finished.reply
+        order = None if head is None else head.order
+        call, facade = None if order is None else order.call, facade_name_of(finished.route)
+        self._tally.count(call, finished.status, finished.received, finished.sent, finished.seconds, facade)
+        if reply is not None and finished.status == 200:
+            self._tally.count_work(reply)
+        if self._log is None and self._tracing is None:
+            return
+        answered, trace_id = _answered(finished), ""
+        if self._tracing is not None:
+            trace_id = self._tracing.add(answered, () if head is None else head.fields, reply)
+        if self._log is not None:
+            self._log.add(answered, trace_id)
+
+
+def _call_of(order: Order | None, route: str) -> str:
+    """What was called: one of our calls, or one of another protocol's."""
+    foreign = foreign_call_of(route)
+    if foreign is not None:
+        return foreign
+    return "" if order is None else order.call
+
+
+def _answered(finished: Finished) -> Answered:
+    head = finished.head
+    order = None if head is None else head.order
+    route = finished.route
+    if not route and order is not None:
+        route = f"/v1/{order.call}" if order.graph is None else f"/v1/graphs/{{graph_id}}/{order.call}"
+    return Answered(
+        mask_keys(finished.request_id),
+        finished.caller,
+        _UNREAD if head is None else head.method,
+        _UNREAD if head is None else mask_keys(head.path),
+        route,
+        _call_of(order, route),
+        "" if order is None else mask_keys(printable(order.graph or "")),
+        finished.status,
+        finished.received,
+        finished.sent,
+        finished.seconds,
+    )

@@ -14,8 +14,8 @@ from typing import Final
 from starlette.datastructures import Headers
 
 from engine import printable
-from service.errors import Refusal
-from service.settings import EVERY, Settings
+from service.core.errors import Refusal
+from service.core.settings import EVERY, Settings
 
 _AUTHORITY: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:@/?#,\s]+)(?::([0-9]*))?")
 _ORIGIN: Final = re.compile(r"(https?)://(.*)", re.IGNORECASE)

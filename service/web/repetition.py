@@ -10,18 +10,18 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.errors import Refusal
-from service.keys.caller import KeyScope
-from service.prefix import path_within
-from service.state.changes import Change, new_answer
-from service.state.idempotency import KEY_HEADER, AnswerTable, Repetition, check_key
-from service.state.values import AnswerRecord
-from service.store import StateStore, outcome
-from service.transport.job import Reply
-from service.transport.offload import offload
+from service.core.errors import Refusal
+from service.core.keys.caller import KeyScope
+from service.core.prefix import path_within
+from service.observe.store import StateStore, outcome
+from service.store.changes import Change, new_answer
+from service.store.idempotency import KEY_HEADER, AnswerTable, Repetition, check_key
+from service.store.writes import AnswerRecord
 from service.web.body_buffer import BodyBuffer
 from service.web.query import without_time
 from service.web.state import deadline_of
+from service.workers.memory import offload
+from service.workers.task import Reply
 
 #: what is said where another call has changed what this one would
 CONFLICT: Final = 409

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import re
+import secrets
 from collections.abc import Iterable
 from email.utils import formatdate
 from http import HTTPStatus
+from itertools import count
 from typing import Final
 
-from service.transport.job import Reply
-from service.web.request_ids import HEADER
+from service.workers.task import Reply
+
+# A request's id: the client's own where it is sane, else a new one.
+
+HEADER: Final = "X-Request-Id"
+_SANE: Final = re.compile(r"[A-Za-z0-9._:+/=-]{1,128}")
+#: tells processes apart, and those that were started before
+_PREFIX: Final = secrets.token_hex(12)
+_numbers: Final = count()
+
+
+def new_id() -> str:
+    """An id that no other request has."""
+    return f"{_PREFIX}{next(_numbers):08x}"
+
+
+def sane(stated: str) -> str | None:
+    """The client's id for a request, where it can stand in a header, a report and a log."""
+    return stated if _SANE.fullmatch(stated) else None
+
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 CLOSE: Final = b"connection: close\r\n"

@@ -11,21 +11,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from engine import printable
-from service.calls import calls
-from service.errors import Refusal
-from service.pool.pool import awaited
-from service.state.changes import Change
-from service.state.graphs import no_graph
-from service.state.idempotency import KEY_HEADER, Repetition
-from service.store import StateStore
-from service.transport.job import Job, Reply
-from service.web.jobs import job_of_upload, tenant_of_request
+from service.api.calls import calls
+from service.api.media import JSON
+from service.core.errors import Refusal
+from service.observe.store import StateStore
+from service.store.changes import Change
+from service.store.idempotency import KEY_HEADER, Repetition
+from service.store.tables import no_graph
+from service.web.body_buffer import upload_of
 from service.web.query import timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import answer, from_reply
 from service.web.state import deadline_of, state_of, store_of
-from service.web.uploads import upload_of
-from service.wire.media import JSON
+from service.web.tasks import job_of_upload, tenant_of_request
+from service.workers.pool import awaited
+from service.workers.task import Reply, Task
 
 router: Final = APIRouter()
 #: on the metrics listener as well
@@ -80,7 +80,7 @@ async def _answer_to(call: str, request: Request, graph_id: str | None) -> Respo
 async def kept(
     request: Request,
     store: StateStore,
-    job: Job,
+    job: Task,
     reply: Reply,
     repetition: Repetition | None,
 ) -> Reply:

@@ -14,12 +14,11 @@ from typing import Any, Final, NamedTuple
 
 from starlette.types import ASGIApp
 
-from service.collector import collect_in_short_steps, set_aside
-from service.keys.gate import Gate
+from service.core.keys.authentication import Gate
+from service.core.process import collect_in_short_steps, set_aside
 from service.web.asgi_door import AsgiDoor
 from service.web.connection import Connection, Doors
 from service.web.fast_door import FastDoor
-from service.web.lifetime import LAST_WORDS, Lifetime
 from service.web.listening import (
     BACKLOG,
     announce,
@@ -30,7 +29,7 @@ from service.web.listening import (
     tls_context,
 )
 from service.web.observer import RequestObserver
-from service.web.server_state import ServerState
+from service.web.server_state import LAST_WORDS, Lifetime, ServerState
 
 #: of every connection
 DOORS: Final = Doors(FastDoor, AsgiDoor)

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from starlette.types import ASGIApp
 
-from service.errors import Refusal
-from service.facades.known import facades_of, owner_of
-from service.keys.gate import Gate
-from service.pool.pool import Pool
-from service.settings import Settings
-from service.store import StateStore
-from service.transport.job import Reply, refused
-from service.web.incoming import MinimumRate
-from service.web.known_heads import KnownHeads
+from service.core.errors import Refusal
+from service.core.keys.authentication import Gate
+from service.core.settings import Settings
+from service.facades.protocols import facades_of, owner_of
+from service.observe.banner import banner
+from service.observe.store import StateStore
+from service.web.body_reader import MinimumRate
+from service.web.listening import MONITOR_CONNECTIONS, allow_descriptors
 from service.web.observer import RequestObserver, unobserved
-from service.web.parsing import Head, HeadReader
+from service.web.request_head import Head, HeadReader, KnownHeads
 from service.web.response_head import Dated
+from service.workers.pool import Pool
+from service.workers.task import Reply, refused
 
 #: seconds between two looks at who is late; one who is late is looked at twice, so that a stall of the whole machine,
 #: after which what was sent meanwhile is still to be read, is not taken for a client's
@@ -205,3 +208,68 @@ class ServerState:
                 client.abort()
                 return True
         return False
+
+
+# Workers, state and application of a server, from their start to their end, whoever holds the connections.
+
+#: descriptors of a process beside its connections and the tensors that it keeps
+_DESCRIPTORS: Final = 512
+#: seconds of the grace that are kept for last answers to leave
+LAST_WORDS: Final = 1.0
+
+_logger = logging.getLogger("gradserve")
+
+
+def descriptors_of(settings: Settings) -> int:
+    """Descriptors that a server of these settings may need at a time."""
+    monitor = 0 if settings.metrics_port is None else MONITOR_CONNECTIONS + RESERVE
+    return settings.max_connections + RESERVE + monitor + settings.max_tensors + _DESCRIPTORS
+
+
+class Workers(Pool, Protocol):
+    """A pool with a beginning and an end."""
+
+    async def start(self) -> None:
+        """Return when work can be done."""
+
+    async def close(self, grace: float) -> bool:
+        """End, when the work has or after so many seconds; whether nothing is left that runs."""
+
+
+class Lifetime:
+    """Start and end of all of it, once each, and on one event loop."""
+
+    def __init__(self, settings: Settings, pool: Workers, store: StateStore, make_app: Callable[[], ASGIApp]) -> None:
+        self.settings, self.pool, self.store = settings, pool, store
+        self._make_app = make_app
+
+    async def start(self) -> ASGIApp:
+        """The application, once work can be done and what was kept is there.
+
+        Raises RuntimeError for the device or the state; `close` is due then, too.
+        """
+        settings, pool, store = self.settings, self.pool, self.store
+        allow_descriptors(descriptors_of(settings))
+        starting = asyncio.create_task(pool.start())
+        try:
+            await asyncio.sleep(0)  # the workers are spawned, and start while the application is made
+            loading = asyncio.get_running_loop().run_in_executor(None, store.load)
+            app = self._make_app()
+            await starting
+            store.restore(await loading)
+        finally:
+            starting.cancel()
+        for line in banner(settings, pool.device):
+            _logger.info(line)
+        return app
+
+    def drain(self) -> None:
+        """Take nothing new; what was taken goes on."""
+        self.pool.drain()
+        self.store.drain()
+
+    async def close(self, grace: float) -> bool:
+        """Write what is behind and end the workers, within so many seconds; whether nothing is left that runs."""
+        written = await self.store.close(max(grace, LAST_WORDS))
+        ended = await self.pool.close(grace)
+        return ended and written

@@ -2,19 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Final, cast
 
 from starlette.requests import Request
 
+from service.core.errors import Refusal, stopping
+from service.core.settings import Settings
 from service.observe.exposition import Exposition
-from service.pages.catalogue import OpCatalogue
-from service.pool.pool import Pool
-from service.settings import Settings
-from service.state.conditions import Condition, of_headers
-from service.store import StateStore, StoreService
-from service.web.readiness import Readiness
+from service.observe.store import StateStore, StoreService
+from service.store.changes import Condition, header_condition
+from service.web.pages.catalogue import OpCatalogue
+from service.workers.pool import Pool, awaited
+from service.workers.task import Reply, Task
+
+# Readiness: a server gets work done, found out by giving it some; and its state is its own.
+
+#: a forward pass of one step, which nothing folds away: through admission, a worker, and the device
+_STEP: Final = (
+    b'{"graph":{"nodes":[{"op":"input"},{"op":"exp","operands":[0]}]},'
+    b'"feeds":[{"node":0,"tensor":{"dtype":"float64","shape":[2],"data":[0.0,1.0]}}]}'
+)
+#: seconds for which one answer stands for all that ask, and that a step may take
+FRESH: Final = 1.0
+PATIENCE: Final = 2.0
+#: refused or late for want of a free worker: the server is busy, and not out of order
+_BUSY: Final = (503, 504)
+
+
+class Readiness:
+    """Readiness of the workers, asked for at most once in `FRESH` seconds, however often somebody wants to know."""
+
+    def __init__(self, pool: Pool, current: Callable[[float], Awaitable[None]]) -> None:
+        """`current` returns where the state is the server's, until a time at most. Raises Refusal."""
+        self._pool = pool
+        self._current = current
+        self._proved = float("-inf")
+        self._asking: asyncio.Task[Reply] | None = None
+
+    async def check(self) -> None:
+        """Return where work is taken and done. Raises Refusal: shutting_down, not_ready."""
+        if not self._pool.ready:
+            raise stopping()
+        await self._current(time.monotonic() + PATIENCE)
+        if time.monotonic() - self._proved < FRESH:
+            return
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask())
+        reply = await asyncio.shield(self._asking)
+        if reply.status == 200:
+            self._proved = time.monotonic()
+        elif reply.status not in _BUSY or not self._pool.busy:
+            raise no_answer()
+
+    async def _ask(self) -> Reply:
+        now = time.monotonic()
+        reply = await awaited(self._pool, Task("forward", _STEP, "readiness", PATIENCE, now + PATIENCE))
+        reply.give_back()
+        return reply
+
+
+def no_answer() -> Refusal:
+    """The report of workers that compute nothing."""
+    return Refusal("not_ready", "the workers do not answer; the log says why", retry_after=5)
 
 
 @dataclass(frozen=True)
@@ -53,7 +106,7 @@ async def current(request: Request, seconds: float | None = None) -> None:
 def condition_of(request: Request) -> Condition:
     """What the head demands of the version that is there. Raises Refusal: invalid_field."""
     headers = request.headers
-    return of_headers(headers.getlist("if-match"), headers.getlist("if-none-match"))
+    return header_condition(headers.getlist("if-match"), headers.getlist("if-none-match"))
 
 
 def deadline_of(request: Request, seconds: float | None = None) -> float:

@@ -11,25 +11,23 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.pool.pool import awaited
-from service.settings import Settings
-from service.state.changes import Change, end_of_tensor
-from service.state.idempotency import Repetition
-from service.state.tensor_names import checked_name
-from service.state.tensors import TensorVersion
-from service.state.values import Stored, TensorWrite
-from service.store import StoreService
-from service.transport.job import GET_TENSOR, PUT_TENSOR, Reply
+from service.api.media import JSON
+from service.core.settings import Settings
+from service.observe.store import StoreService
+from service.store.changes import Change, end_of_tensor
+from service.store.idempotency import Repetition
+from service.store.tables import TensorVersion, checked_name
+from service.store.writes import Stored, TensorWrite
+from service.web.body_buffer import upload_of
 from service.web.head import Media
-from service.web.jobs import Asker, job_of, job_of_upload, tenant_of_request
-from service.web.paging import names_of_page, page_of
-from service.web.query import TIME, choice_in, parameters_of, timeout_in
+from service.web.query import TIME, choice_in, names_of_page, page_of, parameters_of, timeout_in
 from service.web.repetition import once, recorded
 from service.web.responses import answer, etag_header, from_reply, not_modified
 from service.web.routes import ended
 from service.web.state import condition_of, current, state_of, store_of
-from service.web.uploads import upload_of
-from service.wire.media import JSON
+from service.web.tasks import Asker, job_of, job_of_upload, tenant_of_request
+from service.workers.pool import awaited
+from service.workers.task import GET_TENSOR, PUT_TENSOR, Reply
 
 TENSORS: Final = "/v1/tensors"
 _TENSOR: Final = TENSORS + "/{name}"

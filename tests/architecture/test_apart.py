@@ -9,13 +9,13 @@ import pytest
 
 from tests.architecture.source import ROOT
 
-APART = ("service.ingress", "service.fleet", "ray", "obstore", "aiohttp", "yarl")
+APART = ("service.cluster.ingress", "service.cluster.fleet", "ray", "obstore", "aiohttp", "yarl")
 
 
 @pytest.mark.slow
 def test_a_server_alone_loads_none_of_it() -> None:
     program = (
-        "import sys, service.cli, service.app, service.asgi, service.web.server, service.worker.child\n"
+        "import sys, service.cli, service.app, service.asgi, service.web.server, service.workers.child\n"
         f"print([name for name in sys.modules if name.startswith({APART!r})])"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -12,9 +12,9 @@ import pytest
 from engine import DTYPES
 from tests.architecture.source import PACKAGES, files, name, parsed
 
-TABLE = "engine/graph/dtypes.py"
+TABLE = "engine/ir/dtypes.py"
 #: name formats that operands are rounded to, which are no dtypes of tensors
-PRECISIONS = ("engine/graph/precision.py", "schemas/precision.py")
+PRECISIONS = ("engine/ir/run_report.py", "schemas/request.py")
 DTYPE = re.compile(r"bool|u?int\d+|b?float\d+|complex\d+")
 SPELLING = re.compile(r"BOOL|[IUFC]\d+|BF\d+")
 

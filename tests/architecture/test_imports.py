@@ -48,12 +48,14 @@ def test_the_front_does_not_load_the_engine() -> None:
     """It computes nothing; it needs the leaves that messages, errors and figures are made of."""
     program = """
 import sys, service.app
-loaded = {name for name in sys.modules if name.startswith(("engine", "service.executions"))}
+loaded = {name for name in sys.modules if name.startswith(("engine", "service.workers.executions"))}
 print(*sorted(loaded))
 """
     run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = run.stdout.split()
-    assert not [name for name in loaded if name.startswith(("service.executions", "engine.ops", "engine.planning"))]
+    assert not [
+        name for name in loaded if name.startswith(("service.workers.executions", "engine.ops", "engine.compiler"))
+    ]
     assert len(loaded) <= 40, loaded
 
 
@@ -107,7 +109,7 @@ def test_the_tests_of_the_engine_run_without_the_service() -> None:
 
 def test_the_work_knows_no_http() -> None:
     http = {"fastapi", "starlette", "h11", "httpx", "aiohttp"}
-    work = files("service/wire", "service/calls", "service/transport", "service/worker", "service/pool")
+    work = files("service/api", "service/workers")
     assert work
     assert not {name(path) for path in work if {m.partition(".")[0] for m in imports(path)} & http}
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from benchmarks.card_compiling import loops_of, main, nvrtc_of_its_wheel
-from engine.cards.libraries import card_library
+from engine.cuda.libraries import card_library
 
 pytest.importorskip("llvmlite")
 

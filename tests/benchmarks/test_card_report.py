@@ -17,7 +17,7 @@ from benchmarks.card.closed import measure
 from benchmarks.card.figures import KEPT, WHOLE, CardFigures
 from benchmarks.card.phases import PHASES, Lacking, Phase, errors, outcomes, run
 from benchmarks.goals import card_verdict
-from engine.executors.cupy_backend import is_available
+from engine.cuda.cupy_backend import is_available
 
 CARD: Final = {"name": "NVIDIA H100 80GB HBM3", "driver_version": "580.1"}
 WHERE: Final[dict[str, Any]] = {

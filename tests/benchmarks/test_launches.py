@@ -15,13 +15,13 @@ from benchmarks.problems.networks import perceptron
 from benchmarks.sides import LIMITS, recorded
 from benchmarks.suite import find
 from engine import Compiler, Plan, registry
-from engine.cards.card_recipe import CardRecipe
-from engine.cards.card_table import card_recipe_for
-from engine.graph.op import Kernel
-from engine.oplib.rowwise import Rowwise
-from engine.planning.fit import compiled_within
-from engine.planning.fused import Fused
-from engine.planning.plan import graph_of
+from engine.compiler.fit_memory import compiled_within
+from engine.compiler.fused_kernel import Fused
+from engine.compiler.plan import graph_of
+from engine.cuda.binding import card_recipe_for
+from engine.cuda.card_recipe import CardRecipe
+from engine.ir.op import Kernel
+from engine.ops.reduce.reduction import Rowwise
 
 SMALL = residual_network((8, 16), blocks=1, batch=4, side=32, classes=10)
 
@@ -95,7 +95,7 @@ def test_products_are_counted_and_none_is_cupys() -> None:
 
 
 def test_what_is_not_recorded_divides_recordings(monkeypatch: pytest.MonkeyPatch) -> None:
-    from engine.ops.gather import Gather
+    from engine.ops.index.gather import Gather
 
     monkeypatch.setattr(Gather, "is_captured", False)
     monkeypatch.setattr("benchmarks.launches.card_recipe_for", without(Gather))

@@ -13,9 +13,9 @@ from benchmarks.problems.deep_networks import residual_network, transformer
 from benchmarks.suite import find
 from benchmarks.workload import Workload
 from engine import Compiler, open_executor
-from engine.executors.numpy_backend import NumPyExecutor
-from tests.engine.executors.card_memory import CARD
-from tests.engine.executors.stand_in_card import card_in_place
+from engine.runtime.numpy_backend import NumPyExecutor
+from tests.engine.cuda.card_memory import CARD
+from tests.engine.cuda.stand_in_card import card_in_place
 
 SMALL: Mapping[str, Callable[[], Workload]] = {
     "W2": lambda: networks.perceptron(20, 16, 12, 10, batch=8),
@@ -50,7 +50,7 @@ def test_a_network_is_one_launch(monkeypatch: pytest.MonkeyPatch, name: str) -> 
     """All that it launches is one graph, with what is copied there and back."""
     for size, extent in {"BATCH": 2, "TIME": 8, "WIDTH": 16, "HEADS": 2}.items():
         monkeypatch.setattr(networks, size, extent)
-    monkeypatch.setattr("engine.ops.attention.is_large", lambda *_: True)
+    monkeypatch.setattr("engine.ops.nn.attention.is_large", lambda *_: True)
     work = SMALL[name]()
     program, types, asked = sides.recorded(work)
     plan, feeds = Compiler(sides.LIMITS).compile(program, types, asked).plan, dict(enumerate(work.arrays))
@@ -71,7 +71,7 @@ def test_a_network_is_one_launch(monkeypatch: pytest.MonkeyPatch, name: str) -> 
 
 def test_attention_of_a_network_is_by_its_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where scores are too large to be held."""
-    monkeypatch.setattr("engine.ops.attention.is_large", lambda *_: True)
+    monkeypatch.setattr("engine.ops.nn.attention.is_large", lambda *_: True)
     program, types, asked = sides.recorded(SMALL["N2"]())
     plan = Compiler(sides.LIMITS).compile(program, types, asked).plan
     names = {step.op.name for step in plan.steps}

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from engine.executors import native_recurrences
-from engine.loops import compiled as native
-from engine.loops.assembly import Assembly
-from engine.loops.llvm_text import KernelText
-from engine.loops.table import TableEntry
-from engine.microkernels import product
-from engine.microkernels.columns import Columns
-from engine.microkernels.routine import Routine
-from engine.microkernels.windows import ColumnReader
-from engine.recipes import copies, indexing, products, sums
+from engine.codegen.kernels import compiled as native
+from engine.codegen.kernels.assembly import Assembly
+from engine.codegen.kernels.llvm_text import KernelText
+from engine.codegen.kernels.schedule import TableEntry
+from engine.codegen.microkernels import product
+from engine.codegen.microkernels.correlation import Columns
+from engine.codegen.microkernels.routine import Routine
+from engine.codegen.microkernels.windows import ColumnReader
+from engine.compiler import recipes as copies
+from engine.compiler import recipes as indexing
+from engine.compiler import recipes as products
+from engine.compiler import recipes as sums
+from engine.runtime import native_loops as native_recurrences
 
 #: a function that is right, to the one in its place
 Change = Callable[[Callable[..., Any]], Callable[..., Any]]

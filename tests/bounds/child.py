@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from engine.microkernels import register_tile
+from engine.codegen.microkernels import register_tile
 from tests.bounds.breaking import BREAKS
 from tests.bounds.corpus import Watched, groups
 from tests.bounds.watching import Built, Journal, Outside, Tell, watch, watch_text

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tests.bounds.corpus import groups
-from tests.engine.loops.c_compiler import COMPILER
+from tests.engine.codegen.kernels.c_compiler import COMPILER
 
 ROOT: Final = Path(__file__).parents[2]
 #: processes that share ops' samples, networks, and random graphs

@@ -10,17 +10,17 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from engine import Compiler, Gradients, Graph, Values
+from engine.autodiff.vjp import vjp_or_zeros
+from engine.compiler.compiler import CompileRequest, plan_call
+from engine.compiler.plan import graph_of
+from engine.ir.passes import optimise
 from engine.ops import registry
-from engine.passes.pipeline import optimise
-from engine.planning.compiler import plan_call
-from engine.planning.plan import graph_of
-from engine.transforms.vjp import vjp_or_zeros
 from tests.bounds.loops import LOOPS
 from tests.bounds.random_graphs import random_graph
 from tests.contract.cases import LIMITS, Array, Case, all_cases, has_rule
-from tests.engine.calls.asking import Net
-from tests.engine.calls.networks import attention, convolution, parts
-from tests.engine.tools.real_networks import REAL_NETWORKS
+from tests.engine.analysis.real_networks import REAL_NETWORKS
+from tests.engine.autodiff.calls.asking import Net
+from tests.engine.autodiff.calls.networks import attention, convolution, parts
 
 RANDOM_GRAPHS: Final = 2000
 #: ops, the shapes of their operands, and attributes
@@ -93,12 +93,12 @@ def _network(name: str, net: Net) -> Iterator[Watched]:
     """The loss, and its gradients."""
     yield _asked(name, net)
     program = net.program
-    _, plan = plan_call(program, net.types, Values.of_program(program, (net.last,)), LIMITS)
+    _, plan = plan_call(CompileRequest(program, net.types, Values.of_program(program, (net.last,)), LIMITS))
     yield Watched(f"{name}, forward", graph_of(plan, registry()), net.feeds)
 
 
 def _asked(name: str, net: Net) -> Watched:
-    _, plan = plan_call(net.program, net.types, Gradients.of_program(net.program), LIMITS)
+    _, plan = plan_call(CompileRequest(net.program, net.types, Gradients.of_program(net.program), LIMITS))
     return Watched(name, graph_of(plan, registry()), {key: net.feeds[key] for key in plan.feeds})
 
 

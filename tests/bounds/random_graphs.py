@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tests.engine.calls.asking import Net
+from tests.engine.autodiff.calls.asking import Net
 
 #: the sides of tensors, and those of windows' kernels
 EXTENTS: Final = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 129, 255, 257)

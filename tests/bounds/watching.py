@@ -15,28 +15,24 @@ import numpy as np
 import pytest
 
 from engine import Graph, HostArray, Plan
-from engine.executors.binding import Binder
-from engine.executors.kernels import Kernels
-from engine.executors.numpy_backend import NumPyExecutor
-from engine.executors.tiers import ExecutionTier
-from engine.graph.errors import IndexOutOfRange
-from engine.graph.limits import NO_DEADLINE, NO_LIMITS
-from engine.graph.op import Array, KernelCall
-from engine.graph.run_context import RunContext
-from engine.loops.llvm_text import llvm_text
-from engine.loops.schedule import lanes_of
-from engine.loops.table import table_layout
-from engine.native import machine_code
-from engine.native.bounds import WATCHED, FaultEntry, reach
-from engine.native.calls import make_calls
-from engine.native.native_call import NativeCall
-from engine.planning.compiled_bodies import with_compiled_bodies
-from engine.planning.fuse import fuse
-from engine.planning.fused import Fused
-from engine.planning.kernel_selection import select_microkernels
-from engine.planning.looped import RunsPlans
-from engine.planning.microkernel_op import MicrokernelOp
-from engine.planning.plan import Step, make_plan
+from engine.codegen.kernels.llvm_text import llvm_text
+from engine.codegen.kernels.schedule import lanes_of, table_layout
+from engine.codegen.native import machine_code
+from engine.codegen.native.bounds import WATCHED, FaultEntry, reach
+from engine.codegen.native.native_call import NativeCall, make_calls
+from engine.compiler.body_plans import with_compiled_bodies
+from engine.compiler.control_flow import RunsPlans
+from engine.compiler.fused_kernel import Fused
+from engine.compiler.fusion import fuse
+from engine.compiler.kernel_selection import MicrokernelOp, select_microkernels
+from engine.compiler.plan import Step, make_plan
+from engine.ir.errors import IndexOutOfRange
+from engine.ir.limits import NO_DEADLINE, NO_LIMITS
+from engine.ir.op import Array, KernelCall
+from engine.ir.run_context import RunContext
+from engine.runtime.binding import Binder
+from engine.runtime.numpy_backend import Kernels, NumPyExecutor
+from engine.runtime.tiers import ExecutionTier
 from tests.bounds.corpus import Watched
 from tests.engine.guarded import guarded
 from tests.engine.printers import ready
@@ -132,9 +128,9 @@ def compiled(graph: Graph, threads: int) -> Plan:
 def all_compiled() -> Iterator[None]:
     """From here on nothing is too little to be fused, or for a second thread."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("engine.planning.fuse._COSTLY", 0)
-        patch.setattr("engine.loops.compiled.WORTH_THREADS", 0)
-        patch.setattr("engine.microkernels.binding.WORTH_THREADS", 0)
+        patch.setattr("engine.compiler.fusion._COSTLY", 0)
+        patch.setattr("engine.codegen.kernels.compiled.WORTH_THREADS", 0)
+        patch.setattr("engine.codegen.microkernels.recipe.WORTH_THREADS", 0)
         yield
 
 

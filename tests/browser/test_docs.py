@@ -9,7 +9,7 @@ import httpx
 import pytest
 from selenium.webdriver import Chrome
 
-from service.errors import KINDS
+from service.core.errors import KINDS
 from tests.browser.chromium import browser
 from tests.browser.seen import assert_quiet, shown
 from tests.conftest import RunningServer

@@ -14,7 +14,7 @@ from selenium.webdriver import Chrome, Keys
 
 from engine import registry
 from scripts.website.ops import place_of
-from service.errors import KINDS
+from service.core.errors import KINDS
 from tests.browser.chromium import browser, traffic
 from tests.browser.seen import assert_quiet, follow, shown
 from tests.conftest import ROOT

@@ -14,9 +14,9 @@ from clients.conformance.make import content
 from clients.conformance.making.function_cases import DECAY
 from clients.conformance.steps import graph_of
 from engine import registry
-from engine.graph.dtypes import ELEMENT_TYPES
-from service.calls import calls
-from service.errors import KINDS as CODES
+from engine.ir.dtypes import ELEMENT_TYPES
+from service.api.calls import calls
+from service.core.errors import KINDS as CODES
 from tests.docs.marked import blocks
 
 SCHEMA = json.loads((FOLDER / "schema.json").read_text(encoding="utf-8"))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from clients.generated.recipe import HERE, recipes
+from clients.generators.recipe import HERE, recipes
 from clients.tools import lacking
-from service.pages.documents import DOCUMENT_NAMES
+from service.web.pages.openapi import DOCUMENT_NAMES
 
 RECIPES = recipes()
 

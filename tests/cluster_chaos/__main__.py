@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.record import machine
 from tests.cluster_chaos.network import ALONE, ROOT
-from tests.service.fleet.test_fleet import ALONE as ALONE_WITH_ADDRESS
+from tests.service.cluster.fleet.test_fleet import ALONE as ALONE_WITH_ADDRESS
 
 KEPT = ROOT / "build" / "cluster_chaos.json"
 #: seconds that all faults take beside the quiet before and after each, and how many there are

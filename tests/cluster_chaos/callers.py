@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from typing import Any, NamedTuple
 
-from service.ingress.reports import ANSWERED
+from service.cluster.ingress.configuration import ANSWERED
 
 Address = tuple[str, int]
 #: states of servers above 499, which a client has to expect

@@ -14,13 +14,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from service.keys.credential import new_key
+from service.core.keys.caller import new_key
 from tests.cluster_chaos.faults import Fault
 from tests.cluster_chaos.run import observed, told
 from tests.cluster_chaos.servers import NAMESPACES, TIMEOUT_MS
-from tests.service.fleet import in_a_cluster as fleet
-from tests.service.fleet.cluster_demo import BUCKET, start_s3
-from tests.service.keys.cases import record, write
+from tests.service.cluster.fleet import in_a_cluster as fleet
+from tests.service.cluster.fleet.cluster_demo import BUCKET, start_s3
+from tests.service.core.keys.cases import record, write
 
 
 class Fleet:

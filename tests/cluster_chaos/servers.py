@@ -15,12 +15,12 @@ from pathlib import Path
 
 import httpx
 
-from service.keys.credential import new_key
-from service.state.shards import shard_of
+from service.core.keys.caller import new_key
+from service.store.objects import shard_of
 from tests.cluster_chaos.network import HERE, ROOT, Machine, make_switch
 from tests.guarantees import processes
 from tests.service.cluster.serving import ANNOUNCEMENT, SECRET
-from tests.service.keys.cases import record, write
+from tests.service.core.keys.cases import record, write
 
 SERVERS, INGRESSES = 4, 2
 PORT, METRICS, STORE_PORT = 8000, 8405, 9000

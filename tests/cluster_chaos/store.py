@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.service.state.moto_server import moto_server
+from tests.service.store.moto_server import moto_server
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.cluster_chaos.__main__ import rows_of
 from tests.cluster_chaos.network import ALONE
-from tests.service.ingress.support import needs_haproxy
+from tests.service.cluster.ingress.support import needs_haproxy
 
 #: seconds before and after each, and those for which the store is away
 QUIET, AWAY = 1, 10

@@ -14,15 +14,14 @@ import numpy as np
 import pytest
 
 from engine import LATEST, Builder, Graph, Limits, Program, Statement, TensorType, Value, open_executor, registry
-from engine.executors.numpy_backend import NumPyExecutor
-from engine.executors.prepared_plan import CALL_BYTES
-from engine.graph.op import Definition, NoGradient
-from engine.graph.sample import Sample
-from engine.passes.allowance import Allowance
-from engine.planning.bodies import runnable
-from engine.planning.plan import Plan, make_plan
-from engine.transforms.expand_grad import expand_grad
-from engine.transforms.vjp import vjp_or_zeros
+from engine.autodiff.vjp import expand_grad, vjp_or_zeros
+from engine.compiler.body_plans import runnable
+from engine.compiler.plan import Plan, make_plan
+from engine.ir.op import Definition, NoGradient
+from engine.ir.passes import Allowance
+from engine.ir.sample import Sample
+from engine.runtime.numpy_backend import NumPyExecutor
+from engine.runtime.prepared_plan import CALL_BYTES
 from tests.engine.printers import COMPILED, run_instead
 from tests.sampling import sampled
 

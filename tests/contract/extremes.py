@@ -38,17 +38,16 @@ from engine import (
     Values,
     registry,
 )
-from engine.executors.kernels import Kernels
-from engine.executors.numpy_backend import NumPyExecutor
-from engine.executors.tiers import ExecutionTier
-from engine.graph.attributes import keyed
-from engine.graph.limits import NO_LIMITS
-from engine.native.kernel_store import KernelStore
-from engine.planning.compiler import compile_call
-from engine.planning.kernel_selection import select_microkernels
-from engine.planning.plan import graph_of, make_plan
+from engine.codegen.native.kernel_store import KernelStore
+from engine.compiler.compiler import CompileRequest, compile_call
+from engine.compiler.kernel_selection import select_microkernels
+from engine.compiler.plan import graph_of, make_plan
+from engine.ir.attributes import keyed
+from engine.ir.limits import NO_LIMITS
+from engine.runtime.numpy_backend import Kernels, NumPyExecutor
+from engine.runtime.tiers import ExecutionTier
 from tests.contract.cases import Array, Case, all_cases, has_rule
-from tests.engine.graph.verified import verified
+from tests.engine.ir.verified import verified
 from tests.engine.printers import fused
 from tests.sampling import part_of
 
@@ -214,7 +213,7 @@ class Asked:
             return Results(values, self._refused(error))
 
     def _plan(self, program: Program, call: Call) -> Plan:
-        return compile_call(program, self.types, call, LIMITS, loop_threads=0).plan
+        return compile_call(CompileRequest(program, self.types, call, LIMITS, loop_threads=0)).plan
 
     def _refused(self, error: EngineError) -> str:
         """Its code. It names the node, unless it is about the peak of the whole plan."""

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from engine import Graph, Plan
-from engine.passes.pipeline import optimise
-from engine.planning.plan import make_plan
-from engine.transforms.vmap import vmap
+from engine.autodiff.vmap import vmap
+from engine.compiler.plan import make_plan
+from engine.ir.passes import optimise
 from tests.contract.cases import EXECUTOR, LIMITS, Array, Case, each, feeds_of, has_rule, run_graph, sample
 from tests.contract.test_derivatives import gradient_of
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from engine import COTANGENTS, Graph, Plan, TensorType, Value
-from engine.passes.pipeline import optimise
-from engine.planning.plan import make_plan
-from engine.transforms.jvp import jvp
-from engine.transforms.vjp import vjp_or_zeros
+from engine.autodiff.jvp import jvp
+from engine.autodiff.vjp import vjp_or_zeros
+from engine.compiler.plan import make_plan
+from engine.ir.passes import optimise
 from tests.contract.cases import EXECUTOR, LIMITS, ONCE, Array, Case, Written, each, feeds_of, has_rule, kept, run_graph
 
 RTOL, ATOL = 1e-7, 1e-9

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from engine import registry
-from engine.graph.attributes import Attr
-from engine.graph.op import Definition
+from engine.ir.attributes import Attr
+from engine.ir.op import Definition
 from tests.engine.ops.run import run
 
 OPS = list(registry().ops.values())

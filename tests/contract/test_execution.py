@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from engine import Builder, EngineError, Graph, Limits, TensorType, open_executor, registry
-from engine.executors.interpreter import Executor
-from engine.graph.inference import work
-from engine.graph.op import Definition, Kernel, View
-from engine.graph.run_context import RunContext
-from engine.oplib.elementwise import Elementwise
-from engine.passes.pipeline import optimise
-from engine.planning.plan import Plan, make_plan
-from engine.transforms.vjp import vjp_or_zeros
-from engine.transforms.vmap import vmap
+from engine.autodiff.vjp import vjp_or_zeros
+from engine.autodiff.vmap import vmap
+from engine.compiler.plan import Plan, make_plan
+from engine.ir.inference import work
+from engine.ir.op import Definition, Kernel, View
+from engine.ir.passes import optimise
+from engine.ir.run_context import RunContext
+from engine.ops.elementwise.base import Elementwise
+from engine.runtime.interpreter import Executor
 from tests.contract.cases import (
     EXECUTOR,
     LARGE,

@@ -22,8 +22,8 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from engine import DTYPES, LATEST, Compiler, EngineError, Limits, Program, Statement, TensorType, registry
-from engine.graph.attributes import Attr
-from engine.graph.op import Definition
+from engine.ir.attributes import Attr
+from engine.ir.op import Definition
 from tests.sampling import EXHAUSTIVE
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]

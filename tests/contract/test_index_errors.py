@@ -8,20 +8,19 @@ import numpy as np
 import pytest
 
 from engine import LATEST, Limits, Plan, Program, Statement, TensorType, registry
-from engine.executors import lifetimes
-from engine.executors.kernels import Kernels
-from engine.executors.numpy_backend import NumPyExecutor
-from engine.executors.prepared_plan import PreparedPlan
-from engine.executors.regions import Region
-from engine.graph.errors import IndexOutOfRange
-from engine.native.kernel_store import KernelStore
-from engine.native.runner import IS_SUPPORTED
-from engine.passes.pipeline import optimise
-from engine.planning.fit import compiled_within
-from engine.planning.microkernel_op import MicrokernelOp
-from engine.planning.plan import make_plan
-from engine.recipes import indexing
-from engine.transforms.vjp import vjp_or_zeros
+from engine.autodiff.vjp import vjp_or_zeros
+from engine.codegen.native.kernel_store import KernelStore
+from engine.codegen.native.runner import IS_SUPPORTED
+from engine.compiler import recipes as indexing
+from engine.compiler.fit_memory import compiled_within
+from engine.compiler.kernel_selection import MicrokernelOp
+from engine.compiler.plan import make_plan
+from engine.ir.errors import IndexOutOfRange
+from engine.ir.passes import optimise
+from engine.runtime import memory_layout as lifetimes
+from engine.runtime.numpy_backend import Kernels, NumPyExecutor
+from engine.runtime.prepared_plan import PreparedPlan
+from engine.runtime.segments import Region
 from tests.contract.cases import Array, Case, each, feeds_of
 
 pytest.importorskip("llvmlite")

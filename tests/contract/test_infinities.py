@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from engine.oplib.elementwise import Elementwise
+from engine.ops.elementwise.base import Elementwise
 from tests.contract.cases import Array, Case, all_cases, has_rule
 from tests.engine.ops.run import grads
 

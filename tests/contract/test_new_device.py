@@ -16,13 +16,12 @@ import numpy as np
 import pytest
 
 from engine import Graph, open_executor, registry
-from engine.executors.numpy_backend import NumPyExecutor
-from engine.graph.by_device import DeviceFunction, DeviceMethod
-from engine.graph.op import Definition, Kernel
-from engine.graph.run_context import RunContext
-from engine.passes.pipeline import optimise
-from engine.planning.plan import make_plan
-from engine.transforms.vjp import vjp_or_zeros
+from engine.autodiff.vjp import vjp_or_zeros
+from engine.compiler.plan import make_plan
+from engine.ir.op import Definition, Kernel
+from engine.ir.passes import optimise
+from engine.ir.run_context import DeviceFunction, DeviceMethod, RunContext
+from engine.runtime.numpy_backend import NumPyExecutor
 from tests.contract.cases import LIMITS, Case, all_cases, complex_cases, feeds_of, has_rule
 from tests.contract.test_derivatives import weighted, weights_for
 from tests.copied_tree import copy_tree, run
@@ -104,8 +103,8 @@ def test_a_device_may_have_kernels_of_its_own(monkeypatch: pytest.MonkeyPatch) -
 
 #: as CONTRIBUTING says that one is added: an executor in a module called so, and a kernel of its own
 BACKEND = """
-from engine.executors.numpy_backend import NumPyExecutor
-from engine.oplib.running import running_sums
+from engine.runtime.numpy_backend import NumPyExecutor
+from engine.ops.reduce.cumulative import running_sums
 
 class NewExecutor(NumPyExecutor):
     device = "new"
@@ -119,8 +118,8 @@ OPENED = """
 import json
 import numpy as np
 from engine import Builder, Limits, TensorType, open_executor, registry
-from engine.executors.opening import BACKENDS
-from engine.planning.plan import make_plan
+from engine.runtime.opening import BACKENDS
+from engine.compiler.plan import make_plan
 
 builder = Builder(registry())
 x = builder.leaf(TensorType((2,), np.dtype("float64")), 0)
@@ -138,7 +137,7 @@ print(json.dumps([list(BACKENDS), open_executor("new").device, open_executor().d
 @pytest.mark.slow
 def test_a_device_is_opened_by_the_name_that_its_module_states(tmp_path: Path) -> None:
     tree = copy_tree(tmp_path)
-    (tree / "engine/executors/new_backend.py").write_text(BACKEND)
+    (tree / "engine/runtime" / "new_backend.py").write_text(BACKEND)
     ran = run(tree, "-c", OPENED)
     assert ran.returncode == 0, ran.stderr
     devices, opened, by_itself, found, refused = json.loads(ran.stdout)

@@ -9,8 +9,8 @@ from unittest import mock
 import pytest
 
 from engine import registry
-from engine.graph.op import Definition, Kernel, NoGradient
-from engine.graph.truth import Truth
+from engine.ir.op import Definition, Kernel, NoGradient
+from engine.ir.sample import Truth
 from tests.contract.cases import EXECUTOR, place
 from tests.contract.truths import check, facts, speaks_of_gradient
 from tests.contract.wrong import doubled

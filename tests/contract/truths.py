@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from engine import LATEST, Builder, Program, Statement, TensorType, Value, registry
-from engine.graph.op import Definition
-from engine.graph.truth import Truth
-from engine.planning.plan import make_plan
-from engine.transforms.expand_grad import expand_grad
-from engine.transforms.vjp import vjp_or_zeros
+from engine.autodiff.vjp import expand_grad, vjp_or_zeros
+from engine.compiler.plan import make_plan
+from engine.ir.op import Definition
+from engine.ir.sample import Truth
 from tests.contract.cases import EXECUTOR, LIMITS, Array
 from tests.reference import agreement
 from tests.reference.case import Case, case

@@ -14,8 +14,8 @@ from unittest import mock
 import numpy as np
 
 from engine import Value
-from engine.graph.op import Definition, Kernel, NoGradient, Op, View
-from engine.graph.run_context import RunContext
+from engine.ir.op import Definition, Kernel, NoGradient, Op, View
+from engine.ir.run_context import RunContext
 from tests.contract.cases import Array
 
 Method = Callable[..., Any]

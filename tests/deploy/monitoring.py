@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from service.core.settings import Settings
 from service.observe.exposition import Exposition
 from service.observe.tally import ClusterFigures, Tally
-from service.pool.stats import Stats
-from service.settings import Settings
-from service.transport.job import Reply
+from service.workers.pool import Stats
+from service.workers.task import Reply
 from tests.service.application import open_pool
 
 ROOT = Path(__file__).parents[2]

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from scripts.haproxy_files import FOLDER, IN_A_CONTAINER
-from service.ingress.configuration import files
-from service.settings import Settings, misspelt
+from service.cluster.ingress.configuration import files
+from service.core.settings import Settings, misspelt
 from tests.deploy.images import ROOT, WHY
-from tests.service.ingress.support import needs_haproxy
-from tests.service.ingress.test_configuration import said_of
+from tests.service.cluster.ingress.support import needs_haproxy
+from tests.service.cluster.ingress.test_configuration import said_of
 
 SERVERS = ("server-1", "server-2")
 
@@ -98,5 +98,5 @@ def test_ray_takes_its_file() -> None:
     document = yaml.safe_load((ROOT / "deploy/ray/gradserve.yaml").read_text(encoding="utf-8"))
     read = schema.ServeDeploySchema.model_validate(document)
     named = [application.import_path for application in read.applications]
-    assert named == ["service.fleet.application:servers", "service.fleet.application:ingress"]
+    assert named == ["service.cluster.fleet.application:servers", "service.cluster.fleet.application:ingress"]
     assert str(read.proxy_location.value) == "Disabled"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from service.settings import Settings
+from service.core.settings import Settings
 from tests.deploy.images import ROOT, SECRET_NAME, WHY, compose, environment, health, shows_a_secret, stages, volumes
 
 SERVICES = ("cpu", "gpu")

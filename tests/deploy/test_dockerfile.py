@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from service.settings import Settings
+from service.core.settings import Settings
 from tests.deploy.images import (
     ROOT,
     TARGETS,

@@ -16,9 +16,9 @@ from typing import Any, Final
 import jsonschema_rs
 import pytest
 
-from service.settings import Settings, misspelt
+from service.core.settings import Settings, misspelt
 from tests.deploy.images import ROOT, SECRET_NAME, WHY, shows_a_secret
-from tests.service.ingress.support import wait_until
+from tests.service.cluster.ingress.support import wait_until
 
 pytestmark = [
     pytest.mark.slow,

@@ -16,8 +16,8 @@ import httpx
 import pytest
 import yaml
 
-from service.errors import KINDS
-from service.settings import Settings
+from service.core.errors import KINDS
+from service.core.settings import Settings
 from service.web.listening import bound
 from tests.architecture.source import files
 from tests.conftest import RunningServer
@@ -94,7 +94,7 @@ def test_codes_that_are_looked_for_exist() -> None:
 
 def test_reasons_of_workers_that_are_looked_for_exist() -> None:
     reasons = values("gradserve_worker_restarts_total", "reason")
-    source = "".join(path.read_text(encoding="utf-8") for path in files("service/worker", "service/pool"))
+    source = "".join(path.read_text(encoding="utf-8") for path in files("service/workers", "service/workers"))
     assert "died" in reasons
     assert not [reason for reason in reasons if f'"{reason}"' not in source]
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import pytest
 
 from scripts.accuracy_table import PAGE, figure
-from tests.engine.loops.accuracy import CASES, DTYPES, PROMISED, farthest
+from tests.engine.codegen.kernels.accuracy import CASES, DTYPES, PROMISED, farthest
 
 pytestmark = pytest.mark.skipif(find_spec("llvmlite") is None, reason="needs llvmlite")
 

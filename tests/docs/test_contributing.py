@@ -17,10 +17,10 @@ CUBE = '''"""The op that the tests of CONTRIBUTING drop in."""
 
 from __future__ import annotations
 
-from engine.graph.attributes import Attr
-from engine.oplib.elementwise import Elementwise
-from engine.graph.sample import Real, Sample
-from engine.graph.truth import Truth
+from engine.ir.attributes import Attr
+from engine.ops.elementwise.base import Elementwise
+from engine.ir.sample import Real, Sample
+from engine.ir.sample import Truth
 
 
 class Cube(Elementwise):
@@ -99,7 +99,7 @@ def drop_in(tree: Path, gain: float = 1.0, factor: float = 3.0, truths: str | No
 
 
 def test_the_service_knows_it(tree: Path) -> None:
-    made = run(tree, "-m", "scripts.write_openapi", "service/pages")
+    made = run(tree, "-m", "scripts.write_openapi", "service/web/pages")
     assert made.returncode == 0, made.stderr
     made = run(tree, "-c", CATALOGUED)
     assert made.returncode == 0, made.stderr

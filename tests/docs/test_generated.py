@@ -14,7 +14,7 @@ import pytest
 
 import gradserve_client
 from engine import describe, registry
-from engine.graph.familiar import familiar_attributes, familiar_ops, familiar_systems
+from engine.ir.spellings import familiar_attributes, familiar_ops, familiar_systems
 from scripts import build_docs, loop_picture, python_page
 
 NOTES: dict[str, Any] = tomllib.loads(build_docs.NOTES.read_text(encoding="utf-8"))

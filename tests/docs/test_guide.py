@@ -15,10 +15,10 @@ import httpx
 import pytest
 
 from examples.server import running_server
-from service.calls import calls
+from service.api.calls import calls
 from service.cli import main
-from service.errors import KINDS
-from service.settings import Settings
+from service.core.errors import KINDS
+from service.core.settings import Settings
 from tests.conftest import Client
 from tests.docs.marked import CODE, MARKED, ROOT, blocks, codes_by_status, run_curl, same, text_of, without_stats
 from tests.service.application import create_app, open_pool

@@ -25,7 +25,7 @@ from typing_extensions import TypedDict
 from schemas.answer import NodeTensor, Stats
 from schemas.calls.jacobian import JacobianBlock
 from schemas.request import ComputingRequest, Wrt
-from schemas.scalars import CLOSED
+from schemas.graph import CLOSED
 
 
 @with_config(CLOSED)
@@ -48,8 +48,8 @@ DESCRIPTION = '''"""Slopes, as the tests of a new call drop them in."""
 from __future__ import annotations
 
 from schemas.calls.slopes import SlopesAnswer, SlopesRequest
-from service.calls.description import ComputingDescription, Guide
-from service.calls.sample import MEAN
+from service.api.calls.description import ComputingDescription, Guide
+from service.api.calls.description import MEAN
 
 
 class SlopesCall(ComputingDescription):
@@ -70,8 +70,8 @@ EXECUTION = '''"""Slopes, as the tests of a new call drop them in."""
 from __future__ import annotations
 
 from engine import Call, Jacobian
-from service.calls.slopes import SlopesCall
-from service.executions.computing import CallArguments, Computing
+from service.api.calls.slopes import SlopesCall
+from service.workers.executions.computing import CallArguments, Computing
 
 
 class SlopesExecution(Computing):
@@ -89,7 +89,7 @@ import json
 import re
 from fastapi.testclient import TestClient
 from tests.service.application import create_app
-from service.calls.sample import MEAN, TYPED
+from service.api.calls.description import MEAN, TYPED
 
 with TestClient(create_app(), base_url="http://localhost") as client:
     post = lambda path, **more: client.post(path, **more).json()
@@ -107,16 +107,16 @@ with TestClient(create_app(), base_url="http://localhost") as client:
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project with three files more."""
     copy = copy_tree(tmp_path_factory.mktemp("new_call"))
-    (copy / "schemas/calls/slopes.py").write_text(MESSAGES, encoding="utf-8")
-    (copy / "service/calls/slopes.py").write_text(DESCRIPTION, encoding="utf-8")
-    (copy / "service/executions/slopes.py").write_text(EXECUTION, encoding="utf-8")
+    (copy / "schemas/calls" / "slopes.py").write_text(MESSAGES, encoding="utf-8")
+    (copy / "service/api/calls" / "slopes.py").write_text(DESCRIPTION, encoding="utf-8")
+    (copy / "service/workers/executions" / "slopes.py").write_text(EXECUTION, encoding="utf-8")
     write_document(copy)
     return copy
 
 
 def write_document(tree: Path) -> None:
     """What `make docs` writes of it."""
-    made = run(tree, "-m", "scripts.write_openapi", "service/pages")
+    made = run(tree, "-m", "scripts.write_openapi", "service/web/pages")
     assert made.returncode == 0, made.stderr
 
 
@@ -153,9 +153,9 @@ def test_the_document_has_it(found: Any) -> None:
 
 #: the tests that are made from the document and from the definitions
 ITS_TESTS = (
-    "tests/service/pages/test_openapi.py",
-    "tests/service/wire/test_binary.py",
-    "tests/service/calls/test_derivative_refusals.py",
+    "tests/service/web/pages/test_openapi.py",
+    "tests/service/api/test_binary.py",
+    "tests/service/api/calls/test_derivative_refusals.py",
 )
 
 
@@ -180,7 +180,7 @@ def test_an_answer_that_is_not_as_documented_turns_them_red(tree: Path) -> None:
     write_document(tree)
     assert ran.returncode == 1
     for path in ("/v1/slopes", "/v1/graphs/{graph_id}/slopes"):
-        assert f"FAILED tests/service/pages/test_openapi.py::test_every_request_example_runs[{path}]" in ran.stdout
+        assert f"FAILED tests/service/web/pages/test_openapi.py::test_every_request_example_runs[{path}]" in ran.stdout
 
 
 def test_the_guide_has_it_after_make_docs(tree: Path) -> None:

@@ -12,7 +12,7 @@ from tests.copied_tree import copy_tree, run
 
 pytestmark = pytest.mark.slow
 
-TABLE = "engine/graph/dtypes.py"
+TABLE = "engine/ir/dtypes.py"
 BEFORE = '    ElementType("int64",'
 #: whole numbers, which everything written for them takes as they are
 WHOLE = '    ElementType("uint32", "integer", 4, False, "U32", 11),\n'
@@ -23,11 +23,11 @@ import numpy as np
 from fastapi.testclient import TestClient
 from safetensors.numpy import load, save
 from engine import TensorType, registry
-from engine.graph.dtypes import in_opset
-from engine.graph.tensor_type import promote
+from engine.ir.dtypes import in_opset
+from engine.ir.tensor_type import promote
 from tests.service.application import create_app
-from service.wire.binary import write_one
-from service.wire.tensors import encoded_bytes
+from service.api.binary import write_one
+from service.api.tensors import encoded_bytes
 
 BINARY = {"Content-Type": "application/vnd.safetensors", "Accept": "application/vnd.safetensors"}
 x = np.array([0, 2**32 - 1], np.uint32)

@@ -12,6 +12,8 @@ from tests.copied_tree import copy_tree, run
 
 pytestmark = pytest.mark.slow
 
+KINDS = "engine/ir/kinds"
+
 KIND = '''"""Complex numbers, as the tests of a new kind drop them in."""
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, ClassVar
 
-from engine.graph.kinds.kind import AttributeKind, JsonSchema
-from engine.graph.kinds.number import FloatKind
+from engine.ir.kinds.kind import AttributeKind, JsonSchema
+from engine.ir.kinds.scalars import FloatKind
 
 _PART = FloatKind()
 
@@ -64,10 +66,10 @@ OP = '''"""An op with an attribute of the new kind."""
 
 from __future__ import annotations
 
-from engine.graph.attributes import Attr
-from engine.graph.sample import Real, Sample
-from engine.graph.truth import Truth
-from engine.oplib.elementwise import FloatUnary
+from engine.ir.attributes import Attr
+from engine.ir.sample import Real, Sample
+from engine.ir.sample import Truth
+from engine.ops.elementwise.base import FloatUnary
 
 
 class Turn(FloatUnary):
@@ -89,9 +91,9 @@ SERVED = """
 import json
 from fastapi.testclient import TestClient
 from engine import Program, Statement, registry
-from engine.graph.identity import canonical
-from engine.graph.text import parse_graph, print_graph
-from engine.graph.verify import MalformedGraph, verify
+from engine.ir.program import canonical
+from engine.ir.text import parse_graph, print_graph
+from engine.ir.verify import MalformedGraph, verify
 from scripts.op_catalogue import catalogue_of
 from scripts.write_openapi import made_document
 from tests.service.application import create_app
@@ -138,7 +140,7 @@ with TestClient(create_app(), base_url="http://localhost") as client:
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project, with one file more for the kind, and an op that has it."""
     copy = copy_tree(tmp_path_factory.mktemp("new_kind"))
-    (copy / "engine/graph/kinds/complex_number.py").write_text(KIND, encoding="utf-8")
+    (copy / KINDS / "complex_number.py").write_text(KIND, encoding="utf-8")
     (copy / "engine/ops/turn.py").write_text(OP, encoding="utf-8")
     return copy
 
@@ -192,18 +194,18 @@ def test_the_documents_have_it_after_make_docs(tree: Path) -> None:
 
 def test_the_tests_cover_it(tree: Path) -> None:
     """Those of kinds, and of what ops do with nonsense."""
-    files = ("tests/engine/graph/test_kinds.py", "tests/contract/test_hostile.py", "tests/contract/test_truths.py")
+    files = ("tests/engine/ir/test_kinds.py", "tests/contract/test_hostile.py", "tests/contract/test_truths.py")
     done = run(tree, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *files, "-k", "test_kinds or turn")
     assert done.returncode == 0, done.stdout[-3000:]
 
 
 def test_a_kind_that_forgets_the_sign_of_a_zero_fails(tree: Path) -> None:
-    place = tree / "engine/graph/kinds/complex_number.py"
+    place = tree / KINDS / "complex_number.py"
     place.write_text(
         KIND.replace('return "complex", value.real.hex(), value.imag.hex()', "return value"), encoding="utf-8"
     )
     try:
-        done = run(tree, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "tests/engine/graph/test_kinds.py")
+        done = run(tree, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "tests/engine/ir/test_kinds.py")
     finally:
         place.write_text(KIND, encoding="utf-8")
     assert "test_samples_have_keys_and_names_of_their_own" in done.stdout

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from service.arguments import parse
-from service.settings import Settings, flag
+from service.admin.arguments import parse
+from service.core.settings import Settings, flag
 from tests.deploy.monitoring import exposed, panels
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")

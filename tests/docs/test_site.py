@@ -11,10 +11,10 @@ import pytest
 from engine import registry
 from scripts.website import assemble, check, examples, ops
 from scripts.website.errors import code_pages, prose
-from service.errors import KINDS
-from service.pages.explanations import EXPLAINED
-from service.settings import Settings
-from service.worker.worker import Worker
+from service.core.errors import KINDS
+from service.core.settings import Settings
+from service.web.pages.error_pages import EXPLAINED
+from service.workers.worker import Worker
 from tests.conftest import Client
 from tests.docs.marked import same, text_of, without_stats
 
@@ -68,15 +68,15 @@ class TestOps:
         ]
 
     @pytest.mark.parametrize(
-        ("doc", "heading"),
+        ("text", "heading"),
         [
             ("Softmax. This file is a complete op.", ("Softmax", "This file is a complete op.")),
             ("Losses: a number for each row.", ("Losses", "Losses: a number for each row.")),
             ("Running\nsums.\n\nMore.", ("Running sums", "")),
         ],
     )
-    def test_a_family_is_called_as_its_file_says(self, doc: str, heading: tuple[str, str]) -> None:
-        assert ops.family(doc) == heading
+    def test_the_heading_of_a_section(self, text: str, heading: tuple[str, str]) -> None:
+        assert ops.heading(text) == heading
 
     def test_a_sample_that_its_op_refuses_is_noticed(self) -> None:
         worker = Worker(Settings(device="cpu"))
@@ -128,9 +128,9 @@ class TestAssembly:
         assert self.turned(f"[a]({link})") == (f"[a]({target})", [])
 
     def test_a_link_to_a_file_leads_to_a_page_that_shows_it(self) -> None:
-        assert self.turned("[a](../../engine/ops/softmax.py)") == (
-            "[a](../source/engine/ops/softmax.py.md)",
-            ["engine/ops/softmax.py"],
+        assert self.turned("[a](../../engine/__init__.py)") == (
+            "[a](../source/engine/__init__.py.md)",
+            ["engine/__init__.py"],
         )
         assert self.turned("[a](../../tests/spec/)") == ("[a](../source/tests/spec.md)", ["tests/spec"])
 

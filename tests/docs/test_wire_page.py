@@ -13,7 +13,7 @@ import pytest
 
 from engine import DTYPES
 from examples.server import running_server
-from service.errors import KINDS
+from service.core.errors import KINDS
 from tests.conftest import Client
 from tests.docs.marked import blocks, codes_by_status, text_of
 from tests.service.described import operations, refusals

@@ -31,8 +31,8 @@ from engine import (
     open_executor,
     registry,
 )
-from engine.calls.products import TANGENTS, VECTORS
-from engine.graph.program import Function
+from engine.autodiff.calls.derivatives import TANGENTS, VECTORS
+from engine.ir.program import Function
 
 Array = np.ndarray[Any, Any]
 #: appends nodes on those of these numbers, and gives the numbers of the results

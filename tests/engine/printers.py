@@ -24,30 +24,28 @@ import numpy as np
 import pytest
 
 from engine import Plan, registry
-from engine.executors.binding import Binder, bind_step
-from engine.executors.cuda_kernels import cuda_loop
-from engine.executors.kernels import CompiledLoop, Kernels, LoopBinder, sum_kinds
-from engine.executors.numpy_backend import NumPyExecutor
-from engine.executors.tiers import ExecutionTier
-from engine.graph.ir import Graph
-from engine.graph.limits import NO_DEADLINE, NO_LIMITS, Deadline
-from engine.graph.op import Array, KernelCall
-from engine.graph.run_context import RunContext
-from engine.loops.compiled import NativeKernel
-from engine.loops.cuda_launch import CudaLoop
-from engine.loops.part_sums import LANES, sum_loop
-from engine.loops.program import Loop
-from engine.loops.schedule import lanes_of
-from engine.loops.whole import run_on_arrays
-from engine.native.kernel_store import KernelStore
-from engine.planning.compiled_bodies import kernel_ops
-from engine.planning.fuse import fuse
-from engine.planning.fused import Fused
-from engine.planning.looped import RunsPlans
-from engine.planning.plan import Step, graph_of, make_plan
-from tests.engine.loops.c_compiler import COMPILER, c_kernels
-from tests.engine.loops.cuda_shim import HostKernels, host_kernels, run_on_host
-from tests.engine.loops.ptx_shim import host_ptx_kernels
+from engine.codegen.kernels.compiled import LANES, NativeKernel, part_sum_kernel
+from engine.codegen.kernels.program import FusedKernel
+from engine.codegen.kernels.schedule import lanes_of
+from engine.codegen.kernels.whole_arrays import run_on_arrays
+from engine.codegen.native.kernel_store import KernelStore
+from engine.compiler.body_plans import kernel_ops
+from engine.compiler.control_flow import RunsPlans
+from engine.compiler.fused_kernel import Fused
+from engine.compiler.fusion import fuse
+from engine.compiler.plan import Step, graph_of, make_plan
+from engine.cuda.kernels import cuda_fused_kernel
+from engine.cuda.launch import CudaKernel
+from engine.ir.graph import Graph
+from engine.ir.limits import NO_DEADLINE, NO_LIMITS, Deadline
+from engine.ir.op import Array, KernelCall
+from engine.ir.run_context import RunContext
+from engine.runtime.binding import Binder, bind_step
+from engine.runtime.numpy_backend import CompiledKernel, KernelBinder, Kernels, NumPyExecutor, sum_kinds
+from engine.runtime.tiers import ExecutionTier
+from tests.engine.codegen.kernels.c_compiler import COMPILER, c_kernels
+from tests.engine.codegen.kernels.cuda_shim import HostKernels, host_kernels, run_on_host
+from tests.engine.codegen.kernels.ptx_shim import host_ptx_kernels
 
 #: the printer of all tests; none: plans run as they are
 PRINTER: Final = os.environ.get("GRADSERVE_TEST_PRINTER", "none")
@@ -59,19 +57,19 @@ def _by_c(plan: Plan) -> Binder:
     """Kernels that the C compiler makes, all of a plan at once."""
     ops = list(dict.fromkeys(op for op in kernel_ops(plan) if isinstance(op, Fused)))
     loops = [(op.expanded, lanes_of(op.expanded, op.space.columns)) for op in ops]
-    sums = [{kind: (sum_loop(op.loop.dtype, kind), LANES) for kind in sum_kinds(op)} for op in ops]
+    sums = [{kind: (part_sum_kernel(op.loop.dtype, kind), LANES) for kind in sum_kinds(op)} for op in ops]
     in_c([*loops, *(loop for of_op in sums for loop in of_op.values())])
     found = [
-        CompiledLoop(in_c([loop])[0], loop[0], {kind: in_c([each])[0] for kind, each in of_op.items()})
+        CompiledKernel(in_c([loop])[0], loop[0], {kind: in_c([each])[0] for kind, each in of_op.items()})
         for loop, of_op in zip(loops, sums, strict=True)
     ]
-    return LoopBinder(dict(zip(ops, found, strict=True)), 1)
+    return KernelBinder(dict(zip(ops, found, strict=True)), 1)
 
 
 class _CudaOnHost(Binder):
     """Runs loops as a card does, on a processor."""
 
-    def __init__(self, made: Mapping[Fused, tuple[HostKernels, CudaLoop]]) -> None:
+    def __init__(self, made: Mapping[Fused, tuple[HostKernels, CudaKernel]]) -> None:
         self._made = made
 
     def calls(self, run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
@@ -88,7 +86,7 @@ class _CudaOnHost(Binder):
 def _for_a_card(printer: str, plan: Plan) -> Binder:
     """Kernels for a card, compiled for this processor."""
     ops = list(dict.fromkeys(op for op in kernel_ops(plan) if isinstance(op, Fused)))
-    loops = [cuda_loop(op) for op in ops]
+    loops = [cuda_fused_kernel(op) for op in ops]
     return _CudaOnHost(dict(zip(ops, zip(on_host(printer, loops), loops, strict=True), strict=True)))
 
 
@@ -132,7 +130,7 @@ _lock: Final = RLock()  # fusing patches a module, and threads share plans
 _current: Final = {"printer": "none"}
 
 
-def in_c(wanted: list[tuple[Loop, int]]) -> list[NativeKernel]:
+def in_c(wanted: list[tuple[FusedKernel, int]]) -> list[NativeKernel]:
     """Kernels of loops and their lanes, each compiled once in this process."""
     missing = {(repr(loop), lanes): (loop, lanes) for loop, lanes in wanted}
     missing = {key: value for key, value in missing.items() if key not in _built}
@@ -142,7 +140,7 @@ def in_c(wanted: list[tuple[Loop, int]]) -> list[NativeKernel]:
     return [_built[repr(loop), lanes] for loop, lanes in wanted]
 
 
-def on_host(printer: str, wanted: list[CudaLoop]) -> list[HostKernels]:
+def on_host(printer: str, wanted: list[CudaKernel]) -> list[HostKernels]:
     """Kernels for a card of loops, as CUDA C or as LLVM IR, each compiled once in this process."""
     keys = [(printer, repr((loop.parts, loop.lanes, sorted(loop.kernels)))) for loop in wanted]
     missing = {key: loop for key, loop in zip(keys, wanted, strict=True) if key not in _built_for_a_card}
@@ -162,7 +160,7 @@ def fused(plan: Plan, printer: str) -> Plan:
     with _lock:
         if plan not in _fused[printer]:
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("engine.planning.fuse._COSTLY", 0)
+                patch.setattr("engine.compiler.fusion._COSTLY", 0)
                 graph = fuse(_with_fused_bodies(plan, printer), 0, compiled=printer != "numpy")
             _fused[printer][plan] = make_plan(graph, NO_LIMITS)
         return _fused[printer][plan]

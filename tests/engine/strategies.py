@@ -15,9 +15,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from engine import LATEST, Builder, Program, Statement, TensorType, Value, registry
-from engine.graph.attributes import bind
-from engine.graph.body import NO_BUDGET
-from engine.graph.program import Function, FunctionTyping
+from engine.ir.attributes import bind
+from engine.ir.body import NO_BUDGET
+from engine.ir.program import Function, FunctionTyping
 
 Array = np.ndarray[Any, Any]
 Draw = Callable[[st.SearchStrategy[Any]], Any]

@@ -26,16 +26,12 @@ from engine import (
     open_executor,
     registry,
 )
-from engine.graph.program import Function
-from engine.passes.allowance import Allowance
-from engine.passes.cse import cse
-from engine.passes.dce import dce
-from engine.passes.pipeline import PASSES, optimise
-from engine.planning.bodies import with_planned_bodies
-from engine.planning.plan import Plan, make_plan
-from engine.transforms.expand_grad import expand_grad
-from engine.transforms.vjp import vjp_or_zeros
-from engine.transforms.vmap import vmap
+from engine.autodiff.vjp import expand_grad, vjp_or_zeros
+from engine.autodiff.vmap import vmap
+from engine.compiler.body_plans import with_planned_bodies
+from engine.compiler.plan import Plan, make_plan
+from engine.ir.passes import PASSES, Allowance, cse, dce, optimise
+from engine.ir.program import Function
 from tests.contract.cases import assert_planned_peak_holds
 from tests.engine.strategies import Array, Sketch, copied, sketches
 

@@ -11,17 +11,17 @@ from urllib.parse import urlencode
 
 from engine import registry
 from scripts.openapi.examples import failures, failures_on_registered, registration_failures, uploading_failures
-from service.calls import calls
-from service.calls.description import CallDescription
-from service.pages.documents import DOCUMENT_NAMES
-from service.pages.failure import Failure
+from service.api.calls import calls
+from service.api.calls.description import CallDescription
+from service.web.pages.error_pages import Failure
+from service.web.pages.openapi import DOCUMENT_NAMES
 from tests.contract.cases import Case, all_cases
 from tests.fuzz.graphs import random_request
-from tests.service.calls.test_derivative_calls import ASKED
+from tests.service.api.calls.test_derivative_calls import ASKED
+from tests.service.api.safetensors_support import BINARY, KIND, body, split
 from tests.service.support import SQUARES, Json, node, tensor
 from tests.service.test_codes import REQUESTS
-from tests.service.wire.safetensors_support import BINARY, KIND, body, split
-from tests.service.worker.test_confined_ops import asked
+from tests.service.workers.test_confined_ops import asked
 
 #: of what is drawn
 SEED: Final = 19

@@ -22,20 +22,16 @@ from engine import (
     export_gradients,
     registry,
 )
-from engine.graph.errors import OverMemory
-from engine.graph.sample import Operand
-from engine.planning.compiler import compile_call
-from service.errors import Refusal, from_engine
-from service.executions import executions
-from service.executions.check import Checking
-from service.executions.computing import Computation
-from service.executions.differentiate import Differentiation
-from service.executions.plan import Planning
-from service.wire.graph_source import Programs
-from service.wire.message import Message
-from service.wire.precision_choice import PrecisionChoice
-from service.wire.request import RequestReader
-from service.wire.translate import Translator
+from engine.compiler.compiler import CompileRequest, compile_call
+from engine.ir.errors import OverMemory
+from engine.ir.sample import Operand
+from service.api.graphs import Programs, Translator
+from service.api.json_reader import Message
+from service.api.request import PrecisionChoice, RequestReader
+from service.core.errors import Refusal, from_engine
+from service.workers.executions import executions
+from service.workers.executions.computing import Computation
+from service.workers.executions.graph_analysis import Checking, Differentiation, Planning
 from tests.fuzz.drawing import LIMITS
 from tests.fuzz.graphs import Request
 from tests.fuzz.values import numbers
@@ -92,14 +88,16 @@ def planned(request: Request) -> Planned:
     task = _task(request)
     if isinstance(task, Checking):
         types = {node: TensorType.of(array) for node, array in task.feeds.items()}
-        return Planned(compile_call(task.program, types, task.call, LIMITS).plan, dict(task.feeds), task)
+        return Planned(
+            compile_call(CompileRequest(task.program, types, task.call, LIMITS)).plan, dict(task.feeds), task
+        )
     if isinstance(task, Differentiation):
         return _exported(task)
     assert isinstance(task, Computation | Planning), f"{request.call} is a call of a new kind: say here how it is run"
-    found = compile_call(task.program, task.types, task.call, LIMITS)
+    found = compile_call(CompileRequest(task.program, task.types, task.call, LIMITS))
     feeds = dict(task.tensors) if isinstance(task, Computation) else ordinary(task.types)
     if isinstance(task, Planning):
-        foretold = analyse(task.program, task.types, task.call, LIMITS).result_types
+        foretold = analyse(CompileRequest(task.program, task.types, task.call, LIMITS)).result_types
         assert tuple(foretold) == tuple(found.plan.result_types), "the analysis has other types than the plan"
     return Planned(found.plan, feeds, others=_others(request, task, Other(found.plan, feeds)))
 
@@ -108,7 +106,7 @@ def _task(request: Request) -> Any:
     execution = executions()[request.call]
     call = execution.description
     opened = _READER.open(Message(request.body), call.request, call.roles, lambda _: None, packed=False)
-    return execution.read_task(opened)
+    return execution.read_call(opened)
 
 
 def _others(request: Request, task: Computation | Planning, found: Other) -> dict[str, Other]:
@@ -121,7 +119,7 @@ def _others(request: Request, task: Computation | Planning, found: Other) -> dic
     if isinstance(task, Computation) and (plain := written_out(request, task.program, example)) is not None:
         with suppress(OverBudget):
             steps = _task(plain)
-            plan = compile_call(steps.program, steps.types, steps.call, LIMITS).plan
+            plan = compile_call(CompileRequest(steps.program, steps.types, steps.call, LIMITS)).plan
             others["written out"] = Other(plan, dict(steps.tensors), finite=True)
     return others
 
@@ -135,7 +133,7 @@ def ordinary(types: Mapping[int, TensorType]) -> dict[Hashable, HostArray]:
 def _within(task: Computation | Planning, memory: int, peak: int) -> Plan | None:
     """The plan within so many bytes, or else within the least that there is one for; None where that is the `peak`."""
     try:
-        return compile_call(task.program, task.types, task.call, LIMITS, memory=memory).plan
+        return compile_call(CompileRequest(task.program, task.types, task.call, LIMITS, memory=memory)).plan
     except OverMemory as error:
         least = error.peak or peak
     except OverBudget:
@@ -145,11 +143,13 @@ def _within(task: Computation | Planning, memory: int, peak: int) -> Plan | None
 
 def _exported(task: Differentiation) -> Planned:
     """The gradients by the graph that `differentiate` writes, and by the call itself."""
-    whole = compile_call(task.program, task.types, task.call, LIMITS)
+    whole = compile_call(CompileRequest(task.program, task.types, task.call, LIMITS))
     exported = export_gradients(task.program, task.types, task.call, LIMITS)
     by_node = {gradient: node for node, gradient in reversed(exported.gradients)}
     program = Program(registry(), exported.statements, LIMITS, opset=LATEST, functions=exported.functions)
-    found: Compiled = compile_call(program, task.types, Values.of_program(program, list(by_node)), LIMITS)
+    found: Compiled = compile_call(
+        CompileRequest(program, task.types, Values.of_program(program, list(by_node)), LIMITS)
+    )
     kinds = {label.nodes[0]: i for i, label in enumerate(whole.labels) if label.kind == "gradients"}
     at, feeds = tuple(kinds[node] for node in by_node.values()), ordinary(task.types)
     return Planned(found.plan, feeds, others={"exported": Other(whole.plan, feeds, at)})

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from engine.graph.attributes import Attr
-from engine.graph.dtypes import DTYPES
-from engine.graph.op import Definition
-from engine.graph.sample import Sample
+from engine.ir.attributes import Attr
+from engine.ir.dtypes import DTYPES
+from engine.ir.op import Definition
+from engine.ir.sample import Sample
 from tests.fuzz.values import Random, choice
 
 Shape = Sequence[int]

@@ -11,8 +11,8 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from engine.native.kernel_store import KernelStore
-from tests.engine.graph.verified import verified
+from engine.codegen.native.kernel_store import KernelStore
+from tests.engine.ir.verified import verified
 from tests.fuzz.graphs import Request, random_request
 from tests.fuzz.tiers import Way, little_is_shared_out, ways
 from tests.fuzz.trying import Finding, Tried, try_request

@@ -16,18 +16,18 @@ from typing import Any, Final
 import numpy as np
 
 from engine import Builder, EngineError, Graph, Plan, registry
-from engine.graph.attributes import bind
-from engine.graph.ir import Node
-from engine.graph.op import Definition, Kernel
-from engine.graph.run_context import RunContext, RunPlan
-from engine.graph.sample import Sample
-from engine.graph.tensor_type import TensorType
-from engine.loops.program import REDUCTIONS, Level, LoopBuilder
-from engine.loops.whole import WholeLoop
-from engine.oplib.elementwise import Elementwise
-from engine.oplib.rowwise import Rowwise
-from engine.planning.looped import RunsPlans
-from engine.planning.plan import graph_of
+from engine.codegen.kernels.program import REDUCTIONS, KernelBuilder, Level
+from engine.codegen.kernels.whole_arrays import WholeArrayKernel
+from engine.compiler.control_flow import RunsPlans
+from engine.compiler.plan import graph_of
+from engine.ir.attributes import bind
+from engine.ir.graph import Node
+from engine.ir.op import Definition, Kernel
+from engine.ir.run_context import RunContext, RunPlan
+from engine.ir.sample import Sample
+from engine.ir.tensor_type import TensorType
+from engine.ops.elementwise.base import Elementwise
+from engine.ops.reduce.reduction import Rowwise
 from tests.fuzz.values import Array, Random, in_parts, of_parts
 
 Feeds = Mapping[Hashable, Array]
@@ -212,7 +212,7 @@ def _moved_within_rows(node: Node, x: Array, rng: Random) -> Array:
     order = [i for i in rest if i not in along] + along
     kept = [x.shape[i] for i in order[: x.ndim - len(along)]]
     rows = x.transpose(order).reshape(*kept, -1)
-    builder = LoopBuilder("float64" if node.type.dtype.name == "float64" else "float32")
+    builder = KernelBuilder("float64" if node.type.dtype.name == "float64" else "float32")
     value = node.op.row_scalar(builder.load(Level.ELEMENT), rows.shape[-1], attrs)
     builder.store("element" if value.level == Level.ELEMENT else "row", value)
     by_rows = value.level == Level.ROW
@@ -224,10 +224,10 @@ def _moved_within_rows(node: Node, x: Array, rng: Random) -> Array:
     return found.reshape([x.shape[i] for i in order]).transpose(np.argsort(order)).astype(node.type.dtype)
 
 
-class _Moving(WholeLoop):
+class _Moving(WholeArrayKernel):
     """A loop, each of whose steps is moved by what it may be wrong by."""
 
-    def __init__(self, builder: LoopBuilder, rng: Random) -> None:
+    def __init__(self, builder: KernelBuilder, rng: Random) -> None:
         super().__init__(builder.loop(), np.dtype(builder.dtype))
         self._rng = rng
 
@@ -273,7 +273,7 @@ def arithmetic_of(node: Node) -> int:
     assert isinstance(node.op, Elementwise)
     if node.op.scalar is None:
         return 1
-    builder = LoopBuilder("float64")
+    builder = KernelBuilder("float64")
     loads = [builder.load(Level.ELEMENT) for _ in node.operands]
     node.op.scalar_of(loads, node.attrs)
     return sum(each.op not in ("load", "constant") for each in builder.instructions)

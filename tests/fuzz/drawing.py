@@ -10,13 +10,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from engine import Builder, Limits, OverBudget, Statement, TensorType, Value, registry
-from engine.graph.attributes import bind
-from engine.graph.body import BodyBudget
-from engine.graph.dtypes import real_dtype
-from engine.graph.op import Definition
-from engine.graph.program import Function, FunctionTyping
-from engine.graph.sample import Operand
-from service.wire.tensors import encode
+from engine.ir.attributes import bind
+from engine.ir.body import BodyBudget
+from engine.ir.dtypes import real_dtype
+from engine.ir.op import Definition
+from engine.ir.program import Function, FunctionTyping
+from engine.ir.sample import Operand
+from service.api.tensors import encode
 from tests.fuzz.values import Array, Mood, Random, choice, numbers
 
 #: elements of a tensor, and of all of a graph

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from engine import OverBudget, TensorType
-from engine.graph.sample import Operand
+from engine.ir.sample import Operand
 from tests.fuzz.drawing import Drawing
 from tests.fuzz.values import choice
 

@@ -14,12 +14,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from engine import LATEST, EngineError, TensorType, registry
-from engine.graph.ir import ancestors
-from engine.graph.op import Definition, View
-from engine.graph.sample import Operand, Sample
-from engine.oplib.elementwise import Elementwise
-from engine.oplib.rowwise import Rowwise
-from service.wire.tensors import encode
+from engine.ir.graph import ancestors
+from engine.ir.op import Definition, View
+from engine.ir.sample import Operand, Sample
+from engine.ops.elementwise.base import Elementwise
+from engine.ops.reduce.reduction import Rowwise
+from service.api.tensors import encode
 from tests.fuzz.attributes import drawn_attributes
 from tests.fuzz.drawing import MOST_OF_ONE, Drawing
 from tests.fuzz.functions import run_functions

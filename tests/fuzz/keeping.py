@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from service.wire.tensors import encode
+from service.api.tensors import encode
 from tests.fuzz.asking import Refused
 from tests.fuzz.graphs import Request
 from tests.fuzz.shrink import array_of

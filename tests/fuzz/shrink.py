@@ -10,9 +10,9 @@ from typing import Any, Final
 import numpy as np
 
 from engine import HostArray, registry
-from engine.graph.ir import ancestors
-from engine.graph.limits import Limits
-from service.wire.tensors import decode, encode
+from engine.ir.graph import ancestors
+from engine.ir.limits import Limits
+from service.api.tensors import decode, encode
 from tests.fuzz.graphs import Request
 from tests.fuzz.values import Array
 

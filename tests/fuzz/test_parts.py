@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from engine import Builder, EngineError, Limits, TensorType, registry
-from engine.executors.numpy_backend import NumPyExecutor
-from engine.native.kernel_store import KernelStore
-from engine.planning.plan import Plan, Step, make_plan
-from service.calls import calls
+from engine.codegen.native.kernel_store import KernelStore
+from engine.compiler.plan import Plan, Step, make_plan
+from engine.runtime.numpy_backend import NumPyExecutor
+from service.api.calls import calls
 from tests.fuzz.asking import planned
 from tests.fuzz.differing import Tolerated, first_difference, is_exact, same_bits
 from tests.fuzz.graphs import CALLS, Request, random_request, tensor_of

@@ -12,23 +12,20 @@ import numpy as np
 import pytest
 
 from engine import HostArray, Plan, registry
-from engine.executors import prepared_plan
-from engine.executors.interpreter import Buffer, Executor, Observer
-from engine.executors.kernels import Kernels, kernel_ops
-from engine.executors.numpy_backend import NumPyExecutor
-from engine.executors.tiers import ExecutionTier
-from engine.graph.alignment import aligned
-from engine.graph.limits import NO_DEADLINE, NO_LIMITS, Deadline
-from engine.native.kernel_store import KernelStore
-from engine.planning.compiled_bodies import with_compiled_bodies
-from engine.planning.fit import compiled_within
-from engine.planning.fuse import fuse
-from engine.planning.fused import Fused
-from engine.planning.kernel_selection import select_microkernels
-from engine.planning.layout import BLOCK_ELEMENTS
-from engine.planning.microkernel_op import MicrokernelOp
-from engine.planning.plan import graph_of, make_plan
-from engine.planning.split_sums import split_sums
+from engine.codegen.native.kernel_store import KernelStore
+from engine.compiler.body_plans import with_compiled_bodies
+from engine.compiler.fit_memory import compiled_within
+from engine.compiler.fused_kernel import BLOCK_ELEMENTS, Fused
+from engine.compiler.fusion import fuse
+from engine.compiler.kernel_selection import MicrokernelOp, select_microkernels
+from engine.compiler.plan import graph_of, make_plan
+from engine.compiler.sums import split_sums
+from engine.ir.limits import NO_DEADLINE, NO_LIMITS, Deadline
+from engine.ir.run_context import aligned
+from engine.runtime import prepared_plan
+from engine.runtime.interpreter import Buffer, Executor, Observer
+from engine.runtime.numpy_backend import Kernels, NumPyExecutor, kernel_ops
+from engine.runtime.tiers import ExecutionTier
 from tests.engine.guarded import guarded
 from tests.fuzz.values import Array
 
@@ -128,8 +125,8 @@ def fused(plan: Plan, *, compiled: bool = False, threads: int = 1, block: int = 
     """The plan with all of it in loops that can be, single nodes too, whose blocks have so many elements."""
     graph = graph_of(plan, registry())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("engine.planning.fuse._COSTLY", 0)
-        patch.setattr("engine.planning.layout.BLOCK_ELEMENTS", block)
+        patch.setattr("engine.compiler.fusion._COSTLY", 0)
+        patch.setattr("engine.compiler.fused_kernel.BLOCK_ELEMENTS", block)
         graph = fuse(graph, 0, compiled=compiled, threads=threads)
         if compiled:
             graph = with_compiled_bodies(select_microkernels(graph, PLENTY, threads))
@@ -140,7 +137,7 @@ def fused(plan: Plan, *, compiled: bool = False, threads: int = 1, block: int = 
 def partly_compiled(plan: Plan, threads: int = 1) -> Plan | None:
     """The plan with every second of what can be compiled in kernels, and what is between them as it is."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("engine.planning.fuse._COSTLY", 0)
+        patch.setattr("engine.compiler.fusion._COSTLY", 0)
         within = compiled_within(graph_of(plan, registry()), PLENTY, threads)
     if within is None:
         return None
@@ -152,7 +149,7 @@ def for_a_card(plan: Plan) -> Plan | None:
     """The plan as a card has it: with sums in two, products that write where they are read, and late loops."""
     graph = split_sums(graph_of(plan, registry()))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("engine.planning.fuse._COSTLY", 0)
+        patch.setattr("engine.compiler.fusion._COSTLY", 0)
         within = compiled_within(graph, PLENTY, 1, microkernels=False, few_launches=True)
     return within and within.plan
 
@@ -201,7 +198,7 @@ def _tiered(determinism: Any, threads: int, store: KernelStore) -> Executor:
 def little_is_shared_out() -> Iterator[None]:
     """From here on, threads take part in what would not be worth it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("engine.loops.compiled.WORTH_THREADS", 0)
-        patch.setattr("engine.microkernels.binding.WORTH_THREADS", 0)
-        patch.setattr("engine.loops.blocks.LEAST_SHARED", 0)
+        patch.setattr("engine.codegen.kernels.compiled.WORTH_THREADS", 0)
+        patch.setattr("engine.codegen.microkernels.recipe.WORTH_THREADS", 0)
+        patch.setattr("engine.codegen.kernels.blocks.LEAST_SHARED", 0)
         yield

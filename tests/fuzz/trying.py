@@ -14,10 +14,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from engine import EngineError, certify
-from engine.executors.interpreter import Executor
-from engine.native.kernel_store import KernelStore
-from engine.planning.plan import Plan
-from service.errors import Refusal
+from engine.codegen.native.kernel_store import KernelStore
+from engine.compiler.plan import Plan
+from engine.runtime.interpreter import Executor
+from service.core.errors import Refusal
 from tests.fuzz.asking import Other, Planned, Refused, planned, refused
 from tests.fuzz.differing import Feeds, Tolerated, first_difference
 from tests.fuzz.drawing import LIMITS

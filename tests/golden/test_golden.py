@@ -13,16 +13,11 @@ from pathlib import Path
 import pytest
 
 from engine import Builder, Graph, registry
-from engine.graph.text import parse_graph, print_graph
-from engine.passes.cse import cse
-from engine.passes.dce import dce
-from engine.passes.fold import fold
-from engine.passes.pipeline import optimise
-from engine.passes.simplify import simplify
-from engine.transforms.expand_grad import expand_grad
-from engine.transforms.jvp import jvp
-from engine.transforms.vjp import vjp_or_zeros
-from engine.transforms.vmap import vmap
+from engine.autodiff.jvp import jvp
+from engine.autodiff.vjp import expand_grad, vjp_or_zeros
+from engine.autodiff.vmap import vmap
+from engine.ir.passes import cse, dce, fold, optimise, simplify
+from engine.ir.text import parse_graph, print_graph
 
 HERE = Path(__file__).parent
 CASES = sorted(HERE.glob("*/*.txt"))

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from engine import Compiler, EngineError, Limits, Program, Statement, TensorType, registry
-from engine.graph.op import Definition
-from engine.graph.sample import Operand
+from engine.ir.op import Definition
+from engine.ir.sample import Operand
 
 PINNED = Path(__file__).parent / "messages.txt"
 FROZEN = tomllib.loads((Path(__file__).parents[1] / "spec/opset1.toml").read_text())

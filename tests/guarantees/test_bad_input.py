@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.errors import UNREADABLE
+from service.core.errors import UNREADABLE
 from tests.guarantees.figures import Figures
 from tests.guarantees.jobs import is_right, small
 from tests.guarantees.malformed import Case, cases

@@ -19,8 +19,8 @@ from tests.guarantees.figures import Figures
 from tests.guarantees.jobs import node
 from tests.guarantees.started import Started
 from tests.guarantees.talk import JSON, SAFETENSORS, head
+from tests.service.api.safetensors_support import body
 from tests.service.support import read_response
-from tests.service.wire.safetensors_support import body
 
 pytestmark = pytest.mark.guarantee(16)
 

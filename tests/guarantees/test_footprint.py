@@ -9,8 +9,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from service.pool.footprint import settled
-from service.settings import Settings
+from service.core.settings import Settings
+from service.workers.topology import typical_footprint
 from tests.guarantees.figures import Figures
 from tests.guarantees.jobs import feed, node, request
 from tests.guarantees.known import Known, makers
@@ -51,7 +51,7 @@ def test_memory_settles_where_the_doctor_says(start: Callable[..., Started], fig
     for thread in threads:
         thread.join()
     samples = np.array(sent.resident) / MIB
-    bound = settled(Settings(device="cpu", **STATED)).whole / MIB
+    bound = typical_footprint(Settings(device="cpu", **STATED)).whole / MIB
     note = "MiB by requests: " + ", ".join(f"{mib:.0f}" for mib in samples[:: SAMPLES // 10])
     figures.at_most("wrong answers to graphs that are new", len(wrong), 0, "", "; ".join(wrong[:3]))
     figures.at_most("memory with small caches, where the doctor says", round(samples.max(), 1), bound, "MiB", note)

@@ -12,15 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from service.errors import Refusal
-from service.keys.caller import KeyScope
-from service.keys.credential import credential_of, new_key
-from service.keys.gate import Access, Gate
-from service.keys.key_ring import KeyRing
+from service.core.errors import Refusal
+from service.core.keys.authentication import Access, Gate, KeyRing
+from service.core.keys.caller import KeyScope, credential_of, new_key
 from tests.guarantees.figures import Figures
 from tests.guarantees.started import Started
 from tests.guarantees.talk import Address
-from tests.service.keys.cases import bearer, record, write
+from tests.service.core.keys.cases import bearer, record, write
 
 pytestmark = pytest.mark.guarantee(14)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from service.state.values import AnswerRecord, Commit, GraphWrite, TensorWrite
+from service.store.writes import AnswerRecord, Commit, GraphWrite, TensorWrite
 from tests.guarantees.conftest import judge
 from tests.guarantees.figures import Figures
 from tests.guarantees.jobs import feed, node, request
@@ -21,7 +21,7 @@ from tests.guarantees.probe import probing
 from tests.guarantees.started import Started
 from tests.guarantees.talk import Connection
 from tests.guarantees.test_state import put
-from tests.service.state.support import LAZY, journal
+from tests.service.store.support import LAZY, journal
 
 pytestmark = pytest.mark.guarantee(4)
 

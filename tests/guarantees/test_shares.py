@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from service.keys.credential import new_key
+from service.core.keys.caller import new_key
 from tests.guarantees.figures import Figures
 from tests.guarantees.greedy import SOON_PLANNED, Greed, beside
 from tests.guarantees.jobs import feed, in_steps, node, request, small, speed
 from tests.guarantees.started import Started
 from tests.guarantees.talk import Answer, Connection
-from tests.service.keys.cases import record, write
+from tests.service.core.keys.cases import record, write
 
 pytestmark = pytest.mark.guarantee(16)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.guarantees.figures import Figures
-from tests.service.state.killing import kill_often
+from tests.service.store.killing import kill_often
 
 pytestmark = pytest.mark.guarantee(9)
 KILLS = 200

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine import Graph, Limits
-from engine.graph.attributes import key
-from engine.passes.dce import dce
-from engine.passes.pipeline import PASSES, Pass, run_passes, switched
-from engine.planning.plan import make_plan
+from engine.compiler.plan import make_plan
+from engine.ir.attributes import key
+from engine.ir.passes import PASSES, Pass, dce, run_passes, switched
 from tests.contract.cases import EXECUTOR
 from tests.passes.questions import Array, Question
 

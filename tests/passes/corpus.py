@@ -12,8 +12,8 @@ from hypothesis import Phase, given, settings
 from benchmarks.problems.networks import perceptron, scalar_ops, wide_graph
 from benchmarks.recorder import Recorder
 from engine import Builder, Program, registry
-from engine.graph.text import parse_graph
-from engine.transforms.expand_grad import expand_grad
+from engine.autodiff.vjp import expand_grad
+from engine.ir.text import parse_graph
 from tests.contract.cases import all_cases, feeds_of, has_rule
 from tests.contract.test_derivatives import directions, gradient_along, weights_for
 from tests.engine.strategies import Sketch, sketches

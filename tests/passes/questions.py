@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine import Builder, Graph, Program, TensorType, Value, registry
-from engine.transforms.expand_grad import expand_grad
-from engine.transforms.vjp import vjp_or_zeros
+from engine.autodiff.vjp import expand_grad, vjp_or_zeros
 
 Array = np.ndarray[Any, Any]
 #: where the seed of `of` is fed

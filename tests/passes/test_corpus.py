@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from engine import Graph, Value
-from engine.graph.ir import Node
-from engine.graph.rewrite_rule import RewriteRule
-from engine.graph.text import parse_graph
+from engine.ir.graph import Node
+from engine.ir.op import RewriteRule
+from engine.ir.text import parse_graph
 from engine.ops import registry
 from scripts.passes_table import PAGE, cells, written
 from tests.passes.compare import SWITCHED, Compared, compare, difference, sample

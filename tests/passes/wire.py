@@ -17,7 +17,7 @@ import numpy as np
 from engine import OPSET, Program, Statement, registry
 from gradserve_client import Node
 from gradserve_client.requests import to_wire
-from service.settings import Settings
+from service.core.settings import Settings
 from tests.conftest import Client
 from tests.passes.questions import Array, Question, ask, float64
 from tests.reference import test_derivatives_of_derivatives as derivatives

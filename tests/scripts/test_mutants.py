@@ -16,8 +16,8 @@ from typing import cast
 import pytest
 
 from engine import registry
-from engine.graph.attributes import Attr
-from engine.graph.memory import Memory
+from engine.ir.attributes import Attr
+from engine.ir.inference import RuleCache
 from scripts.mutants import Measured, Session, Tally, forked, measure_all, options, report
 from scripts.mutants_apply import FunctionKey, NotApplied, alive, apply, changed
 from scripts.mutants_cost import only_for_costs
@@ -177,7 +177,7 @@ def test_the_default_of_an_argument_changes(load: Load) -> None:
 
 def test_a_declaration_that_ops_share_changes(load: Load) -> None:
     module, mutants = load(
-        "from engine.graph.attributes import Attr\nAXIS = Attr('int', 0, 'one')\nclass C:\n    attrs = {'axis': AXIS}\n"
+        "from engine.ir.attributes import Attr\nAXIS = Attr('int', 0, 'one')\nclass C:\n    attrs = {'axis': AXIS}\n"
     )
     put(module, mutants[0])
     assert module.C.attrs["axis"] == Attr("int", 1, "one")
@@ -185,7 +185,7 @@ def test_a_declaration_that_ops_share_changes(load: Load) -> None:
 
 def test_a_declaration_may_come_to_state_more(load: Load) -> None:
     module, mutants = load(
-        "from engine.graph.attributes import Attr\nMORE = {'b': Attr('int')}\n"
+        "from engine.ir.attributes import Attr\nMORE = {'b': Attr('int')}\n"
         "class C:\n    attrs = {'a': Attr('int'), **(MORE if False else {})}\n"
     )
     (mutant,) = (m for m in mutants if m.kind == "constant" and "True" in m.shown[1])
@@ -270,7 +270,7 @@ def test_tests_that_fail_without_a_mutant_are_named(monkeypatch: pytest.MonkeyPa
 
 def test_what_a_test_before_has_had_made_is_made_again(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     module, mutants = load("from functools import cache\n@cache\ndef f(x):\n    return x + 1\n")
-    shapes = Memory(lambda op, types, attrs: module.f(len(types)))
+    shapes = RuleCache(lambda op, types, attrs: module.f(len(types)))
     monkeypatch.setattr("scripts.mutants.passes", lambda item: shapes(registry().ops["sin"], (), {}) == module.f(0))
     items = [cast("pytest.Item", Named(name)) for name in ("first", "again")]
     assert [m.called for m in measure_all(items, [module], 1)] == [set(changed(mutants[0]))] * 2

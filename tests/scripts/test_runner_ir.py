@@ -6,8 +6,9 @@ import tomllib
 
 import pytest
 
-from engine.native.runner import runner_text
+from engine.codegen.native.runner import runner_text
 from scripts.runner_ir import KEPT, SOURCE, VERSION, compiler, digest, made
+from tests.architecture.source import ROOT
 
 
 def test_it_says_that_it_was_made_of_the_source_and_the_layout_of_today() -> None:
@@ -29,5 +30,5 @@ def test_it_names_no_processor() -> None:
 
 
 def test_both_go_into_the_package() -> None:
-    settings = tomllib.loads((SOURCE.parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
-    assert settings["tool"]["setuptools"]["package-data"]["engine.native"] == [SOURCE.name, KEPT.name]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert settings["tool"]["setuptools"]["package-data"]["engine.codegen.native"] == [SOURCE.name, KEPT.name]

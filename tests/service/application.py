@@ -6,12 +6,12 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from service import app
-from service.keys.gate import Gate
+from service.core.keys.authentication import Gate
+from service.core.settings import Settings
+from service.observe.store import StoreService
 from service.observe.tally import Tally
-from service.pool.pool import Pool
-from service.settings import Settings
-from service.store import StoreService
-from service.worker.worker import Worker
+from service.workers.pool import Pool
+from service.workers.worker import Worker
 from tests.service.thread_pool import ThreadPool
 
 

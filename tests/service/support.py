@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from service.errors import UNREADABLE
+from service.core.errors import UNREADABLE
 
 Json = dict[str, Any]
 

@@ -8,13 +8,11 @@ from typing import Final, cast
 
 import pytest
 
-from service.allocation import Allocation, GrowingAllocation, Held
-from service.transport.body_memory import BodyMemory
-from service.transport.claims import Claims
-from service.transport.heap_allocation import HeapAllocation
-from service.transport.job import Reply
-from service.transport.tensor_memory import COPIED, TensorMemory
+from service.core.allocation import Allocation, GrowingAllocation, Held
 from service.web.body_buffer import BodyBuffer
+from service.workers.claims import Claims
+from service.workers.memory import COPIED, BodyMemory, HeapAllocation, TensorMemory
+from service.workers.task import Reply
 
 NBYTES: Final = 2 * COPIED
 KINDS: Final[dict[str, Callable[[asyncio.AbstractEventLoop], Allocation]]] = {

@@ -14,15 +14,14 @@ import httpx
 import numpy as np
 import pytest
 
-from service.keys.caller import KeyScope
-from service.keys.credential import new_key
-from service.pages.documents import DOCUMENT_NAMES
+from service.core.keys.caller import KeyScope, new_key
+from service.web.pages.openapi import DOCUMENT_NAMES
 from tests.conftest import RunningServer
+from tests.service.api.safetensors_support import BINARY, KIND, answered, body
 from tests.service.asgi_support import Started, Starter
-from tests.service.keys.cases import bearer, bodies, operations, placed, record, sent, unsound, write
+from tests.service.core.keys.cases import bearer, bodies, operations, placed, record, sent, unsound, write
 from tests.service.support import SQUARES, exchange, node, problem
 from tests.service.web.test_doors import REQUESTS, VARYING
-from tests.service.wire.safetensors_support import BINARY, KIND, answered, body
 
 pytestmark = pytest.mark.slow
 

@@ -7,9 +7,9 @@ import socket
 import pytest
 
 from engine import registry
-from service import machine
 from service.cli import main
-from service.settings import SECRETS, Settings, flag, variable
+from service.core import machine
+from service.core.settings import SECRETS, Settings, flag, variable
 from service.web.listening import address, bound
 
 Capture = pytest.CaptureFixture[str]
@@ -82,7 +82,7 @@ def test_an_address_that_is_taken(capsys: Capture) -> None:
 
 @pytest.mark.slow
 def test_a_device_that_cannot_be_had(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.executors.cupy_backend.is_available", lambda: False)
+    monkeypatch.setattr("engine.cuda.cupy_backend.is_available", lambda: False)
     assert "no GPU" in complaint(capsys, "serve", "--port", "0", "--device", "cuda")
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from engine import registry
-from service.settings import (
+from service.core.settings import (
     OF_THE_TESTS,
     PREFIX,
     SECRETS,
@@ -29,7 +29,7 @@ from service.settings import (
     shown,
     variable,
 )
-from service.spelling import hint
+from service.core.spelling import hint
 from service.web.listening import bound
 from tests.conftest import ANNOUNCEMENT
 from tests.service.command_support import called

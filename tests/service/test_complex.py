@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import load
 
-from service.state.packing import spelled
+from service.store.commit_objects import safetensors_type
 from tests.conftest import Client
+from tests.service.api.safetensors_support import BINARY, KIND, SENT, body, framed, unpacked
 from tests.service.support import node, problem
-from tests.service.wire.safetensors_support import BINARY, KIND, SENT, body, framed, unpacked
 
 Z = np.array([1 + 2j, 3 - 1j])
 GRAPH = {
@@ -161,6 +161,6 @@ def test_a_graph_of_opset_1_has_none(client: Client) -> None:
 
 
 def test_a_file_of_the_journal_is_one_that_libraries_read() -> None:
-    assert spelled("complex128", (3,)) == {"dtype": "F64", "shape": [3, 2]}
-    assert spelled("complex64", ()) == {"dtype": "F32", "shape": [2]}
-    assert spelled("float16", (3,)) == {"dtype": "F16", "shape": (3,)}
+    assert safetensors_type("complex128", (3,)) == {"dtype": "F64", "shape": [3, 2]}
+    assert safetensors_type("complex64", ()) == {"dtype": "F32", "shape": [2]}
+    assert safetensors_type("float16", (3,)) == {"dtype": "F16", "shape": (3,)}

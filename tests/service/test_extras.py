@@ -52,6 +52,6 @@ def test_the_command_names_the_extra(module: str, arguments: tuple[str, ...], sa
 
 
 def test_the_fleet_names_the_extra() -> None:
-    done = without("ray", "import service.fleet.application")
+    done = without("ray", "import service.cluster.fleet.application")
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("RuntimeError: a fleet needs Ray: pip install 'gradserve[ray]' (")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import Client
+from tests.service.api.safetensors_support import array
 from tests.service.support import Json, feed, node, problem, tensor
-from tests.service.wire.safetensors_support import array
 from tests.service.with_functions import (
     ADDS,
     CALLED,

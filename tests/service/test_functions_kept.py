@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.conftest import Client
+from tests.service.api.safetensors_support import BINARY, KIND, SENT, answered, array, body
 from tests.service.support import feed, node, problem
-from tests.service.wire.safetensors_support import BINARY, KIND, SENT, answered, array, body
 from tests.service.with_functions import CALLED, DECAY, DOUBLE, IN, P, V, asked, function, result
 
 

@@ -18,12 +18,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine import DTYPES, registry
-from engine.graph.kinds.kind import AttributeKind
-from service.calls import calls, computing_calls
-from service.errors import UNREADABLE
+from engine.ir.kinds.kind import AttributeKind
+from service.api.calls import calls, computing_calls
+from service.core.errors import UNREADABLE
 from tests.conftest import Client
-from tests.service.calls.test_calls import EXAMPLE
-from tests.service.calls.test_derivative_calls import ASKED
+from tests.service.api.calls.test_calls import EXAMPLE
+from tests.service.api.calls.test_derivative_calls import ASKED
 from tests.service.described import closed
 from tests.service.support import SQUARES, feed, node, request, tensor
 

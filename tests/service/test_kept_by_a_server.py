@@ -18,7 +18,7 @@ import pytest
 from safetensors.numpy import load, save
 
 from service.asgi import Application
-from service.settings import Settings
+from service.core.settings import Settings
 from tests.conftest import ANNOUNCEMENT, ROOT
 from tests.service.application import create_app
 from tests.service.support import node, problem, request, tensor

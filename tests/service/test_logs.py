@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from service.keys.credential import new_key
-from service.logs import JsonLines, TextLines
+from service.core.keys.caller import new_key
+from service.core.logs import JsonLines, TextLines
 
 
 def record(message: str, *arguments: object) -> logging.LogRecord:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from service import machine
+from service.core import machine
 
 Files = Mapping[str, str]
 

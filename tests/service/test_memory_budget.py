@@ -10,11 +10,11 @@ from typing import Any
 import orjson
 import pytest
 
-from service.settings import Settings
-from service.transport.job import Job
-from service.wire.media import JSON
-from service.worker.job_context import JobContext
-from service.worker.worker import KnownRequest, Worker
+from service.api.media import JSON
+from service.core.settings import Settings
+from service.workers.task import Task
+from service.workers.task_context import TaskContext
+from service.workers.worker import KnownRequest, Worker
 from tests.conftest import Client
 from tests.service.support import SQUARES, Json, feed, node, problem
 
@@ -196,9 +196,9 @@ def test_requests_of_different_budgets_share_no_plan() -> None:
 
     def key(body: Json) -> tuple[object, int]:
         """What a request is known by when it comes again, and what it then takes."""
-        job = Job("gradients", json.dumps(body).encode(), "id", 60.0, time.monotonic() + 60.0, JSON, JSON)
+        job = Task("gradients", json.dumps(body).encode(), "id", 60.0, time.monotonic() + 60.0, JSON, JSON)
         peak = orjson.loads(worker(job).body)["stats"]["peak_bytes"]
-        known = worker._read_request(JobContext(job, None))
+        known = worker._read_request(TaskContext(job, None))
         assert isinstance(known, KnownRequest)
         return known.cached.plan, peak
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from service.parent import ending_with_parent
+from service.core.process import ending_with_parent
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such signal")
 
@@ -32,7 +32,7 @@ def test_a_child_is_given_the_signal_before_its_program_begins() -> None:
 
 
 def test_a_process_asks_for_it_itself() -> None:
-    asked = "import signal\nfrom service.parent import ending_with_parent\nending_with_parent(signal.SIGKILL)()\n"
+    asked = "import signal\nfrom service.core.process import ending_with_parent\nending_with_parent(signal.SIGKILL)()\n"
     assert printed(asked + SAID) == signal.SIGKILL
 
 

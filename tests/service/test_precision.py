@@ -12,20 +12,20 @@ import numpy as np
 import pytest
 
 from engine import Deadline
-from engine.executors.interpreter import Executor, Observer
-from engine.graph.limits import NO_DEADLINE
-from engine.graph.precision import PRECISIONS, Precision
-from engine.planning.plan import Plan
-from schemas.precision import Precision as Spoken
-from service.settings import Settings, read_settings
-from service.transport.job import Job, Reply
-from service.wire.media import JSON, SAFETENSORS
-from service.worker.job_context import JobContext
-from service.worker.worker import KnownRequest, Worker
+from engine.compiler.plan import Plan
+from engine.ir.limits import NO_DEADLINE
+from engine.ir.run_report import PRECISIONS, Precision
+from engine.runtime.interpreter import Executor, Observer
+from schemas.request import Precision as Spoken
+from service.api.media import JSON, SAFETENSORS
+from service.core.settings import Settings, read_settings
+from service.workers.task import Reply, Task
+from service.workers.task_context import TaskContext
+from service.workers.worker import KnownRequest, Worker
 from tests.conftest import Client
+from tests.service.api.safetensors_support import BINARY, body, unpacked
 from tests.service.support import SQUARES, Json, feed, node, problem, request
 from tests.service.test_memory_budget import RUNS
-from tests.service.wire.safetensors_support import BINARY, body, unpacked
 
 TYPED = {"graph": SQUARES["graph"], "types": [{"node": 0, "dtype": "float64", "shape": [2]}]}
 FORMS = {"json": (JSON, "json"), "base64": (JSON, "base64"), "safetensors": (SAFETENSORS, "json")}
@@ -57,8 +57,8 @@ def loss(values: list[float], **more: Any) -> Json:
     return request(*nodes, feeds=[feed(0, [len(values)], values)], **more)
 
 
-def job(asked: Json, accepted: str = JSON, call: str = "gradients") -> Job:
-    return Job(call, json.dumps(asked).encode(), "id", 60.0, time.monotonic() + 60.0, JSON, accepted)
+def job(asked: Json, accepted: str = JSON, call: str = "gradients") -> Task:
+    return Task(call, json.dumps(asked).encode(), "id", 60.0, time.monotonic() + 60.0, JSON, accepted)
 
 
 def stats(reply: Reply) -> Json:
@@ -71,7 +71,7 @@ def stats(reply: Reply) -> Json:
 def known(worker: Worker, asked: Json) -> KnownRequest:
     """What is left of a request that has come before."""
     assert worker(job(asked)).status == 200
-    found = worker._read_request(JobContext(job(asked), None))
+    found = worker._read_request(TaskContext(job(asked), None))
     assert isinstance(found, KnownRequest)
     return found
 

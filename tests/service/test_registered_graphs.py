@@ -19,23 +19,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scripts.openapi.examples import failures_on_registered, without_its_graph
-from service.calls import calls
-from service.errors import UNREADABLE
-from service.pool.pool import Done
-from service.settings import Settings
-from service.state.graphs import Registered
-from service.transport.job import REGISTER, Job, Reply
-from service.transport.job_result import NeedsGraph
-from service.wire.media import JSON, SAFETENSORS
-from service.worker.worker import Worker
+from service.api.calls import calls
+from service.api.media import JSON, SAFETENSORS
+from service.core.errors import UNREADABLE
+from service.core.settings import Settings
+from service.store.tables import Registered
+from service.workers.pool import Done
+from service.workers.task import REGISTER, NeedsGraph, Reply, Task
+from service.workers.worker import Worker
 from tests.conftest import Client
 from tests.docs.test_wire_page import PAGE, VECTOR
+from tests.service.api.calls.test_derivative_calls import ASKED
+from tests.service.api.safetensors_support import SENT
+from tests.service.api.safetensors_support import body as packed
 from tests.service.application import create_app, open_pool
-from tests.service.calls.test_derivative_calls import ASKED
 from tests.service.support import SQUARES, Json, feed, node, problem, request, tensor
 from tests.service.test_generated import LEAVES, completed, mutate, nodes
-from tests.service.wire.safetensors_support import SENT
-from tests.service.wire.safetensors_support import body as packed
 
 SETTINGS = Settings(device="cpu", compile="off", max_bytes=1 << 20, max_flops=10**8)
 WORKER = Worker(SETTINGS)
@@ -44,7 +43,7 @@ UNKNOWN = "0" * 64
 
 
 def run(call: str, body: bytes, graph: Registered | None = None, sent: str = JSON, accepted: str = JSON) -> Reply:
-    job = Job(call, body, "id", 60.0, time.monotonic() + 60.0, sent, accepted)
+    job = Task(call, body, "id", 60.0, time.monotonic() + 60.0, sent, accepted)
     if graph is not None:
         job.graph, job.graph_bytes = graph.key, graph.record
     return WORKER(job)
@@ -163,12 +162,12 @@ class TestWorker:
         body = without_its_graph(SQUARES)
         if call == "differentiate":
             body = {"types": [{"node": 0, "dtype": "float64", "shape": [2]}]}
-        job = Job(call, orjson.dumps(body), "id", 60.0, time.monotonic() + 60.0)
+        job = Task(call, orjson.dumps(body), "id", 60.0, time.monotonic() + 60.0)
         job.graph, job.graph_bytes = graph.key, graph.record if sent_along else None
         return worker(job)
 
     def lacks(self, worker: Worker, graph: Registered) -> bool:
-        job = Job("gradients", orjson.dumps(without_its_graph(SQUARES)), "id", 60.0, time.monotonic() + 60.0)
+        job = Task("gradients", orjson.dumps(without_its_graph(SQUARES)), "id", 60.0, time.monotonic() + 60.0)
         job.graph = graph.key
         return worker.attempt(job) == NeedsGraph()
 
@@ -355,7 +354,7 @@ def test_what_was_accepted_before_its_graph_was_deleted_is_answered() -> None:
     graph_id = client.post("/v1/graphs", json={"graph": GRAPH}).json()["graph_id"]
 
     async def asked_and_deleted() -> httpx.Response:
-        held: asyncio.Future[tuple[Job, Done]] = asyncio.get_running_loop().create_future()
+        held: asyncio.Future[tuple[Task, Done]] = asyncio.get_running_loop().create_future()
         pool.submit = lambda job, done: held.set_result((job, done))  # type: ignore[method-assign]
         asked = asyncio.ensure_future(
             client._http.post(f"/v1/graphs/{graph_id}/gradients", json=without_its_graph(SQUARES))

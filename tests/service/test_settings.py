@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from service.settings import SECRETS, Settings, shown
+from service.core.settings import SECRETS, Settings, shown
 
 
 @pytest.mark.parametrize("spelling", ["GRADSERVE_MAX_NODES", "gradserve_max_nodes"])

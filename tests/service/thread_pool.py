@@ -8,16 +8,15 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 
-from service.allocation import Allocation
-from service.errors import Refusal, full, late, stopping
-from service.pool.pool import Done
-from service.pool.stats import Stats
-from service.state.tensors import TensorVersion
-from service.transport.heap_allocation import HeapAllocation
-from service.transport.job import Job, Reply, refused
-from service.transport.resident import array_of
-from service.wire.version import Version
-from service.worker.blas import divide
+from service.api.residents import Version
+from service.core.allocation import Allocation
+from service.core.errors import Refusal, full, late, stopping
+from service.store.tables import TensorVersion
+from service.workers.memory import HeapAllocation
+from service.workers.pool import Done, Stats
+from service.workers.residents import array_of
+from service.workers.task import Reply, Task, refused
+from service.workers.worker_main import divide
 
 
 class HeapForBody(HeapAllocation):
@@ -38,7 +37,7 @@ def version_of(tensor: TensorVersion) -> Version:
 class ThreadPool:
     """A bounded number of jobs: `workers` run, `queue` wait, one more is refused. Nothing is isolated."""
 
-    def __init__(self, work: Callable[[Job], Reply], device: str, workers: int, queue: int) -> None:
+    def __init__(self, work: Callable[[Task], Reply], device: str, workers: int, queue: int) -> None:
         self.device = device
         self._work = work
         divide(workers)
@@ -47,7 +46,7 @@ class ThreadPool:
         self._capacity = workers + queue
         self._held = 0
         self._draining = False
-        self._waiting: dict[Job, Done] = {}
+        self._waiting: dict[Task, Done] = {}
         #: by namespace and name. A job sees what was there when it was submitted, so that is not changed, but copied
         self._residents: dict[str, dict[str, Version]] = {}
         self._seen: set[str] = set()
@@ -88,7 +87,7 @@ class ThreadPool:
             self._tensor_memory[namespace, name] = resident.memory
             self._residents.setdefault(namespace, known)[name] = version_of(resident)
 
-    def submit(self, job: Job, done: Done) -> None:
+    def submit(self, job: Task, done: Done) -> None:
         """Take up a job; the front stops waiting at its deadline, whatever the thread does then."""
         if refusal := self._refusal():
             done(refused(refusal, job.request_id))
@@ -108,7 +107,7 @@ class ThreadPool:
 
         running.add_done_callback(ended)
 
-    def cancel(self, job: Job) -> None:
+    def cancel(self, job: Task) -> None:
         """A job that has not begun leaves the queue with its deadline; one that runs looks at its own."""
         self._waiting.pop(job, None)
 
@@ -134,11 +133,11 @@ class ThreadPool:
                     await self._freed.wait()
         return not self._held
 
-    def _late(self, job: Job, running: Future[Reply]) -> None:
+    def _late(self, job: Task, running: Future[Reply]) -> None:
         running.cancel()
         self._reply(job, refused(late(job.timeout), job.request_id))
 
-    def _ended(self, job: Job, finished: Future[Reply], timer: asyncio.TimerHandle) -> None:
+    def _ended(self, job: Task, finished: Future[Reply], timer: asyncio.TimerHandle) -> None:
         timer.cancel()
         self._held -= 1
         if not self._held:
@@ -146,7 +145,7 @@ class ThreadPool:
         if not finished.cancelled():
             self._reply(job, finished.result())
 
-    def _reply(self, job: Job, reply: Reply) -> None:
+    def _reply(self, job: Task, reply: Reply) -> None:
         if done := self._waiting.pop(job, None):
             done(reply)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from tests.conftest import Client
 from tests.docs.marked import blocks
+from tests.service.api.safetensors_support import array
 from tests.service.support import Json, feed, node, tensor
-from tests.service.wire.safetensors_support import array
 
 IN, P = node("input"), node("parameter")
 X, V = feed(0, [], [1.0]), feed(0, [3], [1.0, 2.0, 3.0])

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from service.cluster.owners import Owners
 from service.cluster.shared_store import SharedStore
-from service.errors import Refusal
-from service.state.fence import Fence
-from service.state.tensors import TensorVersion
+from service.core.errors import Refusal
+from service.store.fence import Fence
+from service.store.tables import TensorVersion
 from tests.simulation.rules import Removal, replaced
 
 _at_owner = Owners.at_owner

@@ -7,27 +7,33 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from service.cluster.directory import OwnerDirectory
-from service.cluster.owners import Owners
-from service.cluster.owning import Owning
-from service.cluster.peers import Answer, Moved, Silent, Slow, Unreachable
-from service.cluster.protocol import message_of, read_message, refusal_of_row, row_of_refusal
-from service.cluster.questions import Questions, Said
+from service.cluster.owners import OwnerDirectory, Owners, Owning
+from service.cluster.peer_routes import Questions, Said
+from service.cluster.protocol import (
+    Answer,
+    Moved,
+    Silent,
+    Slow,
+    Unreachable,
+    message_of,
+    read_message,
+    refusal_of_row,
+    row_of_refusal,
+)
 from service.cluster.shared_store import SharedStore
-from service.errors import Refusal
-from service.keys.caller import ANYONE
-from service.pool.lending import Lending
-from service.state.changes import end_of_tensor
-from service.state.commits import Commits
-from service.state.conditions import Condition
-from service.state.fence import Fence
-from service.state.idempotency import Repetition
-from service.state.journal import Loaded
-from service.state.object_journal import ObjectJournal
-from service.state.shards import ShardObjects
-from service.store import StoreService
-from service.transport.job import Job, Reply
+from service.core.errors import Refusal
+from service.core.keys.caller import ANYONE
+from service.observe.store import StoreService
+from service.store.changes import Condition, end_of_tensor
+from service.store.commits import Commits
+from service.store.fence import Fence
+from service.store.idempotency import Repetition
+from service.store.journal import Loaded
+from service.store.object_journal import ObjectJournal
+from service.store.objects import ShardObjects
 from service.web.repetition import recorded
+from service.workers.residents import Lending
+from service.workers.task import Reply, Task
 from tests.simulation.server import (
     BEHIND,
     GRACE,
@@ -139,7 +145,7 @@ class Member:
         more = recorded(self.store.answers, asked, reply)
         reply.stored = [stored_of(operation, name) for name in operation.writes]
         reply.kept = [b"\0" for _ in reply.stored]
-        job = Job("forward", b"", "request", request.seconds, expires)
+        job = Task("forward", b"", "request", request.seconds, expires)
         reply = await self.store.settled(job, ANYONE, reply, Condition(), more)
         return "ok" if reply.status == 200 else code_of(reply)
 

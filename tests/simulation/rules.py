@@ -8,15 +8,13 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 from unittest.mock import patch
 
-from service.state.commits import Commits
-from service.state.fence import Fence
-from service.state.idempotency import AnswerTable
-from service.state.items import Item
-from service.state.object_journal import ObjectJournal
-from service.state.objects import Exists, Missing
-from service.state.packing import Contents, Note, encoded
-from service.state.reading import Reading, commit_key, read_head
-from service.state.tenure import Tenure
+from service.store.commit_objects import Contents, Item, Note, Reading, commit_key, encoded, read_head
+from service.store.commits import Commits
+from service.store.fence import Fence
+from service.store.idempotency import AnswerTable
+from service.store.object_journal import ObjectJournal
+from service.store.objects import Exists, Missing
+from service.store.ownership import LeaseWriter
 
 #: replaces parts of the code, until it is left
 Removal = Callable[[ExitStack], None]
@@ -28,8 +26,8 @@ def replaced(owner: object, name: str, by: Any) -> Removal:
 
 
 _sequences = Reading.sequences
-_end = Tenure.end
-_inherit = Tenure._inherit
+_end = LeaseWriter.end
+_inherit = LeaseWriter._inherit
 _commit = ObjectJournal.commit
 
 
@@ -37,7 +35,9 @@ def _sequences_before(reading: Reading, after: int = 0) -> list[int]:
     return [] if after else _sequences(reading)
 
 
-def _made_or_withdrawn(tenure: Tenure, said: Sequence[tuple[Item, memoryview | None]], note: Note) -> Contents | None:
+def _made_or_withdrawn(
+    tenure: LeaseWriter, said: Sequence[tuple[Item, memoryview | None]], note: Note
+) -> Contents | None:
     """A write without an answer is deleted, and refused."""
     token = secrets.token_hex(8)
     pieces, contents = encoded(tenure.next, token, said, note)
@@ -58,7 +58,9 @@ def _made_or_withdrawn(tenure: Tenure, said: Sequence[tuple[Item, memoryview | N
     return contents
 
 
-def _made_or_refused(tenure: Tenure, said: Sequence[tuple[Item, memoryview | None]], note: Note) -> Contents | None:
+def _made_or_refused(
+    tenure: LeaseWriter, said: Sequence[tuple[Item, memoryview | None]], note: Note
+) -> Contents | None:
     """A write without an answer is refused, and its number is tried with what comes next."""
     token = secrets.token_hex(8)
     pieces, contents = encoded(tenure.next, token, said, note)
@@ -73,7 +75,7 @@ def _made_or_refused(tenure: Tenure, said: Sequence[tuple[Item, memoryview | Non
     return contents
 
 
-def _made_anew(tenure: Tenure, said: Sequence[tuple[Item, memoryview | None]], note: Note) -> Contents | None:
+def _made_anew(tenure: LeaseWriter, said: Sequence[tuple[Item, memoryview | None]], note: Note) -> Contents | None:
     """A write without an answer is tried again with another token."""
     began = tenure._around.now()
     while True:
@@ -109,7 +111,7 @@ def _inherit_nothing_sent_twice(tenure: Any, heads: Mapping[int, Contents]) -> N
 
 
 def _write_forgetting(write: Callable[..., Contents]) -> Callable[..., Contents]:
-    def written(tenure: Tenure, said: Any) -> Contents:
+    def written(tenure: LeaseWriter, said: Any) -> Contents:
         contents = write(tenure, said)
         tenure._stubs.pop(contents.sequence, None)
         return contents
@@ -117,7 +119,7 @@ def _write_forgetting(write: Callable[..., Contents]) -> Callable[..., Contents]
     return written
 
 
-def _end_and_answer_on(tenure: Tenure) -> None:
+def _end_and_answer_on(tenure: LeaseWriter) -> None:
     _end(tenure)
     tenure._ended = False
 
@@ -138,29 +140,29 @@ def both(*removals: Removal) -> Removal:
 
 RULES: Final[Mapping[str, Removal]] = {
     "an opening counts once nothing is behind it": replaced(Reading, "sequences", _sequences_before),
-    "a write in doubt is not taken back": replaced(Tenure, "_made", _made_or_withdrawn),
-    "a write in doubt is not refused": replaced(Tenure, "_made", _made_or_refused),
-    "a write in doubt is tried with the same token": replaced(Tenure, "_made", _made_anew),
+    "a write in doubt is not taken back": replaced(LeaseWriter, "_made", _made_or_withdrawn),
+    "a write in doubt is not refused": replaced(LeaseWriter, "_made", _made_or_refused),
+    "a write in doubt is tried with the same token": replaced(LeaseWriter, "_made", _made_anew),
     "an answer in doubt stands for its call": replaced(
         AnswerTable, "_first", lambda table, key: table._under_way.get(key)
     ),
     "openings stay": both(
-        replaced(Tenure, "_inherit", _inherit_openings),
+        replaced(LeaseWriter, "_inherit", _inherit_openings),
         replaced(ObjectJournal, "commit", _commit_and_delete_openings),
     ),
-    "what stands before an opening keeps its number": replaced(Tenure, "stub", lambda tenure, sequence: None),
+    "what stands before an opening keeps its number": replaced(LeaseWriter, "stub", lambda tenure, sequence: None),
     "what was sent twice keeps its number": both(
-        replaced(Tenure, "_inherit", _inherit_nothing_sent_twice),
-        replaced(Tenure, "write_items", _write_forgetting(Tenure.write_items)),
+        replaced(LeaseWriter, "_inherit", _inherit_nothing_sent_twice),
+        replaced(LeaseWriter, "write_items", _write_forgetting(LeaseWriter.write_items)),
     ),
     "the last object stays": replaced(ObjectJournal, "_deletable", lambda journal: journal._ledger.dead()),
-    "a read takes a look, once the lease is over": replaced(Tenure, "holds", lambda tenure: not tenure._lost),
+    "a read takes a look, once the lease is over": replaced(LeaseWriter, "holds", lambda tenure: not tenure._lost),
     "a refusal takes a look, or a commit": both(
         replaced(Commits, "_seen", _unseen),
         replaced(Fence, "open", property(lambda fence: True)),
     ),
-    "a server that begins waits": replaced(Tenure, "settle", lambda tenure: None),
-    "a server that released answers no more": replaced(Tenure, "end", _end_and_answer_on),
+    "a server that begins waits": replaced(LeaseWriter, "settle", lambda tenure: None),
+    "a server that released answers no more": replaced(LeaseWriter, "end", _end_and_answer_on),
 }
 
 

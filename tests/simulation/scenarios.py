@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from service.state.journal import StateLost
-from service.state.object_journal import ObjectJournal
-from service.state.objects import Data, Exists
-from tests.service.state.memory_objects import MemoryObjects
-from tests.service.state.support import EAGER, after, answer, ended, put, tensor, values
+from service.store.journal import StateLost
+from service.store.object_journal import ObjectJournal
+from service.store.objects import Data, Exists
+from tests.service.store.memory_objects import MemoryObjects
+from tests.service.store.support import EAGER, after, answer, ended, put, tensor, values
 
 
 class _Network(MemoryObjects):

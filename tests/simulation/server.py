@@ -8,23 +8,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from service.errors import Refusal
-from service.keys.caller import ANYONE
-from service.settings import Settings
-from service.state.changes import Change, end_of_tensor
-from service.state.commits import Commits
-from service.state.conditions import Condition
-from service.state.fence import Fence
-from service.state.idempotency import Repetition
-from service.state.ledger import Tidiness
-from service.state.object_journal import ObjectJournal
-from service.state.table import TableKey
-from service.state.tensors import TensorVersion
-from service.state.values import ABSENT, Stored
-from service.store import StoreService
-from service.transport.heap_allocation import HeapAllocation
-from service.transport.job import Job, Reply
+from service.core.errors import Refusal
+from service.core.keys.caller import ANYONE
+from service.core.settings import Settings
+from service.observe.store import StoreService
+from service.store.changes import Change, Condition, end_of_tensor
+from service.store.commits import Commits
+from service.store.fence import Fence
+from service.store.idempotency import Repetition
+from service.store.object_journal import ObjectJournal, Tidiness
+from service.store.tables import TableKey, TensorVersion
+from service.store.writes import ABSENT, Stored
 from service.web.repetition import recorded
+from service.workers.memory import HeapAllocation
+from service.workers.task import Reply, Task
 from tests.simulation.checker import Operation
 from tests.simulation.store import Remote, Store
 from tests.simulation.virtual import Process, World
@@ -148,7 +145,7 @@ class Server:
         more = recorded(store.answers, asked, reply)
         reply.stored = [stored_of(operation, name) for name in operation.writes]
         reply.kept = [b"\0" for _ in reply.stored]
-        job = Job("forward", b"", "request", request.seconds, expires)
+        job = Task("forward", b"", "request", request.seconds, expires)
         reply = await store.settled(job, ANYONE, reply, Condition(), more)
         return "ok" if reply.status == 200 else code_of(reply)
 

@@ -8,9 +8,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from service.state.objects import Data, Exists
-from service.state.packing import decoded
-from tests.service.state.memory_objects import MemoryObjects
+from service.store.commit_objects import decoded
+from service.store.objects import Data, Exists
+from tests.service.store.memory_objects import MemoryObjects
 from tests.simulation.virtual import Process, World
 
 #: seconds that a server waits for an answer, and that a request is late at most

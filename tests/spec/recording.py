@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from engine import DTYPES, Compiler, Limits, Program, Statement, TensorType, graph_id, registry
-from engine.executors.numpy_backend import NumPyExecutor
-from engine.native.processor import described_processor
+from engine.codegen.native.machine_code import described_processor
+from engine.runtime.numpy_backend import NumPyExecutor
 from tests.contract.cases import Case, all_cases, has_rule
 from tests.engine.printers import printing
 from tests.golden.test_messages import FROZEN, OPS, lines

@@ -13,9 +13,9 @@ import pytest
 
 from engine import DTYPES, printable, registry
 from examples.server import running_server
-from service.errors import KINDS
-from service.pages.documents import DOCUMENT_NAMES
-from service.settings import Settings
+from service.core.errors import KINDS
+from service.core.settings import Settings
+from service.web.pages.openapi import DOCUMENT_NAMES
 from tests.service.described import resolved
 
 FROZEN = tomllib.loads(Path(__file__).with_name("wire1.toml").read_text(encoding="utf-8"))

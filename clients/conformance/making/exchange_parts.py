@@ -10,7 +10,7 @@ import numpy as np
 
 from clients.conformance.bits import Bits, Json, bits_of
 from clients.conformance.cases import Case
-from service.errors import KINDS, Refusal
+from service.core.errors import KINDS, Refusal
 
 REQUEST_ID: Final = "of-the-case"
 #: what a client waits before its first tries by itself

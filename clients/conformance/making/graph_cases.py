@@ -12,8 +12,8 @@ from clients.conformance.bits import Json, bits_of
 from clients.conformance.cases import Case
 from clients.conformance.steps import leaf, nodes_of, on
 from engine import registry
-from engine.graph.op import Definition
-from engine.graph.sample import Sample
+from engine.ir.op import Definition
+from engine.ir.sample import Sample
 
 _INPUT: Final = {"error": {"type": "input"}}
 #: kinds of attributes whose numbers may be written with a point, or without

@@ -9,7 +9,7 @@ from typing import Any, Final
 from clients.conformance.bits import Json
 from clients.conformance.cases import Case
 from clients.conformance.making.exchange_parts import REQUEST_ID, SEEN, WAITS, exchange, raised
-from service.errors import KINDS, Refusal
+from service.core.errors import KINDS, Refusal
 
 #: the type of error that a status is; any other from 500 on is `server`, and below `graph`
 _TYPES: Final = {

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from engine import Builder, Limits, TensorType, Value, open_executor, registry
-from engine.graph.attributes import bind
-from engine.passes.pipeline import optimise
-from engine.planning.plan import make_plan
-from engine.transforms.vjp import vjp_or_zeros
+from engine.autodiff.vjp import vjp_or_zeros
+from engine.compiler.plan import make_plan
+from engine.ir.attributes import bind
+from engine.ir.passes import optimise
 
 Array = np.ndarray[Any, Any]
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from engine import Builder, Limits, TensorType, Value, registry
-from engine.passes.pipeline import optimise
-from engine.planning.plan import make_plan
-from engine.transforms.vjp import vjp_or_zeros
+from engine.autodiff.vjp import vjp_or_zeros
+from engine.compiler.plan import make_plan
+from engine.ir.passes import optimise
 from tests.engine.ops.run import EXECUTOR, Array
 
 RTOL, ATOL = 1e-11, 1e-13

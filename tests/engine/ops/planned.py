@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine import LATEST, Compiler, Limits, Program, Statement, TensorType, registry
-from engine.planning.plan import Plan
+from engine.compiler.plan import Plan
 
 
 def plan_of(op: str, *shapes: Sequence[int], wrt: Sequence[int] | None = None, **attrs: Any) -> Plan:

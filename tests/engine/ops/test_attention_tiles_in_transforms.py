@@ -8,20 +8,18 @@ import numpy as np
 import pytest
 
 from engine import HVP, JVP, Builder, Gradients, Graph, Hessian, Limits, Program, Statement, TensorType, registry
-from engine.graph.ir import Value
-from engine.graph.verify import verify
-from engine.oplib import score_tiles
-from engine.oplib.attention_gradients import GRADIENTS, MASK_GRADIENT
-from engine.oplib.attention_rows import ROWS
-from engine.oplib.score_op import ScoreOp
-from engine.ops import attention
-from engine.planning.compiler import Compiler
-from engine.tools.export import export_gradients
-from engine.transforms.jvp import jvp
-from engine.transforms.vjp import vjp
-from engine.transforms.vmap import vmap
+from engine.analysis.export import export_gradients
+from engine.autodiff.jvp import jvp
+from engine.autodiff.vjp import vjp
+from engine.autodiff.vmap import vmap
+from engine.compiler.compiler import Compiler
+from engine.ir.graph import Value
+from engine.ir.verify import verify
+from engine.ops.nn import attention
+from engine.ops.nn import attention_tiles as score_tiles
+from engine.ops.nn.attention_tiles import GRADIENTS, MASK_GRADIENT, ROWS, ScoreOp
 from tests.contract.cases import LIMITS, assert_planned_peak_holds, run_graph
-from tests.engine.calls.asking import Net, kind
+from tests.engine.autodiff.calls.asking import Net, kind
 from tests.engine.ops.run import Array
 
 RNG = np.random.default_rng(0)

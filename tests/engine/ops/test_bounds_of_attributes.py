@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from engine import TensorType, registry
-from engine.graph.op import Kernel
-from engine.graph.run_context import RunContext
+from engine.ir.op import Kernel
+from engine.ir.run_context import RunContext
 from tests.engine.ops.run import Array, error, run
 
 PLANE, NONE = np.arange(6.0).reshape(2, 3), np.zeros((0, 2), "int64")

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from engine import OPSET, Builder, Limits, TensorType, Value, open_executor, registry
-from engine.passes.pipeline import optimise
-from engine.planning.plan import make_plan
-from engine.transforms.vjp import vjp_or_zeros
+from engine.autodiff.vjp import vjp_or_zeros
+from engine.compiler.plan import make_plan
+from engine.ir.passes import optimise
 from tests.engine.ops.run import Array, grads, run
 
 EXECUTOR = open_executor("cpu")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from engine import Value
-from engine.graph.errors import DtypeMismatch
-from engine.transforms.vjp import vjp_or_zeros
+from engine.autodiff.vjp import vjp_or_zeros
+from engine.ir.errors import DtypeMismatch
 from tests.engine.ops.matrices import evaluate
 from tests.engine.ops.run import Array, run
 

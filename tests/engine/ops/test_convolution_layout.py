@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 from engine import TensorType
-from engine.graph.run_context import RunContext
-from engine.oplib import convolution_layout
-from engine.oplib.col2im import add_windows, add_windows_workspace
-from engine.oplib.im2col import correlate, correlate_workspace, matrix
-from engine.oplib.windows import Windows
+from engine.ir.run_context import RunContext
+from engine.ops.conv import im2col as convolution_layout
+from engine.ops.conv.im2col import add_windows, add_windows_workspace, correlate, correlate_workspace, matrix
+from engine.ops.conv.windows import Windows
 from tests.contract.cases import SLACK
-from tests.engine.oplib.values import allocated
 from tests.engine.ops.convolutions import Axis, Setting
 from tests.engine.ops.run import Array
+from tests.engine.ops.values import allocated
 
 RNG = np.random.default_rng(5)
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from engine import Builder, Limits, TensorType, registry
-from engine.oplib import convolution_layout
-from engine.oplib.convolution import placing, placing_transposed
-from engine.passes.pipeline import optimise
-from engine.planning.plan import make_plan
-from engine.transforms.vjp import vjp_or_zeros
-from engine.transforms.vmap import vmap
+from engine.autodiff.vjp import vjp_or_zeros
+from engine.autodiff.vmap import vmap
+from engine.compiler.plan import make_plan
+from engine.ir.passes import optimise
+from engine.ops.conv import im2col as convolution_layout
+from engine.ops.conv.convolution import placing, placing_transposed
 from tests.engine.ops.convolutions import RNG, Axis, Index, Setting, check
 from tests.engine.ops.run import EXECUTOR, Array, error, grads, run
 

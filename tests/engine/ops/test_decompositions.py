@@ -20,15 +20,15 @@ from engine import (
     open_executor,
     registry,
 )
-from engine.graph.errors import DeadlineExceeded, DeadlineTooNear
-from engine.graph.limits import Deadline
-from engine.graph.run_context import RunContext
-from engine.oplib import factors
-from engine.oplib.cofactors import cofactors
-from engine.oplib.exponentials import exponential_slope
-from engine.oplib.symmetric_slope import symmetric_slope
-from engine.passes.pipeline import optimise
-from engine.planning.plan import Plan, make_plan
+from engine.compiler.plan import Plan, make_plan
+from engine.ir.errors import DeadlineExceeded, DeadlineTooNear
+from engine.ir.limits import Deadline
+from engine.ir.passes import optimise
+from engine.ir.run_context import RunContext
+from engine.ops.linalg import matrices as factors
+from engine.ops.linalg.lu import cofactors
+from engine.ops.linalg.matrix_exp import exponential_slope
+from engine.ops.linalg.symmetric_function import symmetric_slope
 from tests.contract.cases import EXECUTOR, assert_planned_peak_holds
 from tests.engine.ops.matrices import evaluate, real
 from tests.engine.ops.run import Array

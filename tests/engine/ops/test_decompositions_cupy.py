@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 
 from engine import TensorType, registry
-from engine.graph.run_context import RunContext
-from engine.oplib.cofactors import Cofactors
-from engine.oplib.exponentials import ExponentialSlope
-from engine.oplib.symmetric_slope import SymmetricSlope
-from engine.ops.eigh import EighValues
-from engine.ops.svd import SingularValues
+from engine.ir.run_context import RunContext
+from engine.ops.linalg.lu import Cofactors
+from engine.ops.linalg.matrix_exp import ExponentialSlope
+from engine.ops.linalg.spectral import EighValues, SingularValues
+from engine.ops.linalg.symmetric_function import SymmetricSlope
 from tests.engine.ops.matrices import real
 from tests.engine.ops.run import Array
 from tests.engine.ops.test_matrices_cupy import CuPy

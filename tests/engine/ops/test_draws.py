@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from engine import Batch, Compiler, Limits, Program, Statement, TensorType, registry
-from engine.graph.run_context import RunContext
-from engine.ops import draws
+from engine.ir.run_context import RunContext
+from engine.ops.randomness import draws
 from tests.engine.ops.run import EXECUTOR, Array, error, run
 
 KEY = np.array([0, 42], "uint32")

@@ -13,22 +13,22 @@ import numpy as np
 import pytest
 
 from engine import registry
-from engine.graph.run_context import RunContext
-from engine.loops.program import Level, LoopBuilder
-from engine.loops.whole import WholeLoop
-from engine.oplib.elementwise import Elementwise
-from engine.oplib.rowwise import Rowwise
+from engine.codegen.kernels.program import KernelBuilder, Level
+from engine.codegen.kernels.whole_arrays import WholeArrayKernel
+from engine.ir.run_context import RunContext
+from engine.ops.elementwise.base import Elementwise
+from engine.ops.reduce.reduction import Rowwise
 
 Array = np.ndarray[Any, Any]
 INF, NAN = math.inf, math.nan
 POINTS = np.array([-INF, -700.0, -40.0, -2.5, -1.0, -1e-3, -0.0, 0.0, 1e-3, 0.5, 1.0, 3.0, 40.0, 700.0, INF, NAN])
 
 
-def filled(builder: LoopBuilder, arrays: list[Array], shape: tuple[int, ...]) -> Array:
+def filled(builder: KernelBuilder, arrays: list[Array], shape: tuple[int, ...]) -> Array:
     """The loop's result."""
     result: Array = np.empty(shape, builder.dtype)
     with np.errstate(all="ignore"):
-        WholeLoop(builder.loop(), np.dtype(builder.dtype)).fill(RunContext(np), arrays, [result])
+        WholeArrayKernel(builder.loop(), np.dtype(builder.dtype)).fill(RunContext(np), arrays, [result])
     return result
 
 
@@ -36,7 +36,7 @@ def by_formula(name: str, *arrays: Array, **attrs: Any) -> Array | None:
     """An op's values, by its formula; None where it has none."""
     op = registry().ops[name]
     assert isinstance(op, Elementwise)
-    builder = LoopBuilder(next(a.dtype.name for a in arrays if a.dtype.kind == "f"))
+    builder = KernelBuilder(next(a.dtype.name for a in arrays if a.dtype.kind == "f"))
     found = op.scalar_of(
         [builder.load(Level.ELEMENT, "bool" if a.dtype.kind == "b" else "float") for a in arrays], attrs
     )
@@ -50,7 +50,7 @@ def of_row(name: str, x: list[float], **attrs: Any) -> list[float]:
     """An op's values of one row, by its formula."""
     op, row = registry().ops[name], np.array([x])
     assert isinstance(op, Rowwise)
-    builder = LoopBuilder("float64")
+    builder = KernelBuilder("float64")
     found = op.row_scalar(builder.load(Level.ELEMENT), len(x), attrs)
     builder.store("row" if found.level == Level.ROW else "element", found)
     values: list[float] = filled(builder, [row], (1, 1 if found.level == Level.ROW else len(x)))[0].tolist()

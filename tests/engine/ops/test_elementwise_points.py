@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from engine.ops.arithmetic import _float_mod
+from engine.ops.elementwise.arithmetic import _float_mod
 from tests.engine.ops.derivatives import derivatives
 from tests.engine.ops.run import ON_GPU, grads, run
 

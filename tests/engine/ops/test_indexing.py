@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from engine import Builder, TensorType, registry
-from engine.graph.errors import IndexOutOfRange
-from engine.graph.op import Array
-from engine.passes.pipeline import optimise
-from engine.planning.plan import make_plan
+from engine.compiler.plan import make_plan
+from engine.ir.errors import IndexOutOfRange
+from engine.ir.op import Array
+from engine.ir.passes import optimise
 from tests.engine.ops.run import EXECUTOR, error, grads, run
 
 RNG = np.random.default_rng(11)

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.graph.copying import copying
-from engine.graph.run_context import RunContext
-from engine.oplib.flat_places import PICKED_CHUNK
+from engine.ir.run_context import RunContext, copying
+from engine.ops.index.gather import PICKED_CHUNK
 from tests.engine.ops.run import run
 
 Array = np.ndarray[Any, Any]

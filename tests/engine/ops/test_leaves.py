@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine import DTYPES, Compiler, EngineError, Limits, Program, Statement, TensorType, registry
-from engine.graph.run_context import RunContext
+from engine.ir.run_context import RunContext
 from engine.ops.leaves import Constant
 from tests.engine.ops.run import error, grads, run
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from engine import Builder, Limits, TensorType, Value, open_executor, registry
-from engine.graph.dtypes import INTEGERS
-from engine.ops.linear import ACTIVATIONS
-from engine.passes.pipeline import optimise
-from engine.planning.plan import make_plan
+from engine.compiler.plan import make_plan
+from engine.ir.dtypes import INTEGERS
+from engine.ir.passes import optimise
+from engine.ops.nn.linear import ACTIVATIONS
 from tests.engine.ops.planned import plan_of
 from tests.engine.ops.run import Array, error, grads, run
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from engine import Builder, Limits, TensorType, Value, registry
-from engine.passes.pipeline import optimise
-from engine.planning.plan import make_plan
-from engine.transforms.vjp import vjp_or_zeros
-from engine.transforms.vmap import vmap
+from engine.autodiff.vjp import vjp_or_zeros
+from engine.autodiff.vmap import vmap
+from engine.compiler.plan import make_plan
+from engine.ir.passes import optimise
 from tests.engine.ops.matrices import close, definite, evaluate, mirrored, real, regular, slogdet, slope
 from tests.engine.ops.planned import plan_of
 from tests.engine.ops.run import EXECUTOR, Array, grads, run

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from engine import registry
-from engine.graph.run_context import RunContext
+from engine.ir.run_context import RunContext
 from tests.engine.ops.matrices import close, definite, real, regular
 from tests.engine.ops.run import Array
 

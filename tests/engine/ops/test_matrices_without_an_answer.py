@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from engine import Builder, Limits, TensorType, Value, registry
-from engine.graph.errors import ShapeMismatch
-from engine.graph.run_context import RunContext
-from engine.oplib import matrices
-from engine.passes.pipeline import optimise
-from engine.planning.plan import make_plan
+from engine.compiler.plan import make_plan
+from engine.ir.errors import ShapeMismatch
+from engine.ir.passes import optimise
+from engine.ir.run_context import RunContext
+from engine.ops.linalg import matrices
 from tests.contract.cases import EXECUTOR, assert_planned_peak_holds
+from tests.engine.compiler.steps import steps_of
 from tests.engine.ops.matrices import (
     ATOL,
     RNG,
@@ -29,7 +30,6 @@ from tests.engine.ops.matrices import (
 )
 from tests.engine.ops.planned import plan_of
 from tests.engine.ops.run import ON_GPU, Array, error, grads, run
-from tests.engine.planning.steps import steps_of
 
 # ---------------------------------------------------------------- matrices without an answer
 

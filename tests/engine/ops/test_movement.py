@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from engine import COTANGENTS, Limits, Program, Statement, TensorType, registry
-from engine.graph.errors import EngineError
-from engine.graph.op import Array
-from engine.planning.compiler import Compiler
+from engine.compiler.compiler import Compiler
+from engine.ir.errors import EngineError
+from engine.ir.op import Array
 from tests.engine.ops.run import EXECUTOR, error, grads, run
 
 RNG = np.random.default_rng(7)
@@ -207,7 +207,7 @@ def test_no_op_asks_for_more_parts_than_there_may_be_nodes() -> None:
 
 
 def test_there_may_be_as_many_parts_as_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.ops.split.MOST_PARTS", 3)
+    monkeypatch.setattr("engine.ops.shape.cat.MOST_PARTS", 3)
     same(parts_of("chunk", numbers(6), [2], chunks=3)[0][0], numbers(6)[4:])
     with pytest.raises(EngineError, match="can make at most 3 parts, but these would be 6 parts"):
         parts_of("chunk", numbers(6), [2], chunks=6)

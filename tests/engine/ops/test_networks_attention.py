@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from engine import Builder, TensorType, registry
-from engine.ops import attention
-from engine.ops.attention import is_large
-from engine.transforms.vmap import vmap
+from engine.autodiff.vmap import vmap
+from engine.ops.nn import attention
+from engine.ops.nn.attention import is_large
 from tests.contract.cases import LIMITS, run_graph
 from tests.engine.ops.run import Array, error, grads, run
 

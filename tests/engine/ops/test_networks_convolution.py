@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.oplib import convolution_layout
+from engine.ops.conv import im2col as convolution_layout
 from tests.engine.ops.convolutions import RNG, Axis, Setting, check
 from tests.engine.ops.run import Array, error, grads, run
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.ops.pooling import _planes
+from engine.ops.conv.pooling import _planes
 from tests.engine.ops.run import Array, error, grads, run
 
 RNG = np.random.default_rng(0)

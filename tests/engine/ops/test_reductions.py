@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from engine import COTANGENTS, Compiler, EngineError, Limits, Program, Statement, TensorType, open_executor, registry
-from engine.graph.op import Kernel
-from engine.graph.run_context import RunContext
+from engine.ir.op import Kernel
+from engine.ir.run_context import RunContext
 from tests.engine.ops.run import ON_GPU, Array, error, grads, run
 
 RTOL, ATOL = 1e-12, 1e-14

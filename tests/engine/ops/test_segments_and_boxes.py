@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from engine import DTYPES, Builder, Compiler, Program, Statement, TensorType, registry
-from engine.graph.dtypes import REALS
-from engine.graph.errors import BadAttribute, IndexOutOfRange
-from engine.passes.pipeline import optimise
-from engine.planning.plan import make_plan
-from engine.transforms.vjp import vjp_or_zeros
-from engine.transforms.vmap import vmap
+from engine.autodiff.vjp import vjp_or_zeros
+from engine.autodiff.vmap import vmap
+from engine.compiler.plan import make_plan
+from engine.ir.dtypes import REALS
+from engine.ir.errors import BadAttribute, IndexOutOfRange
+from engine.ir.passes import optimise
 from tests.engine.looping import batch, written
 from tests.engine.ops.run import EXECUTOR, Array, error, grads, run
 

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from engine import Builder, Limits, Value
-from engine.graph.errors import BadAttribute
+from engine.compiler.plan import make_plan
+from engine.ir.errors import BadAttribute
+from engine.ir.passes import optimise
 from engine.ops import registry
-from engine.ops.betaln import _betaln, _correction, _everywhere, _far_difference
-from engine.ops.erfinv import _inverse_mills_ratio
-from engine.passes.pipeline import optimise
-from engine.planning.plan import make_plan
+from engine.ops.elementwise.erf import _inverse_mills_ratio
+from engine.ops.elementwise.gamma import _betaln, _correction, _everywhere, _far_difference
 from tests.engine.ops.derivatives import derivatives
 from tests.engine.ops.run import EXECUTOR, ON_GPU, error, grads, run
 from tests.engine.ops.special_values import BETALN, DIGAMMA, ERFINV, HIGH_ORDERS, LGAMMA, LOG_NDTR, POLYGAMMA

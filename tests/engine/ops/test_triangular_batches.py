@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from engine import Builder, Limits, TensorType, registry
-from engine.graph.run_context import RunContext
-from engine.planning.plan import make_plan
+from engine.compiler.plan import make_plan
+from engine.ir.run_context import RunContext
 from tests.contract.cases import assert_planned_peak_holds
+from tests.engine.compiler.steps import steps_of
 from tests.engine.ops.matrices import RNG, mirrored, real
 from tests.engine.ops.run import Array, run
-from tests.engine.planning.steps import steps_of
 
 WAYS = [{"lower": i, "transpose": j} for i in (True, False) for j in (False, True)]
 #: of matrices and of right-hand sides: swept by rows, or handed to BLAS one by one

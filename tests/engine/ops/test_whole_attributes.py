@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from engine import Builder, Graph, Program, Statement, TensorType, graph_id, registry
-from engine.graph.text import parse_graph, print_graph
-from engine.passes.pipeline import optimise
+from engine.ir.passes import optimise
+from engine.ir.text import parse_graph, print_graph
 from tests.engine.ops.run import error, run
 
 OPS = registry().ops

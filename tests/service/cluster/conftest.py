@@ -10,7 +10,7 @@ from unittest.mock import patch
 import pytest
 
 from tests.service.cluster.serving import Node, free_port
-from tests.service.state.conftest import s3_place, s3_server
+from tests.service.store.conftest import s3_place, s3_server
 
 __all__ = ["s3_place", "s3_server"]
 

@@ -8,10 +8,10 @@ import sys
 import pytest
 
 from service.cluster.composition import Cluster
-from service.settings import Settings
-from service.state.opening import open_state
-from service.state.remote import open_remote
-from service.state.values import Commit, TensorWrite
+from service.core.settings import Settings
+from service.store.places import open_state
+from service.store.remote import open_remote
+from service.store.writes import Commit, TensorWrite
 from tests.service.cluster.serving import SECRET
 from tests.service.command_support import called
 

@@ -11,8 +11,8 @@ import pytest
 
 from service.cluster.connecting import body_of
 from service.cluster.http_peers import HttpPeers
-from service.cluster.peers import Silent, Unreachable
-from service.errors import Refusal
+from service.cluster.protocol import Silent, Unreachable
+from service.core.errors import Refusal
 
 #: what a server makes of a connection
 Answering = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

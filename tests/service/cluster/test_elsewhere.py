@@ -16,10 +16,10 @@ import orjson
 import pytest
 from safetensors.numpy import load, save
 
-from service.wire.media import SAFETENSORS
+from service.api.media import SAFETENSORS
 from tests.conftest import RunningServer
+from tests.service.cluster.ingress.support import Node, ingress, needs_haproxy, wait_until
 from tests.service.cluster.serving import free_port
-from tests.service.ingress.support import Node, ingress, needs_haproxy, wait_until
 from tests.service.support import Json, node
 
 pytestmark = pytest.mark.slow

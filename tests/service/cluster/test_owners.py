@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from service.cluster.shared_store import WINDOW
-from service.state.tenure import PEACE
+from service.store.ownership import PEACE
 from tests.simulation.checker import Operation
 from tests.simulation.member import Member
 from tests.simulation.server import Request

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from starlette.requests import ClientDisconnect
 
-from service.cluster.directory import Owner
 from service.cluster.http_peers import HttpPeers
-from service.cluster.placing import Placing
-from service.errors import Refusal
-from service.keys.caller import ANYONE
-from service.settings import Settings
+from service.cluster.owner_routing import Placing
+from service.cluster.owners import Owner
+from service.core.errors import Refusal
+from service.core.keys.caller import ANYONE
+from service.core.settings import Settings
 
 PATH = "/v1/tensors/{name}"
 

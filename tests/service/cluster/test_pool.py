@@ -12,14 +12,14 @@ import orjson
 import pytest
 
 from service.cluster.pool import ClusterPool
-from service.errors import Refusal
-from service.pool.lending import Lending
-from service.pool.pool import awaited
-from service.settings import Settings
-from service.state.tensors import TensorVersion
-from service.transport.job import Reply
-from tests.service.pool.pools import code, job, running, settled, until
+from service.core.errors import Refusal
+from service.core.settings import Settings
+from service.store.tables import TensorVersion
+from service.workers.pool import awaited
+from service.workers.residents import Lending
+from service.workers.task import Reply
 from tests.service.support import node, request
+from tests.service.workers.pools import code, job, running, settled, until
 
 pytestmark = pytest.mark.slow
 

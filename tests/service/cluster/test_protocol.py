@@ -19,9 +19,9 @@ from service.cluster.protocol import (
     speaks,
     stored_of,
 )
-from service.errors import Refusal
-from service.keys.caller import ANYONE, Caller, KeyScope
-from service.state.values import AnswerRecord, Stored
+from service.core.errors import Refusal
+from service.core.keys.caller import ANYONE, Caller, KeyScope
+from service.store.writes import AnswerRecord, Stored
 
 
 def test_a_message() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.cluster.recent import RecentlyUsed
+from service.cluster.shared_store import RecentlyUsed
 
 
 def test_what_was_not_used_for_longest_goes() -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from service.cluster.protocol import PROTOCOL_HEADER, SECRET_HEADER
 from tests.guarantees.processes import workers
+from tests.service.cluster.ingress.support import wait_until
 from tests.service.cluster.serving import SECRET, Node, adding_one, owner_of, raced
-from tests.service.ingress.support import wait_until
 
 pytestmark = pytest.mark.slow
 

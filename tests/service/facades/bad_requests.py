@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from service.facades.openinference.infer import LENGTH_HEADER
+from service.facades.openinference import LENGTH_HEADER
 from tests.service.facades.fitting import FIT, INPUTS
 from tests.service.support import Json
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from service.errors import UNREADABLE
+from service.core.errors import UNREADABLE
 from tests.conftest import Client
 from tests.service.facades.bad_requests import GOOD, BadRequest, bad_requests
 from tests.service.support import node

@@ -11,11 +11,11 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from service.errors import UNREADABLE
-from service.facades.openinference.infer import LENGTH_HEADER
+from service.core.errors import UNREADABLE
+from service.facades.openinference import LENGTH_HEADER
 from tests.conftest import RunningServer
+from tests.service.api.safetensors_support import BINARY, framed
 from tests.service.support import Json, node, request
-from tests.service.wire.safetensors_support import BINARY, framed
 
 pytestmark = pytest.mark.slow
 _EXTENTS: Final = (

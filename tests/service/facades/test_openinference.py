@@ -10,7 +10,7 @@ import httpx
 import numpy as np
 import pytest
 
-from service.facades.openinference.infer import LENGTH_HEADER
+from service.facades.openinference import LENGTH_HEADER
 from tests.conftest import Client
 from tests.service.facades.fitting import BOUND, FIT, INPUTS, Array, X, Y, loss, loss_by_w, put_models, residual
 from tests.service.support import Json

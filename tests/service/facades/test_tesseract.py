@@ -12,7 +12,7 @@ import numpy as np
 import orjson
 import pytest
 
-from service.facades.tesseract.arrays import encode_array, encoded_array_bytes
+from service.facades.tesseract import encode_array, encoded_array_bytes
 from tests.conftest import Client
 from tests.service.facades.fitting import (
     BOUND,

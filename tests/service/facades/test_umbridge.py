@@ -8,7 +8,7 @@ from typing import Any, get_type_hints
 import numpy as np
 import pytest
 
-from service.facades.umbridge.calls import UMBRIDGE_CALLS
+from service.facades.umbridge import UMBRIDGE_CALLS
 from tests.conftest import Client
 from tests.service.facades.fitting import (
     BOUND,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from service.core.settings import Settings
 from service.observe.banner import banner
 from service.observe.exposition import Exposition
 from service.observe.tally import Holdings, Tally
-from service.pool.stats import Stats
-from service.settings import Settings
-from service.transport.job import Reply, Timings
-from service.worker.worker import Worker
+from service.workers.pool import Stats
+from service.workers.task import Reply, Timings
+from service.workers.worker import Worker
 from tests.service.thread_pool import ThreadPool
 
 STATS = Stats(

@@ -8,9 +8,7 @@ from datetime import UTC, datetime, timedelta
 from threading import Event
 from typing import Literal
 
-from service.observe.answered import Answered
-from service.observe.lines import MOST_LINES, Lines
-from service.observe.request_log import RequestLog, remark
+from service.observe.request_log import MOST_LINES, Answered, Lines, RequestLog, remark
 
 LINE = re.compile(
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} INFO gradserve\.requests: id=(\S+) method=(\S+) path=(.*) "

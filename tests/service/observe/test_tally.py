@@ -6,9 +6,8 @@ import random
 
 import pytest
 
-from service.observe.histogram import BOUNDS, Histogram
-from service.observe.tally import OTHER, Tally
-from service.transport.job import Reply, Timings
+from service.observe.tally import BOUNDS, OTHER, Histogram, Tally
+from service.workers.task import Reply, Timings
 
 
 def test_a_histogram_counts_what_is_at_most_each_bound() -> None:

@@ -16,13 +16,13 @@ import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from service import app
-from service.observe.answered import Answered
+from service.api.media import JSON
+from service.core.settings import Settings
+from service.observe.request_log import Answered
 from service.observe.tally import Tally
 from service.observe.tracing import Tracing, tracing_to
-from service.settings import Settings
-from service.transport.job import Reply, Timings
-from service.web.recorder import Recorder
-from service.wire.media import JSON
+from service.web.observer import Recorder
+from service.workers.task import Reply, Timings
 from tests.conftest import ANNOUNCEMENT, ROOT
 from tests.service.observe.collector import Collector, collecting, values
 from tests.service.support import SQUARES

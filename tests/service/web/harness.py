@@ -10,20 +10,19 @@ from typing import Any
 
 import pytest
 
-from service.errors import Refusal
-from service.keys.gate import Gate
-from service.pool.pool import Done
-from service.pool.stats import Stats
-from service.settings import Settings
-from service.state.journal import Forgetful, Journal
-from service.state.tensors import TensorVersion
-from service.store import StoreService
-from service.transport.job import Job, Reply
+from service.api.media import JSON
+from service.core.errors import Refusal
+from service.core.keys.authentication import Gate
+from service.core.settings import Settings
+from service.observe.store import StoreService
+from service.store.journal import Journal, MemoryJournal
+from service.store.tables import TensorVersion
 from service.web.connection import Connection
 from service.web.observer import RequestObserver
 from service.web.server import DOORS
 from service.web.server_state import ServerState
-from service.wire.media import JSON
+from service.workers.pool import Done, Stats
+from service.workers.task import Reply, Task
 from tests.service.application import create_app
 
 ANSWER = b'{"done":true}'
@@ -53,14 +52,14 @@ class FakePool:
     device = "cpu"
     busy = False
 
-    def __init__(self, answer: Callable[[Job], Reply] | None = lambda job: Reply(200, JSON, [ANSWER])) -> None:
+    def __init__(self, answer: Callable[[Task], Reply] | None = lambda job: Reply(200, JSON, [ANSWER])) -> None:
         self.answer = answer
         self.ready = True
         self.allocations: list[Memory] = []
-        self.jobs: list[Job] = []
-        self.cancelled: list[Job] = []
+        self.jobs: list[Task] = []
+        self.cancelled: list[Task] = []
         self.placed: list[tuple[str, str, str | None]] = []
-        self.done: dict[Job, Done] = {}
+        self.done: dict[Task, Done] = {}
         self.news = asyncio.Event()
 
     def allocate(self, nbytes: int, tenant: str = "") -> Memory:
@@ -75,7 +74,7 @@ class FakePool:
     def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
         self.placed.append((namespace, name, resident and resident.etag))
 
-    def submit(self, job: Job, done: Done) -> None:
+    def submit(self, job: Task, done: Done) -> None:
         self.jobs.append(job)
         self.news.set()
         if self.answer is not None:
@@ -83,7 +82,7 @@ class FakePool:
         else:
             self.done[job] = done
 
-    def cancel(self, job: Job) -> None:
+    def cancel(self, job: Task) -> None:
         self.cancelled.append(job)
         self.done.pop(job, None)
         self.news.set()
@@ -184,7 +183,7 @@ async def house(
     """A server with these settings; on a FakePool, unless another is given."""
     pool = pool or FakePool()
     settings = settings or Settings(**{"device": "cpu", "max_connections_per_client": 4096, **stated})
-    store = store or StoreService(settings, pool, journal or Forgetful())
+    store = store or StoreService(settings, pool, journal or MemoryJournal())
     state = ServerState(settings, app or application(), pool, store, observer, gate)
     server = await asyncio.get_running_loop().create_server(lambda: Connection(state, DOORS), "127.0.0.1", 0, ssl=ssl)
     state.sweep()

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from service.state.values import Stored
-from service.transport.job import Job, Reply
-from service.wire.media import JSON
+from service.api.media import JSON
+from service.store.writes import Stored
+from service.workers.task import Reply, Task
 from tests.service.web.harness import Client, FakePool, on_each_loop, run
 from tests.service.web.test_keeping_doors import Kept, Loop, keeping, until
 from tests.simulation.checker import SOMETHING, Operation, is_linearizable
@@ -29,7 +29,7 @@ class Writers(FakePool):
         super().__init__(self.made)
         self.numbers = count(1)
 
-    def made(self, job: Job) -> Reply:
+    def made(self, job: Task) -> Reply:
         etag = f"{next(self.numbers):016x}"
         if job.call == "putTensor":
             stored = Stored(job.subject or "", etag, "uint8", (1,))

@@ -7,8 +7,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.errors import Refusal
-from service.web.chunks import Chunks
+from service.core.errors import Refusal
+from service.web.body_reader import Chunks
 
 MOST, MOST_CHUNKS = 1000, 20
 

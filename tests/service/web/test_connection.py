@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.transport.job import Job, Reply
-from service.wire.media import JSON, PROBLEM
+from service.api.media import JSON, PROBLEM
+from service.workers.task import Reply, Task
 from tests.service.web.harness import ANSWER, FakePool, chunked, house, on_each_loop, post, run
 
 pytestmark = on_each_loop
@@ -19,7 +19,7 @@ pytestmark = on_each_loop
 Loop = Callable[[], asyncio.AbstractEventLoop]
 
 
-def echo(job: Job) -> Reply:
+def echo(job: Task) -> Reply:
     """Its call and its body."""
     return Reply(200, JSON, [job.call.encode() + b":", bytes(job.body)])
 

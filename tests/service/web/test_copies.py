@@ -22,19 +22,18 @@ import numpy as np
 import pytest
 
 from engine import DTYPES, Label, Limits, TensorType, registry
-from service.settings import Settings
-from service.transport.job import Job, Reply
-from service.wire.binary import read_request, write_response
-from service.wire.graph_source import Programs
-from service.wire.json_reader import JsonReader
-from service.wire.node_place import NodePlace
-from service.wire.tensors import encoded_bytes
-from service.wire.translate import Translator
-from service.worker.worker import Worker
+from service.api.binary import read_request, write_response
+from service.api.graphs import Programs, Translator
+from service.api.json_reader import JsonReader
+from service.api.tensors import encoded_bytes
+from service.api.validation import NodePlace
+from service.core.settings import Settings
+from service.workers.task import Reply, Task
+from service.workers.worker import Worker
 from tests.conftest import Client, RunningServer
+from tests.service.api.safetensors_support import BINARY, KIND, Array, answered, body, same_bits, unpacked
 from tests.service.application import create_app
 from tests.service.support import Json, node, problem
-from tests.service.wire.safetensors_support import BINARY, KIND, Array, answered, body, same_bits, unpacked
 
 pytestmark = pytest.mark.slow
 
@@ -114,7 +113,7 @@ def peak() -> Iterator[Callable[[], int]]:
 
 def run(worker: Worker, content: Any, call: str = "forward") -> Reply:
     """The reply to a binary job."""
-    return worker(Job(call, content, "id", 60.0, time.monotonic() + 60, KIND, KIND))
+    return worker(Task(call, content, "id", 60.0, time.monotonic() + 60, KIND, KIND))
 
 
 @pytest.mark.parametrize(("rest", "allocated"), [(ECHO, 0), (SQUARE, SIZE)], ids=["echo", "square"])
@@ -172,7 +171,7 @@ def test_what_a_request_allocates(rest: Json, announced: bool, allocated: int, p
 
 
 def test_a_job_may_cross_to_another_process() -> None:
-    job = Job("forward", buffer(body(ECHO, {"feeds.0": X[:8]})), "id", 60.0, time.monotonic() + 60, KIND, KIND)
+    job = Task("forward", buffer(body(ECHO, {"feeds.0": X[:8]})), "id", 60.0, time.monotonic() + 60, KIND, KIND)
     reply = Worker(SETTINGS)(pickle.loads(pickle.dumps(job)))
     assert isinstance(reply.parts[1], memoryview)
     assert same_bits(unpacked(reply.body)[1]["values.0"], X[:8])
@@ -182,7 +181,7 @@ def test_no_memory_for_a_body_is_no_fault(client: Client, monkeypatch: pytest.Mo
     def exhausted(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("service.transport.heap_allocation.np.empty", exhausted)
+    monkeypatch.setattr("service.workers.memory.np.empty", exhausted)
     problem(client.post("/v1/forward", content=body(ECHO, {"feeds.0": X}), headers=BINARY), 413, "over_budget")
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from service.pages.documents import DOCUMENT_NAMES
-from service.wire.media import takes_gzip
+from service.api.media import takes_gzip
+from service.web.pages.openapi import DOCUMENT_NAMES
 from tests.conftest import Client
 from tests.service.support import problem
 

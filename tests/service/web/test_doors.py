@@ -13,22 +13,21 @@ import numpy as np
 import pytest
 from starlette.types import ASGIApp
 
-from service.settings import Settings
-from service.state.graphs import Registered
-from service.state.journal import Forgetful
-from service.store import StoreService
-from service.transport.job import REGISTER, Job, Reply
-from service.web.known_heads import KnownHeads
+from service.api.media import JSON
+from service.core.settings import Settings
+from service.observe.store import StoreService
+from service.store.journal import MemoryJournal
+from service.store.tables import Registered
 from service.web.observer import Finished
-from service.web.parsing import HeadReader
+from service.web.request_head import HeadReader, KnownHeads
 from service.web.server_state import ServerState
-from service.wire.media import JSON
-from service.worker.worker import Worker
+from service.workers.task import REGISTER, Reply, Task
+from service.workers.worker import Worker
+from tests.service.api.calls.test_derivative_calls import ASKED
+from tests.service.api.safetensors_support import KIND, body
 from tests.service.application import create_routes, wrap
-from tests.service.calls.test_derivative_calls import ASKED
 from tests.service.support import SQUARES, node, request
 from tests.service.web.harness import FakePool, chunked, house, on_each_loop, post, run
-from tests.service.wire.safetensors_support import KIND, body
 
 pytestmark = [on_each_loop, pytest.mark.slow]
 
@@ -38,7 +37,7 @@ SETTINGS = Settings(device="cpu", compile="off", max_nodes=1000, max_body_bytes=
 BINARY = (b"Content-Type: " + KIND.encode(), b"Accept: " + KIND.encode())
 #: of SQUARES, registered
 GRAPH_ID = "64a0b9af0ea5643b8e3dfab43d2fdf490e923554fd0ec428a224da892efb1e19"
-STORE = StoreService(SETTINGS, FakePool(), Forgetful())
+STORE = StoreService(SETTINGS, FakePool(), MemoryJournal())
 ECHO = {"graph": {"nodes": [node("input")]}}
 
 
@@ -148,7 +147,7 @@ def worker() -> Worker:
 @pytest.fixture(scope="module")
 def application(worker: Worker) -> ASGIApp:
     """The other door's, on the same worker."""
-    reply = worker(Job(REGISTER, dumped({"graph": SQUARES["graph"]}), "id", 60.0, time.monotonic() + 60.0))
+    reply = worker(Task(REGISTER, dumped({"graph": SQUARES["graph"]}), "id", 60.0, time.monotonic() + 60.0))
     graph = Registered.of(reply.body)
     assert graph.graph_id == GRAPH_ID
     STORE.graphs.load(("", GRAPH_ID), graph)

@@ -10,15 +10,14 @@ from typing import get_args
 
 import pytest
 
-from service.facades.known import FACADES
-from service.keys.caller import KeyScope
-from service.keys.credential import new_key
-from service.settings import FacadeName
-from service.web.access import scope_of
+from service.core.keys.caller import KeyScope, new_key
+from service.core.settings import FacadeName
+from service.facades.protocols import FACADES
+from service.web.routing import scope_of
 from tests.conftest import Client, RunningServer
+from tests.service.core.keys.cases import record, write
 from tests.service.facades.bad_requests import GOOD
 from tests.service.facades.fitting import FIT, put_models
-from tests.service.keys.cases import record, write
 
 ALL = ("umbridge", "openinference", "tesseract")
 

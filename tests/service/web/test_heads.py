@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from service.errors import Refusal
-from service.settings import Settings
-from service.web.known_heads import KnownHeads
-from service.web.parsing import Head, HeadReader
+from service.core.errors import Refusal
+from service.core.settings import Settings
+from service.web.request_head import Head, HeadReader, KnownHeads
 
 READ = HeadReader(Settings(device="cpu"))
 

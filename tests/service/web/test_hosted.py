@@ -12,13 +12,13 @@ import pytest
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from service.api.media import JSON
 from service.app import open_ring
-from service.keys.gate import Gate
-from service.settings import Settings
-from service.transport.job import Job, Reply
+from service.core.keys.authentication import Gate
+from service.core.settings import Settings
 from service.web.hosted import Hosted
 from service.web.observer import Finished
-from service.wire.media import JSON
+from service.workers.task import Reply, Task
 from tests.service.application import create_routes, wrap
 from tests.service.web.harness import ANSWER, PATIENCE, FakePool
 
@@ -31,7 +31,7 @@ def settings_of(**stated: Any) -> Settings:
     return Settings(**{"device": "cpu", "compile": "off", **stated})
 
 
-def at_once(_: Job) -> Reply:
+def at_once(_: Task) -> Reply:
     return Reply(200, JSON, [ANSWER])
 
 
@@ -44,7 +44,7 @@ def made() -> FastAPI:
 class Caller:
     """A server that asks the application, and a client of it that leaves when a test says so."""
 
-    def __init__(self, answer: Callable[[Job], Reply] | None = at_once, **stated: Any) -> None:
+    def __init__(self, answer: Callable[[Task], Reply] | None = at_once, **stated: Any) -> None:
         settings, routes = settings_of(**stated), made()
         self.pool: FakePool = routes.state.service.pool
         vars(self.pool).update(vars(FakePool(answer)))

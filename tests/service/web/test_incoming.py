@@ -14,13 +14,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from service.keys.gate import Gate
-from service.keys.key_ring import KeyRing
-from service.settings import Settings
-from service.transport.job import Job, Reply
+from service.api.media import JSON
+from service.core.keys.authentication import Gate, KeyRing
+from service.core.settings import Settings
+from service.web.body_reader import MinimumRate
 from service.web.connection import Connection
-from service.web.incoming import MinimumRate
-from service.wire.media import JSON
+from service.workers.task import Reply, Task
 from tests.service.web.harness import ANSWER, PATIENCE, FakePool, House, chunked, house, on_each_loop, post, run
 
 Loop = Callable[[], asyncio.AbstractEventLoop]
@@ -167,19 +166,19 @@ class TestReading:
         run(scenario, loop)
 
 
-def large(job: Job) -> Reply:
+def large(job: Task) -> Reply:
     """An answer that no buffer of the system's holds."""
     return Reply(200, JSON, [memoryview(bytes(BIG))], memory=Noting(job))
 
 
-RELEASED: list[Job] = []
+RELEASED: list[Task] = []
 
 
 @dataclass
 class Noting:
     """Memory of an answer that notes that it is given back."""
 
-    job: Job
+    job: Task
 
     def give_back(self) -> None:
         RELEASED.append(self.job)

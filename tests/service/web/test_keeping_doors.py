@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from service.settings import Settings
-from service.state.conditions import ABSENT
-from service.state.journal import Loaded, StateFull, StateLost
-from service.state.values import Commit, Stored
-from service.store import StoreService
-from service.transport.job import Job, Reply
-from service.wire.media import JSON
+from service.api.media import JSON
+from service.core.settings import Settings
+from service.observe.store import StoreService
+from service.store.changes import ABSENT
+from service.store.journal import Loaded, StateFull, StateLost
+from service.store.writes import Commit, Stored
+from service.workers.task import Reply, Task
 from tests.service.application import create_routes, wrap
 from tests.service.web.harness import Client, FakePool, House, house, on_each_loop, post, run
 
@@ -80,7 +80,7 @@ class Storing(FakePool):
         self.released = 0
         self.running = 0
 
-    def stored(self, job: Job) -> Reply:
+    def stored(self, job: Task) -> Reply:
         kept = memoryview(self.memory)
         stored = Stored("w", ETAG, "float64", (1,), **self.stated)
         self.running += 1

@@ -13,10 +13,10 @@ import httpx
 import pytest
 
 from engine import Deadline
-from service.settings import Settings
-from service.transport.job import Job, Reply
-from service.wire.media import JSON
-from service.worker.worker import Worker
+from service.api.media import JSON
+from service.core.settings import Settings
+from service.workers.task import Reply, Task
+from service.workers.worker import Worker
 from tests.conftest import Client
 from tests.service.application import create_routes, wrap
 from tests.service.support import SQUARES, feed, node, problem, request
@@ -86,7 +86,7 @@ def test_an_answer_over_its_limit_is_refused_before_it_is_computed(
         raise AssertionError("executed")
 
     client = make_client(max_response_bytes=2000)
-    monkeypatch.setattr("engine.executors.numpy_backend.NumPyExecutor.run", forbidden)
+    monkeypatch.setattr("engine.runtime.numpy_backend.NumPyExecutor.run", forbidden)
     problem(client.post("/v1/forward", json=request(node("full", shape=[100]))), 413, "over_budget")
 
 
@@ -97,7 +97,7 @@ class Gate:
         self.begun = threading.Semaphore(0)
         self.open = threading.Event()
 
-    def __call__(self, job: Job) -> Reply:
+    def __call__(self, job: Task) -> Reply:
         self.begun.release()
         assert self.open.wait(60)
         return Reply(200, JSON, [b'{"done": true}'])
@@ -107,7 +107,7 @@ class Gate:
 
 
 @asynccontextmanager
-async def serving(work: Callable[[Job], Reply], pool: ThreadPool | None = None) -> AsyncIterator[httpx.AsyncClient]:
+async def serving(work: Callable[[Task], Reply], pool: ThreadPool | None = None) -> AsyncIterator[httpx.AsyncClient]:
     pool = pool or ThreadPool(work, "cpu", workers=1, queue=1)
     transport = httpx.ASGITransport(wrap(create_routes(SETTINGS, pool), SETTINGS))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as client:
@@ -183,13 +183,13 @@ def test_a_stopping_server_finishes_what_it_has_and_takes_no_more() -> None:
     asyncio.run(scenario())
 
 
-def job(body: bytes = b"{}", call: str = "forward", seconds: float = 60) -> Job:
-    return Job(call, body, "id", seconds, time.monotonic() + seconds)
+def job(body: bytes = b"{}", call: str = "forward", seconds: float = 60) -> Task:
+    return Task(call, body, "id", seconds, time.monotonic() + seconds)
 
 
 def test_a_worker_looks_at_the_deadline_itself() -> None:
     """It counts from the arrival of the request, not from when the worker takes it up."""
-    reply = Worker(SETTINGS)(Job("forward", b"{}", "id", 60, time.monotonic() - 1))
+    reply = Worker(SETTINGS)(Task("forward", b"{}", "id", 60, time.monotonic() - 1))
     assert (reply.status, b'"deadline_exceeded"' in reply.body) == (504, True)
 
 
@@ -224,7 +224,7 @@ def test_what_goes_wrong_inside_is_reported_and_not_shown(
         raise raised
 
     client = make_client()
-    monkeypatch.setattr("service.executions.computing.Computing.run_task", broken)
+    monkeypatch.setattr("service.workers.executions.computing.Computing.run_call", broken)
     report = problem(client.post("/v1/forward", json=request(node("full"))), status, code)
     assert "secret" not in report["detail"]
     monkeypatch.undo()
@@ -240,7 +240,7 @@ def test_a_fault_of_the_front_is_reported_and_not_shown(
     client = make_client()
     monkeypatch.setattr("service.web.routes.timeout_of", broken)
     assert "secret" not in problem(client.post("/v1/forward", json={}), 500, "internal_error")["detail"]
-    monkeypatch.setattr("service.web.middleware.origins.check_head", broken)
+    monkeypatch.setattr("service.web.middleware.check_head", broken)
     assert "secret" not in problem(client.get("/health/live"), 500, "internal_error")["detail"]
 
 

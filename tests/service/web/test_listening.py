@@ -12,10 +12,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from service.settings import Settings
-from service.transport.job import Reply
+from service.api.media import JSON
+from service.core.settings import Settings
 from service.web.listening import tls_context
-from service.wire.media import JSON
+from service.workers.task import Reply
 from tests.conftest import RunningServer
 from tests.service.support import SQUARES
 from tests.service.web.harness import ANSWER, FakePool, chunked, house, on_each_loop, post, run

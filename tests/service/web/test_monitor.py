@@ -13,12 +13,12 @@ import httpx
 import pytest
 
 from service.app import create_monitor
-from service.keys.credential import new_key
-from service.settings import Settings
+from service.core.keys.caller import new_key
+from service.core.settings import Settings
 from service.web.listening import MONITOR_CONNECTIONS, monitor_settings
 from tests.conftest import Client, RunningServer
 from tests.service.application import create_routes
-from tests.service.keys.cases import record, write
+from tests.service.core.keys.cases import record, write
 from tests.service.support import SQUARES, exchange, problem
 from tests.service.web.harness import FakePool
 

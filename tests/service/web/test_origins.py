@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from service.app import open_ring
-from service.keys.gate import Gate
-from service.settings import Settings
+from service.core.keys.authentication import Gate
+from service.core.settings import Settings
 from service.web.origin import is_of_this_machine
 from tests.service.application import create_routes, wrap
 from tests.service.web.harness import FakePool, chunked, house, on_each_loop, post, run

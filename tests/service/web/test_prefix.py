@@ -13,15 +13,15 @@ from fastapi import FastAPI
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from service.keys.credential import new_key
-from service.pages.documents import DOCUMENT_NAMES
-from service.prefix import path_within, prefix_of
-from service.settings import Settings
+from service.core.keys.caller import new_key
+from service.core.prefix import path_within, prefix_of
+from service.core.settings import Settings
 from service.web.hosted import Hosted
+from service.web.pages.openapi import DOCUMENT_NAMES
 from tests.conftest import Client
+from tests.service.api.safetensors_support import BINARY, KIND, answered, body
 from tests.service.application import create_app
 from tests.service.support import SQUARES, node, problem, request
-from tests.service.wire.safetensors_support import BINARY, KIND, answered, body
 
 pytestmark = pytest.mark.slow
 

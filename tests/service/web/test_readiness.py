@@ -7,15 +7,14 @@ from collections.abc import Callable
 
 import pytest
 
-from service.errors import Refusal
-from service.pool.pool import Done
-from service.pool.stats import Stats
-from service.state.fence import Fence
-from service.state.journal import Forgetful
-from service.transport.heap_allocation import HeapAllocation
-from service.transport.job import Job, Reply
-from service.web import readiness
-from service.web.readiness import Readiness
+from service.core.errors import Refusal
+from service.store.fence import Fence
+from service.store.journal import MemoryJournal
+from service.web import state as readiness
+from service.web.state import Readiness
+from service.workers.memory import HeapAllocation
+from service.workers.pool import Done, Stats
+from service.workers.task import Reply, Task
 from tests.conftest import Client
 
 
@@ -31,10 +30,10 @@ class Workers:
     def allocate(self, nbytes: int) -> HeapAllocation:
         return HeapAllocation(nbytes)
 
-    def submit(self, job: Job, done: Done) -> None:
+    def submit(self, job: Task, done: Done) -> None:
         done(Reply(self.statuses.pop(0), "", []))
 
-    def cancel(self, job: Job) -> None:
+    def cancel(self, job: Task) -> None:
         pass
 
     def stats(self) -> Stats:
@@ -46,7 +45,7 @@ class Workers:
 
 def code_of(pool: Workers) -> str:
     try:
-        asyncio.run(Readiness(pool, Fence(Forgetful()).passed).check())
+        asyncio.run(Readiness(pool, Fence(MemoryJournal()).passed).check())
     except Refusal as refusal:
         return refusal.code
     return "ready"
@@ -72,7 +71,7 @@ def test_what_it_takes_to_be_ready(pool: Workers, code: str) -> None:
 def test_one_answer_stands_for_all_that_ask_within_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
         pool = Workers(200, 500)
-        asked = Readiness(pool, Fence(Forgetful()).passed)
+        asked = Readiness(pool, Fence(MemoryJournal()).passed)
         await asyncio.gather(*(asked.check() for _ in range(10)))
         assert pool.statuses == [500]
         monkeypatch.setattr(readiness, "FRESH", 0.0)
@@ -89,6 +88,6 @@ def test_the_step_is_run_on_the_device(make_client: Callable[..., Client], monke
         raise RuntimeError("the device is gone")
 
     client = make_client()
-    monkeypatch.setattr("engine.executors.numpy_backend.NumPyExecutor.run", broken)
+    monkeypatch.setattr("engine.runtime.numpy_backend.NumPyExecutor.run", broken)
     report = client.get("/health/ready")
     assert (report.status_code, report.json()["code"]) == (503, "not_ready")

@@ -9,12 +9,12 @@ import pytest
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
-from service.errors import Refusal
-from service.keys.caller import KeyScope
-from service.state.idempotency import Repetition, under_way
-from service.state.values import AnswerRecord
+from service.core.errors import Refusal
+from service.core.keys.caller import KeyScope
+from service.store.idempotency import Repetition, under_way
+from service.store.writes import AnswerRecord
 from service.web.repetition import once
-from tests.service.pool.pools import running
+from tests.service.workers.pools import running
 
 
 class Store:

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 from starlette.routing import Match, Mount, Route
 
-from service.keys.caller import KeyScope
-from service.settings import Settings
-from service.web.access import scope_of
+from service.api.media import JSON
+from service.core.keys.caller import KeyScope
+from service.core.settings import Settings
 from service.web.head import Media, order_of
-from service.web.routing import route_path
-from service.wire.media import JSON
+from service.web.routing import route_path, scope_of
 from tests.service.application import create_routes
 from tests.service.web.harness import FakePool
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from service.settings import Settings
-from service.state.journal import StateLost
-from service.transport.job import Job, Reply
-from service.wire.media import JSON
+from service.api.media import JSON
+from service.core.settings import Settings
+from service.store.journal import StateLost
+from service.workers.task import Reply, Task
 from tests.service.web.harness import Client, on_each_loop, post, run
 from tests.service.web.test_keeping_doors import DOORS, ETAG, NAMED, Loop, Storing, keeping, until
 
@@ -31,7 +31,7 @@ READS = (
 class Consulting(Storing):
     """Replies with what rests on tensors."""
 
-    def stored(self, job: Job) -> Reply:
+    def stored(self, job: Task) -> Reply:
         self.running += 1
         return Reply(200, JSON, [b'{"old":true}'], memory=self, consulted=True)
 

@@ -1,0 +1,91 @@
+"""Batching: a graph written for one example, on N examples at once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+
+from engine.ir.graph import Builder, Graph, Node, Value, ancestors
+from engine.ir.limits import NO_DEADLINE, Deadline, Limits
+from engine.ir.tensor_type import TensorType
+from engine.ir.verify import MalformedGraph
+
+Mapped = tuple[Value, bool]
+
+
+def vmap(
+    graph: Graph,
+    mapped: Set[Hashable],
+    size: int,
+    limits: Limits | None = None,
+    deadline: Deadline = NO_DEADLINE,
+    wanted: Sequence[bool] | None = None,
+) -> Graph:
+    """`graph` with a leading axis of extent `size` on the leaves fed under `mapped`, and on every output.
+
+    Nodes that do not depend on a mapped leaf are computed once; an output that is such a node has no axis where it is
+    not `wanted`. `grad` nodes must have been expanded.
+    """
+    builder = Builder(graph.registry, limits or Limits(), deadline)
+    values: list[Mapped] = []
+    for i, node in enumerate(graph.nodes):
+        builder.origin = node.origin
+        values.append(_map_node(builder, graph, i, [values[j] for j in node.operands], mapped, size))
+    asked = zip(graph.outputs, wanted or (True,) * len(graph.outputs), strict=True)
+    return builder.graph([_with_axis(*values[i], size) if is_wanted else values[i][0] for i, is_wanted in asked])
+
+
+def vmap_onto(builder: Builder, outputs: Sequence[Value], mapped: Mapping[Value, Value], size: int) -> list[Value]:
+    """Append `outputs` once more, on values with a leading axis of extent `size` in place of the nodes `mapped`.
+
+    Every result has the leading axis. Nodes that do not depend on a mapped one are used as they are.
+    """
+    values: dict[int, Mapped] = {x.index: (many, True) for x, many in mapped.items()}
+    origin = builder.origin
+    for index in dependents(builder.nodes, [y.index for y in outputs], set(values)):
+        node = builder.nodes[index]
+        builder.origin = node.origin
+        operands = [values.get(i) or (builder.value(i), False) for i in node.operands]
+        values[index] = _batch(index, node, operands, size)
+    builder.origin = origin
+    return [_with_axis(*(values.get(y.index) or (y, False)), size) for y in outputs]
+
+
+def dependents(nodes: Sequence[Node], roots: Iterable[int], on: Set[int]) -> list[int]:
+    """Return the nodes that depend on one of `on`, of `roots` and what these depend on; in ascending order."""
+    first = min(on, default=len(nodes))
+    later = ancestors(
+        (i for i in roots if i > first),
+        lambda index: () if index in on else [i for i in nodes[index].operands if i > first],
+    )
+    reached = set(on)
+    for index in later:
+        if not reached.isdisjoint(nodes[index].operands):
+            reached.add(index)
+    return sorted(reached - on)
+
+
+def _map_node(
+    builder: Builder, graph: Graph, index: int, operands: list[Mapped], mapped: Set[Hashable], size: int
+) -> Mapped:
+    node = graph.nodes[index]
+    if node.is_leaf and node.attrs["feed"] in mapped:
+        type = TensorType((size, *node.type.shape), node.type.dtype)
+        return builder.leaf(type, node.attrs["feed"], node.op.name), True
+    if any(m for _, m in operands):
+        return _batch(index, node, operands, size)
+    return builder.copy(node, [x for x, _ in operands]), False
+
+
+def _batch(index: int, node: Node, operands: Sequence[Mapped], size: int) -> Mapped:
+    """The node on operands of which some are mapped. Raises MalformedGraph where its rule errs in the type."""
+    many = node.rules.batch([m for _, m in operands], *(x for x, _ in operands), **node.attrs)
+    if not isinstance(many, Value):
+        raise MalformedGraph(f"its batching rule gives a {type(many).__name__}, not a value", index, node)
+    wanted = tuple(t.with_shape((size, *t.shape)) for t in node.types)
+    if many.node.types != wanted:
+        raise MalformedGraph(f"its batching rule gives {many.type} for {size} examples", index, node)
+    return many, True
+
+
+def _with_axis(x: Value, mapped: bool, size: int) -> Value:
+    return x if mapped else x.broadcast_to(shape=(size, *x.shape))

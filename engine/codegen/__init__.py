@@ -1,0 +1,1 @@
+"""Kernels, from a scalar program to machine code: what is computed of arrays, without ops, graphs or plans."""

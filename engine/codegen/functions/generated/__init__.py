@@ -1,0 +1,1 @@
+"""Coefficients that `scripts.coefficients` and `scripts.bessel_coefficients` find and write."""

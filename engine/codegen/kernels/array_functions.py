@@ -1,0 +1,297 @@
+"""Functions of fused kernels that NumPy does not have, on whole arrays: of NumPy block by block, in float64."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from engine.ir.op import Array, Namespace
+from engine.ir.run_context import DeviceFunction, RunContext
+
+# Error functions on arrays of NumPy, the libraries of special functions, and how they are gone through in blocks.
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+#: array module → that of its special functions
+_LIBRARIES = {"numpy": "scipy.special", "cupy": "cupyx.scipy.special"}
+
+#: elements at a time: what the polynomials work on stays in a core's own cache
+BLOCK = 16384
+
+# Chebyshev interpolants, found in 60 digits and written out in powers, highest first.
+# Near 0, erf(x) / x − 1 in x² − 1/2, for |x| ≤ 13/16. Off by 5e-18 at most, before rounding.
+_NEAR_END = 0.8125
+_NEAR = (
+    -9.090575148795533e-10, 9.281760535198131e-09, -1.0424062539629637e-07, 1.0536428883999113e-06,
+    -9.614806778032117e-06, 7.829649559071487e-05, -0.0005611894221458429, 0.0034802744966581935,
+    -0.01828388448915258, 0.07940998675593489, -0.2810721780454342, -0.03453126133013269,
+)  # fmt: skip
+# Further out, L = log(x · erfc(x) · exp(x²)) in t = (x − 1) / (x + 1), for x ≤ 28, from its value at x = 1 or x = ∞,
+# so that little is left to round. With r = L(1) − L(0), L is
+# L(0) + t · (r + (1 − t) · p(t)) = L(1) + (1 − t) · (t · p(t) − r).
+# Off by 4e-18 at most. The variable is that of M. Shepherd and J. Laframboise, Math. Comp. 36 (1981) 249.
+_FAR_END = 28.0
+_FAR = (
+    0.003215596087819419, -0.027095961607357284, 0.10363743756438032, -0.2393943091132407,
+    0.37429764030499746, -0.4186614540700717, 0.3424226673354789, -0.20271176088418288,
+    0.07834710666977525, -0.004949239487979961, -0.02528422458908109, 0.035808461402511926,
+    -0.04024029295509227, 0.04256609975007531, -0.048649296017121924, 0.05201377706434212,
+    -0.05700353771690237, 0.07095368335022699, -0.07084563477635225, 0.08998599734886227,
+    -0.1263020973640589, 0.10584515357529455, -0.20553964938165417, 0.44482440452186933,
+)  # fmt: skip
+# L(0), L(1): the part of 10 bits, the rest.
+_AT_ONE = (-0.849609375, 3.865066751751424e-06)
+_AT_INFINITY = (-0.572265625, -9.931792470008708e-05)
+_RISE = 0.27724056700854816
+
+
+@cache
+def library(xp: Namespace) -> Any:
+    """The special functions of SciPy, or those of CuPy under the same names, loaded when they are first needed."""
+    return import_module(_LIBRARIES[xp.__name__])
+
+
+def block_workspace(size: int, arrays: int = 16) -> int:
+    """Bytes that a function allocates for `size` elements `in_blocks`, where it has so many arrays at once."""
+    return arrays * 8 * min(size, BLOCK)
+
+
+def in_blocks(run: RunContext, function: Callable[[Floats], Floats], x: Array, out: Array) -> None:
+    """`function` in float64, on one block of x after another; `out` holds x first."""
+    run.xp.copyto(out, x)
+    flat = out.reshape(-1)
+    for start in run.through(range(0, flat.size, BLOCK)):
+        block = flat[start : start + BLOCK]
+        block[...] = function(block.astype(np.float64, copy=False))
+
+
+def broadcast_blocks(run: RunContext, function: Callable[..., Floats], arrays: Sequence[Array], out: Array) -> None:
+    """`function` in float64, on one block after another of NumPy's arrays, which broadcast to `out`."""
+    flags: Any = ["external_loop", "buffered", "zerosize_ok"]
+    roles: Any = [*[["readonly"]] * len(arrays), ["writeonly"]]
+    dtypes = [np.float64] * len(roles)
+    with np.nditer([*arrays, out], flags, roles, dtypes, casting="same_kind", buffersize=BLOCK) as blocks:
+        for *xs, y in run.through(blocks):
+            y[...] = function(*xs)
+
+
+def erf_blocks(x: Floats) -> Floats:
+    """The error function 2/√π ∫₀ˣ exp(−t²) dt, within 2 units in the last place."""
+
+    def near(x: Floats) -> Floats:
+        return x + _excess(x)
+
+    def far(x: Floats) -> Floats:
+        return np.copysign(1 - _tail(np.abs(x)), x)
+
+    return _piecewise(x, near, far)
+
+
+def erfc_blocks(x: Floats) -> Floats:
+    """1 − erf(x) without its cancellation, within 2 units in the last place."""
+
+    def near(x: Floats) -> Floats:
+        return 1 - (x + _excess(x))
+
+    def far(x: Floats) -> Floats:
+        tail = _tail(np.abs(x))
+        return np.where(x < 0, 2 - tail, tail)
+
+    return _piecewise(x, near, far)
+
+
+def _piecewise(x: Floats, near: Callable[[Floats], Floats], far: Callable[[Floats], Floats]) -> Floats:
+    """`near` where |x| < 13/16, else `far` (which NaN goes to), each computed for its own elements only."""
+    is_near = np.abs(x) < _NEAR_END
+    y = np.empty_like(x)
+    for mask, branch in ((is_near, near), (~is_near, far)):
+        chosen = np.flatnonzero(mask)
+        y[chosen] = branch(x[chosen])
+    return y
+
+
+def _excess(x: Floats) -> Floats:
+    """erf(x) − x, for |x| ≤ 13/16."""
+    return x * polynomial(_NEAR, x * x - 0.5)
+
+
+def _tail(x: Floats) -> Floats:
+    """erfc(x), for x ≥ 13/16: exp(−x² + L) / x, with the rounding errors of exponent and quotient made good."""
+    x = np.minimum(x, _FAR_END)
+    start, correction = _correction(x)
+    # The square of a float32 is exact in float64. So −x² + L = high + low, almost exactly.
+    head = x.astype(np.float32).astype(np.float64)
+    square = start - head * head
+    rest = correction + (head - x) * (head + x)
+    high = square + rest
+    low = (square - high) + rest
+    y = np.exp(high)
+    quotient = y / x
+    upper = _upper_half(quotient)
+    remainder = (y - upper * head) - (upper * (x - head) + (quotient - upper) * x)
+    return quotient + (remainder / x + quotient * low)
+
+
+def _correction(x: Floats) -> tuple[Floats, Floats]:
+    """log(x · erfc(x) · exp(x²)), as a number of few bits and the rest."""
+    t, s = (x - 1) / (x + 1), 2 / (x + 1)
+    p = polynomial(_FAR, t)
+    is_near_one = x < 1.25
+    start = np.where(is_near_one, _AT_ONE[0], _AT_INFINITY[0])
+    from_one = t * (_RISE + s * p) + _AT_ONE[1]
+    from_infinity = s * (t * p - _RISE) + _AT_INFINITY[1]
+    return start, np.where(is_near_one, from_one, from_infinity)
+
+
+def _upper_half(x: Floats) -> Floats:
+    """x to 26 bits, so that its products with a float32 are exact (Veltkamp's splitting)."""
+    scaled = x * (2.0**27 + 1)
+    return scaled - (scaled - x)
+
+
+def polynomial(coefficients: tuple[float, ...], x: Floats) -> Floats:
+    """Horner's rule, in place."""
+    y = np.full_like(x, coefficients[0])
+    for coefficient in coefficients[1:]:
+        y *= x
+        y += coefficient
+    return y
+
+
+# log |Γ(x)| and its derivatives by SciPy, mended where that is wrong beyond a few units in the last place.
+
+# log Γ(2 + z) / z for −3/4 ≤ z ≤ 1/2: Chebyshev interpolant, found in 60 digits and written out in powers, highest
+# first. Off by 1e-17 at most, before rounding.
+_AT_TWO = (
+    7.558472696788447e-08, 5.025731736555141e-08, 6.2426286817793866e-09, -1.9264000508094273e-07,
+    2.0758927598859588e-07, -4.018330416059452e-07, 9.670254916827003e-07, -2.052482416724873e-06,
+    4.370089307840295e-06, -9.43727020655551e-06, 2.0508175353649692e-05, -4.4926464931326535e-05,
+    9.945740198894934e-05, -0.00022315474408602818, 0.0005096695320648715, -0.0011927539122376619,
+    0.002890510330482064, -0.007385551028663193, 0.020580808427788703, -0.06735230105319819,
+    0.3224670334241132, 0.42278433509846713,
+)  # fmt: skip
+
+
+def lgamma_blocks(x: Floats) -> Floats:
+    """SciPy's, but by an interpolant around 1 and 2."""
+    y: Floats = library(np).gammaln(x)
+    near = np.flatnonzero((x > 0.5) & (x < 2.5))
+    at = x[near]
+    is_low = at < 1.25  # there it is log Γ(1 + x) − log x
+    z = np.where(is_low, at - 1, at - 2)
+    y[near] = z * polynomial(_AT_TWO, z) - np.log1p(np.where(is_low, z, 0))
+    return y
+
+
+def digamma_blocks(x: Floats) -> Floats:
+    """SciPy's, but by reflection below −3/4: ψ(x) = ψ(1 − x) − π cot(πx) (DLMF 5.5.4)."""
+    psi = library(np).psi
+    y: Floats = psi(x)
+    below = np.flatnonzero((x < -0.75) & (x != np.rint(x)))
+    at = x[below]
+    y[below] = psi(1 - at) - np.pi / np.tan(np.pi * (at - np.rint(at)))
+    return y
+
+
+def fill_polygamma(run: RunContext, x: Array, out: Array, order: int) -> None:
+    """(−1)ⁿ⁺¹ n! ζ(n + 1, x), of the Hurwitz zeta function (DLMF 25.11.12), in float64."""
+    in_blocks(run, partial(polygamma_blocks, run.xp, order), x, out)
+
+
+def polygamma_blocks(xp: Namespace, order: int, x: Array) -> Array:
+    """(−1)ⁿ⁺¹ n! ζ(n + 1, x), in x's memory in part.
+
+    A negative x is kept from the library's zeta, which would take |x| steps, however many that is.
+    """
+    zeta, power = library(xp).zeta, order + 1.0
+    below = xp.flatnonzero((x < 0) & (x != xp.rint(x)))
+    at, x[below] = x[below], 1
+    y = zeta(power, x)
+    y[below] = _zeta_below(xp, zeta, power, at)
+    factorial = float(math.factorial(order))  # CuPy takes no whole number beyond 64 bits
+    return y * (factorial if order % 2 else -factorial)
+
+
+def _zeta_below(xp: Namespace, zeta: Any, power: float, x: Array) -> Array:
+    """Σ (x + k)⁻ᵖ over k ≥ 0 for a negative x: over the poles to its right, and over those from it to 0.
+
+    The distances to them are f, f + 1, … and 1 − f, 2 − f, …, −x, for the fraction f of x.
+    """
+    r = x - xp.rint(x)
+    up = r > 0
+    right, left = xp.where(up, r, 1 + r), xp.where(up, 1 - r, -r)
+    return zeta(power, right) + (-1) ** power * (zeta(power, left) - zeta(power, 1 - x))
+
+
+# Inverse error function and logarithm of the normal distribution function by SciPy, mended where it is wrong.
+
+# 1/√2: a float64, of it the part of 26 bits, whose products with a float32 are exact; and what the float64 lacks.
+_ROOT_HALF, _UPPER, _LACKING = 0.7071067811865476, 0.7071067839860916, -4.833646656726457e-17
+
+
+def erfinv_blocks(x: Floats) -> Floats:
+    """SciPy's, but with the sign of a zero, which that loses."""
+    y: Floats = library(np).erfinv(x)
+    return np.copysign(y, x, out=y)
+
+
+def log_ndtr_blocks(x: Floats) -> Floats:
+    """SciPy's, but on the right by the complement: there SciPy's is off by hundreds of units."""
+    y: Floats = library(np).log_ndtr(x)
+    right = np.flatnonzero(x > 1)
+    y[right] = np.log1p(-_complement(x[right]))
+    return y
+
+
+def _complement(x: Floats) -> Floats:
+    """1 − Φ(x) = erfc(x/√2) / 2 for x > 1, with the rounding error of x/√2 made good.
+
+    By the slope of log erfc t, which is −(t + √(t² + 3/2)), roughly.
+    """
+    x = np.minimum(x, 40)
+    t = x * _ROOT_HALF
+    head = x.astype(np.float32).astype(np.float64)
+    error = (head * _UPPER - t) + (head * (_ROOT_HALF - _UPPER) + (x - head) * _ROOT_HALF + x * _LACKING)
+    return erfc_blocks(t) * (0.5 - 0.5 * error * (t + np.sqrt(t * t + 1.5)))
+
+
+class ArrayFunction(NamedTuple):
+    """One of them: of a block of NumPy's, with so many `arrays` of its size at once; and how other modules fill one."""
+
+    blocks: Callable[[Floats], Floats]
+    elsewhere: Callable[[RunContext, Array, Array], None]
+    arrays: int = 16
+
+
+def _by_library(name: str, run: RunContext, x: Array, out: Array) -> None:
+    getattr(library(run.xp), name)(x, out=out)
+
+
+ARRAY_FUNCTIONS: Final[Mapping[str, ArrayFunction]] = MappingProxyType(
+    {
+        "erf": ArrayFunction(erf_blocks, partial(_by_library, "erf")),
+        "erfc": ArrayFunction(erfc_blocks, partial(_by_library, "erfc")),
+        "lgamma": ArrayFunction(lgamma_blocks, partial(_by_library, "gammaln")),
+        "digamma": ArrayFunction(digamma_blocks, partial(_by_library, "psi")),
+        "trigamma": ArrayFunction(partial(polygamma_blocks, np, 1), partial(fill_polygamma, order=1)),
+        "erfinv": ArrayFunction(erfinv_blocks, partial(_by_library, "erfinv")),
+        "log_ndtr": ArrayFunction(log_ndtr_blocks, partial(_by_library, "log_ndtr"), 26),
+    }
+)
+
+
+@DeviceFunction
+def fill_function(run: RunContext, name: str, x: Array, out: Array) -> None:
+    """Fill `out` with the function of this name of an array of any layout."""
+    ARRAY_FUNCTIONS[name].elsewhere(run, x, out)
+
+
+@fill_function.on("cpu")
+def _fill_in_blocks(run: RunContext, name: str, x: Array, out: Array) -> None:
+    in_blocks(run, ARRAY_FUNCTIONS[name].blocks, x, out)

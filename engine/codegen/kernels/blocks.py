@@ -1,0 +1,353 @@
+"""The NumPy printer: a fused kernel as calls of ufuncs on blocks that stay in a core's own cache.
+
+The arrays between them are reused, and every call is bound to its arrays beforehand: making it is all that is left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import islice, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from engine.codegen.kernels.array_functions import ARRAY_FUNCTIONS, block_workspace
+from engine.codegen.kernels.block_program import (
+    BlockProgram,
+    Registers,
+    assign_registers,
+    dtype_of,
+    is_folded,
+    spread_scalars,
+)
+from engine.codegen.kernels.program import FusedKernel, KernelResult, Level, Space, part_elements
+from engine.codegen.kernels.ufuncs import FOLDS, UFUNCS
+from engine.codegen.native.native_call import make_calls, share
+from engine.ir.op import KernelCall
+from engine.ir.tensor_type import HostArray
+
+# Blocks in which NumPy goes through a space: of whole rows, that fit in a core's own cache.
+#
+# How depends on the sizes alone, never on threads; so do the sums of a block.
+
+#: elements of a block where one thread works alone
+ROW_BLOCK = 1 << 14
+#: elements of a block where threads take turns with Python's lock, and of the least work that is shared
+SHARED_ROW_BLOCK = 1 << 16
+LEAST_SHARED = 1 << 19
+
+Index = tuple[int | slice, ...]
+
+
+class RowBlock(NamedTuple):
+    """Place of a block along the axes of a space, its columns last, as an index; and its shape.
+
+    Every slice says where it ends. A space whose last row is short is seen through views of whole rows, which reach
+    beyond its memory: all of such a view is more than there is.
+    """
+
+    place: Index
+    shape: tuple[int, ...]
+
+    @property
+    def rows(self) -> Index:
+        """The index for what has one value a row, and extent 1 in place of the columns."""
+        return (*self.place[:-1], slice(0, 1))
+
+    @property
+    def size(self) -> int:
+        """Elements."""
+        return math.prod(self.shape)
+
+
+def blocks_of(loop: FusedKernel, space: Space) -> list[RowBlock]:
+    """The blocks of a space: of whole rows, where the kernel has sums over them or over columns."""
+    full, size, whole, last = _divided(loop, space)
+    return [*row_blocks(full, size, whole), *last]
+
+
+def first_block(loop: FusedKernel, space: Space) -> tuple[list[RowBlock], int]:
+    """The first block, as large as any, if there is one; and how many there are: at once, whatever the size."""
+    full, size, whole, last = _divided(loop, space)
+    return [*islice(row_blocks(full, size, whole), 1), *last][:1], row_block_count(full, size, whole) + len(last)
+
+
+def _divided(loop: FusedKernel, space: Space) -> tuple[tuple[int, ...], int, int, list[RowBlock]]:
+    """What `row_blocks` makes the blocks of, and the one behind them, of a last row that is short."""
+    *rows, columns = extents(loop, space)
+    whole = int(not is_elementwise(loop))
+    size = block_elements(math.prod(rows) * columns)
+    short = space.length - (math.prod(rows) - 1) * columns
+    if short == columns or not math.prod(rows):
+        return (*rows, columns), size, whole, []
+    (count,) = rows
+    last = RowBlock((slice(count - 1, count), slice(0, short)), (1, short))
+    return (count - 1, columns), size, whole, [last]
+
+
+def extents(loop: FusedKernel, space: Space) -> tuple[int, ...]:
+    """The extents of the row axes and the columns; one row, where all of the space lies in a line."""
+    return (1, space.length) if is_flat(loop, space) else (*(space.rows or (1,)), space.columns)
+
+
+def is_flat(loop: FusedKernel, space: Space) -> bool:
+    """Whether rows do not matter: nothing is summed, elements lie densely, and what is one a row is one for all."""
+    levels = [*(operand.level for operand in loop.operands), *([Level.ELEMENT] * len(loop.results))]
+    steps = [(space.columns,) if level == Level.ELEMENT else (0,) for level in levels]
+    return len(space.rows) == 1 and is_elementwise(loop) and list(space.strides) == steps
+
+
+def is_elementwise(loop: FusedKernel) -> bool:
+    """Whether no result, and nothing on the way to it, takes in more than one element."""
+    whole = any(instruction.op.startswith("row_") for instruction in loop.instructions)
+    return not whole and all(result.kind == "element" for result in loop.results)
+
+
+def block_elements(size: int) -> int:
+    """Elements that a block of a space of `size` should have."""
+    return ROW_BLOCK if size < LEAST_SHARED else SHARED_ROW_BLOCK
+
+
+def row_blocks(dims: Sequence[int], size: int, whole: int = 0) -> Iterator[RowBlock]:
+    """Blocks of about `size` elements at most, the last `whole` axes undivided, all about as large, in order."""
+    if not math.prod(dims):
+        return
+    axis, step = _cut(dims, size, whole)
+    inner = tuple(dims[axis:])
+    whole_axes = tuple(slice(0, extent) for extent in inner)
+    if not axis:
+        yield RowBlock(whole_axes, inner)
+        return
+    extent = dims[axis - 1]
+    for outer in _indices(dims[: axis - 1]):
+        for start in range(0, extent, step):
+            stop = min(start + step, extent)
+            yield RowBlock((*outer, slice(start, stop), *whole_axes), (stop - start, *inner))
+
+
+def row_block_count(dims: Sequence[int], size: int, whole: int = 0) -> int:
+    """How many `row_blocks` there are."""
+    if not math.prod(dims):
+        return 0
+    axis, step = _cut(dims, size, whole)
+    return math.prod(dims[: axis - 1]) * -(-dims[axis - 1] // step) if axis else 1
+
+
+def _cut(dims: Sequence[int], size: int, whole: int) -> tuple[int, int]:
+    """The axes before the one behind which blocks are undivided, and how much of the last of them one takes; 0: all."""
+    axis = len(dims) - whole
+    while axis and math.prod(dims[axis - 1 :]) <= size:
+        axis -= 1
+    if not axis:
+        return 0, 0
+    extent, most = dims[axis - 1], max(1, size // math.prod(dims[axis:]))
+    return axis, -(-extent // -(-extent // most))
+
+
+def _indices(dims: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    if not dims:
+        yield ()
+        return
+    for first in range(dims[0]):
+        yield from ((first, *rest) for rest in _indices(dims[1:]))
+
+
+def bind_blocks(
+    loop: FusedKernel, space: Space, operands: Sequence[HostArray], results: Sequence[HostArray], threads: int
+) -> list[KernelCall]:
+    """The calls after which `results` are complete: ufuncs themselves, where one block holds all.
+
+    Else a call for each block, or one for all of them where there is enough work for several threads. Bits do not
+    depend on `threads`. Raises TypeError for a kernel that `expand` has written out for a compiler.
+    """
+    divided, dims = blocks_of(loop, space), extents(loop, space)
+    strides = _strides(loop, space)
+    read = [
+        _along(a, dims, operand.level == Level.ELEMENT, steps)
+        for a, operand, steps in zip(operands, loop.operands, strides[: len(operands)], strict=True)
+    ]
+    written = [
+        _parts(a, result, dims[-1], len(divided))
+        if result.adds_up
+        else _along(a, dims, result.kind == "element", steps)
+        for a, result, steps in zip(results, loop.results, strides[len(operands) :], strict=True)
+    ]
+    additions = [
+        (np.add.reduce, (parts, 0, None, _whole(a, parts)))
+        for a, result, parts in zip(results, loop.results, written, strict=True)
+        if result.adds_up and len(divided) != 1
+    ]
+    program = BlockProgram(loop, np.dtype(loop.dtype), _plan(loop, space))
+    return [*block_calls(program, read, written, divided, threads), *additions]
+
+
+def workspace_bytes(loop: FusedKernel, space: Space, threads: int, least_parts: int = 1) -> int:
+    """What `bind_blocks` allocates and keeps, and what its calls allocate: arrays of a block's size, and parts.
+
+    There may be more of these where machine code runs the kernel: `least_parts`.
+    """
+    first, count = first_block(loop, space)
+    several = max(count, least_parts)
+    parts = several * part_elements(loop, space) * np.dtype(loop.dtype).itemsize if several > 1 else 0
+    shares = max(1, min(threads, count)) if space.length >= LEAST_SHARED else 1
+    return parts + block_bytes(loop, np.dtype(loop.dtype), _plan(loop, space), first, shares)
+
+
+def block_calls(
+    program: BlockProgram,
+    operands: Sequence[HostArray],
+    results: Sequence[HostArray],
+    divided: Sequence[RowBlock],
+    threads: int,
+) -> list[KernelCall]:
+    """The calls for all blocks, each thread's in memory of its own.
+
+    Arrays have all axes of the space, the columns last, of extent 1 where there is one value a row. Results that are
+    sums are the parts of the blocks, one after another.
+    """
+    largest = {level: _largest(divided, level) for level in (Level.ROW, Level.ELEMENT)}
+    spread = [(Level.ELEMENT, np.full(largest[Level.ELEMENT], value)) for value in program.spread]
+    made: list[list[list[KernelCall]]] = []
+    for numbers in _shares(divided, threads):
+        memory = _Memory([*((level, np.empty(largest[level], dtype)) for level, dtype in program.registers), *spread])
+        made.append([_calls_of(program, operands, results, memory, n, divided[n]) for n in numbers])
+    if len(made) > 1:
+        parts = [[call for calls in part for call in calls] for part in made]
+        return [(share, (partial(_make_parts, parts), len(parts), range(len(parts))))]
+    return [(make_calls, (calls,)) for calls in made[0]] if len(divided) > 1 else made[0][0] if made[0] else []
+
+
+def calls_by_block(
+    program: BlockProgram, operands: Sequence[HostArray], results: Sequence[HostArray], divided: Sequence[RowBlock]
+) -> Iterator[KernelCall]:
+    """The call for each block, made when it is asked for: those of a long formula on many blocks take megabytes.
+
+    As `block_calls` of one thread, for results that are no sums.
+    """
+    largest = {level: _largest(divided, level) for level in (Level.ROW, Level.ELEMENT)}
+    registers = [(level, np.empty(largest[level], dtype)) for level, dtype in program.registers]
+    spread = [(Level.ELEMENT, np.full(largest[Level.ELEMENT], value)) for value in program.spread]
+    memory = _Memory([*registers, *spread])
+    for number, block in enumerate(divided):
+        yield make_calls, (_calls_of(program, operands, results, memory, number, block),)
+
+
+class _Memory:
+    """Registers of one thread, and spread numbers: as large as the largest block, seen in the shape of each."""
+
+    def __init__(self, arrays: Sequence[tuple[Level, HostArray]]) -> None:
+        self._arrays = arrays
+        self._seen: dict[tuple[int, ...], list[HostArray]] = {}
+
+    def of(self, shape: tuple[int, ...]) -> list[HostArray]:
+        """The arrays for a block of this shape, the same ones each time."""
+        if shape not in self._seen:
+            extents = {Level.ELEMENT: shape, Level.ROW: (*shape[:-1], 1)}
+            self._seen[shape] = [x[: math.prod(extents[level])].reshape(extents[level]) for level, x in self._arrays]
+        return self._seen[shape]
+
+
+def _calls_of(
+    program: BlockProgram,
+    operands: Sequence[HostArray],
+    results: Sequence[HostArray],
+    memory: _Memory,
+    number: int,
+    block: RowBlock,
+) -> list[KernelCall]:
+    """The calls for the block of this number."""
+    written = [
+        _part_in(x, block) if not result.adds_up else x[number, : block.shape[-1]] if x.ndim == 2 else x[number, ...]
+        for x, result in zip(results, program.loop.results, strict=True)
+    ]
+    return program.calls([*(_part_in(x, block) for x in operands), *written, *memory.of(block.shape)], block.shape)
+
+
+def _part_in(array: HostArray, block: RowBlock) -> HostArray:
+    """The block's part of an array along all axes; where the array has no columns, what its rows have."""
+    found: HostArray = array[block.place if array.shape[-1] != 1 else block.rows]
+    return found
+
+
+def _make_parts(parts: Sequence[Sequence[KernelCall]], first: int, past: int, _: int) -> None:
+    """Each of which works in memory of its own."""
+    for part in parts[first:past]:
+        make_calls(part)
+
+
+def block_bytes(
+    loop: FusedKernel, number: np.dtype[Any], plan: Registers, divided: Sequence[RowBlock], shares: int
+) -> int:
+    """What `block_calls` allocates, and what its calls do, for the largest of its blocks, in so many shares."""
+    size = _largest(divided, Level.ELEMENT)
+    memory = sum(_largest(divided, r.level) * dtype_of(r, number).itemsize for r in plan.registers)
+    functions = {loop.instructions[n].op for n in plan.homes} & ARRAY_FUNCTIONS.keys()
+    blocks = max((block_workspace(size, ARRAY_FUNCTIONS[op].arrays) for op in functions), default=0)
+    spread = sum(dtype_of(loop.instructions[n], number).itemsize for n in spread_scalars(loop, plan)) * size
+    return shares * (memory + blocks) + spread
+
+
+def _plan(loop: FusedKernel, space: Space) -> Registers:
+    """Registers, where results that lie as ufuncs like it are written at once."""
+    dims = extents(loop, space)
+    direct = {
+        j
+        for j, (result, steps) in enumerate(zip(loop.results, _strides(loop, space)[len(loop.operands) :], strict=True))
+        if not result.adds_up and is_direct(loop, result, _is_dense(dims[:-1], steps, dims[-1]))
+    }
+    return assign_registers(loop, direct=frozenset(direct))
+
+
+def is_direct(loop: FusedKernel, result: KernelResult, dense: bool) -> bool:
+    """Whether a scalar can be computed in its result's place: what is no single ufunc wants it to lie densely."""
+    instruction = loop.instructions[result.value]
+    as_wide = (instruction.level == Level.ELEMENT) == (result.kind == "element")
+    return as_wide and not is_folded(loop, result.value) and (dense or instruction.op in {*UFUNCS, *FOLDS})
+
+
+def _is_dense(rows: Sequence[int], steps: Sequence[int], columns: int) -> bool:
+    dense = [columns * math.prod(rows[i + 1 :]) for i in range(len(rows))]
+    return all(extent == 1 or here == there for extent, here, there in zip(rows, steps, dense, strict=True))
+
+
+def _strides(loop: FusedKernel, space: Space) -> list[tuple[int, ...]]:
+    """The steps along the row axes of `extents`."""
+    if is_flat(loop, space):
+        return [(0,)] * len(space.strides)
+    return [steps if space.rows else (0,) for steps in space.strides]
+
+
+def _along(array: HostArray, dims: Sequence[int], has_columns: bool, steps: Sequence[int]) -> HostArray:
+    """What begins where `array` does, along all axes."""
+    shape = (*dims[:-1], dims[-1] if has_columns else 1)
+    return as_strided(array, shape, [step * array.itemsize for step in (*steps, 1)])
+
+
+def _parts(array: HostArray, result: KernelResult, columns: int, blocks: int) -> HostArray:
+    """Where the blocks' sums go: the result itself, where there is one block."""
+    shape = (blocks, columns) if result.kind == "columns" else (blocks,)
+    if blocks == 1:
+        return as_strided(array, shape, [array.itemsize] * len(shape))
+    return np.zeros(shape, array.dtype)
+
+
+def _whole(array: HostArray, parts: HostArray) -> HostArray:
+    """The result that the parts add up to."""
+    return as_strided(array, parts.shape[1:], [array.itemsize] * (parts.ndim - 1))
+
+
+def _shares(divided: Sequence[RowBlock], threads: int) -> list[range]:
+    """The numbers of the blocks that each thread takes; one thread, where there is not enough for two."""
+    if sum(block.size for block in divided) < LEAST_SHARED:
+        threads = 1
+    count = max(1, min(threads, len(divided)))
+    ends = [len(divided) * i // count for i in range(count + 1)]
+    return [range(start, stop) for start, stop in pairwise(ends)]
+
+
+def _largest(divided: Sequence[RowBlock], level: Level) -> int:
+    """Elements of a register that is large enough for every block."""
+    return max((math.prod(t.shape if level == Level.ELEMENT else t.shape[:-1]) for t in divided), default=0)

@@ -1,0 +1,394 @@
+"""A fused kernel as LLVM IR: blocks, rows, sweeps of explicit vectors, and a masked sweep over the rest of a row.
+
+It is written so that code can be generated from it as it stands: no optimisation of IR is needed.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from engine.codegen.kernels.assembly import Assembly, CarriedValue, LoopNames
+from engine.codegen.kernels.memory import KernelMemory
+from engine.codegen.kernels.program import PAIR_PARTS, FusedKernel, Scalars, extreme, refuse_pairs
+from engine.codegen.kernels.schedule import Schedule, Sweep, TableEntry, TableLayout, schedule, table_layout
+
+# Single instructions of a kernel as LLVM IR: on scalars (one of it), or on vectors of explicit width.
+
+_BINARY: Final = {
+    "add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "and": "and", "or": "or",
+    "iadd": "add", "isub": "sub", "iand": "and", "ior": "or", "ixor": "xor", "shl": "shl", "ashr": "ashr",
+}  # fmt: skip
+_COMPARISONS: Final = {
+    "lt": "fcmp olt", "le": "fcmp ole", "gt": "fcmp ogt", "ge": "fcmp oge", "eq": "fcmp oeq", "ne": "fcmp une",
+    "ieq": "icmp eq", "ilt": "icmp slt",
+}  # fmt: skip
+_INTRINSICS: Final = {
+    "abs": "fabs", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "rint": "rint", "copysign": "copysign",
+    "fma": "fma",
+}  # fmt: skip
+
+
+def literal(number: float, type: Scalars) -> str:
+    """A number as a constant of LLVM: a float by the bits of a double, of either width."""
+    if type == "float":
+        return f"0x{struct.unpack('Q', struct.pack('d', number))[0]:016X}"
+    return str(int(number))
+
+
+def instruction(to: Assembly, loop: FusedKernel, number: int, args: Sequence[str], lanes: int = 0) -> str:
+    """Write the primitive that scalar `number` is, of these operands: the name of its result."""
+    op, operands = loop.instructions[number].op, loop.instructions[number].args
+    type = loop.instructions[operands[0]].type
+    taken, floats, bools = to.name(type, lanes), to.name("float", lanes), to.name("bool", lanes)
+    if op in PAIR_PARTS:
+        return to.paired(args[0], args[1], lanes) if op == "pair" else to.part(args[0], lanes, int(op == "imag"))
+    refuse_pairs(loop, number)
+    if op in _BINARY:
+        return to.value(f"{_BINARY[op]} {taken} {args[0]}, {args[1]}")
+    if op in _COMPARISONS:
+        return to.value(f"{_COMPARISONS[op]} {taken} {args[0]}, {args[1]}")
+    if op in _INTRINSICS:
+        return _intrinsic(to, _INTRINSICS[op], args, lanes)
+    if op in ("select", "choose"):
+        chosen = to.name(loop.instructions[number].type, lanes)
+        return to.value(f"select {bools} {args[0]}, {chosen} {args[1]}, {chosen} {args[2]}")
+    if op in ("bits", "from_bits"):
+        return to.value(f"bitcast {taken} {args[0]} to {to.name(loop.instructions[number].type, lanes)}")
+    if op in ("neg", "not"):
+        true = "splat (i1 true)" if lanes else "true"
+        return to.value(f"fneg {floats} {args[0]}" if op == "neg" else f"xor {bools} {args[0]}, {true}")
+    found = extreme(loop, number)
+    by_number = dict(zip(operands, args, strict=True))
+    first, second = by_number[found.first], by_number[found.second]
+    if found.takes_ties:
+        return _either(to, "oge" if op == "maximum" else "ole", first, second, lanes)
+    return larger(to, op, first, second, lanes, sees_nan=found.sees_nan)
+
+
+def larger(to: Assembly, op: str, first: str, second: str, lanes: int, *, sees_nan: bool = True) -> str:
+    """The larger of two floats, or for "minimum" the smaller, as `Extreme` says; of equal ones the second."""
+    floats, bools = to.name("float", lanes), to.name("bool", lanes)
+    found = _either(to, "ogt" if op == "maximum" else "olt", first, second, lanes)
+    if not sees_nan:
+        return found
+    nan = to.value(f"fcmp uno {floats} {first}, {first}")
+    return to.value(f"select {bools} {nan}, {floats} {first}, {floats} {found}")
+
+
+def _either(to: Assembly, comparison: str, first: str, second: str, lanes: int) -> str:
+    """`first` where it compares so with `second`, else `second`."""
+    floats, bools = to.name("float", lanes), to.name("bool", lanes)
+    holds = to.value(f"fcmp {comparison} {floats} {first}, {second}")
+    return to.value(f"select {bools} {holds}, {floats} {first}, {floats} {second}")
+
+
+def _intrinsic(to: Assembly, function: str, args: Sequence[str], lanes: int) -> str:
+    floats, name = to.name("float", lanes), f"llvm.{function}.{to.suffix('float', lanes)}"
+    to.declare(floats, name, *(floats for _ in args))
+    return to.value(f"call {floats} @{name}(" + ", ".join(f"{floats} {a}" for a in args) + ")")
+
+
+#: what a reduction begins with
+FIRST_FLOATS: Final = {"row_sum": 0.0, "row_prod": 1.0, "row_max": float("-inf"), "row_min": float("inf")}
+_COMBINING = {"row_sum": "fadd", "row_prod": "fmul"}
+
+
+def llvm_text(loop: FusedKernel, lanes: int) -> str:
+    """The module with `void kernel(int64 first_block, int64 past_block, const int64* table)`, for the host's target.
+
+    The kernel has no FUNCTIONS. Vectors have `lanes` elements, a power of two; a row is summed up in as many lanes,
+    then by halves.
+    """
+    to = Assembly(loop.dtype)
+    text = KernelText(loop, lanes, schedule(loop), table_layout(loop), to, KernelMemory(to))
+    text.kernel()
+    return to.module
+
+
+@dataclass(eq=False, slots=True)
+class KernelText:
+    """The kernel while it is written. Without lanes, 0, what is computed of an element are scalars."""
+
+    loop: FusedKernel
+    lanes: int
+    schedule: Schedule
+    layout: TableLayout
+    to: Assembly
+    memory: KernelMemory
+    #: names of scalars of a row
+    row: dict[int, str] = field(default_factory=dict)
+    #: of the row along its axes, with the number of each
+    indices: list[tuple[int, str]] = field(default_factory=list)
+
+    def kernel(self) -> None:
+        """All of it."""
+        self._read_table()
+        with self.to.loop(loop_names("block", "blocks", "block.begin", "end"), "%first", "%past"):
+            self._block()
+            for n in self._results("total"):
+                self._store_sum(f"%sum{n}", f"%result{n}", "%block")
+
+    # the table
+
+    def _read_table(self) -> None:
+        for size in ("columns", "length", "rows", "block_rows"):
+            self.memory.word(TableEntry[size.upper()], "i64", f"%{size}")
+        for axis in range(1, self.loop.row_axes):
+            self.memory.word(TableEntry.EXTENTS + axis, "i64", f"%extent{axis}")
+        for name, position, strided in self._arrays():
+            self.memory.word(position, "ptr", f"%{name}")
+            for axis in range(self.loop.row_axes if strided else 0):
+                self.memory.word(position + 1 + axis, "i64", f"%{name}.stride{axis}")
+        if self.schedule.scratch:
+            self._read_scratch()
+
+    def _read_scratch(self) -> None:
+        self.memory.word(self.layout.scratch, "ptr", "%scratch")
+        self.to.value(f"add i64 %columns, {self.lanes - 1}", "%padded.up")
+        self.to.value(f"and i64 %padded.up, {-self.lanes}", "%padded")
+        for k in range(len(self.schedule.scratch)):
+            self.to.value(f"mul i64 %padded, {k}", f"%kept{k}.at")
+            self.memory.further("%scratch", self.to.name("float"), f"%kept{k}.at", f"%kept{k}")
+            self.memory.part(f"%kept{k}", self.to.name("float"), "%padded")
+
+    def _arrays(self) -> list[tuple[str, int, bool]]:
+        """Operands and results: name, position in the table, whether there are strides."""
+        operands = [(f"operand{n}", position, True) for n, position in enumerate(self.layout.operands)]
+        return operands + [
+            (f"result{n}", position, not result.adds_up)
+            for n, (position, result) in enumerate(zip(self.layout.results, self.loop.results, strict=True))
+        ]
+
+    # blocks
+
+    def _block(self) -> None:
+        """A block: its first and last row, its parts of sums made zero, and its rows."""
+        self.to.value("mul i64 %block, %block_rows", "%row.first")
+        self.to.value("add i64 %row.first, %block_rows", "%row.most")
+        self.to.least("%row.most", "%rows", "%row.past")
+        self.to.value("mul i64 %block, %columns", "%part")
+        columns = self._results("columns")
+        for n in columns:
+            self.memory.further(f"%result{n}", self.to.name("float"), "%part", f"%part{n}")
+        if columns:
+            with self.to.loop(loop_names("z", "zero.head", "zero", "zero.end"), 0, "%columns"):
+                for n in columns:
+                    self._store_sum(literal(0.0, "float"), f"%part{n}", "%z")
+        self.to.label("block.rows")
+        totals = [
+            CarriedValue(f"%sum{n}", self.to.name("float"), literal(0.0, "float")) for n in self._results("total")
+        ]
+        rows = loop_names("row", "rows.head", "row.begin", "block.end")
+        with self.to.loop(rows, "%row.first", "%row.past", carried=totals) as given:
+            self._row()
+            given.extend(f"{total.name}.next" for total in totals)
+            self.to.label("row.end")
+
+    def _results(self, kind: str) -> list[int]:
+        return [n for n, result in enumerate(self.loop.results) if result.kind == kind]
+
+    # rows
+
+    def _begin_row(self) -> None:
+        """Where each array has `%row`, and how many elements that has: `%count`."""
+        self.row.clear()
+        self._point_at_row()
+        self.to.value("mul i64 %row, %columns", "%start")
+        self.to.value("sub i64 %length, %start", "%left")
+        self.to.least("%columns", "%left", "%count")
+
+    def _row(self) -> None:
+        self._begin_row()
+        self.to.value(f"and i64 %count, {-self.lanes}", "%whole")
+        if self.lanes > 1:
+            self.to.value("sub i64 %count, %whole", "%tail")
+            self.to.value("icmp ne i64 %tail, 0", "%tail.any")
+        self._columns()
+
+    def _columns(self) -> None:
+        """All that is computed of a row."""
+        for number, sweep in enumerate(self.schedule.sweeps):
+            self._between(sweep.before)
+            self._sweep(number, sweep)
+        self._between(self.schedule.after)
+        for n in self._results("row"):
+            value = self.loop.results[n].value
+            self._store(self._scalar(value), self._type(value), f"%result{n}.row")
+        for n in self._results("total"):
+            added = self._scalar(self.loop.results[n].value)
+            self.to.value(f"fadd {self.to.name('float')} %sum{n}, {added}", f"%sum{n}.next")
+
+    def _point_at_row(self) -> None:
+        """Where each array has this row: only several axes take divisions to tell."""
+        rest = "%row"
+        self.indices.clear()
+        for axis in range(self.loop.row_axes - 1, 0, -1):
+            quotient = self.to.value(f"udiv i64 {rest}, %extent{axis}")
+            whole = self.to.value(f"mul i64 {quotient}, %extent{axis}")
+            self.indices.append((axis, self.to.value(f"sub i64 {rest}, {whole}")))
+            rest = quotient
+        self.indices.extend([(0, rest)] if self.loop.row_axes else [])
+        types = [operand.type for operand in self.loop.operands]
+        types += [self._type(result.value) for result in self.loop.results]
+        for (name, _, strided), type in zip(self._arrays(), types, strict=True):
+            if strided:
+                at = "0"
+                for axis, index in self.indices:
+                    step = self.to.value(f"mul i64 {index}, %{name}.stride{axis}")
+                    at = self.to.value(f"add i64 {at}, {step}")
+                self.memory.further(f"%{name}", self.to.stored(type), at, f"%{name}.row")
+
+    def _type(self, number: int) -> Scalars:
+        return self.loop.instructions[number].type
+
+    def _between(self, numbers: Sequence[int]) -> None:
+        """Scalars of the row."""
+        for number in numbers:
+            found = self.loop.instructions[number]
+            if found.op == "load":
+                self.row[number] = self._load(found.type, f"%operand{found.data}.row")
+            else:
+                self.row[number] = instruction(self.to, self.loop, number, [self._scalar(a) for a in found.args])
+
+    def _scalar(self, number: int) -> str:
+        found = self.loop.instructions[number]
+        return literal(found.data, found.type) if found.op == "constant" else self.row[number]
+
+    # sweeps
+
+    def _sweep(self, p: int, sweep: Sweep) -> None:
+        """A pass over the row; its reductions become scalars of the row."""
+        self.to.label(f"s{p}.begin")
+        floats = self.to.name("float", self.lanes)
+        reduced = [CarriedValue(f"%r{i}", floats, self._first(i)) for i in sweep.reductions]
+        names = loop_names(f"c{p}", f"s{p}.head", f"s{p}", f"s{p}.rest")
+        with self.to.loop(names, 0, "%whole", self.lanes, reduced) as given:
+            given.extend(self._reduced(sweep, self._body(sweep, names.counter)))
+        if self.lanes > 1:
+            self._tail(p, sweep)
+        for i in sweep.reductions:
+            vector = f"%r{i}" + (".end" if self.lanes > 1 else "")
+            self.row[i] = self.to.halved(vector, self.lanes, partial(self._combined, i))
+
+    def _tail(self, p: int, sweep: Sweep) -> None:
+        """What is left of the row, in one masked vector."""
+        with self.to.when("%tail.any", f"s{p}.tail", f"s{p}.end"):
+            mask = self._mask()
+            reduced = self._reduced(sweep, self._body(sweep, "%whole", mask), mask)
+        floats = self.to.name("float", self.lanes)
+        for i, name in zip(sweep.reductions, reduced, strict=True):
+            self.to.value(f"phi {floats} [ %r{i}, %s{p}.rest ], [ {name}, %s{p}.tail ]", f"%r{i}.end")
+
+    def _first(self, reduction: int) -> str:
+        start = literal(FIRST_FLOATS[self.loop.instructions[reduction].op], "float")
+        return f"splat ({self.to.name('float')} {start})"
+
+    def _mask(self) -> str:
+        """Which lanes of the last vector are of the row."""
+        words = f"<{self.lanes} x i32>"
+        left = self.to.value("trunc i64 %tail to i32")
+        count = self.to.splat(left, "i32", self.lanes)
+        lanes = ", ".join(f"i32 {i}" for i in range(self.lanes))
+        return self.to.value(f"icmp ult {words} <{lanes}>, {count}")
+
+    def _body(self, sweep: Sweep, at: str, mask: str = "") -> list[str]:
+        """One vector of each scalar of a sweep, read, computed, kept, stored: what its reductions are given of it."""
+        found = self._computed(sweep, at, mask)
+        for number in sweep.kept:
+            self._store(found[number], self._type(number), self._kept(number, at), self.lanes)
+        for n in sweep.results:
+            self._store_result(n, self._vector(self.loop.results[n].value, found), at, mask)
+        return [self._vector(self.loop.instructions[i].args[0], found) for i in sweep.reductions]
+
+    def _computed(self, sweep: Sweep, at: str, mask: str = "") -> dict[int, str]:
+        """One vector of each scalar of a sweep, by number, read and computed."""
+        found: dict[int, str] = {}
+        for number in sweep.fetched:
+            found[number] = self._load(self._type(number), self._kept(number, at), self.lanes)
+        for number in sweep.computed:
+            computed = self.loop.instructions[number]
+            if computed.op == "load":
+                place = self._at(f"%operand{computed.data}.row", computed.type, at)
+                found[number] = self._load(computed.type, place, self.lanes, mask)
+            else:
+                args = [self._vector(a, found) for a in computed.args]
+                found[number] = instruction(self.to, self.loop, number, args, self.lanes)
+        return found
+
+    def _vector(self, number: int, found: dict[int, str]) -> str:
+        """A scalar in all lanes. What is the same for the row is spread here, beside its use: registers are few."""
+        constant = self.loop.instructions[number]
+        if not self.lanes:
+            return found[number] if number in found else self._scalar(number)
+        if constant.op == "constant":
+            return f"splat ({self.to.name(constant.type)} {literal(constant.data, constant.type)})"
+        if number not in found:
+            found[number] = self.to.splat(self._scalar(number), self.to.name(self._type(number)), self.lanes)
+        return found[number]
+
+    def _store_result(self, n: int, value: str, at: str, mask: str) -> None:
+        result = self.loop.results[n]
+        type = self._type(result.value)
+        if result.kind == "element":
+            self._store(value, type, self._at(f"%result{n}.row", type, at), self.lanes, mask)
+            return
+        place, floats = self._at(f"%part{n}", "float", at), self.to.name("float", self.lanes)
+        so_far = self._load("float", place, self.lanes, mask)
+        self._store(self.to.value(f"fadd {floats} {so_far}, {value}"), "float", place, self.lanes, mask)
+
+    def _reduced(self, sweep: Sweep, given: Sequence[str], mask: str = "") -> list[str]:
+        """Each reduction so far and one more vector; in lanes beyond the row, that is what it begins with."""
+        floats, bools, found = self.to.name("float", self.lanes), self.to.name("bool", self.lanes), []
+        for i, one in zip(sweep.reductions, given, strict=True):
+            inside = f"select {bools} {mask}, {floats} {one}, {floats} {self._first(i)}"
+            found.append(self._combined(i, self.to.value(inside) if mask else one, f"%r{i}", self.lanes))
+        return found
+
+    def _combined(self, i: int, one: str, other: str, lanes: int) -> str:
+        op = self.loop.instructions[i].op
+        if op in _COMBINING:
+            return self.to.value(f"{_COMBINING[op]} {self.to.name('float', lanes)} {other}, {one}")
+        return larger(self.to, "maximum" if op == "row_max" else "minimum", one, other, lanes)
+
+    # memory
+
+    def _at(self, base: str, type: Scalars, index: str) -> str:
+        return self.memory.further(base, self.to.stored(type), index)
+
+    def _kept(self, number: int, at: str) -> str:
+        return self._at(f"%kept{self.schedule.scratch.index(number)}", self._type(number), at)
+
+    def _load(self, type: Scalars, place: str, lanes: int = 0, mask: str = "") -> str:
+        if type == "pair":
+            return self.memory.load(self.to.name("float"), place, 2 * (lanes or 1), self._of_parts(mask))
+        found = self.memory.load(self.to.stored(type), place, lanes, mask)
+        zero = "zeroinitializer" if lanes else "0"
+        return self.to.value(f"icmp ne {self.to.stored(type, lanes)} {found}, {zero}") if type == "bool" else found
+
+    def _store(self, value: str, type: Scalars, place: str, lanes: int = 0, mask: str = "") -> None:
+        if type == "pair":
+            self.memory.store(self.to.name("float"), value, place, 2 * (lanes or 1), self._of_parts(mask))
+            return
+        if type == "bool":
+            value = self.to.value(f"zext {self.to.name(type, lanes)} {value} to {self.to.stored(type, lanes)}")
+        self.memory.store(self.to.stored(type), value, place, lanes, mask)
+
+    def _of_parts(self, mask: str) -> str:
+        """A mask of pairs as one of their parts."""
+        lanes = ", ".join(f"i32 {i // 2}" for i in range(2 * self.lanes))
+        bools = self.to.name("bool", self.lanes)
+        return mask and self.to.value(
+            f"shufflevector {bools} {mask}, {bools} poison, <{2 * self.lanes} x i32> <{lanes}>"
+        )
+
+    def _store_sum(self, value: str, base: str, index: str) -> None:
+        self.memory.store(self.to.name("float"), value, self._at(base, "float", index), says_align=False)
+
+
+def loop_names(counter: str, head: str, body: str, past: str) -> LoopNames:
+    """What a loop is called that counts by 1, or by any other step."""
+    return LoopNames(f"%{counter}", head, body, past, f"%{counter}.more", f"%{counter}.next")

@@ -1,0 +1,369 @@
+"""The language of fused kernels: a scalar program in single assignment, swept over rows of columns.
+
+A `FusedKernel` says what is computed at each point of a space of rows and columns, and what becomes of it. It says
+nothing of sizes, strides, blocks or passes: a `Space` has the sizes, and a printer decides the rest. A scalar stands at
+a `Level`: the same everywhere, one a row, or one an element; what reduces a row stands at ROW and may be used by
+elements again, so that softmax is one kernel of three passes.
+
+A complex number is a pair: an element of an operand or a result that is two floats side by side. What is
+computed of pairs has the names of what is computed of floats. NumPy has it; for all others `engine.codegen.functions`
+writes it in floats: a printer reads pairs, takes them apart, makes them of two floats, and writes them, and
+knows no more of them.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from ctypes import c_float
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Final, Literal, NamedTuple
+
+from engine.ir.kinds.scalars import exact
+
+#: float: of the kernel's dtype; int: as wide, for the bits of a float; pair: a complex number, of two floats
+Scalars = Literal["float", "bool", "int", "pair"]
+
+
+class Level(IntEnum):
+    """Frequency of a scalar: how often it is there."""
+
+    CONSTANT = 0
+    ROW = 1
+    ELEMENT = 2
+
+
+class Primitive(NamedTuple):
+    """Operation that every printer can write: types of its operands and of its result."""
+
+    takes: tuple[Scalars, ...]
+    gives: Scalars
+
+
+_F: Final = "float"
+_B: Final = "bool"
+_I: Final = "int"
+_P: Final = "pair"
+
+
+def _all(names: str, takes: tuple[Scalars, ...], gives: Scalars) -> dict[str, Primitive]:
+    return {name: Primitive(takes, gives) for name in names.split()}
+
+
+#: exact or correctly rounded, as IEEE 754 has them; minimum and maximum give NaN where either operand is NaN
+ARITHMETIC: Final = {
+    **_all("neg abs sqrt floor ceil rint", (_F,), _F),
+    **_all("add sub mul div minimum maximum copysign", (_F, _F), _F),
+    **_all("lt le gt ge eq ne", (_F, _F), _B),
+    **_all("and or", (_B, _B), _B),
+    **_all("not", (_B,), _B),
+    **_all("select", (_B, _F, _F), _F),
+    **_all("choose", (_B, _B, _B), _B),
+}
+#: functions of the mathematical library, which `functions` expands into the others; NumPy has its own
+FUNCTIONS: Final = {
+    **_all("exp expm1 log log1p log2 tanh sin cos erf erfc lgamma trigamma erfinv log_ndtr", (_F,), _F),
+    **_all("mod", (_F, _F), _F),
+}
+#: random numbers, of a key and a counter that floats carry as their bits; `functions` expands them, too
+RANDOM: Final = {**_all("threefry_uniform threefry_bits threefry_word", (_F, _F, _F, _F), _F)}
+#: what expansions are written in beside ARITHMETIC: a fused multiply-add, and the bits of a float
+BITS: Final = {
+    **_all("fma", (_F, _F, _F), _F),
+    **_all("bits", (_F,), _I),
+    **_all("from_bits", (_I,), _F),
+    **_all("iadd isub iand ior ixor shl ashr", (_I, _I), _I),
+    **_all("ieq ilt", (_I, _I), _B),
+}
+#: over the columns of a row, in any order; max and min give NaN where an element is NaN
+REDUCTIONS: Final = {**_all("row_sum row_prod row_max row_min", (_F,), _F)}
+#: a complex number of two floats, and these of it
+PAIR_PARTS: Final = {**_all("pair", (_F, _F), _P), **_all("real imag", (_P,), _F)}
+PRIMITIVES: Final = {**ARITHMETIC, **FUNCTIONS, **RANDOM, **BITS, **REDUCTIONS, **PAIR_PARTS}
+#: what complex numbers have, by the words for floats: NumPy has it, and `functions` writes it in PAIR_PARTS
+PAIRS: Final = {
+    **_all("neg conj reciprocal sqrt exp log sin cos sinh cosh tanh", (_P,), _P),
+    **_all("add sub mul div", (_P, _P), _P),
+    **_all("eq ne", (_P, _P), _B),
+    **_all("select", (_B, _P, _P), _P),
+    **_all("abs angle", (_P,), _F),
+}
+
+
+class Instruction(NamedTuple):
+    """One scalar: an operation on earlier ones.
+
+    Besides the primitives, `op` is constant (`data` is its number: a float as the dtype holds it, or an int), or load
+    (`data` is the operand's number).
+    """
+
+    op: str
+    args: tuple[int, ...]
+    data: Any
+    type: Scalars
+    level: Level
+
+
+class KernelOperand(NamedTuple):
+    """Operand of a kernel: one value an element, side by side along a row, or one a row (all strides may be 0)."""
+
+    level: Level
+    type: Scalars
+
+
+ResultKind = Literal["element", "row", "columns", "total"]
+
+
+class KernelResult(NamedTuple):
+    """Result of a kernel.
+
+    `element` and `row` store a scalar of that level. `columns` adds elements up over the rows: one result a column.
+    `total` adds up a scalar of level ROW over the rows: one result. Both add block by block, and then the blocks.
+    """
+
+    kind: ResultKind
+    value: int
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether it is a sum over rows, and not stored."""
+        return self.kind in ("columns", "total")
+
+
+class FusedKernel(NamedTuple):
+    """A program: equal ones are equal, and `repr` says all of it."""
+
+    dtype: str  # float32, float64
+    row_axes: int  # axes that the rows have, with a stride each in every operand
+    operands: tuple[KernelOperand, ...]
+    instructions: tuple[Instruction, ...]
+    results: tuple[KernelResult, ...]
+
+
+class Space(NamedTuple):
+    """The sizes that a kernel runs over.
+
+    Row r has the elements r · columns to min((r + 1) · columns, length): so the last row may be short. Where it is,
+    there is one row axis, and what varies with the element lies densely. `rows` are the extents of the row axes.
+    """
+
+    rows: tuple[int, ...]
+    columns: int
+    length: int
+    #: rows whose sums make one part; a result depends on it, and on nothing else of how the work is divided
+    block: int
+    #: for each operand, then each result: elements to step along each row axis; () for columns and total
+    strides: tuple[tuple[int, ...], ...]
+
+
+def has_pairs(loop: FusedKernel) -> bool:
+    """Whether any number of a kernel is complex."""
+    return any(instruction.type == _P for instruction in loop.instructions)
+
+
+def refuse_pairs(loop: FusedKernel, number: int) -> None:
+    """Raise TypeError for a scalar that is computed with complex numbers, which no printer but NumPy's writes."""
+    found = loop.instructions[number]
+    if _P in (found.type, *(loop.instructions[a].type for a in found.args)):
+        raise TypeError(f"{found.op} of complex numbers has to be written in their parts")
+
+
+def part_elements(loop: FusedKernel, space: Space) -> int:
+    """Elements of the sums that one part has of all results: a value a column, or one."""
+    return sum({"columns": space.columns, "total": 1}.get(result.kind, 0) for result in loop.results)
+
+
+@dataclass(eq=False, slots=True)
+class KernelBuilder:
+    """A fused kernel being written. Equal scalars are one."""
+
+    dtype: str
+    row_axes: int = 1
+    operands: list[KernelOperand] = field(default_factory=list)
+    instructions: list[Instruction] = field(default_factory=list)
+    results: list[KernelResult] = field(default_factory=list)
+    _known: dict[Any, int] = field(default_factory=dict)
+
+    def load(self, level: Level, type: Scalars = _F) -> Scalar:
+        """A new operand, read."""
+        self.operands.append(KernelOperand(level, type))
+        return self._scalar("load", (), len(self.operands) - 1, type, level)
+
+    def constant(self, number: float) -> Scalar:
+        """A number, rounded to the kernel's dtype: or as it is, where only an integer dtype has it."""
+        held = c_float(number).value if self.dtype == "float32" else exact(number)
+        return self._scalar("constant", (), held, _F, Level.CONSTANT)
+
+    def integer(self, number: int) -> Scalar:
+        """A whole number as wide as the dtype."""
+        return self._scalar("constant", (), number, _I, Level.CONSTANT)
+
+    def apply(self, op: str, *args: Scalar | float) -> Scalar:
+        """A primitive of these, which is that of complex numbers where one of them is a pair."""
+        if any(isinstance(a, Scalar) and a.type == _P for a in args):
+            return self._of_pairs(op, args)
+        takes, gives = PRIMITIVES[op]
+        operands = [a if isinstance(a, Scalar) else self.constant(a) for a in args]
+        if op == "select" and operands[1].type == _B:
+            op, takes, gives = "choose", *PRIMITIVES["choose"]
+        found = tuple(a.type for a in operands)
+        if found != takes:
+            raise TypeError(f"{op} takes {', '.join(takes)}, but got {', '.join(found)}")
+        level = Level.ROW if op in REDUCTIONS else max(a.level for a in operands)
+        return self._scalar(op, tuple(a.number for a in operands), None, gives, level)
+
+    def as_pair(self, x: Scalar | float) -> Scalar:
+        """A pair as it is; of anything else, the one with the imaginary part 0."""
+        if not isinstance(x, Scalar):
+            return self.apply("pair", x, 0.0)
+        if x.type == _B:
+            x = x.where(1.0, 0.0)
+        return x if x.type == _P else self.apply("pair", x, 0.0)
+
+    def _of_pairs(self, op: str, args: Sequence[Scalar | float]) -> Scalar:
+        """A primitive of complex numbers. What is real becomes complex before, but for a Python number."""
+        if op in ("real", "imag"):
+            return self._part(op, *args)
+        if op in ("add", "sub", "mul", "div") and not all(isinstance(a, Scalar) for a in args):
+            return self._with_number(op, *args)
+        if op not in PAIRS:
+            raise TypeError(f"there is no {op} of complex numbers")
+        takes, gives = PAIRS[op]
+        operands = [self.as_pair(a) if type == _P else a for a, type in zip(args, takes, strict=True)]
+        assert all(isinstance(a, Scalar) for a in operands)
+        scalars = [a for a in operands if isinstance(a, Scalar)]
+        return self._scalar(op, tuple(a.number for a in scalars), None, gives, max(a.level for a in scalars))
+
+    def _part(self, op: str, x: Scalar | float) -> Scalar:
+        """A part of a pair: of one that was made here, what it was made of."""
+        assert isinstance(x, Scalar)
+        made = self.instructions[x.number]
+        if made.op == "pair":
+            number = made.args[op == "imag"]
+            return Scalar(self, number, _F, self.instructions[number].level)
+        return self._scalar(op, (x.number,), None, _F, x.level)
+
+    def _with_number(self, op: str, a: Scalar | float, b: Scalar | float) -> Scalar:
+        """Arithmetic with a number, which has no imaginary part: it shifts the real one, and scales each (C99)."""
+        if not isinstance(a, Scalar):
+            assert isinstance(b, Scalar)
+            if op == "div":
+                return b.reciprocal() if a == 1 else b.reciprocal() * a
+            return self.apply("add", -b, a) if op == "sub" else self.apply(op, b, a)
+        im = a.imag() if op in ("add", "sub") else self.apply(op, a.imag(), b)
+        return self.apply("pair", self.apply(op, a.real(), b), im)
+
+    def store(self, kind: ResultKind, value: Scalar) -> int:
+        """Make a scalar a result: its number."""
+        self.results.append(KernelResult(kind, value.number))
+        return len(self.results) - 1
+
+    def loop(self) -> FusedKernel:
+        """What has been written."""
+        return FusedKernel(
+            self.dtype, self.row_axes, tuple(self.operands), tuple(self.instructions), tuple(self.results)
+        )
+
+    def _scalar(self, op: str, args: tuple[int, ...], data: Any, type: Scalars, level: Level) -> Scalar:
+        # 0.0 == -0.0, 1 == 1.0 and nan != nan: a constant is told by its bits
+        said = struct.pack("d", data) if isinstance(data, float) else data
+        number = self._known.setdefault((op, args, type, said), len(self.instructions))
+        if number == len(self.instructions):
+            self.instructions.append(Instruction(op, args, data, type, level))
+        return Scalar(self, number, type, level)
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A scalar of a builder, as formulas handle it: a method for every primitive, operators, and Python numbers."""
+
+    builder: KernelBuilder
+    number: int
+    type: Scalars
+    level: Level
+
+    @property
+    def dtype(self) -> str:
+        """float32 or float64: what the kernel computes in."""
+        return self.builder.dtype
+
+    def __getattr__(self, name: str) -> Callable[..., Scalar]:
+        op = name.rstrip("_")  # and_, or_, not_
+        if op not in PRIMITIVES and op not in PAIRS:
+            raise AttributeError(f"there is no primitive {name}")
+        return lambda *others: self.builder.apply(op, self, *others)
+
+    def where(self, on_true: Scalar | float, on_false: Scalar | float) -> Scalar:
+        """`on_true` where this is true, else `on_false`."""
+        return self.builder.apply("select", self, on_true, on_false)
+
+    def __add__(self, other: Scalar | float) -> Scalar:
+        return self.builder.apply("add", self, other)
+
+    def __sub__(self, other: Scalar | float) -> Scalar:
+        return self.builder.apply("sub", self, other)
+
+    def __mul__(self, other: Scalar | float) -> Scalar:
+        return self.builder.apply("mul", self, other)
+
+    def __truediv__(self, other: Scalar | float) -> Scalar:
+        return self.builder.apply("div", self, other)
+
+    def __radd__(self, other: float) -> Scalar:
+        return self.builder.apply("add", other, self)
+
+    def __rsub__(self, other: float) -> Scalar:
+        return self.builder.apply("sub", other, self)
+
+    def __rmul__(self, other: float) -> Scalar:
+        return self.builder.apply("mul", other, self)
+
+    def __rtruediv__(self, other: float) -> Scalar:
+        return self.builder.apply("div", other, self)
+
+    def __neg__(self) -> Scalar:
+        return self.builder.apply("neg", self)
+
+    def __lt__(self, other: Scalar | float) -> Scalar:
+        return self.builder.apply("lt", self, other)
+
+    def __le__(self, other: Scalar | float) -> Scalar:
+        return self.builder.apply("le", self, other)
+
+    def __gt__(self, other: Scalar | float) -> Scalar:
+        return self.builder.apply("gt", self, other)
+
+    def __ge__(self, other: Scalar | float) -> Scalar:
+        return self.builder.apply("ge", self, other)
+
+
+# minimum and maximum as every compiled kernel has them: one comparison, and a look for NaN where there may be one.
+
+
+class Extreme(NamedTuple):
+    """Choice of one of two: `first` if it is NaN or exceeds `second`, else `second`, which so may be NaN.
+
+    `sees_nan` is false where `first` is a number: there is no need to look. Where `takes_ties`, it is `first` too if
+    the two are equal. So of zeros of two signs it is the second operand of the kernel's instruction, as in NumPy.
+    """
+
+    first: int
+    second: int
+    sees_nan: bool
+    takes_ties: bool
+
+
+def extreme(loop: FusedKernel, number: int) -> Extreme:
+    """The minimum or maximum that is scalar `number`: a constant comes first."""
+    first, second = loop.instructions[number].args
+    turned = _is_number(loop, second)
+    if turned:
+        first, second = second, first
+    # Of two equal numbers other than 0 it makes no difference, and without ties it is one instruction.
+    return Extreme(first, second, not _is_number(loop, first), turned and not loop.instructions[first].data)
+
+
+def _is_number(loop: FusedKernel, scalar: int) -> bool:
+    instruction = loop.instructions[scalar]
+    return instruction.op == "constant" and bool(instruction.data == instruction.data)  # NaN is not

@@ -1,0 +1,144 @@
+"""Sums over examples in blocks: the number of examples of a block, and the plans of all blocks, which are two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from engine.autodiff.calls import BatchSum
+from engine.compiler.compiler import Compiled, Compiler, CompileRequest, plan_call
+from engine.compiler.plan import Plan
+from engine.ir.errors import OverBudget, OverMemory, TooManyNodes, counted
+from engine.ir.limits import NO_END
+
+#: what a block may take where nobody says how large it is: bytes at its peak, and FLOPs
+BLOCK_BYTES: Final = 64 << 20
+BLOCK_FLOPS: Final = 2 * 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """N examples, `block` at a time; the last ones may be fewer. Of no examples, there is one block, which is empty."""
+
+    examples: int
+    block: int
+
+    @property
+    def count(self) -> int:
+        """Number of blocks."""
+        return max(1, -(-self.examples // self.block))
+
+    @property
+    def last(self) -> int:
+        """Examples of the last block."""
+        return self.examples - self.block * (self.count - 1)
+
+    def rows(self, index: int) -> slice:
+        """The examples of a block."""
+        return slice(index * self.block, min((index + 1) * self.block, self.examples))
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledSum:
+    """Blocks, the plan of each, and that of the last one, which may have fewer examples."""
+
+    blocks: Blocks
+    full: Compiled
+    last: Compiled
+
+    def plan(self, index: int) -> Plan:
+        """The plan of this block."""
+        return (self.last if index + 1 == self.blocks.count else self.full).plan
+
+    @property
+    def flops(self) -> int:
+        """FLOPs of all blocks."""
+        return self.full.plan.flops * (self.blocks.count - 1) + self.last.plan.flops
+
+    @property
+    def recomputed_flops(self) -> int:
+        """FLOPs of all blocks that are recomputed for want of memory."""
+        return self.full.plan.recomputed_flops * (self.blocks.count - 1) + self.last.plan.recomputed_flops
+
+
+def compile_sum(compiler: Compiler, request: CompileRequest) -> CompiledSum:
+    """The plans of a `BatchSum`, which are made of blocks.
+
+    Raises EngineError: of a block that is over the memory, with the largest power of two that is within it; and
+    OverBudget where all blocks together are over the FLOPs.
+    """
+    within, call = replace(request, limits=request.limits.within(request.memory)), _batch_sum(request)
+    size, _ = compiler.block_sizes.get(
+        (request.program.digest, frozenset(request.types.items()), call, within.limits.bytes),
+        lambda: example_blocks(within).block,
+        request.deadline,
+    )
+    blocks = Blocks(call.size, size)
+
+    def compiled(examples: int) -> Compiled:
+        return compiler.compile_request(replace(request, call=call.of_examples(examples)))
+
+    try:
+        last = compiled(blocks.last)
+        found = CompiledSum(blocks, compiled(blocks.block) if blocks.count > 1 else last, last)
+    except OverMemory as error:
+        below = (size - 1).bit_length() - 1
+        fitting = _largest_power(within, below) if below >= 0 else None
+        raise _over(error, size, fitting) from None
+    request.limits.admit_flops(found.flops)
+    return found
+
+
+def _batch_sum(request: CompileRequest) -> BatchSum:
+    assert isinstance(request.call, BatchSum)
+    return request.call
+
+
+def example_blocks(request: CompileRequest) -> Blocks:
+    """The blocks of a `BatchSum`: of the size that it states, or else of the default one.
+
+    That is the largest power of two of which the plan takes at most BLOCK_BYTES at its peak, or the memory of the
+    limits, and BLOCK_FLOPS: the plan with a step for each node, so that it is the same on every machine, and all rows
+    of a Jacobian at once. Raises EngineError.
+    """
+    call, limits = _batch_sum(request), request.limits
+    if call.block is not None:
+        return Blocks(call.size, max(1, min(call.block, call.size)))
+    within = replace(limits, bytes=min(limits.bytes, BLOCK_BYTES), flops=min(limits.flops, BLOCK_FLOPS))
+    most = max(0, call.size - 1).bit_length()
+    return Blocks(call.size, _largest_power(replace(request, limits=within, chunks=(NO_END,)), most) or 1)
+
+
+def _largest_power(request: CompileRequest, most: int) -> int | None:
+    """The largest power of two, up to 2^`most`, of examples whose plan is within the limits; None where there is none.
+
+    A sweep holds as much as the largest of the request's `chunks` for which there is memory.
+    """
+    call = _batch_sum(request)
+
+    def fits(exponent: int) -> bool:
+        try:
+            plan_call(replace(request, call=call.of_examples(1 << exponent), loop_threads=0))
+        except TooManyNodes:
+            raise
+        except OverBudget:
+            return False
+        return True
+
+    if not fits(0):
+        return None
+    low, high = 0, most + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return 1 << low
+
+
+def _over(error: OverMemory, size: int, fitting: int | None) -> OverMemory:
+    """The error, about a block of so many examples, with the block that is `fitting`."""
+    error.detail = f"{error.detail} in a block of {counted(size, 'example')}"
+    if fitting is not None:
+        error.detail += f"; a block of {fitting} is within it"
+        error.expected = f"a block of at most {fitting}"
+        error.got = f"a block of {size}"
+    return error

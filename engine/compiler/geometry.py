@@ -1,0 +1,155 @@
+"""Geometries of nodes: sizes and strides of a product, convolution or pool, from which its kernels are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
+
+from engine.codegen.microkernels.convolution import ConvolutionGeometry, DirectedConvolution, Tensor
+from engine.codegen.microkernels.product import Matrices, Product
+from engine.codegen.microkernels.windows import DirectedPool, PoolDirection, PoolGeometry
+from engine.ir.op import Kernel
+from engine.ir.tensor_type import Shape, TensorType
+from engine.ops.conv.convolution import Correlation, KernelGradient, TransposedConvolution
+from engine.ops.conv.pooling import AvgPool2D, MaxPool2D, MaxPool2DBack, MaxPool2DIndices, placed
+from engine.ops.conv.windows import Windows
+from engine.ops.linalg.matmul import MatMul
+
+# Tables by class of ops.
+
+_Entry = TypeVar("_Entry")
+
+
+def of_class(table: Mapping[type[Kernel], _Entry], op: Kernel) -> _Entry | None:
+    """The entry of an op's class, or of the nearest of its bases that has one; else None."""
+    return next((table[base] for base in type(op).__mro__ if base in table), None)
+
+
+#: sizes, and how the operands and the result lie
+Geometry = Product | DirectedConvolution | DirectedPool
+#: of a node's result, its operands and its attributes; None for dtypes that kernels are not made for
+GeometryOf = Callable[..., Geometry | None]
+
+
+def geometry_of(op: Kernel, out: TensorType, *types: Any, **attrs: Any) -> Geometry | None:
+    """Geometry of a node, if it is a product, a convolution or a pool of floats of one dtype; else None.
+
+    Operands lie as the strides of `types` say. Of an op that `makes_parts`, `out` may be a leading part of the result,
+    lying in the whole.
+    """
+    made_by = of_class(GEOMETRIES, op)
+    return made_by and made_by(out, *types, **attrs)
+
+
+def product_geometry(out: TensorType, a: TensorType, b: TensorType) -> Product | None:
+    """A product of matrices that lie as these types say, into one that does; None for dtypes that have no kernels."""
+    if not _are_alike(out, a, b):
+        return None
+    (inner, columns), itemsize = b.shape[-2:], out.dtype.itemsize
+    lying = [_broadcast(x, out.ndim) for x in (a, b, out)]
+    return Product(out.dtype.name, itemsize, out.shape[:-2], a.shape[-2], inner, columns, *lying)
+
+
+def _broadcast(x: TensorType, rank: int) -> Matrices:
+    """Strides of the matrices of an operand, which is broadcast along batch axes."""
+    steps = [0 if extent == 1 else step for extent, step in zip(x.shape[:-2], x.strides[:-2], strict=True)]
+    row, column = x.strides[-2:]
+    return Matrices(row, column, (0,) * (rank - x.ndim) + tuple(steps))
+
+
+def _forward(out: TensorType, x: TensorType, kernel: TensorType, **attrs: Any) -> DirectedConvolution | None:
+    of = _convolution(x, kernel, out, **attrs)
+    return of and DirectedConvolution(of, "forward")
+
+
+def _adjoint(
+    out: TensorType,
+    x: TensorType,
+    kernel: TensorType,
+    *,
+    output_padding: Shape,  # noqa: ARG001 - is in the type of out
+    **attrs: Any,
+) -> DirectedConvolution | None:
+    of = _convolution(x, kernel, out, **attrs)
+    return of and DirectedConvolution(of, "adjoint")
+
+
+def _by_kernel(
+    out: TensorType,
+    wide: TensorType,
+    narrow: TensorType,
+    *,
+    taps: Shape,  # noqa: ARG001 - is in the type of out
+    **attrs: Any,
+) -> DirectedConvolution | None:
+    of = _convolution(wide, out, narrow, **attrs)
+    return of and DirectedConvolution(of, "by_kernel")
+
+
+def _convolution(
+    x: TensorType, kernel: TensorType, y: TensorType, *, groups: int, **spatial: Any
+) -> ConvolutionGeometry | None:
+    """On three axes; None for dtypes that have none."""
+    if not _are_alike(x, kernel, y):
+        return None
+    windows = Windows(kernel.shape[2:], **spatial).on_axes(3)
+    images, taps, results = map(_on_three_axes, (x, kernel, y))
+    placing = windows.stride, windows.padding, windows.dilation
+    return ConvolutionGeometry(x.dtype.name, x.dtype.itemsize, groups, images, taps, results, *placing)
+
+
+def _on_three_axes(x: TensorType) -> Tensor:
+    """[outer, channels, …] with axes of extent 1 in front of the others. What has one entry is not stepped."""
+    steps = [0 if extent == 1 else step for extent, step in zip(x.shape, x.strides, strict=True)]
+    more = 5 - x.ndim
+    return Tensor((*x.shape[:2], *[1] * more, *x.shape[2:]), (*steps[:2], *[0] * more, *steps[2:]))
+
+
+def _pooled(direction: PoolDirection, out: TensorType, x: TensorType, **attrs: Any) -> DirectedPool | None:
+    """The geometry of what gives something for each window."""
+    return DirectedPool(_pool(out, x, **attrs), direction) if _are_alike(x) else None
+
+
+def _max_back(_: TensorType, g: TensorType, x: TensorType, **attrs: Any) -> DirectedPool | None:
+    return DirectedPool(_pool(g, x, **attrs), "max_back", _planes(g)) if _are_alike(g, x) else None
+
+
+def _pool(pooled: TensorType, x: TensorType, **attrs: Any) -> PoolGeometry:
+    """The windows over x, of which each gives a number of those that `pooled` has."""
+    windows, positions = placed(**attrs), _pair(pooled.shape[-2:])
+    extents, size, stride, padding = map(_pair, (x.shape[-2:], windows.size, windows.stride, windows.padding))
+    batch = x.shape[:-2]
+    return PoolGeometry(x.dtype.name, x.dtype.itemsize, batch, extents, positions, size, stride, padding, _planes(x))
+
+
+def _planes(x: TensorType) -> Matrices:
+    row, column = x.strides[-2:]
+    return Matrices(row, column, x.strides[:-2])
+
+
+def _pair(numbers: Shape) -> tuple[int, int]:
+    first, second = numbers
+    return first, second
+
+
+def _are_alike(*types: TensorType) -> bool:
+    """Whether all are floats of one dtype."""
+    first = types[0]
+    return first.is_float and all(type.dtype == first.dtype for type in types)
+
+
+#: class of ops → what makes the geometry of their nodes
+GEOMETRIES: Final[Mapping[type[Kernel], GeometryOf]] = MappingProxyType(
+    {
+        AvgPool2D: partial(_pooled, "avg"),
+        Correlation: _forward,
+        KernelGradient: _by_kernel,
+        MatMul: product_geometry,
+        MaxPool2D: partial(_pooled, "max"),
+        MaxPool2DBack: _max_back,
+        MaxPool2DIndices: partial(_pooled, "max_indices"),
+        TransposedConvolution: _adjoint,
+    }
+)

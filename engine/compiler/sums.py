@@ -1,0 +1,256 @@
+"""Rewrites of sums before fusion: reuse of sums that follow from others, and sums over several axes in two parts.
+
+A kernel reduces its rows, which are trailing axes. A sum over the axes before and behind others, as normalisation over
+batches has many, is none of these: it would read a whole tensor that a kernel wrote for nothing else. In two, it reads
+one value a row. Means are divided at the rows, and of maxima and minima both parts are maxima and minima. A mean of all
+that is many rows is a sum of rows and a sum of these, too: nothing is left to be divided behind the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from engine.compiler.fusion_groups import LONGEST_WHOLE, Domain, Grouping
+from engine.ir.dtypes import has_loops
+from engine.ir.graph import Builder, Graph, Node, Value
+from engine.ir.limits import NO_LIMITS
+from engine.ir.tensor_type import Shape
+from engine.ir.value_functions import shaped
+from engine.ops.common.numerics import count
+from engine.ops.elementwise.arithmetic import Add, Div, DivScalar, Mul, MulScalar, Neg, Sub
+from engine.ops.reduce.extremes import Max, Min
+from engine.ops.reduce.reduction import Rowwise
+from engine.ops.reduce.sums import Mean, Sum
+
+# Sums that follow from others: of what is a multiple of a tensor that is added up anyway, or adds nothing to one.
+#
+# The way back through normalisation adds up what reaches the mean: a multiple of what the gradient of the bias adds up,
+# and a multiple of what has its mean taken off, of which nothing is left, but NaN where something is not finite. So it
+# needs no pass over the tensor of its own, and what reads the sum, none after that.
+
+#: nodes that are gone back through from a sum to others, on all ways
+_MOST_BACK: Final = 64
+
+
+class _Known(NamedTuple):
+    """A sum that is known: what writes it, and whether nothing is left in it but what is not finite."""
+
+    written: Callable[[], Value]
+    is_nothing: bool = False
+
+    def then(self, step: Callable[[Value], Value]) -> _Known:
+        """A multiple of it."""
+        return self._replace(written=lambda: step(self.written()))
+
+
+def reuse_sums(graph: Graph) -> Graph:
+    """`graph` with sums and means of floats that follow from earlier ones written so; itself, where none does.
+
+    They have other last bits, and are infinite where a sum that they are a multiple of is: a factor multiplies the sum,
+    not what it adds up.
+    """
+    if sum(isinstance(node.op, Sum | Mean) for node in graph.nodes) < 2:
+        return graph
+    writer = _Writer(graph)
+    written = Builder(graph.registry, NO_LIMITS).rewrite(graph, writer.instead)
+    return written if writer.found else graph
+
+
+class _Writer:
+    """Writer of sums, which knows those that it has written."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.found = False
+        self._nodes = graph.nodes
+        #: nodes that may still be gone back through
+        self._left = 0
+        #: nodes of the graph as they were, and what they have become, as far as others have read them
+        self._values: dict[int, Value] = {}
+        #: by what is added up over which axes, the sum, as it was written
+        self._sums: dict[tuple[int, Shape], Value] = {}
+
+    def instead(self, node: Node, operands: Sequence[Value]) -> Value | None:
+        """The value that takes the place of a node; None for all but sums."""
+        self._values.update(zip(node.operands, operands, strict=True))
+        if not isinstance(node.op, Sum | Mean) or not has_loops(node.type.dtype):
+            return None
+        (of,), axes = node.operands, tuple(node.attrs["axes"])
+        extent = count(operands[0].shape, axes)
+        if not axes or not extent or operands[0].dtype != node.type.dtype:
+            return None
+        self._left = _MOST_BACK
+        known = None if (of, axes) in self._sums else self._known(of, axes)
+        if known is None or known.is_nothing:
+            made = operands[0].builder.copy(node, operands)
+        else:
+            self.found, total = True, known.written()
+            made = shaped(total / float(extent) if isinstance(node.op, Mean) else total, node.type.shape)
+        if isinstance(node.op, Sum):
+            self._sums[of, axes] = made
+        return made
+
+    def _known(self, i: int, axes: Shape) -> _Known | None:
+        """The sum of a node over some axes, which are kept; None where it is not known, or too far away."""
+        node, there = self._nodes[i], self._sums.get((i, axes))
+        if there is not None:
+            return _Known(lambda: shaped(there, self._kept(i, axes)))
+        self._left -= 1
+        if self._left < 0 or any(self._nodes[k].type.dtype != node.type.dtype for k in node.operands):
+            return None
+        if isinstance(node.op, Neg | MulScalar | DivScalar):
+            found = self._known(node.operands[0], axes)
+            return found and found.then(lambda x: x.builder.emit(node.op, (x,), node.attrs))
+        if isinstance(node.op, Add | Sub):
+            return self._of_two(node, axes)
+        return self._of_product(node, axes) if isinstance(node.op, Mul | Div) else None
+
+    def _of_two(self, node: Node, axes: Shape) -> _Known | None:
+        """The sum over a sum or a difference of which one side adds up to nothing: of two, digits might cancel."""
+        if isinstance(node.op, Sub) and self._is_mean(node.operands[1], node.operands[0], axes):
+            mean = self._values[node.operands[1]]
+            return _Known(lambda: mean * 0.0, is_nothing=True)  # NaN where something is not finite
+        if any(self._nodes[i].type.shape != node.type.shape for i in node.operands):
+            return None
+        first = self._known(node.operands[0], axes)
+        second = first and self._known(node.operands[1], axes)
+        if first is None or second is None or not (first.is_nothing or second.is_nothing):
+            return None
+        both = first.is_nothing and second.is_nothing
+        return _Known(lambda: _emitted(node, first.written(), second.written()), both)
+
+    def _of_product(self, node: Node, axes: Shape) -> _Known | None:
+        """The sum over a product with a factor that is the same along the axes."""
+        ways = [node.operands] if isinstance(node.op, Div) else [node.operands, node.operands[::-1]]
+        for of, by in ways:
+            factor = self._values.get(by)
+            if factor is None or self._nodes[of].type.shape != node.type.shape or not self._is_same(by, of, axes):
+                continue
+            found = self._known(of, axes)
+            if found is not None:
+                return found.then(lambda x, factor=factor: _emitted(node, x, factor))  # type: ignore[misc]
+        return None
+
+    def _is_mean(self, i: int, of: int, axes: Shape) -> bool:
+        node = self._nodes[i]
+        return isinstance(node.op, Mean) and node.operands == (of,) and node.type.shape == self._kept(of, axes)
+
+    def _is_same(self, by: int, of: int, axes: Shape) -> bool:
+        """Whether a factor of a node has one number for all that is added up over these axes."""
+        factor, rank = self._nodes[by].type, self._nodes[of].type.ndim
+        lead = rank - factor.ndim
+        return all(axis < lead or factor.shape[axis - lead] == 1 for axis in axes)
+
+    def _kept(self, i: int, axes: Shape) -> Shape:
+        return tuple(1 if axis in axes else extent for axis, extent in enumerate(self._nodes[i].type.shape))
+
+
+def _emitted(node: Node, *operands: Value) -> Value:
+    return operands[0].builder.emit(node.op, operands, node.attrs)
+
+
+#: of these, a part of the whole is one of them, too, and the order is no matter
+_EXTREMES: Final = (Max, Min)
+
+
+class _Axes(NamedTuple):
+    """Axes of a reduction: those that come last, and the others; of all axes, the second part has those of 1, too."""
+
+    trailing: tuple[int, ...]
+    rest: tuple[int, ...]
+
+
+def split_sums(graph: Graph) -> Graph:
+    """`graph` with such sums in two where the first joins a kernel that there is anyway; itself, where none does.
+
+    The order of additions is another one, and a mean is rounded once more for each row. Sums that follow from others
+    are written so before.
+    """
+    graph = reuse_sums(graph)
+    wanted = {i: axes for i, node in enumerate(graph.nodes) if (axes := _axes(graph, node)) is not None}
+    wanted |= _of_all(graph)
+    if not wanted:
+        return graph
+    joining = {*_joining(_written(graph, wanted))}
+    chosen = {i: axes for k, (i, axes) in enumerate(wanted.items()) if k in joining}
+    return _written(graph, chosen).graph if chosen else graph
+
+
+def _of_all(graph: Graph) -> dict[int, _Axes]:
+    """Means of all elements of what is too large for one row, and their axes, by the rows that its kernel has."""
+    found: dict[int, _Axes] = {}
+    for i, node in enumerate(graph.nodes):
+        if _divisor(node, 2) in (None, 1):
+            continue
+        x, axes = graph.nodes[node.operands[0]].type, node.attrs["axes"]
+        if len(axes) == x.ndim > 1 and x.size > LONGEST_WHOLE and x.dtype == node.type.dtype and has_loops(x.dtype):
+            found[i] = _Axes(axes[-1:], axes)
+    if found:
+        rows = Grouping(graph, 0).row_axes
+        for i, (_, axes) in found.items():
+            x = graph.nodes[graph.nodes[i].operands[0]].type
+            found[i] = _Axes(axes[-rows.get(Domain(x.shape, x.dtype), 1) :], axes)
+    return found
+
+
+class _Written(NamedTuple):
+    """A graph, and the nodes in it that are the first parts of sums, in the order of these."""
+
+    graph: Graph
+    first: Sequence[int]
+
+
+def _axes(graph: Graph, node: Node) -> _Axes | None:
+    """The axes of a reduction that may be split; None of anything else."""
+    if not (isinstance(node.op, _EXTREMES) or _divisor(node, 1) is not None):
+        return None
+    x, axes = graph.nodes[node.operands[0]].type, node.attrs["axes"]
+    if x.dtype != node.type.dtype or not has_loops(x.dtype) or not x.size or len(axes) in (0, x.ndim):
+        return None
+    trailing = tuple(a for k, a in enumerate(axes) if a == x.ndim - len(axes) + k)
+    rest = tuple(a for a in axes if a not in trailing)
+    return _Axes(trailing, rest) if rest and count(x.shape, trailing) > 1 else None
+
+
+def _written(graph: Graph, wanted: Mapping[int, _Axes]) -> _Written:
+    """`graph` with these in two."""
+    first: list[int] = []
+    numbers = iter(range(len(graph.nodes)))
+
+    def written(_: Node, operands: Sequence[Value]) -> Value | None:
+        i = next(numbers)
+        if i not in wanted:
+            return None
+        node = graph.nodes[i]
+        part = _reduced(node, operands[0], wanted[i].trailing)
+        first.append(part.index)
+        return shaped(_reduced(node, _at_rows(node, operands[0], part), wanted[i].rest), node.type.shape)
+
+    return _Written(Builder(graph.registry, NO_LIMITS).rewrite(graph, written), first)
+
+
+def _reduced(node: Node, x: Value, axes: tuple[int, ...]) -> Value:
+    """The extreme or the sum over some axes, which are kept."""
+    if isinstance(node.op, _EXTREMES):
+        return x.builder.emit(node.op, (x,), {**node.attrs, "axes": axes, "keepdims": True})
+    return x.sum(axes=axes, keepdims=True)
+
+
+def _at_rows(node: Node, x: Value, part: Value) -> Value:
+    """One value a row: of a mean, the part of it, so that nothing is left to be divided after the kernel."""
+    divisor = _divisor(node, count(x.shape, node.attrs["axes"]))
+    return part if divisor is None or divisor == 1 else part / divisor
+
+
+def _divisor(node: Node, extent: int) -> float | None:
+    """Divisor of a sum over `extent` elements; None for anything but sums and means."""
+    return node.op.divisor(extent) if isinstance(node.op, Rowwise) else None
+
+
+def _joining(written: _Written) -> Iterator[int]:
+    """Positions of the first parts that reduce rows of a kernel that computes what they add up."""
+    grouping = Grouping(written.graph, 0)
+    for k, i in enumerate(written.first):
+        (operand,) = written.graph.nodes[i].operands
+        if grouping.are_one(operand, i):
+            yield k

@@ -1,0 +1,459 @@
+"""Binding: from a step to the calls that run it on a GPU.
+
+A step has a compiled kernel, else a card recipe, by the table below, else its op's own function with CuPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from functools import partial
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, NamedTuple
+
+import numpy as np
+
+from engine.codegen.microkernels.convolution import DirectedConvolution
+from engine.codegen.microkernels.product import Product
+from engine.codegen.microkernels.windows import DirectedPool
+from engine.codegen.native.kernel_errors import KernelUnavailable, Reasons
+from engine.codegen.native.kernel_store import KernelStore
+from engine.compiler.body_plans import plans_within
+from engine.compiler.geometry import GEOMETRIES, geometry_of, of_class
+from engine.compiler.memory_plan import Storage
+from engine.compiler.plan import Plan, Step, graph_of
+from engine.cuda.attention import (
+    attention_gradients_recipe,
+    attention_rows_recipe,
+    gradients_card_recipe,
+    rows_card_recipe,
+)
+from engine.cuda.autotuning import NO_CHOICES, CandidateClock, Choices
+from engine.cuda.card_recipe import CardPlace, CardRecipe, ClearPhase, CudnnPhase, Phase, ProductPhase
+from engine.cuda.column_convolutions import convolution_card_recipe
+from engine.cuda.cublaslt import CublasLt
+from engine.cuda.cudnn_plans import CudnnLibrary, cudnn_library
+from engine.cuda.cudnn_recipes import CardTerms, CudnnRecipes
+from engine.cuda.gather_scatter import gather_card_recipe, scatter_card_recipe, segments_card_recipe
+from engine.cuda.kernels import CompiledCudaKernel, CudaCode, CudaKernels, CudaModule
+from engine.cuda.launch import Launch
+from engine.cuda.libraries import INSTEAD, card_library
+from engine.cuda.pooling import pool_card_recipe
+from engine.cuda.products import (
+    BoundMatmul,
+    ProductCalls,
+    ProductPlaces,
+    Uploaded,
+    laid_products_card_recipe,
+    product_card_recipe,
+)
+from engine.cuda.sums import mean_card_recipe, sum_card_recipe
+from engine.ir.op import Array, Kernel, KernelCall
+from engine.ir.run_context import RunContext
+from engine.ir.run_report import IEEE, Precision
+from engine.ir.tensor_type import Strided, TensorType
+from engine.ops import registry
+from engine.ops.index.gather import Gather, ScatterAdd
+from engine.ops.linalg.layouts import LaidProducts, LaidResults
+from engine.ops.nn.attention import HalfGradients, HalfRows
+from engine.ops.nn.attention_tiles import AttentionGradients, AttentionRows
+from engine.ops.reduce.segments import SegmentSum
+from engine.ops.reduce.sums import Mean, Sum
+from engine.runtime.binding import Binder
+
+# The table of card recipes: by geometry or op, what a card launches for a node in place of its array module.
+
+#: kind of geometry → of the terms and a geometry: the recipe; None where there is none
+GEOMETRY_CARD_RECIPES: Final[Mapping[type, Callable[[CardTerms, Any], CardRecipe | None]]] = MappingProxyType(
+    {
+        DirectedConvolution: convolution_card_recipe,
+        DirectedPool: pool_card_recipe,
+        Product: product_card_recipe,
+    }
+)
+#: class of ops → of the terms, the result's type, the operands' and attributes: the recipe; None where there is none
+CARD_RECIPES: Final[Mapping[type[Kernel], Callable[..., CardRecipe | None]]] = MappingProxyType(
+    {
+        AttentionGradients: attention_gradients_recipe,
+        AttentionRows: attention_rows_recipe,
+        Gather: gather_card_recipe,
+        HalfGradients: gradients_card_recipe,
+        HalfRows: rows_card_recipe,
+        Mean: mean_card_recipe,
+        ScatterAdd: scatter_card_recipe,
+        SegmentSum: segments_card_recipe,
+        Sum: sum_card_recipe,
+    }
+)
+
+
+def has_card_recipes(op: Kernel) -> bool:
+    """Whether a card has recipes for ops of this class."""
+    is_listed = of_class(GEOMETRIES, op) is not None or of_class(CARD_RECIPES, op) is not None
+    return is_listed or isinstance(op, LaidProducts | LaidResults)
+
+
+def card_recipe_for(op: Kernel, terms: CardTerms, out: Any, *types: Any, **attrs: Any) -> CardRecipe | None:
+    """What a card launches for a result of operands of these types, which lie as their strides say.
+
+    None where there is nothing better than the op itself, or that would work in more than it may.
+    """
+    if isinstance(op, LaidResults):
+        return card_recipe_for(op.op, terms, op.lying(out), *types, **attrs)
+    geometry = geometry_of(op, out, *types, **attrs)
+    if geometry is not None:
+        found = GEOMETRY_CARD_RECIPES[type(geometry)](terms, geometry)
+    elif isinstance(op, LaidProducts):
+        found = laid_products_card_recipe(terms, op.parts, out, *types)
+    else:
+        made_by = of_class(CARD_RECIPES, op)
+        found = made_by and made_by(terms, out, *types, **attrs)
+    return found if found is not None and found.workspace <= terms.workspace else None
+
+
+# Plans of cuDNN bound to memory: calls that launch them on the stream that is current.
+
+#: bytes, of which cuDNN takes each address to be a multiple: its frontend states no other alignment
+CUDNN_ALIGNMENT: Final = 16
+
+
+def cudnn_call(
+    phase: CudnnPhase, library: CudnnLibrary, address: Callable[[CardPlace], int], stream: Callable[[], int]
+) -> KernelCall | None:
+    """The call that launches a phase: `address` tells where things lie, and `stream` which stream is current then.
+
+    None where something does not lie as cuDNN needs it.
+    """
+    addresses = {number: address(place) for number, place in phase.tensors}
+    workspace = address(phase.workspace) if phase.plan.workspace else 0
+    if any(each % CUDNN_ALIGNMENT for each in (workspace, *addresses.values())):
+        return None
+    graph = phase.plan.graph
+    return lambda: graph.execute(addresses, workspace, handle=library.handle_on(stream())), ()
+
+
+# From card recipes to calls: kernels of their texts, and products by cuBLASLt, in the one workspace of a worker.
+
+#: between what a recipe has of the workspace and what a library has, in bytes: as much as either makes use of
+_APART: Final = 256
+
+
+class CardCalls:
+    """Maker of the calls of recipes on the current card. All of them work in `workspace`, one after the other."""
+
+    def __init__(
+        self,
+        cupy: Any,
+        workspace: Array,
+        store: KernelStore | None = None,
+        clock: CandidateClock | None = None,
+        *,
+        deterministic: bool = True,
+    ) -> None:
+        """`workspace` are bytes that live as long as this. Without cuBLASLt, nothing is multiplied by it.
+
+        In a `deterministic` one nothing is added in an order of chance. Plans of cuDNN are kept in `store`. With a
+        `clock`, so is which algorithms of libraries are the quickest.
+        """
+        self.workspace, self._deterministic = workspace, deterministic
+        self._cupy, self._card = cupy, _card(cupy)
+        self._store, self._clock = KernelStore() if store is None else store, clock
+        #: of algorithms, for one plan: by itself, the first of each
+        self.choices = NO_CHOICES
+        cudnn = cudnn_library(self._card)
+        self.cudnn = None if cudnn is None else CudnnRecipes(cudnn, self._store)
+        self._reasons = Reasons("on this card, ops run by CuPy's functions: %s")
+        self._products = self._opened()
+
+    def terms(self, precision: Precision, *, may_wait: bool = False) -> CardTerms:
+        """What recipes are made within here. What takes seconds is made where they `may_wait`, else it is not there."""
+        return CardTerms(precision, self.workspace.nbytes, self._deterministic, self.cudnn, may_wait, self.choices)
+
+    def choosing(self, stop: Callable[[], bool]) -> CardCalls:
+        """The same for one plan, with choices that are open, unless `stop` comes true."""
+        found = copy(self)
+        found.choices = Choices(self._store, self._clock, stop)
+        return found
+
+    def choose_products(self, recipes: Iterable[CardRecipe]) -> None:
+        """Have algorithms chosen for the products of recipes, while choices are open."""
+        for recipe in recipes:
+            for phase in recipe.phases:
+                if isinstance(phase, ProductPhase) and self._products is not None:
+                    self._products.choose(phase, self.workspace.nbytes - self._used(recipe), self.choices)
+
+    def calls(
+        self,
+        recipe: CardRecipe,
+        modules: Mapping[str, CudaModule],
+        operands: Sequence[Array],
+        results: Sequence[Array],
+        flag: int,
+    ) -> list[KernelCall] | None:
+        """The calls that make `results`; `flag` is an address. None where they cannot be made here, which is told."""
+        if recipe.text and recipe.text not in modules:
+            return None  # not yet, or it was told when they were compiled
+        bound = _Placed(self, recipe, modules.get(recipe.text), operands, results, flag)
+        try:
+            return [call for phase in recipe.phases for call in bound.calls(phase)]
+        except KernelUnavailable as error:
+            self.tell(error)
+            return None
+
+    def tell(self, reason: KernelUnavailable) -> None:
+        """Say why something is not done by kernels or libraries of a card."""
+        self._reasons.tell(str(reason))
+
+    def stream(self) -> int:
+        """The stream that is current, as libraries know it."""
+        return int(self._cupy.cuda.get_current_stream().ptr)
+
+    def clear(self, address: int, nbytes: int) -> None:
+        """Let so many bytes become 0."""
+        self._cupy.cuda.runtime.memsetAsync(address, 0, nbytes, self.stream())
+
+    def products(self, recipe: CardRecipe, phase: ProductPhase, places: ProductPlaces) -> list[KernelCall]:
+        """A product, in what a recipe leaves of the workspace. Raises KernelUnavailable."""
+        if self._products is None:
+            raise KernelUnavailable(f"there is no cuBLASLt; instead: {INSTEAD['cublasLt']}")
+        used = self._used(recipe)
+        bound = self._products.bound(phase, places, self.workspace.nbytes - used, self.choices)
+        return [(self._multiply, (each, self.workspace.data.ptr + used)) for each in bound]
+
+    def _used(self, recipe: CardRecipe) -> int:
+        """Bytes of the workspace that are not the library's."""
+        return min(-(-recipe.workspace // _APART) * _APART, int(self.workspace.nbytes))
+
+    def _multiply(self, bound: BoundMatmul, workspace: int) -> None:
+        bound.launch(workspace, self.stream())
+
+    def _opened(self) -> ProductCalls | None:
+        found = card_library("cublasLt")
+        try:
+            if found.loaded is None:
+                raise KernelUnavailable(str(found))
+            return ProductCalls(CublasLt(found.loaded), self._uploaded, self._card)
+        except KernelUnavailable as error:
+            self.tell(error)
+            return None
+
+    def _uploaded(self, addresses: Sequence[int]) -> Uploaded:
+        array = self._cupy.asarray(np.array(addresses, np.int64))
+        return int(array.data.ptr), array
+
+
+class _Placed:
+    """A recipe on arrays."""
+
+    def __init__(
+        self,
+        cards: CardCalls,
+        recipe: CardRecipe,
+        module: CudaModule | None,
+        operands: Sequence[Array],
+        results: Sequence[Array],
+        flag: int,
+    ) -> None:
+        self._cards, self._recipe, self._module, self._flag = cards, recipe, module, flag
+        self._operands, self._results = operands, results
+
+    def calls(self, phase: Phase) -> list[KernelCall]:
+        """Raises KernelUnavailable."""
+        if isinstance(phase, ProductPhase):
+            bias = 0 if phase.bias is None else self._address(phase.bias)
+            a, b, c = map(self._address, (phase.a, phase.b, phase.c))
+            places = ProductPlaces(a, b, c, bias)
+            return self._cards.products(self._recipe, phase, places)
+        if isinstance(phase, CudnnPhase):
+            assert self._cards.cudnn is not None
+            call = cudnn_call(phase, self._cards.cudnn.library, self._address, self._cards.stream)
+            if call is None:
+                raise KernelUnavailable("arrays do not begin where cuDNN reads them")
+            return [call]
+        if isinstance(phase, ClearPhase):
+            return [(self._cards.clear, (self._address(phase.at), phase.nbytes))]
+        assert self._module is not None
+        table = np.array([x if isinstance(x, int) else self._address(x) for x in phase.table], np.int64)
+        kept = (*self._operands, *self._results)
+        return [(self._module.launch, (Launch(phase.kernel, phase.grid, phase.block, table, kept),))]
+
+    def _address(self, place: CardPlace) -> int:
+        if place.kind == "workspace":
+            return int(self._cards.workspace.data.ptr) + place.offset
+        if place.kind == "flag":
+            return self._flag + place.offset
+        arrays = self._operands if place.kind == "operand" else self._results
+        return int(arrays[place.number].data.ptr) + place.offset
+
+
+def recipe_on(terms: CardTerms, step: Step, operands: Sequence[Any], out: Any) -> CardRecipe | None:
+    """The recipe of a step on these arrays, as they lie."""
+    if not has_card_recipes(step.op):
+        return None
+    return card_recipe_for(step.op, terms, _lying(out), *map(_lying, operands), **step.attrs)
+
+
+def may_have_recipes(plan: Plan) -> bool:
+    """Whether a plan, or one that it runs, has nodes that there are recipes for: made they are when it is compiled."""
+    return any(has_card_recipes(step.op) for here in plans_within(plan) for step in here.steps)
+
+
+def recipe_texts(recipes: Iterable[CardRecipe]) -> list[str]:
+    """The texts with their kernels, each once."""
+    return list(dict.fromkeys(recipe.text for recipe in recipes if recipe.text))
+
+
+def recipes_of_plan(plan: Plan, terms: CardTerms) -> Iterator[CardRecipe]:
+    """Those of its nodes as they are planned to lie, and of the plans that it runs."""
+    for here in plans_within(plan):
+        if not any(has_card_recipes(step.op) for step in here.steps):
+            continue
+        types = Storage(graph_of(here, registry())).types
+        for step in here.steps:
+            out = step.types if step.op.several else step.types[0]
+            operands = [types[i] for i in step.operands]
+            found = has_card_recipes(step.op) and card_recipe_for(step.op, terms, out, *operands, **step.attrs)
+            if found:
+                yield found
+
+
+def _card(cupy: Any) -> str:
+    """What tells a kind of card from others."""
+    device = cupy.cuda.Device()
+    name = cupy.cuda.runtime.getDeviceProperties(device.id)["name"]
+    return f"{name.decode()} sm_{device.compute_capability}"
+
+
+def _lying(array: Any) -> Any:
+    """The type of an array, or of several, with the strides that it has."""
+    if isinstance(array, tuple):
+        return tuple(map(_lying, array))
+    return Strided(TensorType.of(array), array.strides)
+
+
+class StepLaunches(NamedTuple):
+    """The calls that make a step, and whether a card may record what they launch.
+
+    Where it `notes`, kernels set the step's flag for what they find in their data. `precision` is how float32 operands
+    are read.
+    """
+
+    calls: Sequence[KernelCall]
+    is_captured: bool
+    notes: bool = False
+    precision: Precision = IEEE
+
+
+class CudaBinder(Binder):
+    """Binding of loops to their kernels, and of other steps to recipes, where there are any, else to functions of CuPy.
+
+    `modules` are compiled texts of recipes. Of a recipe without kernels of its own, nothing is compiled.
+    """
+
+    def __init__(
+        self,
+        compiled: Mapping[Kernel, CudaCode],
+        modules: Mapping[str, CudaModule] = MappingProxyType({}),
+        cards: CardCalls | None = None,
+    ) -> None:
+        self._compiled, self._modules, self._cards = compiled, modules, cards
+
+    @property
+    def has_kernels(self) -> bool:
+        """Whether anything was compiled for it."""
+        return bool(self._compiled or self._modules)
+
+    def workspace(self, step: Step) -> int:
+        """That of a loop's kernel: recipes have the worker's, and what other ops take, they take of the pool."""
+        found = self._compiled.get(step.op)
+        return 0 if found is None else found.workspace
+
+    def launches(
+        self,
+        run: RunContext,
+        step: Step,
+        operands: Sequence[Array],
+        out: Any,
+        flag: int,
+        precision: Precision = IEEE,
+    ) -> StepLaunches:
+        """As `calls`; `flag` is the address of a byte that becomes 1 where a loop is out of range.
+
+        `precision` is how products and convolutions may read float32 operands.
+        """
+        calls = self._by_loop(run, step, operands, out, flag)
+        if calls is not None:
+            return StepLaunches(calls, is_captured=True)
+        found = self._by_recipe(step, operands, out, flag, precision)
+        if found is not None:
+            return found
+        # What an op's own `bind` comes down to may be in NumPy's words alone.
+        own = partial(step.op.forward, run, *operands, out=out, **step.attrs), ()
+        return StepLaunches([own], step.op.is_captured)
+
+    def _by_loop(
+        self, run: RunContext, step: Step, operands: Sequence[Array], out: Any, flag: int
+    ) -> Sequence[KernelCall] | None:
+        found = self._compiled.get(step.op)
+        if isinstance(found, CompiledCudaKernel):
+            return found.launches(operands, out, run.workspace, flag)
+        if found is not None and step.attrs["length"]:
+            return found.launches(operands, out, step.attrs, flag)
+        return None
+
+    def _by_recipe(
+        self, step: Step, operands: Sequence[Array], out: Any, flag: int, precision: Precision
+    ) -> StepLaunches | None:
+        if self._cards is None:
+            return None
+        recipe = recipe_on(self._cards.terms(precision), step, operands, out)
+        if recipe is None:
+            return None
+        results = out if isinstance(out, tuple) else (out,)
+        calls = self._cards.calls(recipe, self._modules, operands, results, flag)
+        return None if calls is None else StepLaunches(calls, True, recipe.notes, recipe.precision)
+
+
+class CudaPlans:
+    """Maker of binders of plans, for `ExecutionTiers`."""
+
+    #: what may take part in a loop, as it is planned
+    threads: ClassVar[int] = 1
+    has_microkernels: ClassVar[bool] = False
+    few_launches: ClassVar[bool] = True
+
+    def __init__(self, kernels: CudaKernels, cards: CardCalls) -> None:
+        self._kernels, self._cards = kernels, cards
+        #: binds plans of which nothing is compiled
+        self.without: Binder = CudaBinder({}, cards=cards)
+
+    @property
+    def compiled(self) -> int:
+        """Kernels that were compiled so far."""
+        return self._kernels.compiled
+
+    def has_recipes(self, plan: Plan) -> bool:
+        """Whether steps that are no loops may have kernels that are to be compiled, or algorithms that are chosen."""
+        return may_have_recipes(plan)
+
+    def compile(
+        self, plan: Plan, stop: Callable[[], bool] = lambda: False, first: Iterable[Kernel] = ()
+    ) -> Binder | None:
+        """What binds all steps of a plan; None where `stop` came true in between. Raises KernelUnavailable."""
+        cards = self._cards.choosing(stop)
+        recipes = list(recipes_of_plan(plan, cards.terms(plan.precision, may_wait=True)))
+        texts = recipe_texts(recipes)
+        compiled = self._kernels.compile(plan, stop, first, texts)
+        if compiled is None:
+            return None
+        modules: dict[str, CudaModule] = {}
+        for text in texts:
+            if stop():
+                return None
+            try:
+                modules[text] = self._kernels.module(text)
+            except KernelUnavailable as error:
+                self._cards.tell(error)
+        cards.choose_products(recipes)
+        cards.choices.close()
+        return CudaBinder(compiled, modules, cards)

@@ -1,0 +1,434 @@
+"""cuBLASLt by its C interface: the functions, numbers and structures that products need, as `cublasLt.h` has them.
+
+Source: cuBLAS's manual, chapter 3, and the headers cublasLt.h, cublas_api.h and library_types.h of version 13, whose
+numbers are those of version 12, too.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import weakref
+from collections.abc import Mapping, Sequence
+from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from itertools import product as combinations
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from engine.codegen.microkernels.product import Matrices, Product
+from engine.codegen.native.kernel_errors import KernelUnavailable
+from engine.cuda.autotuning import MOST_CANDIDATES
+from engine.ir.run_report import PRECISIONS, Precision
+from engine.ir.tensor_type import FLOAT16, FLOAT32, FLOAT64
+
+#: cublasStatus_t
+SUCCESS: Final = 0
+#: cudaDataType_t
+R_32F: Final = 0
+R_64F: Final = 1
+R_16F: Final = 2
+#: dtype → its cudaDataType_t
+DATA_TYPES: Final[Mapping[str, int]] = MappingProxyType({FLOAT16.name: R_16F, FLOAT32.name: R_32F, FLOAT64.name: R_64F})
+#: cublasComputeType_t
+COMPUTE_32F: Final = 68
+COMPUTE_64F: Final = 70
+COMPUTE_32F_FAST_16BF: Final = 75
+COMPUTE_32F_FAST_TF32: Final = 77
+#: cublasOperation_t
+OP_N: Final = 0
+OP_T: Final = 1
+#: cublasLtMatmulDescAttributes_t
+DESC_TRANSA: Final = 3
+DESC_TRANSB: Final = 4
+DESC_EPILOGUE: Final = 7
+DESC_BIAS_POINTER: Final = 8
+#: cublasLtEpilogue_t
+EPILOGUE_BIAS: Final = 4
+#: cublasLtMatrixLayoutAttribute_t
+LAYOUT_BATCH_COUNT: Final = 5
+LAYOUT_STRIDED_BATCH_OFFSET: Final = 6
+LAYOUT_BATCH_MODE: Final = 8
+#: cublasLtBatchMode_t
+BATCH_MODE_POINTER_ARRAY: Final = 1
+#: cublasLtMatmulPreferenceAttributes_t
+PREF_MAX_WORKSPACE_BYTES: Final = 1
+PREF_REDUCTION_SCHEME_MASK: Final = 3
+PREF_MIN_ALIGNMENT_A_BYTES: Final = 5
+PREF_MIN_ALIGNMENT_B_BYTES: Final = 6
+PREF_MIN_ALIGNMENT_C_BYTES: Final = 7
+PREF_MIN_ALIGNMENT_D_BYTES: Final = 8
+#: cublasLtReductionScheme_t
+REDUCTION_SCHEME_COMPUTE_TYPE: Final = 2
+
+
+class MatmulAlgo(ctypes.Structure):
+    """cublasLtMatmulAlgo_t: an algorithm and its configuration, bytes that may be kept for the same library."""
+
+    _fields_ = (("data", c_uint64 * 8),)
+
+    @property
+    def code(self) -> bytes:
+        """What it is kept as."""
+        return bytes(self)
+
+
+class HeuristicResult(ctypes.Structure):
+    """cublasLtMatmulHeuristicResult_t: an algorithm that fits, and what it works in."""
+
+    _fields_ = (
+        ("algo", MatmulAlgo),
+        ("workspaceSize", c_size_t),
+        ("state", c_int),
+        ("wavesCount", c_float),
+        ("reserved", c_int * 4),
+    )
+
+
+#: each function: its result, then its arguments
+SIGNATURES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
+    {
+        "cublasLtGetVersion": (c_size_t,),
+        "cublasLtGetStatusString": (c_char_p, c_int),
+        "cublasLtCreate": (c_int, POINTER(c_void_p)),
+        "cublasLtDestroy": (c_int, c_void_p),
+        "cublasLtMatmulDescCreate": (c_int, POINTER(c_void_p), c_int, c_int),
+        "cublasLtMatmulDescDestroy": (c_int, c_void_p),
+        "cublasLtMatmulDescSetAttribute": (c_int, c_void_p, c_int, c_void_p, c_size_t),
+        "cublasLtMatrixLayoutCreate": (c_int, POINTER(c_void_p), c_int, c_uint64, c_uint64, c_int64),
+        "cublasLtMatrixLayoutDestroy": (c_int, c_void_p),
+        "cublasLtMatrixLayoutSetAttribute": (c_int, c_void_p, c_int, c_void_p, c_size_t),
+        "cublasLtMatmulPreferenceCreate": (c_int, POINTER(c_void_p)),
+        "cublasLtMatmulPreferenceDestroy": (c_int, c_void_p),
+        "cublasLtMatmulPreferenceSetAttribute": (c_int, c_void_p, c_int, c_void_p, c_size_t),
+        "cublasLtMatmulAlgoGetHeuristic": (
+            c_int,
+            *(c_void_p,) * 7,
+            c_int,
+            POINTER(HeuristicResult),
+            POINTER(c_int),
+        ),
+        "cublasLtMatmul": (
+            c_int,
+            *(c_void_p,) * 12,
+            POINTER(MatmulAlgo),
+            c_void_p,
+            c_size_t,
+            c_void_p,
+        ),
+    }
+)
+
+
+class CublasLtError(RuntimeError):
+    """Refusal of cuBLASLt, with the reason that it gives."""
+
+
+class StoredMatrix(NamedTuple):
+    """A matrix as it lies column by column, the way cuBLASLt has it, and whether it is read `transposed`.
+
+    `leading` are the elements from a column to the next one, `offset` those to the next matrix of a batch.
+    """
+
+    rows: int
+    columns: int
+    leading: int
+    offset: int = 0
+    transposed: bool = False
+
+
+class MatmulTerms(NamedTuple):
+    """Terms of d = a · b that cuBLASLt is told, or of d += a · b where it `adds`, before it chooses an algorithm.
+
+    so many `matrices` of each are at fixed offsets, or `by_pointers` at addresses that an array on the card has.
+    `compute` is a cublasComputeType_t. `alignments` of a, b, and d are powers of two, up to 256; `bias` is the address
+    of as many numbers as d has rows, which are added to each of its columns, or 0. It may work in `workspace` bytes.
+    Where it `widens`, d is of float32.
+    """
+
+    dtype: str
+    compute: int
+    a: StoredMatrix
+    b: StoredMatrix
+    d: StoredMatrix
+    matrices: int = 1
+    by_pointers: bool = False
+    adds: bool = False
+    alignments: tuple[int, int, int] = (256, 256, 256)
+    bias: int = 0
+    workspace: int = 0
+    widens: bool = False
+
+    @property
+    def matrices_stored(self) -> tuple[tuple[StoredMatrix, str], ...]:
+        """Those of a, b and d, each with its dtype."""
+        wide = FLOAT32.name if self.widens else self.dtype
+        return (self.a, self.dtype), (self.b, self.dtype), (self.d, wide)
+
+
+class CublasLt:
+    """The library, with a handle for the current card. May be shared by threads."""
+
+    def __init__(self, library: Any) -> None:
+        """`library` has the functions of SIGNATURES. Raises KernelUnavailable."""
+        for name, (result, *arguments) in SIGNATURES.items():
+            function = getattr(library, name, None)
+            if function is None:
+                raise KernelUnavailable(f"this cuBLASLt has no {name}")
+            function.restype, function.argtypes = result, arguments
+        self.functions = library
+        self.version = int(library.cublasLtGetVersion())
+        self.handle = self._created("cublasLtCreate", "cublasLtDestroy", self)
+
+    def candidates(self, matmul: Matmul, count: int) -> list[HeuristicResult]:
+        """Algorithms for it, the one that is expected to be the quickest first. Raises KernelUnavailable."""
+        terms, (a, b, d) = matmul.terms, matmul.terms.alignments
+        names = "cublasLtMatmulPreferenceCreate", "cublasLtMatmulPreferenceDestroy"
+        preference = self._created(*names, owner := _Owner())
+        for attribute, value in (
+            (PREF_MAX_WORKSPACE_BYTES, c_uint64(terms.workspace)),
+            # Sums that are divided are added up in the type that they are computed in, and rounded once.
+            (PREF_REDUCTION_SCHEME_MASK, c_uint32(REDUCTION_SCHEME_COMPUTE_TYPE)),
+            (PREF_MIN_ALIGNMENT_A_BYTES, c_uint32(a)),
+            (PREF_MIN_ALIGNMENT_B_BYTES, c_uint32(b)),
+            (PREF_MIN_ALIGNMENT_C_BYTES, c_uint32(d)),
+            (PREF_MIN_ALIGNMENT_D_BYTES, c_uint32(d)),
+        ):
+            self._set("cublasLtMatmulPreferenceSetAttribute", preference, attribute, value)
+        found, returned = (HeuristicResult * count)(), c_int()
+        status = self.functions.cublasLtMatmulAlgoGetHeuristic(
+            *(self.handle, matmul.operation, *matmul.layouts, matmul.layouts[-1], preference),
+            *(count, found, byref(returned)),
+        )
+        del owner
+        self._check(status, "cublasLtMatmulAlgoGetHeuristic")
+        fitting = [x for x in found[: returned.value] if x.state == SUCCESS and x.workspaceSize <= terms.workspace]
+        if not fitting:
+            raise KernelUnavailable(f"cuBLASLt has no algorithm for a product of {terms.dtype} that lies so")
+        return fitting
+
+    def layout(self, matrix: StoredMatrix, dtype: str, terms: MatmulTerms, owner: object) -> c_void_p:
+        """A cublasLtMatrixLayout_t of matrices of a dtype, which goes with its owner. Raises KernelUnavailable."""
+        names = "cublasLtMatrixLayoutCreate", "cublasLtMatrixLayoutDestroy"
+        made = self._created(*names, owner, DATA_TYPES[dtype], matrix.rows, matrix.columns, max(matrix.leading, 1))
+        attributes: list[tuple[int, Any]] = (
+            [(LAYOUT_BATCH_COUNT, c_int32(terms.matrices))] if terms.matrices > 1 else []
+        )
+        if terms.by_pointers:
+            attributes.append((LAYOUT_BATCH_MODE, c_uint32(BATCH_MODE_POINTER_ARRAY)))
+        elif terms.matrices > 1:
+            attributes.append((LAYOUT_STRIDED_BATCH_OFFSET, c_int64(matrix.offset)))
+        for attribute, value in attributes:
+            self._set("cublasLtMatrixLayoutSetAttribute", made, attribute, value)
+        return made
+
+    def operation(self, terms: MatmulTerms, owner: object) -> c_void_p:
+        """A cublasLtMatmulDesc_t, which goes with its owner. Raises KernelUnavailable."""
+        scale = R_64F if terms.dtype == FLOAT64.name else R_32F
+        names = "cublasLtMatmulDescCreate", "cublasLtMatmulDescDestroy"
+        made = self._created(*names, owner, terms.compute, scale)
+        attributes: list[tuple[int, Any]] = [
+            (DESC_TRANSA, c_int32(OP_T if terms.a.transposed else OP_N)),
+            (DESC_TRANSB, c_int32(OP_T if terms.b.transposed else OP_N)),
+        ]
+        if terms.bias:
+            attributes += [(DESC_EPILOGUE, c_uint32(EPILOGUE_BIAS)), (DESC_BIAS_POINTER, c_void_p(terms.bias))]
+        for attribute, value in attributes:
+            self._set("cublasLtMatmulDescSetAttribute", made, attribute, value)
+        return made
+
+    def _created(self, create: str, destroy: str, owner: object, *arguments: int) -> c_void_p:
+        made = c_void_p()
+        self._check(getattr(self.functions, create)(byref(made), *arguments), create)
+        # Not when the process ends: the driver may have gone before.
+        weakref.finalize(owner, getattr(self.functions, destroy), made).atexit = False
+        return made
+
+    def _set(self, function: str, described: c_void_p, attribute: int, value: Any) -> None:
+        status = getattr(self.functions, function)(described, attribute, byref(value), ctypes.sizeof(value))
+        self._check(status, f"{function} of attribute {attribute}")
+
+    def _check(self, status: int, what: str) -> None:
+        """Raise KernelUnavailable: nothing has been launched."""
+        if status != SUCCESS:
+            raise KernelUnavailable(f"{what}: {self.reason(status)}")
+
+    def reason(self, status: int) -> str:
+        """What a status means."""
+        text: bytes | None = self.functions.cublasLtGetStatusString(status)
+        return text.decode() if text else f"status {status}"
+
+
+class _Owner:
+    """Owner of what is needed for a moment."""
+
+
+class Matmul:
+    """A product that is ready to be launched on operands that lie anywhere, as far as they are aligned.
+
+    Its algorithm is the first that the library's heuristics propose, or the one with the code `chosen`, if they do
+    propose that. `proposed` are all of them.
+    """
+
+    def __init__(self, library: CublasLt, terms: MatmulTerms, chosen: bytes | None = None) -> None:
+        """Raises KernelUnavailable."""
+        self._library, self.terms = library, terms
+        self.operation = library.operation(terms, self)
+        self.layouts: Sequence[c_void_p] = [library.layout(x, dtype, terms, self) for x, dtype in terms.matrices_stored]
+        number = ctypes.c_double if terms.dtype == FLOAT64.name else c_float
+        self._alpha, self._beta = number(1), number(1 if terms.adds else 0)
+        self.proposed = library.candidates(self, MOST_CANDIDATES)
+        algos = [each.algo for each in self.proposed]
+        self._algo = next((algo for algo in algos if algo.code == chosen), algos[0])
+
+    def launch(self, a: int, b: int, d: int, workspace: int, stream: int) -> None:
+        """Launch it on a stream, on addresses of the card: of matrices, or of arrays of their addresses.
+
+        Raises CublasLtError.
+        """
+        of_a, of_b, of_d = self.layouts
+        status = self._library.functions.cublasLtMatmul(
+            self._library.handle,
+            self.operation,
+            *(ctypes.addressof(self._alpha), a, of_a, b, of_b, ctypes.addressof(self._beta), d, of_d, d, of_d),
+            byref(self._algo),
+            workspace,
+            self.terms.workspace,
+            stream,
+        )
+        if status != SUCCESS:
+            raise CublasLtError(f"cublasLtMatmul: {self._library.reason(status)}")
+
+
+# A product as cuBLASLt is asked for it: which matrices it reads as they lie, and in how many calls.
+#
+# cuBLASLt reads columns of neighbouring elements, and rows of c are such columns of cᵀ = bᵀ aᵀ. So b is its first
+# operand and a its second one, each transposed by a flag where its other axis is the dense one, and nothing is copied.
+# A bias, as many numbers as c has columns, is what its epilogue adds to each column of cᵀ.
+
+#: the most that an extent may be, and the calls that a batch may take
+MOST_EXTENT: Final = 2**31 - 1
+MOST_CALLS_OF_A_BATCH: Final = 64
+#: precision → how float32 operands are read; sums are float32. What is split into TF32 is several products of parts.
+COMPUTE_TYPES: Final[Mapping[Precision, int]] = MappingProxyType(
+    dict(zip(PRECISIONS, (COMPUTE_32F, COMPUTE_32F, COMPUTE_32F_FAST_TF32, COMPUTE_32F_FAST_16BF), strict=True))
+)
+
+#: bytes from the first element of a, of b, and of c to a matrix of each
+Starts = tuple[int, int, int]
+
+
+class StoredProduct(NamedTuple):
+    """cᵀ = bᵀ aᵀ by one call of so many `matrices`: at fixed offsets, or each at one of `starts`; or by a call at each.
+
+    The operands are bᵀ and aᵀ as they are stored. By pointers, there are as many starts as matrices.
+    """
+
+    first: StoredMatrix
+    second: StoredMatrix
+    result: StoredMatrix
+    matrices: int
+    starts: tuple[Starts, ...]
+    by_pointers: bool = False
+
+
+class _Axis(NamedTuple):
+    """An axis of a batch, of more than one product: bytes to the next a, b and c."""
+
+    extent: int
+    steps: Starts
+
+
+def compute_type(dtype: str, precision: Precision) -> int:
+    """The cublasComputeType_t of products of a dtype: float16 adds up in float32, float32 reads as it may."""
+    if dtype == "float32":
+        return COMPUTE_TYPES[precision]
+    return COMPUTE_64F if dtype == "float64" else COMPUTE_32F
+
+
+def stored_products(of: Product, *, widens: bool = False) -> list[StoredProduct]:
+    """Ways to have a product made, the best one first; none of whole numbers, of nothing to add up, or of matrices
+    neither of whose axes is dense. Where it `widens`, c holds float32.
+
+    Where the batch is more than one axis of fixed steps: by arrays of pointers, and by a call for each entry of all
+    axes but the longest one.
+    """
+    extents = (*of.batch, of.rows, of.inner, of.columns)
+    if of.dtype not in DATA_TYPES or 0 in extents or max(extents) > MOST_EXTENT:
+        return []
+    axes = axes_of_batch(of)
+    matrices = [
+        _stored(of.b, of.columns, of.inner, of.itemsize),
+        _stored(of.a, of.inner, of.rows, of.itemsize),
+        _stored(of.c, of.columns, of.rows, FLOAT32.itemsize if widens else of.itemsize),
+    ]
+    if None in matrices or any(step % of.itemsize or step < 0 for axis in axes for step in axis.steps):
+        return []
+    first, second, result = (matrix for matrix in matrices if matrix is not None)
+    if result.transposed:
+        return []
+    sizes = of.itemsize, of.itemsize, FLOAT32.itemsize if widens else of.itemsize
+    return _ways(StoredProduct(first, second, result, 1, ((0, 0, 0),)), axes, sizes)
+
+
+def axes_of_batch(of: Product) -> list[_Axis]:
+    """The axes of the batch, those that lie in one another as one: few, and often one."""
+    found: list[_Axis] = []
+    steps = zip(of.a.batch, of.b.batch, of.c.batch, strict=True)
+    for axis in (axis for axis in map(_Axis, of.batch, steps) if axis.extent > 1):
+        lies_within = found and found[-1].steps == tuple(axis.extent * step for step in axis.steps)
+        found.append(_Axis(found.pop().extent * axis.extent, axis.steps) if lies_within else axis)
+    return found
+
+
+def _ways(single: StoredProduct, axes: Sequence[_Axis], sizes: Starts) -> list[StoredProduct]:
+    if not axes:
+        return [single]
+    if len(axes) == 1:
+        return [_along(single, axes[0], sizes)]
+    longest = max(range(len(axes)), key=lambda k: axes[k].extent)
+    others = [axis for k, axis in enumerate(axes) if k != longest]
+    count = math.prod(axis.extent for axis in axes)
+    ways = [single._replace(matrices=count, starts=_starts(axes), by_pointers=True)] if count <= MOST_EXTENT else []
+    if math.prod(axis.extent for axis in others) <= MOST_CALLS_OF_A_BATCH:
+        ways.append(_along(single, axes[longest], sizes)._replace(starts=_starts(others)))
+    return ways
+
+
+def _along(single: StoredProduct, axis: _Axis, sizes: Starts) -> StoredProduct:
+    """All products of an axis by one call; `sizes` are the bytes of an element of a, b and c."""
+    a, b, c = (step // size for step, size in zip(axis.steps, sizes, strict=True))
+    return single._replace(
+        first=single.first._replace(offset=b),
+        second=single.second._replace(offset=a),
+        result=single.result._replace(offset=c),
+        matrices=axis.extent,
+    )
+
+
+def _starts(axes: Sequence[_Axis]) -> tuple[Starts, ...]:
+    """Where each product begins, the last axis varying first."""
+    found: list[Starts] = []
+    for places in combinations(*(range(axis.extent) for axis in axes)):
+        a, b, c = (sum(k * axis.steps[x] for k, axis in zip(places, axes, strict=True)) for x in range(3))
+        found.append((a, b, c))
+    return tuple(found)
+
+
+def _stored(matrix: Matrices, across: int, along: int, itemsize: int) -> StoredMatrix | None:
+    """The transpose of a matrix of `along` rows of `across` elements, as columns; None where neither axis is dense.
+
+    An axis of one element has no step, and is as dense as it may be.
+    """
+    row, column = matrix.row, matrix.column
+    if (column == itemsize or across == 1) and (leading := _leading(row, across, along, itemsize)):
+        return StoredMatrix(across, along, leading)
+    if (row == itemsize or along == 1) and (leading := _leading(column, along, across, itemsize)):
+        return StoredMatrix(along, across, leading, transposed=True)
+    return None
+
+
+def _leading(step: int, dense: int, count: int, itemsize: int) -> int | None:
+    """Elements from a column of `dense` elements to the next of `count`; None where these overlap or go backwards."""
+    if count == 1:
+        return dense
+    return step // itemsize if not step % itemsize and dense * itemsize <= step <= MOST_EXTENT * itemsize else None

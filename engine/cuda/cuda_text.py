@@ -1,0 +1,417 @@
+"""A loop as CUDA C: the same lanes and the same order of sums as on a processor, and so the same bits.
+
+To be compiled without contraction: `--fmad=false`. What is written has capitals where dialects differ, so that a C
+compiler builds it, too, with other definitions.
+
+Kernels have one argument, a table, and no shared memory: where threads of a row have to meet, they are of one warp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal, NamedTuple
+
+from engine.codegen.kernels.c_text import EXTREMES, FIRST, CKernel
+from engine.codegen.kernels.compiled import range_condition
+from engine.codegen.kernels.program import REDUCTIONS, FusedKernel, Instruction, KernelBuilder, Level, Scalar
+from engine.codegen.kernels.recurrence import CRecurrence, Recurrence, recurrence_layout
+from engine.codegen.kernels.schedule import Sweep, schedule, table_layout
+
+# A loop divided for a card: what goes row by row, and sums over rows, which go column by column.
+#
+# Every thread of a card computes a few elements, and threads that wait for one another are dear. So a sum over rows is
+# no part of what is done with a row: a total's addends are stored, one a row, and added up by a kernel of its own;
+# those of `columns` are computed anew by the thread that adds them, from the reductions of their rows, which are
+# stored.
+
+
+class CudaParts(NamedTuple):
+    """A loop without FUNCTIONS in two.
+
+    `rows` has the results element and row as they were, then the addends of each total as a result row, then, where
+    `flags` is true, one more, a bool: whether anything is out of range. `columns` has the results columns; its operands
+    are those of the loop, then the reductions that it reads, each of them a result row of `rows`, too: the
+    last ones before the flag. Either is None where there is nothing for it to do.
+    """
+
+    rows: FusedKernel | None
+    columns: FusedKernel | None
+    #: for each result of the loop, which one of its part it is
+    places: tuple[int, ...]
+    #: results of `rows` that hold reductions for `columns`
+    saved: tuple[int, ...]
+    flags: bool
+
+
+def cuda_parts(loop: FusedKernel, *, reports_range: bool = False) -> CudaParts:
+    """The parts of a loop; where it `reports_range`, its last result is the total that says so."""
+    flag = range_condition(loop) if reports_range else None
+    results = loop.results[:-1] if reports_range else loop.results
+    needed = _reductions(loop, [result.value for result in results if result.kind == "columns"])
+    rows, columns = _Copy(loop), _Copy(loop, needed)
+    places = tuple(
+        columns.store("columns", result.value)
+        if result.kind == "columns"
+        else rows.store("row" if result.kind == "total" else result.kind, result.value)
+        for result in results
+    )
+    saved = tuple(rows.store("row", number) for number in needed)
+    if flag is not None:
+        rows.store("element" if loop.instructions[flag].level == Level.ELEMENT else "row", flag)
+    return CudaParts(rows.loop(), columns.loop(), places, saved, flag is not None)
+
+
+def _reductions(loop: FusedKernel, roots: Sequence[int]) -> list[int]:
+    """The reductions that are met on the way from these scalars to what they are made of."""
+    found, waiting, seen = set[int](), list(roots), set[int]()
+    while waiting:
+        number = waiting.pop()
+        if number in seen:
+            continue
+        seen.add(number)
+        if loop.instructions[number].op in REDUCTIONS:
+            found.add(number)
+        else:
+            waiting += loop.instructions[number].args
+    return sorted(found)
+
+
+class _Copy:
+    """Scalars of a loop written once more, as they are needed; `read` are read instead, behind the loop's operands."""
+
+    def __init__(self, loop: FusedKernel, read: Sequence[int] = ()) -> None:
+        self._loop = loop
+        self._builder = KernelBuilder(loop.dtype, loop.row_axes)
+        self._loads = [self._builder.load(operand.level, operand.type) for operand in loop.operands]
+        self._made: dict[int, Scalar] = {number: self._builder.load(Level.ROW) for number in read}
+
+    def store(self, kind: Literal["element", "row", "columns"], number: int) -> int:
+        """Make a scalar a result: its number."""
+        return self._builder.store(kind, self._scalar(number))
+
+    def loop(self) -> FusedKernel | None:
+        """What was written; None where nothing was stored."""
+        return self._builder.loop() if self._builder.results else None
+
+    def _scalar(self, number: int) -> Scalar:
+        waiting = [number]
+        while waiting:
+            instruction = self._loop.instructions[waiting[-1]]
+            missing = [a for a in instruction.args if a not in self._made]
+            if waiting[-1] in self._made or not missing:
+                top = waiting.pop()
+                if top not in self._made:
+                    self._made[top] = self._written(instruction)
+            else:
+                waiting += missing
+        return self._made[number]
+
+    def _written(self, instruction: Instruction) -> Scalar:
+        if instruction.op == "load":
+            operand: int = instruction.data
+            return self._loads[operand]
+        if instruction.op == "constant":
+            is_int = instruction.type == "int"
+            return self._builder.integer(instruction.data) if is_int else self._builder.constant(instruction.data)
+        return self._builder.apply(instruction.op, *(self._made[a] for a in instruction.args))
+
+
+#: threads of a warp
+WARP: Final = 32
+#: what the bits depend on: no contraction, subnormal numbers, and division and roots rounded as IEEE 754 has them
+OPTIONS: Final = ("--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
+#: instructions from which a loop is not unrolled: that takes the compiler seconds, and hides no more of the memory
+LONG: Final = 300
+#: sums that one launch adds up, at most
+SUMS_AT_ONCE: Final = 64
+#: entries of the table of a kernel that adds up: rows, rows of a block and blocks; behind them, of each sum, the
+#: address of its addends or parts, that of what they add up to, and how many columns these have
+SUMS_HEAD: Final = 3
+SUM_ENTRIES: Final = 3
+
+_DEVICE: Final = """\
+typedef {float} F; typedef {int} I; typedef unsigned {int} U; struct P {{ F real, imag; }};
+#define KERNEL extern "C" __global__ void
+#define DEVICE static __device__
+#define GIVEN const struct Table given
+#define TABLE given.at
+#define RESTRICT __restrict__
+#define PAIR(re, im) P{{re, im}}
+#define GRID_X gridDim.x
+#define GRID_Y gridDim.y
+#define BLOCK_X blockIdx.x
+#define BLOCK_Y blockIdx.y
+#define WIDE blockDim.x
+#define HIGH blockDim.y
+#define THREAD_X threadIdx.x
+#define THREAD_Y threadIdx.y
+#define FROM_ABOVE(value, by, width) __shfl_down_sync(0xffffffffu, value, by, width)
+#define FROM_FIRST(value, width) __shfl_sync(0xffffffffu, value, 0, width)
+#define ABS fabs{suffix}
+#define SQRT sqrt{suffix}
+#define FLOOR floor{suffix}
+#define CEIL ceil{suffix}
+#define RINT rint{suffix}
+#define COPYSIGN copysign{suffix}
+#define FMA fma{suffix}
+#define BITS {bits}
+#define FROM_BITS {from_bits}
+#define INFINITE FROM_BITS({infinite})
+#define NOT_A_NUMBER FROM_BITS({nan})
+"""
+_WORDS: Final = {
+    "float32": {
+        "float": "float",
+        "int": "int",
+        "suffix": "f",
+        "bits": "__float_as_int",
+        "from_bits": "__int_as_float",
+        "infinite": "0x7f800000",
+        "nan": "0x7fc00000",
+    },
+    "float64": {
+        "float": "double",
+        "int": "long long",
+        "suffix": "",
+        "bits": "__double_as_longlong",
+        "from_bits": "__longlong_as_double",
+        "infinite": "0x7ff0000000000000LL",
+        "nan": "0x7ff8000000000000LL",
+    },
+}
+#: the addends of a block of rows, in their order; parts, as NumPy adds up one axis (pairwise), or the first of two.
+#: A launch is for several sums: blocks of threads have the number of theirs along y. Of one column, a thread adds all
+SUMS: Final = """\
+KERNEL add_rows(GIVEN) {
+const long long* const table = TABLE; const long long* const given_sum = table + 3 + 3 * BLOCK_Y;
+const F* const addends = (const F*)given_sum[0]; F* const sums = (F*)given_sum[1];
+const long long rows = table[0], block_rows = table[1], blocks = table[2];
+for (long long block = BLOCK_X * (long long)WIDE + THREAD_X; block < blocks; block += GRID_X * (long long)WIDE) {
+const long long most = (block + 1) * block_rows, end = most < rows ? most : rows;
+F sum = 0;
+for (long long row = block * block_rows; row < end; row++) sum += addends[row];
+sums[block] = sum;
+}
+}
+DEVICE F pairwise(const F* a, long long n) {
+if (n < 8) { F sum = 0; for (long long i = 0; i < n; i++) sum += a[i]; return sum; }
+if (n > 128) { const long long half = n / 2 - n / 2 % 8; return pairwise(a, half) + pairwise(a + half, n - half); }
+F r[8]; long long i = 8;
+for (int k = 0; k < 8; k++) r[k] = a[k];
+for (; i < n - n % 8; i += 8) for (int k = 0; k < 8; k++) r[k] += a[i + k];
+F sum = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
+for (; i < n; i++) sum += a[i];
+return sum;
+}
+KERNEL add_parts(GIVEN) {
+const long long* const table = TABLE; const long long* const given_sum = table + 3 + 3 * BLOCK_Y;
+const F* const parts = (const F*)given_sum[0]; F* const sums = (F*)given_sum[1];
+const long long columns = given_sum[2], blocks = table[2];
+for (long long c = BLOCK_X * (long long)WIDE + THREAD_X; c < columns; c += GRID_X * (long long)WIDE) {
+F sum = 0;
+if (columns == 1) sum = pairwise(parts, blocks);
+else for (long long block = 0; block < blocks; block++) sum += parts[block * columns + c];
+sums[c] = sum;
+}
+}
+"""
+
+
+def cuda_text(parts: CudaParts, lanes: int) -> str:
+    """A file with kernels for NVRTC: `rows` and `columns`, where the parts have them, and what adds up their results.
+
+    Each takes a table by value, of `table_entries` numbers of 64 bits. The parts have none of FUNCTIONS. A row is
+    summed up in `lanes`, a power of two, then by halves.
+    """
+    loop = parts.rows or parts.columns
+    assert loop is not None
+    table = f"struct Table {{ long long at[{table_entries(parts)}]; }};\n"
+    return cuda_definitions(loop.dtype) + table + cuda_kernels(parts, lanes) + SUMS
+
+
+def cuda_definitions(dtype: str) -> str:
+    """What kernels are written in, for NVRTC."""
+    return _DEVICE.format(**_WORDS[dtype]) + EXTREMES
+
+
+def cuda_kernels(parts: CudaParts, lanes: int) -> str:
+    """The kernels of a loop without the definitions of their dialect, and without those that add up."""
+    lines: list[str] = []
+    if parts.rows is not None:
+        lines += _Rows(parts.rows, parts.flags, lanes).kernel()
+    if parts.columns is not None:
+        lines += _Columns(parts.columns).kernel()
+    return "\n".join(lines) + "\n"
+
+
+def table_entries(parts: CudaParts) -> int:
+    """How many entries the tables of these kernels have: there may be a sum for each result."""
+    sums = SUMS_HEAD + SUM_ENTRIES * min(len(parts.places), SUMS_AT_ONCE)
+    return max(sums, *(table_layout(loop).size for loop in (parts.rows, parts.columns) if loop is not None))
+
+
+def has_reductions(loop: FusedKernel) -> bool:
+    """Whether threads of a row meet: each warp has a row, or several, and else each thread any element."""
+    return any(instruction.op in REDUCTIONS for instruction in loop.instructions)
+
+
+def _unrolled(loop: FusedKernel, times: int) -> str:
+    return f"#pragma unroll {times if len(loop.instructions) < LONG else 1}"
+
+
+class _Rows(CKernel):
+    """Row by row: results of the kinds element and row, the last of which may be a flag."""
+
+    def __init__(self, loop: FusedKernel, flags: bool, lanes: int) -> None:
+        super().__init__(loop, schedule(loop, keeps=False))
+        self.flag = len(loop.results) - 1 if flags else None
+        self.lanes = lanes
+        #: threads that share a row, and lanes that each of them has
+        self.team, self.each = min(lanes, WARP), max(1, lanes // WARP)
+
+    def kernel(self) -> Iterator[str]:
+        """The function, line by line."""
+        yield "KERNEL rows(GIVEN) {\nconst long long* const table = TABLE;"
+        yield from self.sizes()
+        yield from self._in_teams() if has_reductions(self.loop) else self._by_elements()
+        yield "}"
+
+    # each thread has elements of its own
+
+    def _by_elements(self) -> Iterator[str]:
+        step = "GRID_Y * (long long)HIGH"
+        yield f"for (long long row = BLOCK_Y * (long long)HIGH + THREAD_Y; row < rows; row += {step}) {{"
+        yield "const long long left = length - row * columns, count = left < columns ? left : columns;"
+        yield from self.pointers()
+        for sweep in self.schedule.sweeps:
+            yield from self.between(sweep.before)
+            yield _unrolled(self.loop, 4)
+            step = "GRID_X * (long long)WIDE"
+            yield f"for (long long c = BLOCK_X * (long long)WIDE + THREAD_X; c < count; c += {step}) {{"
+            yield from self._body(sweep)
+            yield "}"
+        yield "if (BLOCK_X == 0 && THREAD_X == 0) {"
+        yield from self._row_results()
+        yield "}\n}"
+
+    # a team has rows of its own
+
+    def _in_teams(self) -> Iterator[str]:
+        """All threads of a warp go through all of it, since they meet: those without a row have the last one's."""
+        yield f"const int lane = THREAD_X % {self.team}, team = THREAD_X / {self.team};"
+        yield f"const long long step = GRID_X * (long long)HIGH * {WARP // self.team};"
+        yield f"long long first = (BLOCK_X * (long long)HIGH + THREAD_Y) * {WARP // self.team};"
+        yield "for (; first < rows; first += step) {"
+        yield "const int there = first + team < rows;"
+        yield "const long long row = there ? first + team : rows - 1, left = length - row * columns;"
+        yield "const long long count = !there ? 0 : left < columns ? left : columns;"
+        yield from self.pointers()
+        for sweep in self.schedule.sweeps:
+            yield from self.between(sweep.before)
+            yield from self._sweep(sweep)
+        yield "if (there && lane == 0) {"
+        yield from self._row_results()
+        yield "}\n}"
+
+    def _sweep(self, sweep: Sweep) -> Iterator[str]:
+        for i in sweep.reductions:
+            first = FIRST[self.loop.instructions[i].op]
+            yield f"F r{i}[{self.each}]; for (int k = 0; k < {self.each}; k++) r{i}[k] = {first};"
+        yield _unrolled(self.loop, 2)
+        yield f"for (long long start = lane; start < count; start += {self.lanes}) {{"
+        yield f"#pragma unroll\nfor (int k = 0; k < {self.each}; k++) {{"
+        yield f"const long long c = start + k * {self.team};\nif (c < count) {{"
+        yield from self._body(sweep)
+        yield "}\n}\n}"
+        for i in sweep.reductions:
+            yield from self._met(i)
+
+    def _met(self, i: int) -> Iterator[str]:
+        """The lanes of a reduction combined: the lower half with the upper one, until there is one, which all get."""
+        halved = self.combined(i, f"r{i}[k]", f"r{i}[k + h]")
+        yield f"#pragma unroll\nfor (int h = {self.each // 2}; h; h /= 2)"
+        yield f"for (int k = 0; k < h; k++) r{i}[k] = {halved};"
+        yield f"#pragma unroll\nfor (int h = {self.team // 2}; h; h /= 2) {{"
+        yield f"const F above = FROM_ABOVE(r{i}[0], h, {self.team});"
+        yield f"r{i}[0] = {self.combined(i, f'r{i}[0]', 'above')};\n}}"
+        yield f"const F v{i} = FROM_FIRST(r{i}[0], {self.team});"
+
+    # both
+
+    def _body(self, sweep: Sweep) -> Iterator[str]:
+        yield from self.computed(sweep, "c")
+        for n in sweep.results:
+            value = self.name(self.loop.results[n].value)
+            yield f"if ({value}) *result{n} = 1;" if n == self.flag else f"result{n}[c] = {value};"
+        for i in sweep.reductions:
+            yield self.reduced(i, f"r{i}[{'k' if has_reductions(self.loop) else 0}]")
+
+    def _row_results(self) -> Iterator[str]:
+        yield from self.between(self.schedule.after)
+        for n in self.results("row"):
+            value = self.name(self.loop.results[n].value)
+            yield f"if ({value}) *result{n} = 1;" if n == self.flag else f"*result{n} = {value};"
+
+
+class _Columns(CKernel):
+    """Column by column: each thread adds up one column of one block, row after row."""
+
+    def __init__(self, loop: FusedKernel) -> None:
+        super().__init__(loop, schedule(loop, keeps=False))
+
+    def kernel(self) -> Iterator[str]:
+        """The function, line by line."""
+        yield "KERNEL columns(GIVEN) {\nconst long long* const table = TABLE;"
+        yield from self.sizes()
+        yield "const long long items = (rows + block_rows - 1) / block_rows * columns;"
+        step = "GRID_X * (long long)WIDE"
+        yield f"for (long long item = BLOCK_X * (long long)WIDE + THREAD_X; item < items; item += {step}) {{"
+        yield "const long long block = item / columns, c = item % columns;"
+        yield "const long long most = (block + 1) * block_rows, end = most < rows ? most : rows;"
+        for n in self.results("columns"):
+            yield f"F sum{n} = 0;"
+        yield _unrolled(self.loop, 4)
+        yield "for (long long row = block * block_rows; row < end; row++) {"
+        yield "if (row * columns + c >= length) break;"
+        yield from self.pointers()
+        for sweep in self.schedule.sweeps:
+            yield from self.between(sweep.before)
+            yield from self.computed(sweep, "c")
+        for n in self.results("columns"):
+            yield f"sum{n} += {self.name(self.loop.results[n].value)};"
+        yield "}"
+        for n in self.results("columns"):
+            yield f"((F*)table[{self.layout.results[n]}])[item] = sum{n};"
+        yield "}\n}"
+
+
+# A recurrence on a card: one kernel, whose threads each go through all steps of an element.
+
+
+def cuda_recurrence_text(recurrence: Recurrence) -> str:
+    """A file with the kernel `steps` for NVRTC, which takes a table by value. Its steps have none of FUNCTIONS."""
+    table = f"struct Table {{ long long at[{recurrence_layout(recurrence).size}]; }};\n"
+    return cuda_definitions(recurrence.loop.dtype) + table + cuda_steps(recurrence)
+
+
+def cuda_steps(recurrence: Recurrence) -> str:
+    """The kernel without the definitions of its dialect."""
+    return "\n".join(_Steps(recurrence).kernel()) + "\n"
+
+
+class _Steps(CRecurrence):
+    """Steps of which each thread has elements of its own."""
+
+    def kernel(self) -> Iterator[str]:
+        """The function, line by line."""
+        yield "KERNEL steps(GIVEN) {\nconst long long* const table = TABLE;"
+        yield from self.sizes()
+        yield from self.steps()
+        step = "GRID_Y * (long long)HIGH"
+        yield f"for (long long row = BLOCK_Y * (long long)HIGH + THREAD_Y; row < rows; row += {step}) {{"
+        yield "const long long left = length - row * columns, count = left < columns ? left : columns;"
+        yield from self.pointers()
+        step = "GRID_X * (long long)WIDE"
+        yield f"for (long long c = BLOCK_X * (long long)WIDE + THREAD_X; c < count; c += {step}) {{"
+        yield from self.element("c")
+        yield "}\n}\n}"

@@ -1,0 +1,358 @@
+"""Recipes by cuDNN of convolutions and attention, and the terms within which all recipes are made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from engine.codegen.microkernels.convolution import ConvolutionGeometry, Direction, Tensor
+from engine.codegen.native.kernel_store import KernelStore
+from engine.cuda.autotuning import NO_CHOICES, Choices
+from engine.cuda.card_recipe import CardPlace, CardRecipe, ClearPhase, CudnnPhase, Phase
+from engine.cuda.cudnn_plans import CudnnLibrary, CudnnPlan, CudnnPlans, PlanRequest, packed_strides
+from engine.ir.dtypes import FLOATS
+from engine.ir.run_report import IEEE, PRECISIONS, Precision
+from engine.ir.tensor_type import TensorType
+from engine.ops.nn.attention import WIDTHS, is_half_attention
+
+# Convolutions by cuDNN: a recipe of a geometry in one of three directions, where it has a plan for it.
+
+#: the numbers of the tensors in a graph: images, which windows lie in; the kernel; and one value for each window
+_WIDE, _KERNEL, _NARROW = 1, 2, 3
+#: engines with these read their operands, or add, in less than was asked for; sums by transforms lose digits
+_INEXACT: Final = ("DOWN_CONVERT_INPUTS", "REDUCED_PRECISION_REDUCTION", "WINOGRAD", "FFT")
+#: float32 in tensor cores is TF32; float16 is exact there
+_NOT_IEEE: Final = ("TENSOR_CORE", *_INEXACT)
+
+
+def convolution_precision(asked: Precision) -> Precision:
+    """How float32 operands are read where `asked` is allowed: float32 or tf32, whichever is no less exact."""
+    return IEEE if PRECISIONS.index(asked) < PRECISIONS.index("tf32") else "tf32"
+
+
+class CudnnConvolutions:
+    """Recipes of convolutions by one card's cuDNN. Threads may share it."""
+
+    def __init__(self, plans: CudnnPlans) -> None:
+        self._plans = plans
+
+    def recipe(
+        self,
+        of: ConvolutionGeometry,
+        direction: Direction,
+        *,
+        precision: Precision,
+        deterministic: bool,
+        workspace: int,
+        choices: Choices = NO_CHOICES,
+    ) -> CardRecipe | None:
+        """One plan, and zeros where no window lies; None where cuDNN has none that works in `workspace` bytes.
+
+        `precision` is what was asked for. In a `deterministic` one no engine is noted to add in an order of chance.
+        Which plan it is, `choices` say.
+        """
+        placed = _placed(of, direction) if of.dtype in FLOATS else None
+        if placed is None:
+            return None
+        is_ieee = of.dtype == IEEE == convolution_precision(precision)
+        without = _NOT_IEEE if is_ieee else _INEXACT
+        notes = (*without, "NONDETERMINISTIC") if deterministic else without
+        text, state = f"{direction} {of.dtype} {placed}", partial(_graph, placed, direction, of.dtype)
+        request = PlanRequest(text, state, notes, workspace, _sizes(placed, of.itemsize))
+        plan = self._plans.find(request, choices=choices)
+        if plan is None:
+            return None
+        phases: list[Phase] = [CudnnPhase(plan, _places(direction), CardPlace("workspace"))]
+        if direction == "adjoint" and math.prod(placed.wide.shape) != math.prod(of.y.shape):
+            # The result, which is dense, reaches beyond what the plan writes.
+            phases.insert(0, ClearPhase(CardPlace("result"), math.prod(of.y.shape) * of.itemsize))
+        return CardRecipe(tuple(phases), workspace=plan.workspace)
+
+
+class _Lying(NamedTuple):
+    """Extents and elements to step along the axes [outer, channels, 2 or 3 spatial]."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+class _Placed(NamedTuple):
+    """A convolution as cuDNN is asked for it, groups by the channels of the kernel, and zeros around the images."""
+
+    wide: _Lying
+    kernel: _Lying
+    narrow: _Lying
+    stride: tuple[int, ...]
+    before: tuple[int, ...]
+    behind: tuple[int, ...]
+    dilation: tuple[int, ...]
+
+
+def _sizes(of: _Placed, itemsize: int) -> tuple[tuple[int, int], ...]:
+    """Bytes from the first element to the end of the last one, of each tensor."""
+    reached = (1 + sum((n - 1) * step for n, step in zip(*lying, strict=True)) for lying in of[:3])
+    return tuple((number, itemsize * n) for number, n in zip((_WIDE, _KERNEL, _NARROW), reached, strict=True))
+
+
+def _placed(of: ConvolutionGeometry, direction: Direction) -> _Placed | None:
+    """None where it has no elements, or something that cuDNN has no word for."""
+    wide, narrow = (of.y, of.x) if direction == "adjoint" else (of.x, of.y)
+    axes = zip(wide.shape[2:], of.kernel.shape[2:], narrow.shape[2:], of.stride, of.padding, of.dilation, strict=True)
+    within, behind = zip(*(_reached(*axis) for axis in axes), strict=True)
+    seen = Tensor((*wide.shape[:2], *within), wide.steps)
+    tensors = [_in_elements(tensor, of.itemsize) for tensor in (seen, of.kernel, narrow)]
+    if min(*of.padding, *behind) < 0 or None in tensors:
+        return None
+    # An axis on which nothing moves is one too many: cuDNN has two, or three.
+    first = int(all(t.shape[2] == 1 for t in (seen, of.kernel, narrow)) and not of.padding[0])
+    images, kernel, values = (
+        _Lying(*(part[:2] + part[2 + first :] for part in lying)) for lying in tensors if lying is not None
+    )
+    numbers = (each[first:] for each in (of.stride, of.padding, behind, of.dilation))
+    return _Placed(images, kernel, values, *numbers)
+
+
+def _reached(extent: int, taps: int, windows: int, stride: int, padding: int, dilation: int) -> tuple[int, int]:
+    """Of an axis of the images, how much cuDNN is shown, and the zeros behind that.
+
+    It wants as many windows as fit. Where there are fewer, what lies behind the last of them is left out.
+    """
+    end = (windows - 1) * stride + dilation * (taps - 1) + 1 - padding
+    if extent + padding - end < stride:
+        return extent, padding
+    return min(extent, end), max(0, end - extent)
+
+
+def _in_elements(of: Tensor, itemsize: int) -> _Lying | None:
+    """In elements; an axis of one entry has the step that it has in a dense tensor.
+
+    None where there are no elements, and for steps that are backward, none, or no whole elements.
+    """
+    if min(of.shape) < 1:
+        return None
+    strides: list[int] = []
+    dense = 1
+    for extent, step in zip(reversed(of.shape), reversed(of.steps), strict=True):
+        stride, rest = divmod(step, itemsize)
+        if extent > 1 and (stride < 1 or rest):
+            return None
+        strides.insert(0, stride if extent > 1 else dense)
+        dense = strides[0] * extent
+    return _Lying(of.shape, tuple(strides))
+
+
+def _graph(of: _Placed, direction: Direction, dtype: str, cudnn: CudnnLibrary) -> Any:
+    graph = cudnn.graph(dtype)
+    given = {"forward": (_WIDE, _KERNEL), "adjoint": (_NARROW, _KERNEL), "by_kernel": (_NARROW, _WIDE)}[direction]
+    lying = {_WIDE: of.wide, _KERNEL: of.kernel, _NARROW: of.narrow}
+    first, second = (
+        graph.tensor(dim=list(lying[n].shape), stride=list(lying[n].strides), data_type=cudnn.element(dtype), uid=n)
+        for n in given
+    )
+    placing: dict[str, Sequence[int]] = {
+        "pre_padding": list(of.before),
+        "post_padding": list(of.behind),
+        "stride": list(of.stride),
+        "dilation": list(of.dilation),
+    }
+    if direction == "forward":
+        result = graph.conv_fprop(image=first, weight=second, **placing)
+    elif direction == "adjoint":
+        result = graph.conv_dgrad(loss=first, filter=second, **placing)
+    else:
+        result = graph.conv_wgrad(loss=first, image=second, **placing)
+    (number,) = lying.keys() - set(given)
+    result.set_output(True).set_data_type(cudnn.element(dtype)).set_uid(number)
+    result.set_dim(list(lying[number].shape)).set_stride(list(lying[number].strides))
+    return graph
+
+
+def _places(direction: Direction) -> tuple[tuple[int, CardPlace], ...]:
+    """Where the tensors of a graph lie: of an op, operands are in the order of the geometry, without the result."""
+    result = CardPlace("result")
+    first, second = CardPlace("operand", 0), CardPlace("operand", 1)
+    if direction == "forward":
+        return (_WIDE, first), (_KERNEL, second), (_NARROW, result)
+    if direction == "adjoint":
+        return (_NARROW, first), (_KERNEL, second), (_WIDE, result)
+    return (_WIDE, first), (_NARROW, second), (_KERNEL, result)
+
+
+# Attention in half by cuDNN: recipes of the rows and of the way back, where nothing but later keys is hidden.
+#
+# Its statistics are the natural logarithm of each row's sum of exponentials of scaled scores, in float32, which is what
+# `attention_half_rows` keeps for the way back.
+
+_ITEMSIZE: Final = 2  # bytes
+#: the numbers of the tensors in graphs
+_Q, _K, _V, _Y, _STATISTICS, _G, _BY_Q, _BY_K, _BY_V = range(1, 10)
+
+
+class _Rows(NamedTuple):
+    """Extents and elements to step along the axes [batch, heads, rows, width]."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+class AttentionShape(NamedTuple):
+    """Attention as cuDNN is asked for it; what it writes is dense."""
+
+    q: _Rows
+    k: _Rows
+    v: _Rows
+    scale: float
+    causal: bool
+
+
+def attention_shape(
+    q: TensorType, k: TensorType, v: TensorType, *mask: TensorType, scale: float, causal: bool
+) -> AttentionShape | None:
+    """The shape of attention that lies so; None where cuDNN computes none such.
+
+    There is a key for each query: a causal one sees the key at its own position, or all there are.
+    """
+    if not is_half_attention(q, k, v, *mask):
+        return None
+    queries, keys, values = map(_lying, (q, k, v))
+    if queries is None or keys is None or values is None:
+        return None
+    return AttentionShape(queries, keys, values, scale, causal)
+
+
+def _lying(of: TensorType) -> _Rows | None:
+    """On four axes. None for what cuDNN has no word for."""
+    steps = of.strides
+    lead, rest = of.shape[:-2], of.shape[-2:]
+    if len(lead) > 2:
+        if steps != TensorType(of.shape, of.dtype).strides:
+            return None
+        lead = (math.prod(lead[:-1]), lead[-1])
+    shape = (*[1] * (2 - len(lead)), *lead, *rest)
+    strides, dense = list[int](), 1
+    for extent, step in zip(reversed(shape), (*reversed(steps[-4:]), 0, 0), strict=False):
+        stride = step // _ITEMSIZE if extent > 1 else dense
+        if stride < 1 or (strides and stride % WIDTHS) or not (strides or stride == 1):
+            return None
+        strides.insert(0, stride)
+        dense = stride * extent
+    return _Rows(shape, tuple(strides))
+
+
+class CudnnAttention:
+    """Recipes of attention by one card's cuDNN. Threads may share it.
+
+    A plan takes seconds, for a kernel is compiled: where that is not to be waited for, `may_plan` is false, and there
+    is a recipe where the plan is there already.
+    """
+
+    def __init__(self, plans: CudnnPlans) -> None:
+        self._plans = plans
+
+    def rows(
+        self, of: AttentionShape, *, deterministic: bool, workspace: int, may_plan: bool = True
+    ) -> CardRecipe | None:
+        """y and the logarithms of q, k and v, as `attention_half_rows` has them."""
+        plan = self._found("attention", of, partial(_rows_graph, of), deterministic, workspace, may_plan)
+        if plan is None:
+            return None
+        tensors = (*_operands(_Q, _K, _V), (_Y, CardPlace("result")), (_STATISTICS, CardPlace("result", 1)))
+        return CardRecipe((CudnnPhase(plan, tensors, CardPlace("workspace")),), workspace=plan.workspace)
+
+    def gradients(
+        self, of: AttentionShape, *, deterministic: bool, workspace: int, may_plan: bool = True
+    ) -> CardRecipe | None:
+        """dq, dk and dv, as `attention_half_gradients` has them; its operands lie densely from y on."""
+        state = partial(_gradients_graph, of, deterministic)
+        plan = self._found("attention_gradients", of, state, deterministic, workspace, may_plan)
+        if plan is None:
+            return None
+        results = ((number, CardPlace("result", k)) for k, number in enumerate((_BY_Q, _BY_K, _BY_V)))
+        tensors = (*_operands(_Q, _K, _V, _Y, _STATISTICS, _G), *results)
+        return CardRecipe((CudnnPhase(plan, tensors, CardPlace("workspace")),), workspace=plan.workspace)
+
+    def _found(
+        self, what: str, of: AttentionShape, state: Any, deterministic: bool, workspace: int, may_plan: bool
+    ) -> CudnnPlan | None:
+        notes = ("NONDETERMINISTIC",) if deterministic else ()
+        return self._plans.find(PlanRequest(f"{what} {of}", state, notes, workspace), may_plan=may_plan)
+
+
+def _operands(*numbers: int) -> list[tuple[int, CardPlace]]:
+    return [(number, CardPlace("operand", k)) for k, number in enumerate(numbers)]
+
+
+class _Stated:
+    """A graph, and tensors of it."""
+
+    def __init__(self, cudnn: CudnnLibrary) -> None:
+        self.graph, self._cudnn = cudnn.graph("float16"), cudnn
+
+    def given(self, number: int, of: _Rows, dtype: str = "float16") -> Any:
+        """A tensor that is read."""
+        element = self._cudnn.element(dtype)
+        return self.graph.tensor(dim=list(of.shape), stride=list(of.strides), data_type=element, uid=number)
+
+    def made(self, tensor: Any, number: int, shape: Sequence[int], dtype: str = "float16") -> None:
+        """A tensor that is written, densely."""
+        tensor.set_output(True).set_data_type(self._cudnn.element(dtype)).set_uid(number)
+        tensor.set_dim(list(shape)).set_stride(packed_strides(shape))
+
+
+def _result_shape(of: AttentionShape) -> tuple[int, ...]:
+    return (*of.q.shape[:3], of.v.shape[3])
+
+
+def _rows_graph(of: AttentionShape, cudnn: CudnnLibrary) -> Any:
+    to = _Stated(cudnn)
+    q, k, v = (to.given(number, rows) for number, rows in zip((_Q, _K, _V), of[:3], strict=True))
+    y, statistics = to.graph.sdpa(q=q, k=k, v=v, attn_scale=of.scale, use_causal_mask=of.causal, generate_stats=True)
+    to.made(y, _Y, _result_shape(of))
+    to.made(statistics, _STATISTICS, (*of.q.shape[:3], 1), "float32")
+    return to.graph
+
+
+def _gradients_graph(of: AttentionShape, deterministic: bool, cudnn: CudnnLibrary) -> Any:
+    to = _Stated(cudnn)
+    q, k, v = (to.given(number, rows) for number, rows in zip((_Q, _K, _V), of[:3], strict=True))
+    shapes = (_result_shape(of), (*of.q.shape[:3], 1))
+    dense, rows = (_Rows(shape, tuple(packed_strides(shape))) for shape in shapes)
+    found = to.graph.sdpa_backward(
+        q=q,
+        k=k,
+        v=v,
+        o=to.given(_Y, dense),
+        dO=to.given(_G, dense),
+        stats=to.given(_STATISTICS, rows, "float32"),
+        attn_scale=of.scale,
+        use_causal_mask=of.causal,
+        use_deterministic_algorithm=deterministic,
+    )
+    for tensor, number, rows in zip(found, (_BY_Q, _BY_K, _BY_V), of[:3], strict=True):
+        to.made(tensor, number, rows.shape)
+    return to.graph
+
+
+class CudnnRecipes:
+    """Recipes by one card's cuDNN. Its plans are kept in `store`."""
+
+    def __init__(self, library: CudnnLibrary, store: KernelStore | None = None) -> None:
+        plans = CudnnPlans(library, store)
+        self.library, self.convolutions, self.attention = library, CudnnConvolutions(plans), CudnnAttention(plans)
+
+
+class CardTerms(NamedTuple):
+    """Terms of a recipe: how float32 operands may be read, and the bytes that it may work in.
+
+    In `deterministic` ones, nothing is added in an order of chance. `may_wait` is whether a plan that takes seconds to
+    build is built, where there is none yet. Of a library's algorithms, those are used that are among the `choices`.
+    """
+
+    precision: Precision = IEEE
+    workspace: int = 0
+    deterministic: bool = True
+    cudnn: CudnnRecipes | None = None
+    may_wait: bool = True
+    choices: Choices = NO_CHOICES

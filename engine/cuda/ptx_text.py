@@ -1,0 +1,538 @@
+"""A loop as LLVM IR for a card, nvptx64-nvidia-cuda: the kernels, lanes and order of `cuda_text`, and so the same bits.
+
+Of floats it has what an element is computed with on a processor, one element at a time. Nothing says that any of it
+may be contracted or flushed, so that LLVM prints `add.rn`, `mul.rn`, `div.rn` and `sqrt.rn`, which no assembler
+contracts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+from engine.codegen.kernels.assembly import Assembly, CarriedValue
+from engine.codegen.kernels.llvm_text import FIRST_FLOATS, KernelText, literal, loop_names
+from engine.codegen.kernels.memory import KernelMemory
+from engine.codegen.kernels.program import FusedKernel, Scalars
+from engine.codegen.kernels.recurrence import Recurrence, RecurrenceText, recurrence_layout
+from engine.codegen.kernels.schedule import Schedule, Sweep, schedule, table_layout
+from engine.cuda.cuda_text import LONG, SUM_ENTRIES, SUMS_HEAD, WARP, CudaParts, has_reductions, table_entries
+
+# Threads of a card in LLVM IR: their numbers, what they see of one another within a warp, and the module of kernels.
+#
+# Kernels have one argument, a table by value. Intrinsics are those of LLVM's NVPTX: "User Guide for NVPTX Back-end";
+# what a shuffle does is said in the PTX ISA, `shfl.sync`.
+
+#: of the branch back of a loop: metadata of the module that has it left as it is
+_LEFT_ROLLED: Final = ", !llvm.loop !0"
+_TAIL: Final = """\
+attributes #0 = { nounwind convergent "no-trapping-math"="true" }
+!0 = distinct !{!0, !1}
+!1 = !{!"llvm.loop.unroll.disable"}
+"""
+_ALL_LANES: Final = -1
+
+GridAxis = Literal["x", "y"]
+
+
+class CardFunction(NamedTuple):
+    """A function of a module: its head without `define`, and its text, to its `ret`."""
+
+    head: str
+    to: Assembly
+
+
+class Stride(NamedTuple):
+    """Way of a thread through what all share: the first of its own, and how far it is to the next."""
+
+    first: str
+    step: str
+
+
+class CardThreads:
+    """The thread that runs a kernel, while this is written."""
+
+    def __init__(self, to: Assembly) -> None:
+        self._to = to
+
+    def register(self, name: str) -> str:
+        """A number of the grid, i64: tid, ntid, ctaid, nctaid, each along an axis, as in `tid.x`."""
+        intrinsic = f"llvm.nvvm.read.ptx.sreg.{name}"
+        self._to.declare("i32", intrinsic)
+        return self._to.value(f"zext i32 {self._to.value(f'call i32 @{intrinsic}()')} to i64")
+
+    def stride(self, axis: GridAxis) -> Stride:
+        """Of each thread along an axis, one after the other."""
+        return self.groups(axis, axis)
+
+    def groups(self, blocks: GridAxis, threads: GridAxis, each: int = 1) -> Stride:
+        """Of the threads of a block along one axis, in the blocks along another: each has so many side by side."""
+        high = self.register(f"ntid.{threads}")
+        before = self._to.value(f"mul i64 {self.register(f'ctaid.{blocks}')}, {high}")
+        first = self._to.value(f"add i64 {before}, {self.register(f'tid.{threads}')}")
+        step = self._to.value(f"mul i64 {self.register(f'nctaid.{blocks}')}, {high}")
+        if each == 1:
+            return Stride(first, step)
+        return Stride(self._to.value(f"mul i64 {first}, {each}"), self._to.value(f"mul i64 {step}, {each}"))
+
+    def is_first(self) -> str:
+        """Whether it is the first one along x, of all blocks."""
+        others = self._to.value(f"or i64 {self.register('ctaid.x')}, {self.register('tid.x')}")
+        return self._to.value(f"icmp eq i64 {others}, 0")
+
+    def from_above(self, value: str, by: int, width: int) -> str:
+        """A float of the thread so many above it, of a group of `width`: its own, where there is none."""
+        return self._from_lane("down", value, by, width)
+
+    def from_first(self, value: str, width: int) -> str:
+        """A float of the first thread of a group of `width`."""
+        return self._from_lane("idx", value, 0, width)
+
+    def _from_lane(self, mode: str, value: str, lane: int, width: int) -> str:
+        """A shuffle, word by word. Its last operand has how wide a group is, and the last lane of a warp."""
+        to, type = self._to, self._to.name("float")
+        name, bounds = f"llvm.nvvm.shfl.sync.{mode}.i32", (WARP - width) << 8 | (WARP - 1)
+        to.declare("i32", name, "i32", "i32", "i32", "i32")
+        bits = to.value(f"bitcast {type} {value} to i{to.bits}")
+        words = [bits]
+        if to.bits == 64:
+            words = [to.value(f"trunc i64 {part} to i32") for part in (bits, to.value(f"lshr i64 {bits}, 32"))]
+        found = [to.value(f"call i32 @{name}(i32 {_ALL_LANES}, i32 {w}, i32 {lane}, i32 {bounds})") for w in words]
+        if to.bits == 64:
+            low, high = (to.value(f"zext i32 {word} to i64") for word in found)
+            found = [to.value(f"or i64 {to.value(f'shl i64 {high}, 32')}, {low}")]
+        return to.value(f"bitcast i{to.bits} {found[0]} to {type}")
+
+
+def rolled(loop: FusedKernel) -> str:
+    """Metadata for the branch back of a loop over elements: long ones are not unrolled."""
+    return _LEFT_ROLLED if len(loop.instructions) >= LONG else ""
+
+
+def card_kernel(name: str, entries: int, to: Assembly) -> CardFunction:
+    """A kernel of that name, whose table has so many entries."""
+    to.line("ret void")
+    return CardFunction(f"ptx_kernel void @{name}(ptr byval([{entries} x i64]) align 8 %table)", to)
+
+
+def card_module(functions: Iterable[CardFunction]) -> str:
+    """The module with all of them."""
+    lines, declared = list[str](), set[str]()
+    for head, to in functions:
+        lines += [f"define {head} #0 {{", "entry:", *to.lines, "}"]
+        declared |= to.declarations
+    return "\n".join((*lines, *sorted(declared), _TAIL))
+
+
+# What adds up the results of a loop on a card, as LLVM IR: the kernels of `cuda_text.SUMS`, in the same order.
+
+#: entries of their tables: rows, rows of a block and blocks; of a sum, what is added up, the result, and columns
+_ROWS, _BLOCK_ROWS, _BLOCKS = range(SUMS_HEAD)
+_ADDENDS, _RESULT, _COLUMNS = range(SUMS_HEAD, SUMS_HEAD + SUM_ENTRIES)
+#: how NumPy adds up pairwise: in so many sums side by side, and by halves where there are more than so many addends
+_SIDE_BY_SIDE: Final = 8
+_MOST: Final = 128
+_ZERO: Final = literal(0.0, "float")
+
+
+def ptx_sums(dtype: str, entries: int, wanted: Container[str]) -> Iterator[CardFunction]:
+    """The `wanted` ones of those kernels, and what they call. Their tables have so many entries."""
+    for name, text in (
+        ("add_rows", _AddRows(dtype)),
+        ("add_parts", _AddParts(dtype)),
+    ):
+        if name in wanted:
+            text.kernel()
+            yield card_kernel(name, entries, text.to)
+    if "add_parts" in wanted:
+        pairwise = _Pairwise(dtype)
+        pairwise.function()
+        yield CardFunction(f"internal {pairwise.float} @pairwise(ptr %a, i64 %n)", pairwise.to)
+
+
+class _Sum:
+    """A function while it is written."""
+
+    def __init__(self, dtype: str) -> None:
+        self.to = Assembly(dtype)
+        self.memory = KernelMemory(self.to, checkable=False)
+        self.threads = CardThreads(self.to)
+        self.float = self.to.name("float")
+
+    def read_table(self) -> None:
+        """Sizes, and the addresses of the sum that has the number of this block along y."""
+        for position, name in (_ROWS, "rows"), (_BLOCK_ROWS, "block_rows"), (_BLOCKS, "blocks"):
+            self.memory.word(position, "i64", f"%{name}")
+        moved = self.to.value(f"mul i64 {self.threads.register('ctaid.y')}, {SUM_ENTRIES}")
+        self.memory.word(_ADDENDS, "ptr", "%a", moved)
+        self.memory.word(_RESULT, "ptr", "%sums", moved)
+        self.memory.word(_COLUMNS, "i64", "%columns", moved)
+
+    def addend(self, index: str) -> str:
+        """One of them."""
+        return self.memory.load(self.float, self.memory.further("%a", self.float, index))
+
+    def sum(self, first: str = _ZERO) -> CarriedValue:
+        """What is added up from one to the next."""
+        return CarriedValue("%sum", self.float, first)
+
+    def added(self, one: str, other: str) -> str:
+        """A sum of two."""
+        return self.to.value(f"fadd {self.float} {one}, {other}")
+
+    def chosen(self, name: str, here: str, else_from: str, else_sum: str, done: str, else_done: str = "0") -> None:
+        """The sum of what is done, and how many that are: behind a block that may have been passed by."""
+        for what, type, one, other in ("sum", self.float, name, else_sum), ("done", "i64", done, else_done):
+            self.to.value(f"phi {type} [ {one}, %{here} ], [ {other}, %{else_from} ]", f"{name}.{what}")
+
+    def store(self, value: str, index: str) -> None:
+        """Write a sum."""
+        self.memory.store(self.float, value, self.memory.further("%sums", self.float, index))
+
+
+class _AddRows(_Sum):
+    """The addends of a block of rows, in their order."""
+
+    def kernel(self) -> None:
+        self.read_table()
+        first, step = self.threads.stride("x")
+        with self.to.loop(loop_names("block", "blocks.head", "block.begin", "end"), first, "%blocks", step):
+            self.to.value("mul i64 %block, %block_rows", "%row.first")
+            self.to.least(self.to.value("add i64 %row.first, %block_rows"), "%rows", "%row.past")
+            rows = loop_names("row", "rows.head", "row.begin", "block.end")
+            with self.to.loop(rows, "%row.first", "%row.past", carried=[self.sum()]) as given:
+                given.append(self.added("%sum", self.addend("%row")))
+            self.store("%sum", "%block")
+
+
+class _AddParts(_Sum):
+    """The parts of a column: as NumPy adds up the first of two axes, and where there is one column, one axis."""
+
+    def kernel(self) -> None:
+        self.read_table()
+        self.to.value("icmp eq i64 %columns, 1", "%is_one")
+        first, step = self.threads.stride("x")
+        with self.to.loop(loop_names("c", "columns.head", "column", "end"), first, "%columns", step):
+            with self.to.when("%is_one", "pairwise", "parts"):
+                self.to.value(f"call {self.float} @pairwise(ptr %a, i64 %blocks)", "%all")
+            self.chosen("%all", "pairwise", "column", _ZERO, "%blocks")
+            blocks = loop_names("b", "blocks.head", "block", "column.end")
+            with self.to.loop(blocks, "%all.done", "%blocks", carried=[self.sum("%all.sum")]) as given:
+                before = self.to.value("mul i64 %b, %columns")
+                given.append(self.added("%sum", self.addend(self.to.value(f"add i64 {before}, %c"))))
+            self.store("%sum", "%c")
+
+
+class _Pairwise(_Sum):
+    """`pairwise(a, n)`, which calls itself for halves."""
+
+    def function(self) -> None:
+        to = self.to
+        self.memory.given("%a", _ADDENDS)
+        to.value(f"and i64 %n, {-_SIDE_BY_SIDE}", "%whole")
+        with to.when(to.value(f"icmp sgt i64 %n, {_MOST}", "%is_many"), "halves", "parts"):
+            self._by_halves()
+        self.chosen("%halved", "halves", "entry", _ZERO, "%n")
+        to.value(f"icmp sge i64 %n, {_SIDE_BY_SIDE}", "%is_some")
+        to.value("xor i1 %is_many, true", "%is_no_more")
+        with to.when(to.value("and i1 %is_some, %is_no_more"), "side_by_side", "rest"):
+            eighths = self._side_by_side()
+        self.chosen(eighths, "eighths.past", "parts", "%halved.sum", "%whole", "%halved.done")
+        names = loop_names("i", "rest.head", "rest.one", "rest.past")
+        with to.loop(names, f"{eighths}.done", "%n", carried=[self.sum(f"{eighths}.sum")]) as given:
+            given.append(self.added("%sum", self.addend("%i")))
+        to.line(f"ret {self.float} %sum")
+
+    def _by_halves(self) -> None:
+        to = self.to
+        to.value("lshr i64 %n, 1", "%middle")
+        to.value(f"and i64 %middle, {-_SIDE_BY_SIDE}", "%low")
+        to.value("sub i64 %n, %low", "%high")
+        above = self.memory.further("%a", self.float, "%low")
+        low = to.value(f"call {self.float} @pairwise(ptr %a, i64 %low)")
+        high = to.value(f"call {self.float} @pairwise(ptr {above}, i64 %high)")
+        to.value(f"fadd {self.float} {low}, {high}", "%halved")
+
+    def _side_by_side(self) -> str:
+        """Eight sums, added up by halves: the name of that."""
+        firsts = [self.addend(str(k)) for k in range(_SIDE_BY_SIDE)]
+        sums = [CarriedValue(f"%r{k}", self.float, first) for k, first in enumerate(firsts)]
+        names = loop_names("e", "eighths.head", "eighths", "eighths.past")
+        with self.to.loop(names, _SIDE_BY_SIDE, "%whole", _SIDE_BY_SIDE, sums) as given:
+            for k, (name, _, _) in enumerate(sums):
+                given.append(self.added(name, self.addend(self.to.value(f"add i64 %e, {k}"))))
+        values = [name for name, _, _ in sums]
+        while len(values) > 2:
+            values = [self.added(one, other) for one, other in zip(values[::2], values[1::2], strict=True)]
+        self.to.value(f"fadd {self.float} {values[0]}, {values[1]}", "%by_eighths")
+        return "%by_eighths"
+
+
+#: arrays to whose rows a thread keeps pointers, of its 255 registers: more, and an assembler takes five times as long
+MOST_POINTERS: Final = 24
+
+
+def ptx_text(parts: CudaParts, lanes: int, wanted: Container[str]) -> str:
+    """A module with the kernels of `cuda_text`, for the same launches; of those that add up, the `wanted` ones.
+
+    The parts have none of FUNCTIONS.
+    """
+    return card_module(_functions(parts, lanes, wanted))
+
+
+def _functions(parts: CudaParts, lanes: int, wanted: Container[str]) -> Iterator[CardFunction]:
+    entries = table_entries(parts)
+    if parts.rows is not None:
+        yield card_kernel("rows", entries, _rows(parts.rows, parts.flags, lanes))
+    if parts.columns is not None:
+        yield card_kernel("columns", entries, _columns(parts.columns))
+    loop = parts.rows or parts.columns
+    if loop is not None:
+        yield from ptx_sums(loop.dtype, entries, wanted)
+
+
+def _rows(loop: FusedKernel, flags: bool, lanes: int) -> Assembly:
+    to, flag = Assembly(loop.dtype), len(loop.results) - 1 if flags else None
+    memory, passes = KernelMemory(to, checkable=False), schedule(loop, keeps=False)
+    if has_reductions(loop):
+        team, each = min(lanes, WARP), max(1, lanes // WARP)
+        _Teams(loop, 0, passes, table_layout(loop), to, memory, flag=flag, team=team, each=each).kernel()
+    else:
+        _Elements(loop, 0, passes, table_layout(loop), to, memory, flag=flag).kernel()
+    return to
+
+
+def _columns(loop: FusedKernel) -> Assembly:
+    to = Assembly(loop.dtype)
+    memory, passes = KernelMemory(to, checkable=False), schedule(loop, keeps=False)
+    _Columns(loop, 0, passes, table_layout(loop), to, memory).kernel()
+    return to
+
+
+class _OnCard(KernelText):
+    """Kernels that tell where an element is where they use it, if they have many arrays.
+
+    A pointer to the row, kept while its elements are gone through, takes two registers. What is frozen, LLVM makes no
+    pointers of that go from element to element.
+    """
+
+    __slots__ = ()
+
+    def _at(self, base: str, type: Scalars, index: str) -> str:
+        array = base.removesuffix(".row")
+        if array == base or len(self.loop.operands) + len(self.loop.results) <= MOST_POINTERS:
+            return super()._at(base, type, index)
+        offset = self.to.value(f"freeze i64 {index}")
+        for axis, number in self.indices:
+            there = self.to.value(f"freeze i64 {number}")
+            step = self.to.value(f"mul i64 {there}, {array}.stride{axis}")
+            offset = self.to.value(f"add i64 {offset}, {step}")
+        return super()._at(array, type, offset)
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class _Rows(_OnCard):
+    """Row by row: results of the kinds element and row, the last of which may be a flag."""
+
+    flag: int | None
+
+    def _store_result(self, n: int, value: str, at: str, mask: str) -> None:
+        if n == self.flag:
+            self._tell(n, value, at.removeprefix("%"))
+        else:
+            super(_Rows, self)._store_result(n, value, at, mask)
+
+    def _tell(self, n: int, value: str, place: str) -> None:
+        """Set the flag where `value` holds."""
+        with self.to.when(value, f"{place}.tell", f"{place}.told"):
+            self.memory.store("i8", "1", f"%result{n}.row")
+
+    def _row_results(self, where: str) -> None:
+        """What is stored once a row, by whom `where` says."""
+        with self.to.when(where, "row.store", "row.end"):
+            self._between(self.schedule.after)
+            for n in self._results("row"):
+                value = self.loop.results[n].value
+                if n == self.flag:
+                    self._tell(n, self._scalar(value), "row")
+                else:
+                    self._store(self._scalar(value), self._type(value), f"%result{n}.row")
+
+
+class _Elements(_Rows):
+    """Elements of which each thread has its own."""
+
+    __slots__ = ()
+
+    def kernel(self) -> None:
+        """The function."""
+        threads = CardThreads(self.to)
+        self._read_table()
+        down, along, is_first = threads.stride("y"), threads.stride("x"), threads.is_first()
+        with self.to.loop(loop_names("row", "rows.head", "row.begin", "end"), down.first, "%rows", down.step):
+            self._begin_row()
+            for p, sweep in enumerate(self.schedule.sweeps):
+                self._between(sweep.before)
+                names = loop_names(f"c{p}", f"s{p}.head", f"s{p}", f"s{p}.past")
+                with self.to.loop(names, along.first, "%count", along.step, metadata=rolled(self.loop)):
+                    self._body(sweep, names.counter)
+            self._row_results(is_first)
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class _Teams(_Rows):
+    """A team of threads, within a warp, has rows of its own, of which each thread has `each` lanes."""
+
+    team: int
+    each: int
+
+    def kernel(self) -> None:
+        """The function. All threads of a warp go through all of it, since they meet.
+
+        Those without a row have the last one's, of which they have no elements.
+        """
+        threads = CardThreads(self.to)
+        self._read_table()
+        self.to.value(f"and i64 {threads.register('tid.x')}, {self.team - 1}", "%lane")
+        self.to.value(f"lshr i64 {threads.register('tid.x')}, {self.team.bit_length() - 1}", "%team")
+        own = threads.groups("x", "y", WARP // self.team)
+        with self.to.loop(loop_names("first", "rows.head", "row.begin", "end"), own.first, "%rows", own.step):
+            self.to.value("add i64 %first, %team", "%own")
+            self.to.value("icmp slt i64 %own, %rows", "%there")
+            self.to.value("sub i64 %rows, 1", "%last")
+            self.to.value("select i1 %there, i64 %own, i64 %last", "%row")
+            self._begin_row()
+            self.to.value("select i1 %there, i64 %count, i64 0", "%some")
+            for p, sweep in enumerate(self.schedule.sweeps):
+                self._between(sweep.before)
+                self._pass(p, sweep, threads)
+            leads = self.to.value("icmp eq i64 %lane, 0")
+            self._row_results(self.to.value(f"and i1 %there, {leads}"))
+
+    def _pass(self, p: int, sweep: Sweep, threads: CardThreads) -> None:
+        """A sweep over the row; its reductions become scalars of the row."""
+        firsts = [FIRST_FLOATS[self.loop.instructions[i].op] for i in sweep.reductions]
+        reduced = [
+            CarriedValue(f"%r{i}.{k}", self.to.name("float"), literal(first, "float"))
+            for k in range(self.each)
+            for i, first in zip(sweep.reductions, firsts, strict=True)
+        ]
+        names = loop_names(f"c{p}", f"s{p}.head", f"s{p}", f"s{p}.past")
+        lanes, metadata = self.team * self.each, rolled(self.loop)
+        with self.to.loop(names, "%lane", "%some", lanes, reduced, metadata) as given:
+            given.extend(self._lane(0, sweep, names.counter))
+            for k in range(1, self.each):
+                given.extend(self._further_lane(p, k, sweep, names.counter))
+        for i in sweep.reductions:
+            self.row[i] = self._met(i, threads)
+
+    def _further_lane(self, p: int, k: int, sweep: Sweep, first: str) -> list[str]:
+        """An element of a further lane, where the row has it: its reductions then."""
+        at = self.to.value(f"add i64 {first}, {k * self.team}", f"{first}.{k}")
+        inside, before = self.to.value(f"icmp slt i64 {at}, %some"), self.to.block
+        with self.to.when(inside, f"s{p}.lane{k}", f"s{p}.past{k}"):
+            found = self._lane(k, sweep, at)
+            behind = self.to.block
+        type = self.to.name("float")
+        return [
+            self.to.value(f"phi {type} [ {one}, %{behind} ], [ %r{i}.{k}, %{before} ]")
+            for i, one in zip(sweep.reductions, found, strict=True)
+        ]
+
+    def _lane(self, k: int, sweep: Sweep, at: str) -> list[str]:
+        given = self._body(sweep, at)
+        return [self._combined(i, one, f"%r{i}.{k}", 0) for i, one in zip(sweep.reductions, given, strict=True)]
+
+    def _met(self, i: int, threads: CardThreads) -> str:
+        """The lanes of a reduction combined: the lower half with the upper one, until there is one, which all get."""
+        values = [f"%r{i}.{k}" for k in range(self.each)]
+        while len(values) > 1:
+            half = len(values) // 2
+            values = [self._combined(i, values[k], values[k + half], 0) for k in range(half)]
+        found = values[0]
+        by = self.team // 2
+        while by:
+            found = self._combined(i, found, threads.from_above(found, by, self.team), 0)
+            by //= 2
+        return threads.from_first(found, self.team)
+
+
+class _Columns(_OnCard):
+    """Column by column: each thread adds up one column of one block, row after row."""
+
+    __slots__ = ()
+
+    def kernel(self) -> None:
+        """The function."""
+        own = CardThreads(self.to).stride("x")
+        self._read_table()
+        self.to.value("add i64 %rows, %block_rows", "%rows.up")
+        self.to.value("sub i64 %rows.up, 1", "%rows.most")
+        self.to.value("udiv i64 %rows.most, %block_rows", "%blocks")
+        self.to.value("mul i64 %blocks, %columns", "%items")
+        with self.to.loop(loop_names("item", "items.head", "item.begin", "end"), own.first, "%items", own.step):
+            self._item()
+
+    def _item(self) -> None:
+        numbers, float = self._results("columns"), self.to.name("float")
+        self._begin_item()
+        sums = [CarriedValue(f"%sum{n}", float, literal(0.0, "float")) for n in numbers]
+        rows = loop_names("row", "rows.head", "row.begin", "item.end")
+        with self.to.loop(rows, "%row.first", "%row.past", 1, sums, rolled(self.loop)) as given:
+            self.row.clear()
+            self._point_at_row()
+            found = dict[int, str]()
+            for sweep in self.schedule.sweeps:
+                self._between(sweep.before)
+                found |= self._computed(sweep, "%c")
+            for n in numbers:
+                added = self._vector(self.loop.results[n].value, found)
+                given.append(self.to.value(f"fadd {float} %sum{n}, {added}"))
+        for n in numbers:
+            self._store_sum(f"%sum{n}", f"%result{n}", "%item")
+
+    def _begin_item(self) -> None:
+        """The column of an item, and the rows of its block in which that is."""
+        self.to.value("udiv i64 %item, %columns", "%block")
+        self.to.value("mul i64 %block, %columns", "%block.start")
+        self.to.value("sub i64 %item, %block.start", "%c")
+        self.to.value("mul i64 %block, %block_rows", "%row.first")
+        most = self.to.value("add i64 %row.first, %block_rows")
+        self.to.least(most, "%rows", "%row.most")
+        # row * columns + c < length
+        left = self.to.value("sub i64 %length, %c")
+        upwards = self.to.value(f"add i64 {left}, {self.to.value('sub i64 %columns, 1')}")
+        self.to.least("%row.most", self.to.value(f"udiv i64 {upwards}, %columns"), "%row.past")
+
+
+# A recurrence as LLVM IR for a card: the kernel of `cuda_recurrence`, a thread for all steps of an element.
+
+
+def ptx_recurrence_text(recurrence: Recurrence) -> str:
+    """A module with the kernel `steps`, for the same launches. Its steps have none of FUNCTIONS."""
+    to, layout, nothing = Assembly(recurrence.loop.dtype), recurrence_layout(recurrence), Schedule((), (), ())
+    memory = KernelMemory(to, checkable=False)
+    text = _Steps(recurrence.loop, 0, nothing, layout.loop, to, memory, recurrence=recurrence, places=layout)
+    text.kernel()
+    return card_module([card_kernel("steps", layout.size, to)])
+
+
+class _Steps(RecurrenceText):
+    """Steps of which each thread has elements of its own."""
+
+    __slots__ = ()
+
+    def kernel(self) -> None:
+        """The function."""
+        threads = CardThreads(self.to)
+        self._read_table()
+        down, along = threads.stride("y"), threads.stride("x")
+        with self.to.loop(loop_names("row", "rows.head", "row.begin", "end"), down.first, "%rows", down.step):
+            self._begin_row()
+            columns = loop_names("c", "columns.head", "columns.body", "columns.past")
+            with self.to.loop(columns, along.first, "%count", along.step):
+                self._elements("c", "%c")
+
+    def _clear_flag(self) -> None:
+        """Whoever launches it does that: threads begin at any time."""

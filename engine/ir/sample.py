@@ -1,0 +1,120 @@
+"""Samples and truths: what an op states about its own domain and its own values, for the contract tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from engine.ir.tensor_type import Shape
+
+
+@dataclass(frozen=True)
+class Operand:
+    """Recipe for drawing one operand: uniformly from [low, high), in a float, integer or bool dtype, or in words.
+
+    Of complex numbers so is each part.
+
+    `diagonal` is added where the last two axes have equal indices.
+    """
+
+    kind: str
+    shape: Shape
+    low: float
+    high: float
+    diagonal: float = 0.0
+
+    @property
+    def as_complex(self) -> Operand:
+        """The same, of complex numbers; where it is not of real ones, itself."""
+        return replace(self, kind="complex") if self.kind == "real" else self
+
+    def draw(self, rng: np.random.Generator, float_dtype: str = "float64") -> np.ndarray[Any, Any]:
+        """A random array of this shape; floats have `float_dtype`, integers are int64, words uint32.
+
+        Complex numbers are complex128 beside float64, else complex64.
+        """
+        if self.kind == "real":
+            return self._heavy(np.asarray(rng.uniform(self.low, self.high, self.shape))).astype(float_dtype)
+        if self.kind == "complex":
+            return self._complex(rng).astype("complex128" if float_dtype == "float64" else "complex64")
+        if self.kind == "words":
+            return np.asarray(rng.integers(int(self.low), int(self.high), self.shape, np.uint32))
+        if self.kind == "int":
+            return np.asarray(rng.integers(int(self.low), int(self.high), self.shape))
+        return np.asarray(rng.random(self.shape) < 0.5)
+
+    def _complex(self, rng: np.random.Generator) -> np.ndarray[Any, Any]:
+        parts = [np.asarray(rng.uniform(self.low, self.high, self.shape)) for _ in range(2)]
+        return self._heavy(np.asarray(parts[0] + 1j * parts[1]))
+
+    def _heavy(self, drawn: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        if not self.diagonal:
+            return drawn
+        rows, columns = self.shape[-2:]
+        return np.asarray(drawn + self.diagonal * np.eye(rows, columns))
+
+
+def Real(  # noqa: N802 - reads as a constructor
+    *shape: int, low: float = -2.0, high: float = 2.0, diagonal: float = 0.0
+) -> Operand:
+    """Floats between `low` and `high`: the op's domain, kept away from its kinks and poles.
+
+    Matrices that must be regular, or positive definite, have a `diagonal` added that outweighs the rest of a row.
+    """
+    return Operand("real", shape, low, high, diagonal)
+
+
+def Ints(*shape: int, high: int, low: int = 0) -> Operand:  # noqa: N802 - reads as a constructor
+    """Integers in [low, high): indices and classes."""
+    return Operand("int", shape, low, high)
+
+
+def Words(*shape: int) -> Operand:  # noqa: N802
+    """Words of 32 random bits: keys of random numbers."""
+    return Operand("words", shape, 0, 2**32)
+
+
+def Bools(*shape: int) -> Operand:  # noqa: N802 - reads as a constructor
+    """Booleans."""
+    return Operand("bool", shape, 0, 1)
+
+
+class Sample:
+    """One use of an op: operands to draw and attributes as a client would write them."""
+
+    def __init__(self, *operands: Operand, **attrs: Any) -> None:
+        self.operands = operands
+        self.attrs = attrs
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{o.kind}{list(o.shape)}" for o in self.operands)
+        attrs = "".join(f", {k}={v}" for k, v in self.attrs.items())
+        return f"({shapes}{attrs})".replace(" ", "")
+
+
+# Truths: values and gradients that were found without the op's kernel and its gradient rule.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Truth:
+    """One use of an op, with its value and its gradients as numbers that were found without it.
+
+    The contract tests compare an op with itself: its gradient with differences of its kernel, a batch with a loop. An
+    op whose kernel and gradient are both doubled stands up to that, and falls only by a truth. So the numbers come
+    from outside: worked out by hand, from mpmath or SciPy, from a table; `source` says from where.
+
+    Tensors are numbers or nested lists; as in JSON, 1.0 makes float64, 1 int64 and True bool. `value` is the result,
+    a tuple where the op has several. `gradients` are those of sum(value · cotangent), one an operand, with None for an
+    operand that has none; absent, the truth is of the value alone. Without `cotangent`, it is 1 everywhere; where the
+    op has several results, it is a tuple, with None for a result that is not float.
+    """
+
+    operands: Sequence[Any]
+    value: Any
+    source: str
+    gradients: Sequence[Any] | None = None
+    cotangent: Any = None
+    attrs: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,248 @@
+"""Shapes and dtypes: the static type of every value, and how types combine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import accumulate
+from operator import mul
+from typing import Any
+
+import numpy as np
+
+from engine.ir.dtypes import element_type, in_opset, is_complex, is_differentiable
+from engine.ir.errors import BadAttribute, DtypeMismatch, ShapeMismatch
+
+Shape = tuple[int, ...]
+DType = np.dtype[Any]
+HostArray = np.ndarray[Any, Any]
+
+FLOAT16 = np.dtype("float16")
+FLOAT32 = np.dtype("float32")
+FLOAT64 = np.dtype("float64")
+COMPLEX64 = np.dtype("complex64")
+COMPLEX128 = np.dtype("complex128")
+INT8 = np.dtype("int8")
+INT16 = np.dtype("int16")
+INT32 = np.dtype("int32")
+INT64 = np.dtype("int64")
+UINT8 = np.dtype("uint8")
+UINT32 = np.dtype("uint32")
+BOOL = np.dtype("bool")
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """The static type of a tensor: `shape`, each extent ≥ 0, and `dtype`. What follows from them is found once.
+
+    `size` is the number of elements, `nbytes` what a dense tensor takes. `span` is `nbytes` with zero extents read as
+    one: NumPy refuses [0, 2**70] for the same reason as [2**70]. `is_differentiable` says whether derivatives of and in
+    it exist, `is_float` whether its arithmetic is that of real floating-point numbers, which round and are ordered,
+    `is_complex` whether its elements are pairs of these, which are not.
+    """
+
+    shape: Shape
+    dtype: DType
+    size: int = field(init=False, repr=False, compare=False)
+    nbytes: int = field(init=False, repr=False, compare=False)
+    span: int = field(init=False, repr=False, compare=False)
+    is_differentiable: bool = field(init=False, repr=False, compare=False)
+    is_float: bool = field(init=False, repr=False, compare=False)
+    is_complex: bool = field(init=False, repr=False, compare=False)
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        size, (itemsize, differentiable, is_float, has_parts) = math.prod(self.shape), _traits(self.dtype)
+        keep = object.__setattr__  # how a frozen object is filled
+        keep(self, "size", size)
+        keep(self, "nbytes", size * itemsize)
+        keep(self, "span", (size or math.prod(extent or 1 for extent in self.shape)) * itemsize)
+        keep(self, "is_differentiable", differentiable)
+        keep(self, "is_float", is_float)
+        keep(self, "is_complex", has_parts)
+        keep(self, "_hash", hash((self.shape, self.dtype)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @classmethod
+    def of(cls, array: Any) -> TensorType:
+        """The type of a NumPy or CuPy array."""
+        return cls(tuple(array.shape), array.dtype)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to its neighbour along each axis: here, as they lie densely in row-major order."""
+        extents = (extent or 1 for extent in self.shape[:0:-1])
+        return tuple(accumulate(extents, mul, initial=self.dtype.itemsize))[::-1] if self.shape else ()
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether `strides` are those of a dense tensor, as far as there is anything to step over."""
+        return True
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    def with_shape(self, shape: Sequence[int]) -> TensorType:
+        """The same dtype with another shape."""
+        return TensorType(tuple(shape), self.dtype)
+
+    def with_dtype(self, dtype: DType | str) -> TensorType:
+        """The same shape with another dtype."""
+        return TensorType(self.shape, np.dtype(dtype))
+
+    def __str__(self) -> str:
+        return f"{dtype_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+
+
+class Strided(TensorType):
+    """A tensor's type, and how it lies where that is not densely: `strides`, as NumPy has them."""
+
+    __slots__ = ("_strides",)
+    _strides: tuple[int, ...]
+
+    def __init__(self, type: TensorType, strides: Sequence[int]) -> None:
+        super().__init__(type.shape, type.dtype)
+        object.__setattr__(self, "_strides", tuple(strides))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Strided) and super().__eq__(other) and self._strides == other._strides
+
+    def __hash__(self) -> int:
+        return hash((self._hash, self._strides))
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Return the given strides."""
+        return self._strides
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether they are those of a dense tensor, as far as there is anything to step over."""
+        dense = TensorType(self.shape, self.dtype).strides
+        steps = zip(self.shape, self.strides, dense, strict=True)
+        return not self.size or all(extent == 1 or here == there for extent, here, there in steps)
+
+
+@lru_cache(maxsize=1024)
+def _traits(dtype: DType) -> tuple[int, bool, bool, bool]:
+    """Bytes of an element, and whether it is differentiable, float, and complex."""
+    element = element_type(dtype)
+    is_float = element is not None and element.kind == "floating"
+    return dtype.itemsize, is_differentiable(dtype), is_float, is_complex(dtype)
+
+
+@lru_cache(maxsize=1024)
+def dtype_name(dtype: DType) -> str:
+    """Return NumPy's name of a dtype, which takes NumPy as long as to add two small arrays."""
+    return dtype.name
+
+
+def read_only_copy(array: HostArray) -> HostArray:
+    """A dense copy that owns its memory and cannot be written to."""
+    copy = np.array(array, order="C")
+    copy.flags.writeable = False
+    return copy
+
+
+@lru_cache(maxsize=1024)
+def promote(*dtypes: DType) -> DType:
+    """The common dtype of operands, as NumPy 2 promotes, within the opset."""
+    return in_opset(np.result_type(*dtypes))
+
+
+@lru_cache(maxsize=1024)
+def to_float(*dtypes: DType) -> DType:
+    """The dtype in which a function with real results computes: as NumPy's ufuncs choose (int32 → float64)."""
+    return promote(np.dtype("float16"), *dtypes)
+
+
+def to_add_up(dtype: DType) -> DType:
+    """The dtype of sums and products of many: its own where it has derivatives, int64 for what is counted."""
+    return dtype if is_differentiable(dtype) else INT64
+
+
+def to_average(dtype: DType) -> DType:
+    """The dtype of means, norms and factors of matrices: its own where it has derivatives, else float64."""
+    return dtype if is_differentiable(dtype) else FLOAT64
+
+
+def to_complex(*dtypes: DType) -> DType:
+    """The dtype of spectra: of complex numbers that have what means of these have, complex64 at least."""
+    return promote(*map(to_average, dtypes), COMPLEX64)
+
+
+def reduced_shape(shape: Shape, axes: Sequence[int], keepdims: bool) -> Shape:
+    """`shape` with `axes` reduced."""
+    if keepdims:
+        return tuple(1 if i in axes else e for i, e in enumerate(shape))
+    return tuple(e for i, e in enumerate(shape) if i not in axes)
+
+
+def broadcast(*shapes: Shape) -> Shape:
+    """The broadcast of `shapes` by NumPy's rule. Raises ShapeMismatch naming both shapes and the axis."""
+    if all(s == shapes[0] for s in shapes):
+        return shapes[0]
+    rank = max(len(s) for s in shapes)
+    padded = [(1,) * (rank - len(s)) + s for s in shapes]
+    result = []
+    for axis, extents in enumerate(zip(*padded, strict=True)):
+        sizes = {e for e in extents if e != 1}
+        if len(sizes) > 1:
+            raise _unbroadcastable(shapes, axis - rank)
+        result.append(sizes.pop() if sizes else 1)
+    return tuple(result)
+
+
+def _unbroadcastable(shapes: Sequence[Shape], axis: int) -> ShapeMismatch:
+    listed = " and ".join(show_shape(s) for s in shapes)
+    return ShapeMismatch(
+        f"shapes {listed} do not broadcast: their extents at axis {axis} differ and none of them is 1",
+        expected="shapes that broadcast",
+        got=listed,
+    )
+
+
+def show_shape(shape: Sequence[int]) -> str:
+    """`[2, 3]`, as shapes are written in messages; a list that is no shape any more is cut."""
+    shown = [str(extent) for extent in shape[:64]]
+    return "[" + ", ".join(shown if len(shape) <= 64 else [*shown, "…"]) + "]"
+
+
+def normalise_axis(axis: int, ndim: int, attribute: str = "axis") -> int:
+    """`axis` counted from the front. Raises BadAttribute when a tensor of `ndim` axes has no such axis."""
+    if not -ndim <= axis < ndim:
+        span = f"between {-ndim} and {ndim - 1}" if ndim else "absent: a 0-d tensor has no axes"
+        raise BadAttribute(f"{attribute} must be {span}, but is {axis}", expected=span, got=str(axis))
+    return axis % ndim
+
+
+def normalise_axes(axes: Sequence[int] | None, ndim: int, attribute: str = "axes") -> tuple[int, ...]:
+    """`axes` counted from the front, in the given order; all axes when None or empty.
+
+    Raises BadAttribute for an axis that does not exist or is named twice.
+    """
+    if not axes:
+        return tuple(range(ndim))
+    normalised = tuple(normalise_axis(a, ndim, attribute) for a in axes)
+    if len(set(normalised)) != len(normalised):
+        got = show_shape(axes)
+        raise BadAttribute(f"{attribute} names an axis twice: {got}", expected="distinct axes", got=got)
+    return normalised
+
+
+def require_type(got: TensorType, wanted: TensorType, what: str, operand: int | None = None) -> None:
+    """Raise ShapeMismatch or DtypeMismatch, naming `what`, unless `got` is exactly `wanted`."""
+    if got.shape != wanted.shape:
+        here, there = show_shape(wanted.shape), show_shape(got.shape)
+        raise ShapeMismatch(
+            f"{what} must have shape {here}, but has {there}", operand=operand, expected=here, got=there
+        )
+    if got.dtype != wanted.dtype:
+        here, there = wanted.dtype.name, got.dtype.name
+        raise DtypeMismatch(f"{what} must be {here}, but is {there}", operand=operand, expected=here, got=there)

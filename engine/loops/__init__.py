@@ -1,7 +1,0 @@
-"""The loop language: scalar programs swept over rows of columns, and the printers that make kernels of them.
-
-    program → schedule → printers → kernels
-
-What may live here: the language, its printers, and what binds what they print. What may not: ops, graphs, plans; what
-runs machine code, which is `engine.native`'s; and how functions are expanded, which is `engine.functions`'.
-"""

@@ -1,0 +1,1 @@
+"""Parts that ops of several families share: shapes of operands, batching, sums, sources."""

@@ -1,0 +1,213 @@
+"""Complex numbers made of two real ones, and taken apart again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from engine.ir.dtypes import DTYPES, real_dtype
+from engine.ir.graph import Value
+from engine.ir.op import Array, NoGradient
+from engine.ir.run_context import RunContext
+from engine.ir.sample import Ints, Real, Sample, Truth
+from engine.ir.tensor_type import COMPLEX64, DType, promote, to_float
+from engine.ir.value_functions import conjugate
+from engine.ops.elementwise.arithmetic import unit_of, without_zeros
+from engine.ops.elementwise.base import Binary, Unary, unbroadcast
+from engine.ops.rewrites import MOVING, twice
+
+_IN_VJP = NoGradient("written out in vjp")
+
+
+class MakeComplex(Binary):
+    """y = re + i · im, elementwise, broadcasting: complex64 of float32 and narrower floats, else complex128.
+
+    The parts stay as they are, infinities, NaN and signs of zeros too, which re + im · i would not leave so.
+    PyTorch's `complex`, JAX's `lax.complex`.
+    """
+
+    name = "make_complex"
+    section = "complex_parts"
+    since = 2
+    operands = ("re", "im")
+    scalar = staticmethod(lambda re, im: re.pair(im))
+    gradient = "d re = Re g, d im = Im g"
+    partials = _IN_VJP
+    truths = (
+        Truth(
+            operands=[[1.0, -2.0], [3.0, 0.5]],
+            value=[1 + 3j, -2 + 0.5j],
+            cotangent=[2 - 1j, 3 + 4j],
+            gradients=[[2.0, 3.0], [-1.0, 4.0]],
+            source="by hand",
+        ),
+    )
+
+    def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
+        """The complex dtype that has both parts."""
+        return promote(to_float(*dtypes), COMPLEX64)
+
+    def compute(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
+        """Part by part."""
+        out.real, out.imag = xs
+
+    def vjp(self, g: Value, y: Value, *xs: Value, **attrs: Any) -> Sequence[Value | None]:
+        """The parts of g."""
+        re, im = xs
+        return unbroadcast(g.real(), re), unbroadcast(g.imag(), im)
+
+
+class ComplexPart(Unary):
+    """Base: what a real operand is by itself, and a complex one by a kernel of NumPy's."""
+
+    since = 2
+    dtypes = DTYPES
+    cost = 1
+    samples: ClassVar[tuple[Sample, ...]] = (Sample(Real(2, 3)), Sample(Real()), Sample(Ints(3, high=5)))
+    partials = _IN_VJP
+
+    def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
+        """That of the parts."""
+        return real_dtype(dtypes[0])
+
+
+class RealPart(ComplexPart):
+    """y = Re x; a real x itself. PyTorch's, JAX's and NumPy's `real`."""
+
+    name = "real"
+    section = "complex_parts"
+    complex_scalar = staticmethod(lambda x: x.real())
+    gradient = "g, with the imaginary part 0"
+    truths = (
+        Truth(
+            operands=[[1 + 3j, -2 - 0.5j]],
+            value=[1.0, -2.0],
+            cotangent=[2.0, 3.0],
+            gradients=[[2 + 0j, 3 + 0j]],
+            source="by hand",
+        ),
+    )
+
+    def compose(self, x: Value) -> Value | None:
+        """x, where that is real."""
+        return None if x.type.is_complex else x.identity()
+
+    def compute(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
+        """A copy of NumPy's view."""
+        out[...] = xs[0].real
+
+    def vjp(self, g: Value, y: Value, *xs: Value, **attrs: Any) -> Sequence[Value | None]:
+        """g, which becomes complex where it arrives."""
+        return (g,)
+
+
+class ImaginaryPart(ComplexPart):
+    """y = Im x; 0 for a real x. JAX's and NumPy's `imag`; PyTorch's refuses a real x."""
+
+    name = "imag"
+    section = "complex_parts"
+    complex_scalar = staticmethod(lambda x: x.imag())
+    gradient = "i · g"
+    truths = (
+        Truth(
+            operands=[[1 + 3j, -2 - 0.5j]],
+            value=[3.0, -0.5],
+            cotangent=[2.0, 3.0],
+            gradients=[[2j, 3j]],
+            source="by hand",
+        ),
+    )
+
+    def compose(self, x: Value) -> Value | None:
+        """0, where x is real."""
+        return None if x.type.is_complex else x.full_like(0.0)
+
+    def compute(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
+        """A copy of NumPy's view."""
+        out[...] = xs[0].imag
+
+    def vjp(self, g: Value, y: Value, *xs: Value, **attrs: Any) -> Sequence[Value | None]:
+        """g as the imaginary part."""
+        return (g.full_like(0.0).make_complex(g),)
+
+
+class Conj(Unary):
+    """y = conj x, the imaginary part negated; a real x itself. PyTorch's, JAX's and NumPy's `conj`."""
+
+    name = "conj"
+    section = "complex_parts"
+    since = 2
+    dtypes = DTYPES
+    ufunc = "conjugate"
+    cost = 1
+    gradient = "conj g"
+    samples = ComplexPart.samples
+    rewrites = (twice("conj"), *MOVING)
+    partials = _IN_VJP
+    truths = (
+        Truth(
+            operands=[[1 + 3j, -2 - 0.5j]],
+            value=[1 - 3j, -2 + 0.5j],
+            cotangent=[2 - 1j, 3 + 4j],
+            gradients=[[2 + 1j, 3 - 4j]],
+            source="by hand",
+        ),
+    )
+
+    def compose(self, x: Value) -> Value | None:
+        """x, where that is real."""
+        return None if x.type.is_complex else x.identity()
+
+    def vjp(self, g: Value, y: Value, *xs: Value, **attrs: Any) -> Sequence[Value | None]:
+        """The adjoint under Re⟨a, b⟩ is itself."""
+        return (conjugate(g),)
+
+
+class Angle(Unary):
+    """y = the angle of x in [−π, π]: atan2(Im x, Re x); 0 or π for a real x. NaN where a part is NaN.
+
+    The cut is the negative real axis, and the sign of the imaginary zero says from which side it is seen (C99's carg).
+    At 0 the gradient is 0, as in PyTorch; JAX's is NaN.
+    """
+
+    name = "angle"
+    section = "complex_parts"
+    complex_scalar = staticmethod(lambda x: x.angle())
+    since = 2
+    dtypes = DTYPES
+    cost = 20
+    gradient = "i · g · x / |x|², 0 at 0; none for a real x"
+    samples = (Sample(Real(2, 3)), Sample(Real()), Sample(Ints(3, low=1, high=5)))
+    partials = _IN_VJP
+    truths = (
+        Truth(
+            operands=[[3 + 4j, -2j]],
+            value=[0.9272952180016122, -1.5707963267948966],
+            cotangent=[2.0, 3.0],
+            gradients=[[-0.32 + 0.24j, 1.5 + 0j]],
+            source="by hand: atan 4/3 and −π/2; i · 2 · (3 + 4i) / 25, i · 3 · (−2i) / 4",
+        ),
+    )
+
+    def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
+        """That of the parts; integers as NumPy's exp."""
+        return real_dtype(to_float(*dtypes))
+
+    def compose(self, x: Value) -> Value | None:
+        """0 or π, where x is real: no path."""
+        if x.type.is_complex:
+            return None
+        fixed = x.cast(dtype=to_float(x.dtype)).stop_gradient()
+        return fixed.full_like(0.0).atan2(fixed)
+
+    def compute(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
+        """By NumPy's arctan2 of the parts."""
+        run.xp.arctan2(xs[0].imag, xs[0].real, out=out)
+
+    def vjp(self, g: Value, y: Value, *xs: Value, **attrs: Any) -> Sequence[Value | None]:
+        """A quarter turn from the direction of x, divided by |x|."""
+        (x,) = xs
+        size = x.abs()
+        along = unit_of(x, size)
+        turned = (-along.imag()).make_complex(along.real())
+        return (turned * (g / without_zeros(size)),)

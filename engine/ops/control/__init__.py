@@ -1,0 +1,1 @@
+"""Control flow: ops that run functions, once, in loops or until nothing changes."""

@@ -1,0 +1,1 @@
+"""Convolution and pooling: sliding windows over spatial axes."""

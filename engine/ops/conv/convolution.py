@@ -1,0 +1,559 @@
+"""Convolution, its adjoint, and its gradient by the kernel, on one, two and three spatial axes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from operator import add, sub
+from typing import Any, ClassVar
+
+from engine.ir.attributes import REQUIRED, Attr
+from engine.ir.dtypes import FLOATS, NUMBERS
+from engine.ir.errors import counted
+from engine.ir.graph import Value
+from engine.ir.op import Array, Composite, Op, ResultTypes
+from engine.ir.run_context import RunContext
+from engine.ir.sample import Real, Sample, Truth
+from engine.ir.tensor_type import Shape, TensorType, promote
+from engine.ir.value_functions import shaped
+from engine.ops.common import batching
+from engine.ops.common.operands import require_extent, require_shape
+from engine.ops.conv.im2col import (
+    Layout,
+    add_windows,
+    add_windows_workspace,
+    correlate,
+    correlate_workspace,
+    layout,
+    sum_kernel,
+    sum_kernel_workspace,
+)
+from engine.ops.conv.windows import (
+    Windows,
+    check_extents,
+    check_fits,
+    check_groups,
+    check_ranks,
+    check_spatial,
+    check_spread,
+)
+
+GROUPS = Attr("int", 1, "how many equal parts the channels are cut into, each with its own kernels", minimum=1)
+
+
+def placing(rank: int) -> dict[str, Attr]:
+    """The attributes of a convolution on `rank` spatial axes."""
+    return {
+        "stride": Attr("ints", (1,) * rank, "distance of the windows along each spatial axis", minimum=1),
+        "padding": Attr("ints", (0,) * rank, "zeros put on both sides of each spatial axis", minimum=0),
+        "dilation": Attr("ints", (1,) * rank, "distance of the kernel's taps along each spatial axis", minimum=1),
+        "groups": GROUPS,
+    }
+
+
+def placing_transposed(rank: int) -> dict[str, Attr]:
+    """The attributes of its adjoint."""
+    doc = "extent added at the end of each spatial axis of the result"
+    return {**placing(rank), "output_padding": Attr("ints", (0,) * rank, doc, minimum=0)}
+
+
+class Convolution(Op):
+    """Base: images [n, channels, *extents] and a kernel of the same rank; a bias has one number for each feature."""
+
+    makes_parts = True
+    #: how many spatial axes there are
+    rank: ClassVar[int]
+    operands: ClassVar[tuple[str, ...]] = ("x", "kernel", "bias?")
+    dtypes: ClassVar[tuple[str, ...]] = NUMBERS
+    #: the kernel's axis of the features of one group
+    feature_axis: ClassVar[int]
+    #: what the kernel's first two axes are
+    kernel_axes: ClassVar[str]
+
+    @abstractmethod
+    def layout(self, out: TensorType, x: TensorType, windows: Windows, groups: int) -> Layout:
+        """What is laid out to compute `out`."""
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The least numbers that place the windows so. Raises BadAttribute, ShapeMismatch."""
+        for name, value in attrs.items():
+            if name != "groups":
+                check_spatial(name, value, self.rank)
+        x, kernel = types[:2]
+        check_ranks(x, kernel, self.rank, self.kernel_axes)
+        spatial = {name: attrs[name] for name in ("stride", "padding", "dilation")}
+        return {**attrs, **self.least(Windows(kernel.shape[2:], **spatial), x.shape[2:], attrs)}
+
+    @abstractmethod
+    def least(self, windows: Windows, extents: Sequence[int], attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The least numbers for `windows` on x of these `extents`. Raises BadAttribute, ShapeMismatch."""
+
+    def compose(self, x: Value, kernel: Value, bias: Value | None = None, **attrs: Any) -> Value | None:
+        """A bias is added afterwards."""
+        if bias is None:
+            return None
+        return x.builder.emit(self, (x, kernel), attrs) + bias.reshape(shape=(*bias.shape, *[1] * self.rank))
+
+    def batch(self, mapped: Sequence[bool], x: Value, kernel: Value, *, groups: int, **attrs: Any) -> Value:
+        """N goes into the images, or into the features, or, where both operands have it, into the groups."""
+        if 0 in (v.shape[0] for v, m in zip((x, kernel), mapped, strict=True) if m):
+            return of_none(self, mapped, (x, kernel), {**attrs, "groups": groups})
+        if not mapped[1]:
+            return unfolded(self._emit(folded(x, 0), kernel, groups, attrs), 0, x.shape[0])
+        if not mapped[0] and groups == 1:
+            return unfolded(self._emit(x, folded(kernel, self.feature_axis), 1, attrs), 1, kernel.shape[0])
+        x, kernel = batching.expand(mapped, (x, kernel))
+        n = x.shape[0]
+        return unfolded(self._emit(folded(x, 1), folded(kernel, 0), n * groups, attrs), 1, n)
+
+    def _emit(self, x: Value, kernel: Value, groups: int, attrs: Mapping[str, Any]) -> Value:
+        return x.builder.emit(self, (x, kernel), {**attrs, "groups": groups})
+
+    def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+        """A multiplication and an addition for each tap of each window, in each channel that it sees or gives."""
+        return 2 * self.laid_out(out, *types, **attrs).products
+
+    def laid_out(
+        self,
+        out: ResultTypes,
+        x: TensorType,
+        kernel: TensorType,
+        *,
+        groups: int,
+        output_padding: Any = None,
+        **spatial: Any,
+    ) -> Layout:
+        """`layout`, from what `flops` and `workspace` are given."""
+        assert isinstance(out, TensorType)
+        return self.layout(out, x, Windows(kernel.shape[2:], **spatial), groups)
+
+
+def typed(shape: Sequence[int], *operands: TensorType | None) -> TensorType:
+    """A result of `shape` in the operands' common dtype."""
+    return TensorType(tuple(shape), promote(*(x.dtype for x in operands if x is not None)))
+
+
+def of_none(op: Op, mapped: Sequence[bool], operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
+    """`op` on no examples: an extent that nothing was folded into does not come back out of 0."""
+    each = [v.type.with_shape(v.shape[1:]) if m else v.type for v, m in zip(operands, mapped, strict=True)]
+    y = op.infer(*each, **attrs)
+    assert isinstance(y, TensorType)
+    return operands[0].builder.full((0, *y.shape), 0.0, y.dtype)
+
+
+def folded(x: Value, axis: int, groups: int = 1) -> Value:
+    """x [N, *shape] as `shape`, with N in front of the entries of `axis`, in each of its groups."""
+    n, *shape = x.shape
+    split = (groups,) if groups > 1 else ()
+    parted = shaped(x, (n, *shape[:axis], *split, shape[axis] // groups, *shape[axis + 1 :]))
+    at = axis + len(split)
+    moved = parted.transpose(axes=(*range(1, at + 1), 0, *range(at + 1, parted.ndim)))
+    return moved.reshape(shape=(*shape[:axis], n * shape[axis], *shape[axis + 1 :]))
+
+
+def unfolded(y: Value, axis: int, n: int, groups: int = 1) -> Value:
+    """The inverse of `folded`."""
+    shape = y.shape
+    split, at = ((groups,), axis + 1) if groups > 1 else ((), axis)
+    parted = y.reshape(shape=(*shape[:axis], *split, n, shape[axis] // (n * groups), *shape[axis + 1 :]))
+    moved = parted.transpose(axes=(at, *(i for i in range(parted.ndim) if i != at)))
+    return shaped(moved, (n, *shape[:axis], shape[axis] // n, *shape[axis + 1 :]))
+
+
+def correlated(wide: Value, kernel: Value, positions: Sequence[int], windows: Windows, groups: int) -> Value:
+    """Σ over channels of a group and taps t of wide[n, c, p·s + t·d − p₀] · kernel[o, c, t], as [n, o, *positions]."""
+    convolve = getattr(wide, f"conv{len(windows.size)}d")
+    found = convolve(kernel, groups=groups, **windows.placing)
+    return cropped(found, (*found.shape[:2], *positions))
+
+
+def spread_values(narrow: Value, kernel: Value, extents: Sequence[int], windows: Windows, groups: int) -> Value:
+    """The adjoint of `correlated` by its first operand: the values of `narrow` times the kernel, as [n, c, *extents].
+
+    On one axis by way of two, since the opset has no such op.
+    """
+    if len(extents) == 1:
+        images, taps = (v.unsqueeze(axes=(2,)) for v in (narrow, kernel))
+        return spread_values(images, taps, (1, *extents), windows.on_axes(2), groups).squeeze(axes=(2,))
+    transposed = getattr(narrow, f"conv_transpose{len(extents)}d")
+    rest = tuple(map(sub, extents, windows.cover(narrow.shape[2:])))
+    dx: Value = transposed(kernel, output_padding=rest, groups=groups, **windows.placing)
+    return dx
+
+
+def cropped(x: Value, shape: Sequence[int]) -> Value:
+    """The leading part of x: windows that do not fit evenly see a few positions more."""
+    if x.shape == tuple(shape):
+        return x
+    return x.slice(stops=tuple(shape))
+
+
+# The gradient of a convolution by its kernel, an op of its own: what taps see, times what windows give.
+
+
+class KernelGradient(Op):
+    """y[o, c, t] = Σ wide[n, c, p·s + t·d − p₀] · narrow[n, o, p], over images n and positions p, for c in o's group.
+
+    wide [n, channels, *extents], zero outside; narrow [n, features, *positions]; y [features, channels / groups,
+    *taps]. The cotangent of a convolution's kernel, of x and that of its result; and of its adjoint's, the other way.
+    """
+
+    name = "kernel_gradient"
+    internal = True
+    operands = ("wide", "narrow")
+    dtypes = FLOATS
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "taps": Attr("ints", doc="extents of the kernel along each spatial axis", minimum=1),
+        **{name: replace(attr, default=REQUIRED) for name, attr in placing(1).items()},
+    }
+    gradient: ClassVar[str] = "d wide = the adjoint of narrow with g as its kernel, d narrow = wide convolved with g"
+
+    def infer(self, wide: TensorType, narrow: TensorType, *, taps: Shape, groups: int, **spatial: Any) -> ResultTypes:
+        """[features, channels / groups, *taps]."""
+        return typed((narrow.shape[1], wide.shape[1] // groups, *taps), wide, narrow)
+
+    def forward(
+        self, run: RunContext, wide: Array, narrow: Array, *, out: Array, taps: Shape, groups: int, **spatial: Any
+    ) -> None:
+        """Values times columns, summed up."""
+        sum_kernel(run, wide, narrow, out, Windows(taps, **spatial), groups)
+
+    def vjp(
+        self, g: Value, y: Value, wide: Value, narrow: Value, *, taps: Shape, groups: int, **spatial: Any
+    ) -> Sequence[Value | None]:
+        """The adjoint and the convolution whose kernel is g."""
+        windows = Windows(taps, **spatial)
+        back = spread_values(narrow, g, wide.shape[2:], windows, groups)
+        return back, correlated(wide, g, narrow.shape[2:], windows, groups)
+
+    def batch(self, mapped: Sequence[bool], wide: Value, narrow: Value, *, groups: int, **attrs: Any) -> Value:
+        """N goes into each group's channels, or its features, or, where both operands have it, into the groups.
+
+        Not into the images: over these, all is summed.
+        """
+        n = batching.size(mapped, (wide, narrow))
+        if n == 0:
+            return of_none(self, mapped, (wide, narrow), {**attrs, "groups": groups})
+        if all(mapped):
+            wide, narrow = folded(wide, 1), folded(narrow, 1)
+            return unfolded(self._emit(wide, narrow, n * groups, attrs), 0, n)
+        if mapped[0]:
+            return unfolded(self._emit(folded(wide, 1, groups), narrow, groups, attrs), 1, n)
+        return unfolded(self._emit(wide, folded(narrow, 1, groups), groups, attrs), 0, n, groups)
+
+    def _emit(self, wide: Value, narrow: Value, groups: int, attrs: Mapping[str, Any]) -> Value:
+        return wide.builder.emit(self, (wide, narrow), {**attrs, "groups": groups})
+
+    def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
+        """As a convolution of exchanged views."""
+        wide, narrow = operands
+        return (_by_convolution(wide, narrow, **attrs),)
+
+    def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+        """A multiplication and an addition for each tap of each window, in each channel that it sees or gives."""
+        return 2 * _laid_out(out, *types, **attrs).products
+
+    def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+        """Columns, a chunk at a time, and sums."""
+        assert isinstance(out, TensorType)
+        return sum_kernel_workspace(_laid_out(out, *types, **attrs), out, *types)
+
+
+KERNEL_GRADIENT = KernelGradient()
+
+
+def kernel_gradient(wide: Value, narrow: Value, windows: Windows, groups: int) -> Value:
+    """Append the gradient by the kernel of a convolution that these windows over `wide` are of."""
+    attrs = {"taps": windows.size, **windows.placing, "groups": groups}
+    return wide.builder.emit(KERNEL_GRADIENT, (wide, narrow), attrs)
+
+
+def _laid_out(
+    out: ResultTypes, wide: TensorType, narrow: TensorType, *, taps: Shape, groups: int, **spatial: Any
+) -> Layout:
+    assert isinstance(out, TensorType)
+    return layout(wide, narrow, out, Windows(taps, **spatial), groups)
+
+
+def _by_convolution(wide: Value, narrow: Value, *, taps: Shape, groups: int, **spatial: Any) -> Value:
+    """In ops of the registry: a convolution whose kernel is `narrow`.
+
+    Images and channels change places, and so do stride and dilation.
+    """
+    windows = Windows(taps, **spatial).exchanged(narrow.shape[2:])
+    convolve = getattr(_by_group(wide, groups), f"conv{len(taps)}d")
+    kernel = _exchanged(convolve(_exchanged(narrow), groups=groups, **windows.placing))
+    return cropped(kernel, (*kernel.shape[:2], *taps))
+
+
+def _exchanged(x: Value) -> Value:
+    """x with its first two axes exchanged."""
+    return x.transpose(axes=(1, 0, *range(2, x.ndim)))
+
+
+def _by_group(x: Value, groups: int) -> Value:
+    """x [n, channels, *extents] as [channels / groups, groups · n, *extents]."""
+    if groups == 1:
+        return _exchanged(x)
+    n, channels, *extents = x.shape
+    split = x.reshape(shape=(n, groups, channels // groups, *extents))
+    moved = split.transpose(axes=(2, 1, 0, *range(3, split.ndim)))
+    return moved.reshape(shape=(channels // groups, groups * n, *extents))
+
+
+# Convolution on one, two and three spatial axes. It and its adjoint are each the derivative of the other.
+
+
+class Correlation(Convolution):
+    """Base: y[n, o, p] = Σ x[n, c, p·s + t·d − p₀] · kernel[o, c, t] + bias[o], for positions p and taps t."""
+
+    gradient: ClassVar[str] = "dx = the transposed convolution of g, d kernel = x convolved with g, d bias = g summed"
+    feature_axis: ClassVar[int] = 0
+    kernel_axes: ClassVar[str] = "features, channels / groups"
+
+    def least(self, windows: Windows, extents: Sequence[int], attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Of windows that move over x."""
+        check_fits(windows, extents)
+        return windows.least(extents).placing
+
+    def infer(
+        self, x: TensorType, kernel: TensorType, bias: TensorType | None = None, *, groups: int, **spatial: Any
+    ) -> ResultTypes:
+        """[n, features, *positions]. Raises ShapeMismatch, BadAttribute."""
+        channels, features = x.shape[1], kernel.shape[0]
+        check_groups(groups, channels, "channels of x")
+        check_groups(groups, features, "features, axis 0 of the kernel")
+        why = f"{counted(channels, 'channel')} in {counted(groups, 'group')}"
+        require_extent(kernel, 1, channels // groups, 1, "kernel", why)
+        if bias is not None:
+            require_shape(bias, (features,), 2, "bias", "one number for each feature")
+        positions = Windows(kernel.shape[2:], **spatial).positions(x.shape[2:])
+        return typed((x.shape[0], features, *positions), x, kernel, bias)
+
+    def forward(self, run: RunContext, x: Array, kernel: Array, *, out: Array, groups: int, **spatial: Any) -> None:
+        """Columns times the kernel."""
+        correlate(run, x, kernel, out, Windows(kernel.shape[2:], **spatial), groups)
+
+    def vjp(
+        self, g: Value, y: Value, x: Value, kernel: Value, *, groups: int, **spatial: Any
+    ) -> Sequence[Value | None]:
+        """The adjoint; and the correlation of x with g."""
+        windows = Windows(kernel.shape[2:], **spatial)
+        return spread_values(g, kernel, x.shape[2:], windows, groups), kernel_gradient(x, g, windows, groups)
+
+    def layout(self, out: TensorType, x: TensorType, windows: Windows, groups: int) -> Layout:
+        """The windows move over x and give the result."""
+        return layout(x, out, out, windows, groups)
+
+    def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+        """Columns, a chunk at a time."""
+        assert isinstance(out, TensorType)
+        return correlate_workspace(self.laid_out(out, *types, **attrs), out, *types)
+
+
+class Conv1D(Composite, Correlation):
+    """y[n, o, i] = Σ x[n, c, i·s + a·d − p] · kernel[o, c, a] + bias[o], a cross-correlation.
+
+    x [n, channels, w], zero outside; kernel [features, channels / groups, kw]; y [n, features, w'] with
+    w' = ⌊(w + 2p − d·(kw − 1) − 1) / s⌋ + 1. Feature o sees the channels of its own group. As PyTorch's conv1d.
+    """
+
+    name = "conv1d"
+    section = "conv"
+    rank = 1
+    attrs: ClassVar[Mapping[str, Attr]] = placing(1)
+    samples = (
+        Sample(Real(2, 2, 5), Real(3, 2, 3)),
+        Sample(Real(1, 2, 6), Real(2, 2, 2), Real(2), stride=[2], padding=[1]),
+        Sample(Real(2, 4, 7), Real(2, 2, 2), stride=[3], dilation=[2], groups=2),
+    )
+
+    def compose(self, x: Value, kernel: Value, bias: Value | None = None, **attrs: Any) -> Value:
+        """The convolution of images of height 1."""
+        windows = Windows(kernel.shape[2:], *(attrs[name] for name in ("stride", "padding", "dilation")))
+        images, taps = (v.unsqueeze(axes=(2,)) for v in (x, kernel))
+        biases = () if bias is None else (bias,)
+        return images.conv2d(taps, *biases, groups=attrs["groups"], **windows.on_axes(2).placing).squeeze(axes=(2,))
+
+
+class Conv2D(Correlation):
+    """y[n, o, i, j] = Σ x[n, c, i·s + a·d − p, j·s + b·d − p] · kernel[o, c, a, b] + bias[o], a cross-correlation.
+
+    x [n, channels, h, w], zero outside; kernel [features, channels / groups, kh, kw]; y [n, features, h', w'] with
+    h' = ⌊(h + 2p − d·(kh − 1) − 1) / s⌋ + 1. Feature o sees the channels of its own group. As PyTorch's conv2d.
+    """
+
+    name = "conv2d"
+    section = "conv"
+    aliases: ClassVar[Mapping[str, str]] = {"Conv2DOp": "born", "Conv2D": "born"}
+    rank = 2
+    attrs: ClassVar[Mapping[str, Attr]] = placing(2)
+    gradient = "dx = conv_transpose2d(g, kernel), d kernel = conv2d(x, g) over images, d bias = g summed"
+    samples = (
+        Sample(Real(2, 2, 4, 5), Real(3, 2, 3, 2)),
+        Sample(Real(1, 2, 6, 5), Real(2, 2, 2, 2), Real(2), stride=[2, 2], padding=[1, 0]),
+        Sample(Real(2, 4, 5, 6), Real(2, 2, 2, 3), stride=[1, 3], dilation=[2, 1], groups=2),
+    )
+
+
+class Conv3D(Correlation):
+    """y[n, o, i, j, k] = Σ x[n, c, i·s + a·d − p, j·s + b·d − p, k·s + e·d − p] · kernel[o, c, a, b, e] + bias[o].
+
+    x [n, channels, d, h, w], zero outside; kernel [features, channels / groups, kd, kh, kw]; y [n, features, d', h',
+    w'] with extents as conv2d's, a cross-correlation. As PyTorch's conv3d.
+    """
+
+    name = "conv3d"
+    section = "conv"
+    rank = 3
+    attrs: ClassVar[Mapping[str, Attr]] = placing(3)
+    gradient = "dx = conv_transpose3d(g, kernel), d kernel = conv3d(x, g) over images, d bias = g summed"
+    samples = (
+        Sample(Real(2, 2, 3, 4, 3), Real(2, 2, 2, 2, 2)),
+        Sample(Real(1, 1, 3, 4, 2), Real(2, 1, 2, 3, 1), Real(2), stride=[2, 1, 1], padding=[0, 1, 1]),
+        Sample(Real(1, 2, 3, 2, 5), Real(2, 1, 2, 1, 2), stride=[1, 2, 3], dilation=[2, 1, 1], groups=2),
+    )
+
+
+# The adjoint of convolution, on one, two and three spatial axes.
+
+
+class TransposedConvolution(Convolution):
+    """Base: y[n, o, p·s + t·d − p₀] = Σ x[n, c, p] · kernel[c, o, t] + bias[o], for positions p and taps t."""
+
+    feature_axis: ClassVar[int] = 1
+    kernel_axes: ClassVar[str] = "channels, features / groups"
+
+    def least(self, windows: Windows, extents: Sequence[int], attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Of windows that spread over the result."""
+        more = attrs["output_padding"]
+        check_spread(windows, extents, more)
+        check_extents(tuple(map(add, windows.cover(extents), more)), windows.padding)
+        windows, more = windows.least_spread(extents, more)
+        return {**windows.placing, "output_padding": more}
+
+    def infer(
+        self,
+        x: TensorType,
+        kernel: TensorType,
+        bias: TensorType | None = None,
+        *,
+        output_padding: Shape,
+        groups: int,
+        **spatial: Any,
+    ) -> ResultTypes:
+        """[n, features, *extents]. Raises ShapeMismatch, BadAttribute."""
+        channels, features = x.shape[1], kernel.shape[1] * groups
+        check_groups(groups, channels, "channels of x")
+        require_extent(kernel, 0, channels, 1, "kernel", "the channels of x")
+        if bias is not None:
+            require_shape(bias, (features,), 2, "bias", "one number for each feature")
+        cover = Windows(kernel.shape[2:], **spatial).cover(x.shape[2:])
+        extents = map(add, cover, output_padding)
+        return typed((x.shape[0], features, *extents), x, kernel, bias)
+
+    def forward(
+        self,
+        run: RunContext,
+        x: Array,
+        kernel: Array,
+        *,
+        out: Array,
+        output_padding: Shape,
+        groups: int,
+        **spatial: Any,
+    ) -> None:
+        """The kernel times each value, added where its window lies."""
+        add_windows(run, x, kernel, out, Windows(kernel.shape[2:], **spatial), groups)
+
+    def vjp(
+        self, g: Value, y: Value, x: Value, kernel: Value, *, output_padding: Shape, groups: int, **spatial: Any
+    ) -> Sequence[Value | None]:
+        """The correlation that this is the adjoint of; and the correlation of g with x."""
+        windows = Windows(kernel.shape[2:], **spatial)
+        return correlated(g, kernel, x.shape[2:], windows, groups), kernel_gradient(g, x, windows, groups)
+
+    def layout(self, out: TensorType, x: TensorType, windows: Windows, groups: int) -> Layout:
+        """The windows lie in the result, one for each value of x."""
+        return layout(out, x, out, windows, groups)
+
+    def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+        """Products and the padded result, a chunk at a time."""
+        return add_windows_workspace(self.laid_out(out, *types, **attrs), *types)
+
+
+class ConvTranspose1D(Composite, TransposedConvolution):
+    """y[n, o, i·s + a·d − p] = Σ x[n, c, i] · kernel[c, o, a] + bias[o]: the adjoint of conv1d.
+
+    x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'], and
+    w' = (w − 1)·s + d·(kw − 1) + 1 + output_padding − 2p. PyTorch's `conv_transpose1d`; JAX's `lax.conv_transpose` with
+    transpose_kernel, which has the kernel's axes in another order, and paddings of the convolution that it widens.
+    """
+
+    name = "conv_transpose1d"
+    section = "conv_transpose"
+    rank = 1
+    since = 2
+    attrs: ClassVar[Mapping[str, Attr]] = placing_transposed(1)
+    gradient = "dx = conv1d(g, kernel), d kernel = conv1d(g, x) over images, d bias = g summed"
+    samples = (
+        Sample(Real(2, 2, 3), Real(2, 3, 2)),
+        Sample(Real(1, 2, 3), Real(2, 2, 3), Real(2), stride=[2], padding=[1], output_padding=[1]),
+        Sample(Real(2, 4, 3), Real(4, 1, 2), stride=[2], dilation=[3], output_padding=[2], groups=2),
+    )
+    truths = (
+        Truth(
+            operands=([[[1.0, 2.0]]], [[[3.0, 5.0, 7.0]]]),
+            attrs={"stride": [2]},
+            value=[[[3.0, 5.0, 13.0, 10.0, 14.0]]],
+            gradients=[[[[15.0, 15.0]]], [[[3.0, 3.0, 3.0]]]],
+            source="by hand",
+        ),
+    )
+
+    def compose(self, x: Value, kernel: Value, bias: Value | None = None, **attrs: Any) -> Value:
+        """That of images of height 1."""
+        windows = Windows(kernel.shape[2:], *(attrs[name] for name in ("stride", "padding", "dilation")))
+        images, taps = (v.unsqueeze(axes=(2,)) for v in (x, kernel))
+        biases = () if bias is None else (bias,)
+        more = {"output_padding": (0, *attrs["output_padding"]), "groups": attrs["groups"]}
+        return images.conv_transpose2d(taps, *biases, **more, **windows.on_axes(2).placing).squeeze(axes=(2,))
+
+
+class ConvTranspose2D(TransposedConvolution):
+    """y[n, o, i·s + a·d − p, j·s + b·d − p] = Σ x[n, c, i, j] · kernel[c, o, a, b] + bias[o]: the adjoint of conv2d.
+
+    x [n, channels, h, w]; kernel [channels, features / groups, kh, kw]; y [n, features, h', w'] with
+    h' = (h − 1)·s − 2p + d·(kh − 1) + 1 + output_padding. As PyTorch's conv_transpose2d.
+    """
+
+    name = "conv_transpose2d"
+    section = "conv_transpose"
+    rank = 2
+    attrs: ClassVar[Mapping[str, Attr]] = placing_transposed(2)
+    gradient = "dx = conv2d(g, kernel), d kernel = conv2d(g, x) over images, d bias = g summed"
+    samples = (
+        Sample(Real(2, 2, 3, 2), Real(2, 3, 2, 3)),
+        Sample(Real(1, 2, 3, 2), Real(2, 2, 2, 3), Real(2), stride=[2, 3], padding=[1, 0], output_padding=[1, 2]),
+        Sample(Real(2, 4, 3, 3), Real(4, 1, 2, 2), stride=[1, 2], dilation=[3, 1], output_padding=[2, 0], groups=2),
+    )
+
+
+class ConvTranspose3D(TransposedConvolution):
+    """y[n, o, i·s + a·d − p, …] = Σ x[n, c, i, j, k] · kernel[c, o, a, b, e] + bias[o]: the adjoint of conv3d.
+
+    x [n, channels, d, h, w]; kernel [channels, features / groups, kd, kh, kw]; y [n, features, d', h', w'] with
+    extents as conv_transpose2d's. As PyTorch's conv_transpose3d.
+    """
+
+    name = "conv_transpose3d"
+    section = "conv_transpose"
+    rank = 3
+    attrs: ClassVar[Mapping[str, Attr]] = placing_transposed(3)
+    gradient = "dx = conv3d(g, kernel), d kernel = conv3d(g, x) over images, d bias = g summed"
+    samples = (
+        Sample(Real(2, 2, 2, 3, 2), Real(2, 2, 2, 2, 1)),
+        Sample(Real(1, 2, 2, 1, 3), Real(2, 1, 1, 2, 3), Real(1), stride=[2, 1, 3], output_padding=[1, 0, 2]),
+        Sample(Real(1, 2, 2, 3, 2), Real(2, 1, 2, 2, 2), padding=[1, 0, 1], dilation=[1, 2, 1], groups=2),
+    )

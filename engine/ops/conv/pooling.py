@@ -1,0 +1,364 @@
+"""Pooling: one number for each window of a plane, its maximum or its mean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any, ClassVar
+
+import numpy as np
+
+from engine.ir.attributes import Attr
+from engine.ir.dtypes import NUMBERS
+from engine.ir.errors import BadAttribute
+from engine.ir.graph import Value
+from engine.ir.op import Array, Namespace, NoGradient, Op, ResultTypes
+from engine.ir.run_context import RunContext
+from engine.ir.sample import Real, Sample, Truth
+from engine.ir.tensor_type import INT64, DType, Shape, TensorType, show_shape, to_average
+from engine.ops.common import batching
+from engine.ops.common.numerics import accumulator, are_numbers, identity_of, wide_out, wide_out_bytes
+from engine.ops.common.operands import require_shape, wrong_shape
+from engine.ops.conv.im2col import slices, within_chunk
+from engine.ops.conv.windows import Windows, check_fits, check_spatial
+
+# Parts of all pools: their attributes, the windows they look at, and the way along one axis of these.
+
+KERNEL_SIZE = Attr("ints", doc="extents of the windows along each spatial axis", minimum=1)
+STRIDE = Attr("ints", None, "distance of the windows along each spatial axis; absent: the kernel size", minimum=1)
+PADDING = Attr("ints", (0, 0), "added on both sides of each spatial axis, at most half the kernel size", minimum=0)
+
+Ufunc = Callable[..., Array]
+
+
+class Pooling(Op):
+    """Base: planes [..., h, w] give planes [..., h', w'], h' = ⌊(h + 2 · padding − kernel_size) / stride⌋ + 1."""
+
+    operands: ClassVar[tuple[str, ...]] = ("x",)
+    attrs: ClassVar[Mapping[str, Attr]] = {"kernel_size": KERNEL_SIZE, "stride": STRIDE, "padding": PADDING}
+    dtypes: ClassVar[tuple[str, ...]] = NUMBERS
+    samples: ClassVar[tuple[Sample, ...]] = (
+        Sample(Real(2, 2, 4, 6), kernel_size=[2, 3]),
+        Sample(Real(1, 2, 5, 6), kernel_size=[3, 2], stride=[1, 3], padding=[1, 1]),
+        Sample(Real(5, 5), kernel_size=[3, 3], stride=[2, 2], padding=[0, 1]),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The stride filled in, and the least that says so. Raises BadAttribute, ShapeMismatch where no window fits."""
+        complete = {**attrs, "stride": attrs["stride"] or attrs["kernel_size"]}
+        for name, numbers in complete.items():
+            check_spatial(name, numbers)
+        check_padding(complete["kernel_size"], complete["padding"])
+        operand, x = len(types) - 1, types[-1]
+        if x.ndim < 2 or 0 in x.shape[-2:]:
+            raise wrong_shape(operand, "x", "two spatial axes at its end, of extents of at least 1", x)
+        windows = placed(**complete)
+        check_fits(windows, x.shape[-2:], operand)
+        return {**complete, "stride": windows.least(x.shape[-2:]).stride}
+
+    def result_dtype(self, dtype: DType) -> DType:
+        """The result's dtype for planes of `dtype`; by default the same."""
+        return dtype
+
+    def infer(self, x: TensorType, **attrs: Any) -> ResultTypes:
+        """[..., *positions]."""
+        positions = placed(**attrs).positions(x.shape[-2:])
+        return TensorType((*x.shape[:-2], *positions), self.result_dtype(x.dtype))
+
+    def batch(self, mapped: Sequence[bool], x: Value, **attrs: Any) -> Value:
+        """Itself: leading axes are free."""
+        return x.builder.emit(self, (x,), attrs)
+
+    def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+        """One for each tap."""
+        return super().flops(out) * placed(**attrs).taps
+
+
+def check_padding(size: Shape, padding: Shape) -> None:
+    """Raise BadAttribute where a window could lie in the padding alone."""
+    if any(2 * p > k for p, k in zip(padding, size, strict=True)):
+        wanted, got = f"at most half the kernel size {show_shape(size)}", show_shape(padding)
+        raise BadAttribute(f"attribute padding must be {wanted}, but is {got}", expected=wanted, got=got)
+
+
+def placed(*, kernel_size: Shape, stride: Shape, padding: Shape) -> Windows:
+    """The windows of a pool."""
+    return Windows(kernel_size, stride, padding, (1,) * len(kernel_size))
+
+
+def rows_of(x: TensorType, out: TensorType) -> TensorType:
+    """The type of what is reduced over rows only."""
+    return out.with_shape((*out.shape[:-1], x.shape[-1]))
+
+
+def slide(run: RunContext, ufunc: Ufunc, x: Array, out: Array, windows: Windows, start: float) -> None:
+    """out = the reduction of each window of x by `ufunc`, whose neutral element is `start`: one axis, then the other.
+
+    Taking k + k elements together costs less than taking k · k.
+    """
+    rows = run.xp.empty((*out.shape[:-1], x.shape[-1]), out.dtype)
+    slide_along(run, ufunc, x, rows, windows, -2, start)
+    slide_along(run, ufunc, rows, out, windows, -1, start)
+
+
+def slide_along(run: RunContext, ufunc: Ufunc, x: Array, out: Array, windows: Windows, axis: int, start: float) -> None:
+    """`slide` along one axis, tap by tap."""
+    met = windows.meetings(axis, x.shape[axis], out.shape[axis])
+    taps = [_at(here, seen, axis) for _, here, seen in met]
+    if len(taps) > 1 and all(out[here].shape == out.shape for here, _ in taps[:2]):
+        (_, first), (_, second), *taps = taps
+        ufunc(x[first], x[second], out=out, dtype=out.dtype)
+    else:
+        out.fill(start)
+    for here, seen in run.through(taps):
+        ufunc(out[here], x[seen], out=out[here])
+
+
+def give_back(run: RunContext, g: Array, x: Array, out: Array, windows: Windows) -> None:
+    """out = Σ g over the windows of which an element of x is the first maximum: by rows, and in these by columns."""
+    xp = run.xp
+    rows = xp.empty((*x.shape[:-1], g.shape[-1]), x.dtype)
+    slide_along(run, xp.maximum, x, rows, windows, -1, identity_of("maximum", x.dtype))
+    given = xp.empty(rows.shape, accumulator(out))
+    _give_rows(run, g, rows, given, windows)
+    sums = wide_out(xp, out)
+    _place_along(run, given, x, rows, sums, windows, -1)
+    if sums is not out:
+        out[...] = sums
+
+
+def _give_rows(run: RunContext, g: Array, rows: Array, out: Array, windows: Windows) -> None:
+    largest = run.xp.empty(g.shape, rows.dtype)
+    slide_along(run, run.xp.maximum, rows, largest, windows, -2, identity_of("maximum", rows.dtype))
+    _place_along(run, g, rows, largest, out, windows, -2)
+
+
+def give_back_workspace(out: TensorType, g: TensorType, x: TensorType) -> int:
+    """Bytes that `give_back` allocates: maxima over columns and what comes to these, and then masks and terms."""
+    number = accumulator(out).itemsize
+    rows, places = math.prod(x.shape[:-1]) * g.shape[-1], g.size
+    to_rows = places * (x.dtype.itemsize + 2 + g.dtype.itemsize)
+    to_columns = rows * (2 + number) + wide_out_bytes(out)
+    return rows * (x.dtype.itemsize + number) + max(to_rows, to_columns)
+
+
+def _place_along(run: RunContext, g: Array, x: Array, largest: Array, out: Array, windows: Windows, axis: int) -> None:
+    """Add to `out`, zero before, each g at the first element of its window along `axis` that is the largest, or NaN."""
+    out.fill(0)
+    # Where there is no NaN, there is none to look for.
+    xp, numbers = run.xp, are_numbers(run, largest)
+    searching = xp.ones(g.shape, bool)
+    for tap, here, seen in windows.meetings(axis, x.shape[axis], g.shape[axis]):
+        place, element = _at(here, seen, axis)
+        left = searching[place]
+        if windows.padding[axis] or tap + 1 < windows.size[axis]:
+            _place(xp, g[place], _found(xp, x[element], largest[place], left, numbers), out[element])
+        else:  # the last tap of a whole window: what has not been found before is here
+            _place(xp, g[place], left, out[element])
+
+
+def _found(xp: Namespace, x: Array, largest: Array, left: Array, numbers: bool) -> Array:
+    """Where the first of the largest is, of those that are left; these are fewer then."""
+    found = xp.equal(x, largest)
+    if not numbers:
+        found |= x != x  # noqa: PLR0124 - true of NaN only
+    found &= left
+    left ^= found
+    return found
+
+
+def _place(xp: Namespace, g: Array, found: Array, out: Array) -> None:
+    # The bits of g or of 0: a product of numbers would make NaN of infinity and 0.
+    out += xp.multiply(g.view(f"i{g.itemsize}"), found).view(g.dtype)
+
+
+def _at(here: slice, seen: slice, axis: int) -> tuple[tuple[object, ...], tuple[object, ...]]:
+    after = (slice(None),) * (-1 - axis)
+    return (..., here, *after), (..., seen, *after)
+
+
+class MaxPool2D(Pooling):
+    """y[…, i, j] = the largest element of the window at (i, j); NaN where it holds one.
+
+    x [..., h, w]; padding counts as −∞. As PyTorch's max_pool2d.
+    """
+
+    name = "max_pool2d"
+    section = "pooling"
+    aliases: ClassVar[Mapping[str, str]] = {"MaxPool2DOp": "born", "MaxPool2D": "born"}
+    gradient = "g, added at the first maximum (in row-major order) of each window"
+
+    def forward(self, run: RunContext, x: Array, *, out: Array, **attrs: Any) -> None:
+        """Maxima over rows, then over columns."""
+        slide(run, run.xp.maximum, x, out, placed(**attrs), identity_of("maximum", x.dtype))
+
+    def vjp(self, g: Value, y: Value, x: Value, **attrs: Any) -> Sequence[Value | None]:
+        """To the elements that were chosen."""
+        return (g.max_pool2d_back(x, **attrs),)
+
+    def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
+        """The maxima over rows."""
+        assert isinstance(out, TensorType)
+        return rows_of(x, out).nbytes
+
+
+class MaxPool2DIndices(Pooling):
+    """y[…, i, j] = where the first maximum (in row-major order) of the window at (i, j) lies: h · width + w.
+
+    int64, flat within its plane, as PyTorch's return_indices; a NaN counts as a maximum.
+    """
+
+    name = "max_pool2d_indices"
+    section = "pooling"
+    is_captured = False
+    gradient = "none: the result is int64"
+    vjp = NoGradient("the result is int64")
+
+    def result_dtype(self, dtype: DType) -> DType:
+        """Positions."""
+        return INT64
+
+    def forward(self, run: RunContext, x: Array, *, out: Array, **attrs: Any) -> None:
+        """Count, at each position, the taps before the first one that is the maximum, or NaN."""
+        xp = run.xp
+        windows, width = placed(**attrs), x.shape[-1]
+        largest = xp.empty(out.shape, x.dtype)
+        slide(run, xp.maximum, x, largest, windows, identity_of("maximum", x.dtype))
+        rows, columns = (list(windows.meetings(axis, x.shape[axis], out.shape[axis])) for axis in (-2, -1))
+        above, before = windows.padding
+        taps = xp.asarray([(a - above) * width + b - before for (a, *_), (b, *_) in product(rows, columns)])
+        searching, passed = xp.ones(out.shape, bool), xp.zeros(out.shape, np.min_scalar_type(taps.size))
+        for (_, i, h), (_, j, w) in run.through(product(rows, columns)):
+            seen = x[..., h, w]
+            missed = xp.not_equal(seen, largest[..., i, j])
+            missed &= seen == seen  # noqa: PLR0124 - false of NaN only
+            searching[..., i, j] &= missed
+            passed += searching
+        down, right = (stride * xp.arange(n) for stride, n in zip(windows.stride, out.shape[-2:], strict=True))
+        xp.add(taps[passed], down[:, None] * width + right, out=out)
+
+    def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
+        """The maxima, and beside them those over rows, or later: masks, counts, and the taps found."""
+        assert isinstance(out, TensorType)
+        largest, counts = out.with_dtype(x.dtype), np.min_scalar_type(placed(**attrs).taps).itemsize * out.size
+        plane = 2 * INT64.itemsize * math.prod(out.shape[-2:])
+        return largest.nbytes + max(rows_of(x, largest).nbytes, counts + 2 * out.size + out.nbytes + plane)
+
+
+class MaxPool2DBack(Pooling):
+    """y[…, h, w] = Σ g[…, i, j] over the windows (i, j) of which x[…, h, w] is the first maximum, in row-major order.
+
+    g [..., h', w'], x [..., h, w]: what is 0 elsewhere, and what max_pool2d gives back of g. A NaN counts as a maximum.
+    """
+
+    name = "max_pool2d_back"
+    section = "pooling"
+    operands = ("g", "x")
+    gradient = "dg = the cotangent at max_pool2d_indices; none for x, of which the result is constant in pieces"
+    may_disconnect = ("x",)
+    samples = (
+        Sample(Real(2, 2, 2, 2), Real(2, 2, 4, 6), kernel_size=[2, 3]),
+        Sample(Real(1, 2, 5, 3), Real(1, 2, 5, 6), kernel_size=[3, 2], stride=[1, 3], padding=[1, 1]),
+        Sample(Real(2, 3), Real(5, 5), kernel_size=[3, 3], stride=[2, 2], padding=[0, 1]),
+    )
+    truths = (
+        Truth(
+            operands=[[[2.0, 3.0]], [[1.0, 7.0, 7.0], [7.0, 5.0, 6.0]]],
+            attrs={"kernel_size": [2, 2], "stride": [1, 1]},
+            value=[[0.0, 5.0, 0.0], [0.0, 0.0, 0.0]],
+            cotangent=[[1.0, 4.0, 2.0], [3.0, 5.0, 6.0]],
+            gradients=[[[4.0, 4.0]], None],
+            source="by hand: both windows have their first 7 in the middle of the upper row",
+        ),
+    )
+
+    def infer(self, *types: TensorType, **attrs: Any) -> ResultTypes:
+        """x's shape, in g's dtype. Raises ShapeMismatch."""
+        g, x = types
+        pooled = super().infer(x, **attrs)
+        assert isinstance(pooled, TensorType)
+        require_shape(g, pooled.shape, 0, "g", "one number for each window of x")
+        return g.with_shape(x.shape)
+
+    def forward(self, run: RunContext, *arrays: Array, out: Array, **attrs: Any) -> None:
+        """Some planes at a time."""
+        g, x = arrays
+        for some in run.through(_planes(x)):
+            give_back(run, g[some], x[some], out[some], placed(**attrs))
+
+    def vjp(self, g: Value, y: Value, *operands: Value, **attrs: Any) -> Sequence[Value | None]:
+        """What the cotangent is where g went."""
+        given, x = operands
+        lead, spatial = given.shape[:-2], (math.prod(given.shape[-2:]),)
+        index = x.max_pool2d_indices(**attrs).reshape(shape=(*lead, *spatial))
+        flat = g.reshape(shape=(*lead, math.prod(g.shape[-2:])))
+        return flat.gather(index, axis=-1).reshape(shape=given.shape), None
+
+    def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
+        """Itself: leading axes are free."""
+        g, x = batching.expand(mapped, operands)
+        return g.builder.emit(self, (g, x), attrs)
+
+    def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+        """What the first planes take: the most that are looked at together."""
+        g, x = types
+        assert isinstance(out, TensorType)
+        if x.ndim > 2:
+            out, g, x = (t.with_shape((_planes_at_once(x), *t.shape[1:])) for t in (out, g, x))
+        return give_back_workspace(out, g, x)
+
+
+def _planes(x: Array) -> Iterable[slice]:
+    """Entries of the leading axis, some at a time; all of a single plane."""
+    return slices(len(x), _planes_at_once(x)) if x.ndim > 2 else [slice(None)]
+
+
+def _planes_at_once(x: Array | TensorType) -> int:
+    return within_chunk(x.shape[0], math.prod(x.shape[1:]) * x.dtype.itemsize)
+
+
+class AvgPool2D(Pooling):
+    """y[…, i, j] = the sum of the window at (i, j), divided by the kernel size; padding counts as zeros.
+
+    x [..., h, w]. Integers give float64. As PyTorch's avg_pool2d.
+    """
+
+    name = "avg_pool2d"
+    section = "pooling"
+    gradient = "conv_transpose2d of g / kernel size with ones"
+
+    def result_dtype(self, dtype: DType) -> DType:
+        """float64 for what is not float."""
+        return to_average(dtype)
+
+    def forward(self, run: RunContext, x: Array, *, out: Array, **attrs: Any) -> None:
+        """Sums over rows, then over columns."""
+        xp = run.xp
+        windows = placed(**attrs)
+        sums = out if out.dtype == accumulator(out) else xp.empty(out.shape, accumulator(out))
+        slide(run, xp.add, x, sums, windows, 0)
+        xp.divide(sums, windows.taps, out=out)
+
+    def vjp(self, g: Value, y: Value, x: Value, **attrs: Any) -> Sequence[Value | None]:
+        """Every element of a window has the same part in it."""
+        windows = placed(**attrs)
+        images = (math.prod(x.shape[:-2]), 1, *g.shape[-2:])
+        covered = windows.cover(g.shape[-2:])
+        dx = (
+            (g / windows.taps)
+            .reshape(shape=images)
+            .conv_transpose2d(
+                g.full_like(1.0, (1, 1, *windows.size)),
+                stride=windows.stride,
+                padding=windows.padding,
+                output_padding=tuple(e - c for e, c in zip(x.shape[-2:], covered, strict=True)),
+            )
+        )
+        return (dx.reshape(shape=x.shape),)
+
+    def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
+        """The sums over rows; for float16 all sums."""
+        assert isinstance(out, TensorType)
+        sums = out.with_dtype(accumulator(out))
+        return rows_of(x, sums).nbytes + (sums.nbytes if sums.dtype != out.dtype else 0)

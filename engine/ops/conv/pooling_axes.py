@@ -1,0 +1,390 @@
+"""Pools over one axis and over three, dilated and with a ceiling; and pools that give a stated number of windows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from engine.ir.attributes import Attr
+from engine.ir.dtypes import NUMBERS
+from engine.ir.errors import BadAttribute, ShapeMismatch, counted
+from engine.ir.graph import Value
+from engine.ir.op import Composite, ResultTypes
+from engine.ir.sample import Ints, Real, Sample, Truth
+from engine.ir.tensor_type import FLOAT16, DType, Shape, TensorType, show_shape, to_average
+from engine.ops.common.numerics import identity_of, wide
+from engine.ops.common.operands import wrong_shape
+from engine.ops.conv.pooling import KERNEL_SIZE, STRIDE, check_padding
+from engine.ops.conv.windows import Windows, adaptive_ranges, check_spatial, first_largest, regular_places, windows_at
+from engine.ops.index.indices import column_of
+
+_CEILING = Attr("bool", False, "whether a window that reaches beyond the padding counts, if it begins before that")
+
+
+def _attrs(rank: int, *, dilated: bool) -> dict[str, Attr]:
+    dilation = {"dilation": Attr("ints", (1,) * rank, "distance of a window's taps along each axis", minimum=1)}
+    padding = Attr("ints", (0,) * rank, "added on both sides of each axis, at most half the kernel size", minimum=0)
+    return {
+        "kernel_size": KERNEL_SIZE,
+        "stride": STRIDE,
+        "padding": padding,
+        **(dilation if dilated else {}),
+        "ceiling": _CEILING,
+    }
+
+
+class AxisPool(Composite):
+    """Base: the last `rank` axes, one after the other."""
+
+    operands: ClassVar[tuple[str, ...]] = ("x",)
+    dtypes: ClassVar[tuple[str, ...]] = NUMBERS
+    since = 2
+    rank: ClassVar[int]
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The stride filled in. Raises BadAttribute, ShapeMismatch where no window fits."""
+        (x,), complete = types, {**attrs, "stride": attrs["stride"] or attrs["kernel_size"]}
+        for name in ("kernel_size", "stride", "padding", "dilation"):
+            if name in complete:
+                check_spatial(name, complete[name], self.rank)
+        check_padding(complete["kernel_size"], complete["padding"])
+        if x.ndim < self.rank or 0 in x.shape[x.ndim - self.rank :]:
+            axes = counted(self.rank, "spatial axis", "spatial axes")
+            raise wrong_shape(0, "x", f"{axes} at its end, of extents of at least 1", x)
+        if min(self._positions(x, complete)) < 1:
+            reach = show_shape(_windows(complete).reach)
+            raise wrong_shape(0, "x", f"room for windows of {reach}, with its padding", x)
+        return complete
+
+    def _positions(self, x: TensorType, attrs: Mapping[str, Any]) -> Shape:
+        """How many windows there are on each axis."""
+        extents, windows = x.shape[x.ndim - self.rank :], _windows(attrs)
+        counts = windows.positions(extents)
+        return _with_last(windows, extents, counts) if attrs["ceiling"] else counts
+
+    def result_dtype(self, dtype: DType) -> DType:
+        """x's."""
+        return dtype
+
+    def infer(self, x: TensorType, **attrs: Any) -> ResultTypes:
+        """[..., *positions]."""
+        lead = x.shape[: x.ndim - self.rank]
+        return TensorType((*lead, *self._positions(x, attrs)), self.result_dtype(x.dtype))
+
+    def compose(self, x: Value, **attrs: Any) -> Value:
+        """From the last axis on, so that the first of equal ones is the first in row-major order."""
+        counts, dtype = self._positions(x.type, attrs), self.result_dtype(x.dtype)
+        y = wide(x.cast(dtype=dtype) if x.dtype != dtype else x)
+        placing = _windows(attrs)
+        spans = placing.span(counts)
+        for i in reversed(range(self.rank)):
+            axis, stride, padding = x.ndim - self.rank + i, placing.stride[i], placing.padding[i]
+            padded = _padded(y, axis, padding, spans[i], self.around(y.dtype))
+            places = regular_places(y, counts[i], placing.size[i], stride, placing.dilation[i])
+            windows = windows_at(padded, axis, places)
+            y = self.reduced(windows, axis, y.shape[axis] + 2 * padding, stride)
+        return y.cast(dtype=dtype) if y.dtype != dtype else y
+
+    @abstractmethod
+    def around(self, dtype: DType) -> float:
+        """What padding holds."""
+
+    @abstractmethod
+    def reduced(self, windows: Value, axis: int, extent: int, stride: int) -> Value:
+        """Windows on `axis` without their taps, which are on the next one; `extent` is that with padding."""
+
+
+def _windows(attrs: Mapping[str, Any]) -> Windows:
+    size = attrs["kernel_size"]
+    return Windows(size, attrs["stride"], attrs["padding"], attrs.get("dilation", (1,) * len(size)))
+
+
+def _with_last(windows: Windows, extents: Shape, counts: Shape) -> Shape:
+    """With one more window on each axis that it would begin on, within the tensor or the padding before it."""
+    rests = zip(windows.padded(extents), windows.span(counts), strict=True)
+    begins = zip(counts, windows.stride, extents, windows.padding, strict=True)
+    return tuple(
+        n + (padded > span and n * stride < extent + padding)
+        for (padded, span), (n, stride, extent, padding) in zip(rests, begins, strict=True)
+    )
+
+
+def _padded(x: Value, axis: int, before: int, span: int, fill: float) -> Value:
+    """x with padding in front, and as much behind as the windows reach."""
+    after = max(span - x.shape[axis] - before, 0)
+    if not before and not after:
+        return x
+    widths = [0] * (2 * x.ndim)
+    widths[2 * axis : 2 * axis + 2] = before, after
+    return x.pad(pad_width=tuple(widths), fill=fill)
+
+
+class MaxAxisPool(AxisPool):
+    """Base: the largest."""
+
+    gradient: ClassVar[str] = "g, added at the first maximum (in row-major order) of each window"
+
+    def around(self, dtype: DType) -> float:
+        """What nothing lies below."""
+        return float(identity_of("maximum", dtype))
+
+    def reduced(self, windows: Value, axis: int, extent: int, stride: int) -> Value:
+        """The first of the largest."""
+        return first_largest(windows, axis + 1)
+
+
+class AvgAxisPool(AxisPool):
+    """Base: the mean."""
+
+    gradient: ClassVar[str] = "g / (taps of the window) to each of its elements"
+
+    def result_dtype(self, dtype: DType) -> DType:
+        """float64 for what is not float."""
+        return to_average(dtype)
+
+    def around(self, dtype: DType) -> float:
+        """Zeros."""
+        return 0.0
+
+    def reduced(self, windows: Value, axis: int, extent: int, stride: int) -> Value:
+        """Over the taps that lie within the padding: all, but for those of the last window of a ceiling."""
+        count, size = windows.shape[axis : axis + 2]
+        total = windows.sum(axes=(axis + 1,))
+        if (count - 1) * stride + size <= extent:
+            return total / size
+        starts = windows.builder.arange(count * stride, step=stride).cast(dtype=windows.dtype)
+        taps = (float(extent) - starts).clamp(max=float(size))
+        return total / taps.reshape(shape=column_of(total.ndim, axis, count))
+
+
+_LINE_TRUTH = {"kernel_size": [2], "ceiling": True}
+
+
+class MaxPool1D(MaxAxisPool):
+    """y[…, i] = the largest element of the window at i; NaN where it holds one. x [..., w]; padding counts as −∞.
+
+    w' = ⌊(w + 2 · padding − dilation · (kernel_size − 1) − 1) / stride⌋ + 1; with `ceiling`, ⌈…⌉ + 1. PyTorch's
+    `max_pool1d`, whose `ceil_mode` is `ceiling`; JAX's `lax.reduce_window` with window_dilation, without a ceiling.
+    """
+
+    name = "max_pool1d"
+    section = "pooling_axes"
+    rank = 1
+    attrs: ClassVar[Mapping[str, Attr]] = _attrs(1, dilated=True)
+    samples = (
+        Sample(Real(2, 7), kernel_size=[3]),
+        Sample(Real(1, 2, 6), kernel_size=[2], stride=[3], padding=[1], ceiling=True),
+        Sample(Real(8), kernel_size=[2], stride=[2], dilation=[3], ceiling=True),
+        Sample(Ints(2, 5, high=9), kernel_size=[2]),
+    )
+    truths = (
+        Truth(
+            operands=[[1.0, 4.0, 4.0, 4.0, 2.0]],
+            attrs=_LINE_TRUTH,
+            value=[4.0, 4.0, 2.0],
+            cotangent=[1.0, 3.0, 5.0],
+            gradients=[[0.0, 1.0, 3.0, 0.0, 5.0]],
+            source="by hand",
+        ),
+    )
+
+
+class MaxPool3D(MaxAxisPool):
+    """y[…, i, j, k] = the largest element of the window at (i, j, k); NaN where it holds one. x [..., d, h, w].
+
+    Padding counts as −∞; extents as those of max_pool1d. A pool of planes that is dilated, or has a ceiling, is one
+    whose first kernel size is 1. PyTorch's `max_pool3d`, whose `ceil_mode` is `ceiling`; JAX's `lax.reduce_window`.
+    """
+
+    name = "max_pool3d"
+    section = "pooling_axes"
+    rank = 3
+    attrs: ClassVar[Mapping[str, Attr]] = _attrs(3, dilated=True)
+    samples = (
+        Sample(Real(2, 2, 4, 4), kernel_size=[2, 2, 2]),
+        Sample(Real(2, 5, 3), kernel_size=[1, 3, 2], stride=[1, 2, 1], padding=[0, 1, 1], dilation=[1, 1, 2]),
+        Sample(Real(1, 3, 4, 5), kernel_size=[2, 2, 2], ceiling=True),
+    )
+    truths = (
+        Truth(
+            operands=[[[[1.0, 7.0], [7.0, 3.0]], [[7.0, 2.0], [0.0, 5.0]]]],
+            attrs={"kernel_size": [2, 2, 2]},
+            value=[[[7.0]]],
+            gradients=[[[[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]]],
+            source="by hand: the first in row-major order",
+        ),
+    )
+
+
+class AvgPool1D(AvgAxisPool):
+    """y[…, i] = the mean of the window at i. x [..., w]; padding counts as zeros. Integers give float64.
+
+    Extents as those of max_pool1d. What a window of a `ceiling` has beyond the padding does not count. PyTorch's
+    `avg_pool1d`, whose `ceil_mode` is `ceiling`; Flax's `avg_pool`, without a ceiling.
+    """
+
+    name = "avg_pool1d"
+    section = "pooling_axes"
+    rank = 1
+    attrs: ClassVar[Mapping[str, Attr]] = _attrs(1, dilated=False)
+    samples = (
+        Sample(Real(2, 7), kernel_size=[3]),
+        Sample(Real(1, 2, 6), kernel_size=[2], stride=[3], padding=[1], ceiling=True),
+        Sample(Ints(2, 5, high=9), kernel_size=[2]),
+    )
+    truths = (
+        Truth(
+            operands=[[1.0, 4.0, 4.0, 2.0, 6.0]],
+            attrs=_LINE_TRUTH,
+            value=[2.5, 3.0, 6.0],
+            gradients=[[0.5, 0.5, 0.5, 0.5, 1.0]],
+            source="by hand: the last window has one element",
+        ),
+    )
+
+
+class AvgPool3D(AvgAxisPool):
+    """y[…, i, j, k] = the mean of the window at (i, j, k). x [..., d, h, w]; padding counts as zeros.
+
+    Integers give float64. Extents as those of max_pool1d. What a window of a `ceiling` has beyond the padding does not
+    count. PyTorch's `avg_pool3d`, whose `ceil_mode` is `ceiling`; Flax's `avg_pool`, without a ceiling.
+    """
+
+    name = "avg_pool3d"
+    section = "pooling_axes"
+    rank = 3
+    attrs: ClassVar[Mapping[str, Attr]] = _attrs(3, dilated=False)
+    samples = (
+        Sample(Real(2, 2, 4, 4), kernel_size=[2, 2, 2]),
+        Sample(Real(2, 5, 3), kernel_size=[1, 3, 2], stride=[1, 2, 1], padding=[0, 1, 1]),
+        Sample(Real(1, 3, 4, 5), kernel_size=[2, 2, 2], ceiling=True),
+    )
+    truths = (
+        Truth(
+            operands=[[[[1.0, 7.0], [7.0, 3.0]], [[7.0, 2.0], [0.0, 5.0]]]],
+            attrs={"kernel_size": [2, 1, 2]},
+            value=[[[17.0 / 4], [15.0 / 4]]],
+            cotangent=[[[4.0], [8.0]]],
+            gradients=[[[[1.0, 1.0], [2.0, 2.0]], [[1.0, 1.0], [2.0, 2.0]]]],
+            source="by hand",
+        ),
+    )
+
+
+class AdaptivePool(Composite):
+    """Base: as many windows as `sizes` say on the last axes, from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉."""
+
+    operands: ClassVar[tuple[str, ...]] = ("x",)
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "sizes": Attr("ints", doc="how many windows there are on each of the last axes", minimum=1)
+    }
+    dtypes: ClassVar[tuple[str, ...]] = NUMBERS
+    since = 2
+    samples: ClassVar[tuple[Sample, ...]] = (
+        Sample(Real(2, 7), sizes=[3]),
+        Sample(Real(2, 4, 5), sizes=[2, 7]),
+        Sample(Real(3, 4, 2), sizes=[1, 2, 2]),
+        Sample(Ints(2, 5, high=9), sizes=[2]),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """Raises BadAttribute for more sizes than axes, ShapeMismatch where there is nothing to take from."""
+        (x,), sizes = types, tuple(attrs["sizes"])
+        if not 0 < len(sizes) <= x.ndim:
+            wanted, got = f"1 to {counted(x.ndim, 'entry', 'entries')}", counted(len(sizes), "entry", "entries")
+            raise BadAttribute(f"attribute sizes must have {wanted}, but has {got}", expected=wanted, got=got)
+        if 0 in x.shape[x.ndim - len(sizes) :]:
+            got = show_shape(x.shape)
+            raise ShapeMismatch(
+                f"operand 0 (x) must have entries on the axes that are pooled, but has shape {got}",
+                operand=0,
+                expected="extents of at least 1",
+                got=got,
+            )
+        return {"sizes": sizes}
+
+    def result_dtype(self, dtype: DType) -> DType:
+        """x's."""
+        return dtype
+
+    def infer(self, x: TensorType, *, sizes: Shape) -> ResultTypes:
+        """The sizes on the last axes."""
+        return TensorType((*x.shape[: x.ndim - len(sizes)], *sizes), self.result_dtype(x.dtype))
+
+    def compose(self, x: Value, *, sizes: Shape) -> Value:
+        """From the last axis on; what is behind a window's end is its last element again."""
+        dtype = self.result_dtype(x.dtype)
+        y = wide(x.cast(dtype=dtype) if x.dtype != dtype else x)
+        for i, size in reversed(list(enumerate(sizes, x.ndim - len(sizes)))):
+            extent = x.shape[i]
+            if size != extent:
+                taps = min(extent // size + (2 if extent % size else 0), extent)
+                starts, ends = adaptive_ranges(y, extent, size)
+                places = starts.add(y.builder.arange(taps).reshape(shape=(1, taps)))
+                within = places < ends
+                windows = windows_at(y, i, within.where(places, starts))
+                y = self.reduced(windows, i, within, ends.sub(starts))
+        return y.cast(dtype=FLOAT16) if dtype == FLOAT16 else y
+
+    @abstractmethod
+    def reduced(self, windows: Value, axis: int, within: Value, lengths: Value) -> Value:
+        """Windows on `axis` without their taps, which are on the next one, and `within` them or their first again."""
+
+
+class AdaptiveMaxPool(AdaptivePool):
+    """y[…, i] = the largest element of window i, from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉; NaN where it holds one.
+
+    As many windows as `sizes` say, on as many of the last axes. PyTorch's `adaptive_max_pool1d`, 2d and 3d; JAX has
+    none.
+    """
+
+    name = "adaptive_max_pool"
+    section = "pooling_axes"
+    gradient = "g, added at the first maximum (in row-major order) of each window"
+    truths = (
+        Truth(
+            operands=[[1.0, 4.0, 4.0, 2.0, 6.0]],
+            attrs={"sizes": [2]},
+            value=[4.0, 6.0],
+            cotangent=[1.0, 3.0],
+            gradients=[[0.0, 1.0, 0.0, 0.0, 3.0]],
+            source="by hand: windows of 3, the middle one of both",
+        ),
+    )
+
+    def reduced(self, windows: Value, axis: int, within: Value, lengths: Value) -> Value:
+        """The first of the largest: what is there again lies behind it."""
+        return first_largest(windows, axis + 1)
+
+
+class AdaptiveAvgPool(AdaptivePool):
+    """y[…, i] = the mean of window i, from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉. Integers give float64.
+
+    As many windows as `sizes` say, on as many of the last axes. PyTorch's `adaptive_avg_pool1d`, 2d and 3d; JAX has
+    none.
+    """
+
+    name = "adaptive_avg_pool"
+    section = "pooling_axes"
+    gradient = "g / (elements of the window) to each of these"
+    truths = (
+        Truth(
+            operands=[[1.0, 4.0, 4.0, 2.0, 6.0]],
+            attrs={"sizes": [2]},
+            value=[3.0, 4.0],
+            cotangent=[3.0, 6.0],
+            gradients=[[1.0, 1.0, 3.0, 2.0, 2.0]],
+            source="by hand: windows of 3, the middle one of both",
+        ),
+    )
+
+    def result_dtype(self, dtype: DType) -> DType:
+        """float64 for what is not float."""
+        return to_average(dtype)
+
+    def reduced(self, windows: Value, axis: int, within: Value, lengths: Value) -> Value:
+        """What is there again does not count."""
+        behind = [1] * (windows.ndim - axis - 2)
+        counts = within.reshape(shape=(*within.shape, *behind)).where(windows, 0.0).sum(axes=(axis + 1,))
+        return counts / lengths.cast(dtype=windows.dtype).reshape(shape=(windows.shape[axis], *behind))

@@ -1,0 +1,1 @@
+"""Elementwise ops: arithmetic, comparison, exponentials, circular and special functions, and casts."""

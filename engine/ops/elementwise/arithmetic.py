@@ -1,0 +1,424 @@
+"""Arithmetic: of two operands, with a constant, whole quotients, rounding, signs. A partial derivative is one line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from engine.ir.attributes import Attr
+from engine.ir.dtypes import DTYPES
+from engine.ir.graph import Value
+from engine.ir.op import Array, Namespace, NoGradient, ResultTypes
+from engine.ir.run_context import DeviceMethod, RunContext
+from engine.ir.sample import Ints, Real, Sample, Truth
+from engine.ir.tensor_type import DType, TensorType
+from engine.ir.value_functions import conjugate
+from engine.ops.common.numerics import sum_parts_bytes, wide, widened
+from engine.ops.elementwise.base import Binary, Unary, WithConstants, unbroadcast
+from engine.ops.rewrites import (
+    MOVING,
+    by_a_number,
+    negated_scalar,
+    scalar_of_negated,
+    scalars_together,
+    sign_out,
+    sum_of_spans,
+    sum_with_negated,
+    twice,
+    without,
+    without_scalar,
+)
+
+
+class Add(Binary):
+    """y = a + b, elementwise, broadcasting as NumPy."""
+
+    name = "add"
+    section = "arithmetic"
+    aliases = {"AddOp": "born", "Add": "born, cjc", "EWiseAdd": "minima"}
+    dtypes = DTYPES
+    ufunc = "add"
+    commutative = True
+    gradient = "da = g, db = g"
+    partials = (lambda y, a, b: 1, lambda y, a, b: 1)
+    rewrites = (without(0.0, either=True), sum_with_negated, sum_of_spans, *MOVING)
+
+
+class Sub(Binary):
+    """y = a − b, elementwise, broadcasting as NumPy."""
+
+    name = "sub"
+    section = "arithmetic"
+    aliases = {"SubOp": "born", "Sub": "born, cjc", "subtract": "sadl"}
+    dtypes = DTYPES
+    ufunc = "subtract"
+    gradient = "da = g, db = −g"
+    partials = (lambda y, a, b: 1, lambda y, a, b: -1)
+    rewrites = (without(0.0, either=False), *MOVING)
+
+
+class Mul(Binary):
+    """y = a · b, elementwise, broadcasting as NumPy."""
+
+    name = "mul"
+    section = "arithmetic"
+    aliases = {"MulOp": "born", "Mul": "born, cjc", "EWiseMul": "minima", "multiply": "minima, sadl"}
+    dtypes = DTYPES
+    ufunc = "multiply"
+    commutative = True
+    gradient = "da = g · b, db = g · a"
+    partials = (lambda y, a, b: b, lambda y, a, b: a)
+    rewrites = (without(1.0, either=True), by_a_number, sign_out(0), sign_out(1), *MOVING)
+
+
+class Div(Binary):
+    """y = a / b, elementwise, broadcasting as NumPy; integers give floats, x / 0 gives ±inf or NaN."""
+
+    name = "div"
+    section = "arithmetic"
+    aliases = {"DivOp": "born", "Div": "born, cjc", "EWiseDiv": "minima", "divide": "minima, sadl"}
+    dtypes = DTYPES
+    ufunc = "divide"
+    gradient = "da = g / b, db = −y · g / b"
+    samples = tuple(Sample(a, Real(*b.shape, low=0.5, high=2)) for a, b in (s.operands for s in Binary.samples))
+    rewrites = (without(1.0, either=False), *MOVING)
+    partials = NoGradient("written out in vjp")
+
+    def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
+        """Through g / b, which both need, and which exists where 1 / b overflows."""
+        y, a, b = widened(self, y, (a, b), {})
+        quotient = wide(g) / conjugate(b)
+        return unbroadcast(quotient, a), unbroadcast(-(quotient * conjugate(y)), b)
+
+
+def _steps(y: Value, a: Value, b: Value) -> Value:
+    """−⌊a / b⌋, from y, which is exact: a / b may round up to a whole number that a does not reach, as 1 / 0.1 does.
+
+    Where y is infinite b is, and of the other sign than a: one step.
+    """
+    return y.abs().equal(math.inf).where(1.0, ((y - a) / b).round())
+
+
+class Mod(Binary):
+    """y = a − b · ⌊a / b⌋: the remainder, with the divisor's sign, as Python's % and NumPy's mod.
+
+    A float modulo 0 is NaN, an integer modulo 0 is 0.
+    """
+
+    name = "mod"
+    section = "arithmetic"
+    ufunc = "remainder"
+    cost = 20
+    gradient = "da = g, db = −g · ⌊a / b⌋"
+    samples = (
+        Sample(Real(2, 3, low=4.1, high=4.9), Real(3, low=1.8, high=2)),
+        Sample(Real(2, low=-1.9, high=-1.1), Real(low=0.97, high=1)),
+        Sample(Real(), Real(2, low=-9, high=-3)),
+    )
+
+    @DeviceMethod
+    def compute(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
+        """NumPy's."""
+        super().compute(run, a, b, out=out)
+
+    @compute.on("cuda")
+    def _compute_on_cuda(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
+        """CuPy takes a − b · ⌊a / b⌋ of floats by its word, which is −5e-17 for 1 and 0.1, where 0.1 is right."""
+        if out.dtype.kind == "f":
+            _float_mod(run.xp, a, b, out)
+        else:
+            super().compute(run, a, b, out=out)
+
+    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+        """The parts in which a kernel counts the quotients that are too long for it."""
+        assert isinstance(out, TensorType)
+        return sum_parts_bytes(out.size) if out.is_float else 0
+
+    partials = (lambda y, a, b: 1, _steps)
+
+
+def _float_mod(xp: Namespace, a: Array, b: Array, out: Array) -> None:
+    """C's fmod, which is exact and has a's sign, moved to b's."""
+    xp.fmod(a, b, out=out)
+    other_sign = (out != 0) & ((out < 0) != (b < 0))
+    out += xp.where(other_sign, b, 0).astype(out.dtype, copy=False)
+
+
+# Arithmetic with a constant. The scalar is weak, as a Python float in NumPy 2: it does not widen a float dtype.
+
+
+class WithScalar(WithConstants):
+    """Base: y = f(x, scalar)."""
+
+    dtypes: ClassVar[tuple[str, ...]] = DTYPES
+    attrs: ClassVar[Mapping[str, Attr]] = {"scalar": Attr("float", doc="the constant")}
+    samples = (Sample(Real(2, 3), scalar=2.5), Sample(Real(), scalar=-0.5), Sample(Ints(3, high=9), scalar=4))
+    #: the function of an element and the constant, in numpy and cupy
+    function: ClassVar[str]
+    #: whether it moves a complex number along the real axis, so that the imaginary part stays as it is
+    shifts: ClassVar[bool] = False
+
+    def compute_complex(self, run: RunContext, *xs: Array, out: Array, scalar: float, **attrs: Any) -> None:
+        """Part by part: the constant has no imaginary one, which zeros and infinities would tell."""
+        (x,), function = xs, getattr(run.xp, self.function)
+        function(x.real, scalar, out=out.real)
+        if self.shifts:
+            out.imag[...] = x.imag
+        else:
+            function(x.imag, scalar, out=out.imag)
+
+
+class AddScalar(WithScalar):
+    """y = x + scalar."""
+
+    name = "add_scalar"
+    section = "scalar"
+    aliases = {"AddScalar": "born, minima"}
+    function = "add"
+    shifts = True
+    gradient = "g"
+    scalar = staticmethod(lambda x, scalar: x + scalar)
+    rewrites = (without_scalar(0.0), *MOVING)
+    partials = (lambda y, x, scalar: 1,)
+
+
+class SubScalar(WithScalar):
+    """y = x − scalar."""
+
+    name = "sub_scalar"
+    section = "scalar"
+    aliases = {"SubScalar": "born"}
+    function = "subtract"
+    shifts = True
+    gradient = "g"
+    scalar = staticmethod(lambda x, scalar: x - scalar)
+    rewrites = (without_scalar(0.0), *MOVING)
+    partials = (lambda y, x, scalar: 1,)
+
+
+class MulScalar(WithScalar):
+    """y = x · scalar."""
+
+    name = "mul_scalar"
+    section = "scalar"
+    aliases = {"MulScalar": "born, minima", "ScalarMul": "cjc"}
+    function = "multiply"
+    gradient = "g · scalar"
+    scalar = staticmethod(lambda x, scalar: x * scalar)
+    rewrites = (without_scalar(1.0), scalar_of_negated, scalars_together, *MOVING)
+    partials = (lambda y, x, scalar: scalar,)
+
+
+class DivScalar(WithScalar):
+    """y = x / scalar. A scalar of 0 gives ±inf or NaN, as `div`."""
+
+    name = "div_scalar"
+    section = "scalar"
+    aliases = {"DivScalar": "born, minima", "divide_scalar": "minima"}
+    function = "divide"
+    gradient = "g / scalar"
+    rewrites = (without_scalar(1.0), *MOVING)
+    scalar = staticmethod(lambda x, scalar: x / scalar)
+    partials = NoGradient("written out in vjp")
+
+    def vjp(self, g: Value, y: Value, x: Value, *, scalar: float) -> Sequence[Value | None]:
+        """g / scalar, which is not g · (1/scalar) to the last bit, and exists for a scalar of 0 as well."""
+        return (g / scalar,)
+
+
+# Quotients that are whole numbers, rounded down or towards 0, and the latter's remainder; the other's is `mod`.
+
+_APART = (
+    Sample(Ints(2, 3, low=-9, high=9), Ints(3, low=1, high=5)),
+    Sample(Ints(4, low=-9, high=9), Ints(low=-5, high=0)),
+)
+_FLOATS = (
+    Sample(Real(2, 3, low=4.1, high=4.9), Real(3, low=1.8, high=2)),
+    Sample(Real(2, low=-1.9, high=-1.1), Real(low=0.97, high=1)),
+)
+
+
+class WholeQuotient(Binary):
+    """Base: constant between its steps."""
+
+    since = 2
+    cost = 20
+    gradient: ClassVar[str] = "none: constant between its steps"
+    partials = vjp = NoGradient("it is constant between its steps")
+    samples: ClassVar[tuple[Sample, ...]] = (*_FLOATS, *_APART)
+
+
+class FloorDiv(WholeQuotient):
+    """y = ⌊a / b⌋, elementwise, broadcasting: Python's //, with the remainder `mod`. An integer by 0 is 0.
+
+    PyTorch's and NumPy's `floor_divide`, JAX's `jnp.floor_divide`. JAX's gives −1 for an integer by 0.
+    """
+
+    name = "floor_div"
+    section = "whole_division"
+    ufunc = "floor_divide"
+    truths = (
+        Truth(operands=[[7, -7, 7, -7], [2, 2, -2, -2]], value=[3, -4, -4, 3], source="Python's //"),
+        Truth(operands=[[7.5, -7.5], [2.0, 2.0]], value=[3.0, -4.0], source="Python's //"),
+    )
+
+
+class TruncDiv(WholeQuotient):
+    """y = a / b without its fraction, elementwise, broadcasting: C's /, with the remainder `rem`. An integer by 0 is 0.
+
+    PyTorch's `div` with rounding_mode trunc; JAX's `lax.div` of integers, which gives −1 for one by 0.
+    """
+
+    name = "trunc_div"
+    section = "whole_division"
+    ufunc = "floor_divide"
+    truths = (
+        Truth(operands=[[7, -7, 7, -7], [2, 2, -2, -2]], value=[3, -3, -3, 3], source="C's /"),
+        Truth(operands=[[7.5, -7.5], [2.0, 2.0]], value=[3.0, -3.0], source="by hand"),
+    )
+
+    def compute(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
+        """Of integers what is left without the remainder, which b divides."""
+        xp = run.xp
+        if out.dtype.kind == "f":
+            xp.divide(a, b, out=out)
+            xp.trunc(out, out=out)
+        else:
+            xp.fmod(a, b, out=out)
+            xp.subtract(a, out, out=out)
+            xp.floor_divide(out, b, out=out)
+
+
+class Rem(Binary):
+    """y = a − b · (a / b without its fraction): C's % and fmod, with a's sign. `mod` has b's.
+
+    A float by 0 gives NaN, an integer 0. PyTorch's `fmod`, JAX's `lax.rem`, which gives a for an integer by 0.
+    """
+
+    name = "rem"
+    section = "whole_division"
+    ufunc = "fmod"
+    since = 2
+    cost = 20
+    gradient = "da = g, db = −g · (a / b without its fraction)"
+    samples = (*_FLOATS, *_APART)
+    partials = (lambda y, a, b: 1, lambda y, a, b: ((y - a) / b).round())
+    truths = (
+        Truth(operands=[[7, -7, 7, -7], [2, 2, -2, -2]], value=[1, -1, 1, -1], source="C's %"),
+        Truth(
+            operands=[[7.5, -7.5], [2.0, 2.0]],
+            value=[1.5, -1.5],
+            gradients=[[1.0, 1.0], [-3.0, 3.0]],
+            source="by hand",
+        ),
+    )
+
+
+# Rounding to whole numbers: of a float in its own dtype, and of an integer nothing.
+
+
+class Rounding(Unary):
+    """Base: by NumPy's ufunc, for floats."""
+
+    cost = 1
+    gradient = "none: constant between its steps"
+    samples = (Sample(Real(2, 3)), Sample(Real()), Sample(Ints(3, high=5)))
+    partials = vjp = NoGradient("it is constant between its steps")
+
+    def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
+        """x's own."""
+        return dtypes[0]
+
+    def compute(self, run: RunContext, x: Array, *, out: Array) -> None:
+        """A copy, where x is not float."""
+        xp = run.xp
+        if x.dtype.kind == "f":
+            getattr(xp, self.ufunc)(x, out=out)
+        else:
+            xp.copyto(out, x)
+
+
+class Floor(Rounding):
+    """y = ⌊x⌋: down to the next whole number."""
+
+    name = "floor"
+    section = "rounding"
+    ufunc = "floor"
+
+
+class Ceil(Rounding):
+    """y = ⌈x⌉: up to the next whole number."""
+
+    name = "ceil"
+    section = "rounding"
+    ufunc = "ceil"
+
+
+class Round(Rounding):
+    """y = x rounded to the nearest whole number, halves to the even one: 0.5 → 0, 1.5 → 2."""
+
+    name = "round"
+    section = "rounding"
+    ufunc = "rint"
+
+
+# Directions of complex numbers: x / |x|, and what is done at 0, where there is none.
+
+
+def without_zeros(size: Value) -> Value:
+    """|x|, and 1 where that is 0: to divide by."""
+    return size.equal(0.0).where(1.0, size)
+
+
+def unit_of(x: Value, size: Value) -> Value:
+    """x / |x|, and 0 where x is: there in every order of derivatives."""
+    return size.equal(0.0).where(0.0, x / without_zeros(size))
+
+
+# The sign of a number, and what it is without one.
+
+
+class Neg(Unary):
+    """y = −x."""
+
+    name = "neg"
+    section = "sign"
+    aliases = {"Neg": "cjc", "Negate": "minima", "negative": "sadl"}
+    dtypes = DTYPES
+    ufunc = "negative"
+    cost = 1
+    gradient = "−g"
+    rewrites = (twice("neg"), negated_scalar, *MOVING)
+    partials = (lambda y, x: -1,)
+
+
+class Abs(Unary):
+    """y = |x|, real where x is complex. At 0 the gradient is 0, in every order."""
+
+    name = "abs"
+    section = "sign"
+    aliases = {"Abs": "cjc", "absolute": "sadl"}
+    dtypes = DTYPES
+    ufunc = "absolute"
+    cost = 1
+    gradient = "g · sign x; of a complex x, g · x / |x|"
+    samples = (Sample(Real(2, 3, low=0.5, high=2)), Sample(Real(3, low=-2, high=-0.5)), Sample(Real()))
+    partials = (lambda y, x: x.sign(),)
+
+    def vjp(self, g: Value, y: Value, *xs: Any, **attrs: Any) -> Sequence[Value | None]:
+        """Of a complex x, along its direction."""
+        return (unit_of(xs[0], y) * g,) if xs[0].type.is_complex else super().vjp(g, y, *xs, **attrs)
+
+
+class Sign(Unary):
+    """y = −1, 0 or 1: the sign of x. NaN stays NaN."""
+
+    name = "sign"
+    section = "sign"
+    ufunc = "sign"
+    scalar = staticmethod(lambda x: (x > 0).where(1.0, (x < 0).where(-1.0, x.abs())))
+    cost = 1
+    gradient = "none: constant between its steps"
+    samples = (Sample(Real(2, 3)), Sample(Ints(3, low=-2, high=2)))
+    partials = vjp = NoGradient("it is constant between its steps")

@@ -1,0 +1,131 @@
+"""Modified Bessel functions of the first kind, as they are and scaled by exp(−|x|)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar
+
+from engine.codegen.functions.generated.bessel_coefficients import BESSEL_SPLIT, DIFFERENCE_FAR
+from engine.codegen.functions.special_functions import write_i0, write_i0e, write_i1, write_i1e
+from engine.ir.graph import Value
+from engine.ir.sample import Ints, Real, Sample, Truth
+from engine.ops.elementwise.base import FloatUnary, power_series
+
+#: up to here, I₁(x) / x is its series in x²: Σ (x / 2)²ᵏ / (2 · k! (k + 1)!), to less than 1e-19
+_NEAR = 1.0
+_SERIES = tuple(0.5 / (4.0**k * math.factorial(k) * math.factorial(k + 1)) for k in range(11))
+
+_X = [1.0, -2.5, 10.0]
+_I0 = [1.2660658777520084, 3.289839144050123, 2815.7166284662545]
+_I1 = [0.565159103992485, -2.5167162452886984, 2670.9883037012547]
+_I0E = [0.46575960759364044, 0.27004644161220275, 0.1278333371634286]
+_I1E = [0.20791041534970845, -0.20658464953126655, 0.12126268138445552]
+
+
+def _truth(values: Sequence[float], slopes: Sequence[float]) -> tuple[Truth]:
+    return (Truth(operands=(_X,), value=[*values], gradients=([*slopes],), source="mpmath.besseli in 40 digits"),)
+
+
+def _over_x(y: Value, x: Value) -> Value:
+    """I₁(x) / x, for y = I₁(x): near 0 its series, so that derivatives do not divide by x again; 0 where y is infinite.
+
+    Each side gets operands at which it is finite, so that no NaN of the other one reaches a derivative.
+    """
+    is_near = x.abs() < _NEAR
+    near = power_series(_SERIES, is_near.where(x, 0.0).square())
+    return is_near.where(near, y.abs().equal(math.inf).where(0.0, y) / is_near.where(1.0, x))
+
+
+def _scaled_over_x(y: Value, x: Value) -> Value:
+    """exp(−|x|) I₁(x) / x, for y = exp(−|x|) I₁(x)."""
+    is_near = x.abs() < _NEAR
+    inner = is_near.where(x, 0.0)
+    near = (-inner.abs()).exp() * power_series(_SERIES, inner.square())
+    return is_near.where(near, y / is_near.where(1.0, x))
+
+
+def _difference(x: Value) -> Value:
+    """exp(−|x|) (I₀(x) − |I₁(x)|) for |x| ≥ 8, where both have the same first digits: a polynomial of 16 / |x| − 1."""
+    inverse = x.abs().clamp(min=BESSEL_SPLIT).reciprocal()
+    return inverse * inverse.sqrt() * power_series(DIFFERENCE_FAR["float64"], 2 * BESSEL_SPLIT * inverse - 1.0)
+
+
+def _slope_of_i0e(y: Value, x: Value) -> Value:
+    """I₁ₑ(x) − sign(x) I₀ₑ(x)."""
+    sign = x.sign()
+    return (x.abs() < BESSEL_SPLIT).where(x.i1e() - sign * y, -sign * _difference(x))
+
+
+def _slope_of_i1e(y: Value, x: Value) -> Value:
+    """I₀ₑ(x) − sign(x) I₁ₑ(x) − I₁ₑ(x) / x."""
+    return (x.abs() < BESSEL_SPLIT).where(x.i0e() - x.sign() * y, _difference(x)) - _scaled_over_x(y, x)
+
+
+class Bessel(FloatUnary):
+    """Base: a formula over arithmetic and exponentials."""
+
+    since: ClassVar[int] = 2
+    cost = 100
+    samples = (
+        Sample(Real(2, 3, low=-3, high=3)),
+        Sample(Real()),
+        Sample(Real(4, low=7, high=12)),
+        Sample(Real(3, low=-9, high=-7)),
+        Sample(Real(0, 2)),
+        Sample(Ints(3, low=-2, high=3)),
+    )
+
+
+class I0e(Bessel):
+    """y = exp(−|x|) I₀(x): SciPy's, `torch.special.i0e`, JAX's `bessel_i0e`. To 4 units.
+
+    The derivative keeps its digits for large x, where I₀ and I₁ have most in common. At 0, where |x| has a kink, it is
+    0, as PyTorch's and JAX's.
+    """
+
+    name = "i0e"
+    section = "bessel"
+    gradient = "g · (i1e(x) − sign(x) · y)"
+    truths = _truth(_I0E, [-0.257849192243932, 0.06346179208093618, -0.006570655778973089])
+    scalar = staticmethod(write_i0e)
+    partials = (_slope_of_i0e,)
+
+
+class I1e(Bessel):
+    """y = exp(−|x|) I₁(x): SciPy's, `torch.special.i1e`, JAX's `bessel_i1e`. To 4 units.
+
+    At 0, the derivative is 1/2.
+    """
+
+    name = "i1e"
+    section = "bessel"
+    gradient = "g · (i0e(x) − y · (sign(x) + 1 / x)), and g / 2 at 0"
+    truths = _truth(_I1E, [0.04993877689422354, -0.019172067731570436, -0.005555612359472463])
+    scalar = staticmethod(write_i1e)
+    partials = (_slope_of_i1e,)
+
+
+class I0(Bessel):
+    """y = I₀(x): NumPy's, `torch.special.i0`, JAX's `scipy.special.i0`. To 5 units; infinite beyond |x| = 713.98.
+
+    There SciPy's is infinite from 709.78 on.
+    """
+
+    name = "i0"
+    section = "bessel"
+    gradient = "g · i1(x)"
+    truths = _truth(_I0, _I1)
+    scalar = staticmethod(write_i0)
+    partials = (lambda y, x: x.i1(),)
+
+
+class I1(Bessel):
+    """y = I₁(x): SciPy's, `torch.special.i1`, JAX's `scipy.special.i1`. To 5 units. At 0, the derivative is 1/2."""
+
+    name = "i1"
+    section = "bessel"
+    gradient = "g · (i0(x) − y / x), and g / 2 at 0"
+    truths = _truth(_I1, [0.7009067737595233, 2.2831526459346437, 2548.617798096129])
+    scalar = staticmethod(write_i1)
+    partials = (lambda y, x: x.i0() - _over_x(y, x),)

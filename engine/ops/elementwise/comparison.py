@@ -1,0 +1,271 @@
+"""Comparisons, logic, and choices between values. They broadcast as NumPy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from engine.codegen.kernels.program import Scalar, Scalars
+from engine.ir.attributes import Attr
+from engine.ir.dtypes import DTYPES
+from engine.ir.graph import Value
+from engine.ir.kinds.scalars import typed_number
+from engine.ir.op import Array, NoGradient
+from engine.ir.run_context import RunContext
+from engine.ir.sample import Bools, Ints, Real, Sample
+from engine.ir.tensor_type import DType, TensorType, promote
+from engine.ops.common.numerics import is_chosen
+from engine.ops.common.source import is_representable
+from engine.ops.elementwise.base import Binary, Elementwise, Predicate, Unary, WithConstants, unbroadcast
+
+
+class Comparison(Predicate, Binary):
+    """Base of the six."""
+
+    samples = (Sample(Real(2, 3), Real(3)), Sample(Real(), Real()), Sample(Ints(2, 1, high=3), Ints(3, high=3)))
+
+
+class Equal(Comparison):
+    """y = (a = b), elementwise; NaN equals nothing."""
+
+    name = "equal"
+    section = "comparison"
+    aliases = {"Equal": "born"}
+    dtypes = DTYPES
+    ufunc = "equal"
+    commutative = True
+
+
+class NotEqual(Comparison):
+    """y = (a ≠ b), elementwise; NaN differs from everything."""
+
+    name = "not_equal"
+    section = "comparison"
+    aliases = {"NotEqual": "born"}
+    dtypes = DTYPES
+    ufunc = "not_equal"
+    commutative = True
+
+
+class Greater(Comparison):
+    """y = (a > b), elementwise; false beside NaN."""
+
+    name = "greater"
+    section = "comparison"
+    aliases = {"Greater": "born"}
+    ufunc = "greater"
+
+
+class GreaterEqual(Comparison):
+    """y = (a ≥ b), elementwise; false beside NaN."""
+
+    name = "greater_equal"
+    section = "comparison"
+    aliases = {"GreaterEqual": "born"}
+    ufunc = "greater_equal"
+
+
+class Less(Comparison):
+    """y = (a < b), elementwise; false beside NaN."""
+
+    name = "less"
+    section = "comparison"
+    aliases = {"Lower": "born"}
+    ufunc = "less"
+
+
+class LessEqual(Comparison):
+    """y = (a ≤ b), elementwise; false beside NaN."""
+
+    name = "less_equal"
+    section = "comparison"
+    aliases = {"LowerEqual": "born"}
+    ufunc = "less_equal"
+
+
+# Logic on truth values, and questions that are answered by one. A number counts as true where it is not zero.
+
+
+class Connective(Predicate, Binary):
+    """Base: of two operands."""
+
+    commutative = True
+    samples = (
+        Sample(Bools(2, 3), Bools(3)),
+        Sample(Real(2, 1), Ints(3, high=2)),
+        Sample(Bools(), Bools(0, 2)),
+    )
+
+
+class LogicalAnd(Connective):
+    """y = a and b, elementwise, broadcasting. Numbers are true where they are not 0; NaN is true."""
+
+    name = "logical_and"
+    section = "logic"
+    aliases = {"And": "born"}
+    ufunc = "logical_and"
+
+
+class LogicalOr(Connective):
+    """y = a or b (or both), elementwise, broadcasting. Numbers are true where they are not 0; NaN is true."""
+
+    name = "logical_or"
+    section = "logic"
+    aliases = {"Or": "born"}
+    ufunc = "logical_or"
+
+
+class LogicalNot(Predicate, Unary):
+    """y = not x, elementwise. Numbers are true where they are not 0; NaN is true."""
+
+    name = "logical_not"
+    section = "logic"
+    aliases = {"Not": "born"}
+    ufunc = "logical_not"
+    cost = 1
+    samples = (Sample(Bools(2, 3)), Sample(Ints(3, high=2)), Sample(Real()))
+
+
+class IsFinite(Predicate, Unary):
+    """y = whether x is neither infinite nor NaN."""
+
+    name = "is_finite"
+    section = "logic"
+    dtypes = DTYPES
+    ufunc = "isfinite"
+    scalar = staticmethod(lambda x: x.abs() < math.inf)
+    complex_scalar = staticmethod(lambda x: (x.real().abs() < math.inf).and_(x.imag().abs() < math.inf))
+    cost = 1
+    samples = (Sample(Real(2, 3)), Sample(Ints(3, high=5)), Sample(Bools()))
+
+
+# Choices between values: by a condition, by size, by bounds. The gradient goes to what was chosen.
+
+_IN_VJP = NoGradient("written out in vjp")
+
+
+class Where(Elementwise):
+    """y = on_true where cond, else on_false; the three broadcast. A number as cond is true where it is not zero.
+
+    Each branch gets the cotangent where it was chosen and exactly zero elsewhere, whatever the other branch holds.
+    """
+
+    name = "where"
+    section = "selection"
+    aliases = {"WhereOp": "born", "Where": "born, cjc"}
+    operands = ("cond", "on_true", "on_false")
+    dtypes = DTYPES
+    gradient = "d on_true = where(cond, g, 0), d on_false = where(cond, 0, g); none for cond"
+    may_disconnect = ("cond",)
+    samples = (
+        Sample(Bools(2, 3), Real(2, 3), Real(3)),
+        Sample(Bools(3), Real(2, 1), Real()),
+        Sample(Real(2, 3), Real(2, 3), Real(2, 3)),
+        Sample(Ints(2, 1, high=2), Real(), Real(3)),
+    )
+    scalar = staticmethod(lambda cond, on_true, on_false: cond.where(on_true, on_false))
+    complex_temporaries = 1
+    partials = _IN_VJP
+
+    def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
+        """The common dtype of the branches."""
+        return promote(*dtypes[1:])
+
+    def compute_complex(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
+        """By NumPy's function, which has no `out`."""
+        out[...] = run.xp.where(*xs)
+
+    def reads(self, *types: Scalars) -> Sequence[Scalars]:
+        """A truth value, and branches of one type."""
+        branch: Scalars = "bool" if set(types[1:]) == {"bool"} else "float"
+        return "bool", branch, branch
+
+    def vjp(self, g: Value, y: Value, cond: Value, on_true: Value, on_false: Value) -> Sequence[Value | None]:
+        """The cotangent goes to the branch that was taken."""
+        return None, unbroadcast(cond.where(g, 0.0), on_true), unbroadcast(cond.where(0.0, g), on_false)
+
+
+class PairwiseExtremum(Binary):
+    """Base: one of two operands, by NumPy's ufunc. NaN wins."""
+
+    partials = _IN_VJP
+
+    def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
+        """g to the operand that was chosen, a half each where it may be either."""
+        chosen = [is_chosen(x, y) for x in (a, b)]
+        shared = chosen[0].logical_and(chosen[1]).where(0.5 * g, g)
+        return [unbroadcast(mask.where(shared, 0.0), x) for mask, x in zip(chosen, (a, b), strict=True)]
+
+
+class Maximum(PairwiseExtremum):
+    """y = the larger of a and b, elementwise, broadcasting; NaN where either is NaN."""
+
+    name = "maximum"
+    section = "selection"
+    aliases = {"maximum": "sadl"}
+    ufunc = "maximum"
+    gradient = "da = g where a > b, or a alone is NaN; g / 2 where a = b, or both are NaN; else 0; db likewise"
+
+
+class Minimum(PairwiseExtremum):
+    """y = the smaller of a and b, elementwise, broadcasting; NaN where either is NaN."""
+
+    name = "minimum"
+    section = "selection"
+    aliases = {"minimum": "sadl"}
+    ufunc = "minimum"
+    gradient = "da = g where a < b, or a alone is NaN; g / 2 where a = b, or both are NaN; else 0; db likewise"
+
+
+def _between(x: Scalar, min: float | None, max: float | None) -> Scalar:
+    """Brought in from below, then from above."""
+    x = x if min is None else x.maximum(min)
+    return x if max is None else x.minimum(max)
+
+
+class Clamp(WithConstants):
+    """y = x, but at least min and at most max; either bound may be absent. Where min > max, y is max.
+
+    NaN stays NaN, and takes the gradient. Integers keep their dtype where it holds the bounds that there
+    are: whole numbers within its range; else they give float64.
+    """
+
+    name = "clamp"
+    section = "selection"
+    aliases = {"Clamp": "cjc"}
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "min": Attr("number", None, "the lower bound; absent: none"),
+        "max": Attr("number", None, "the upper bound; absent: none"),
+    }
+    cost = 2
+    gradient = "g where min ≤ x ≤ max or x is NaN, else 0"
+    samples = (
+        Sample(Real(2, 3), min=-1, max=0.5),
+        Sample(Real(2, 3), min=0.25),
+        Sample(Real(), max=0.25),
+        Sample(Real(2)),
+        Sample(Ints(4, high=9), min=2, max=4.5),
+        Sample(Ints(4, high=9), min=2, max=4),
+    )
+    scalar = staticmethod(_between)
+    partials = _IN_VJP
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The bounds as numbers of the result's dtype."""
+        dtype = self.result_dtype(types[0].dtype, **attrs)
+        return {name: None if bound is None else typed_number(bound, dtype) for name, bound in attrs.items()}
+
+    def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
+        """x's own where it is float, or an integer dtype that holds the bounds; else float64."""
+        bounds = [bound for bound in attrs.values() if bound is not None]
+        held = dtypes[0].kind in "iu" and all(is_representable(bound, dtypes[0]) for bound in bounds)
+        return dtypes[0] if held else super().result_dtype(*dtypes)
+
+    def vjp(self, g: Value, y: Value, x: Value, *, min: float | None, max: float | None) -> Sequence[Value | None]:
+        """g, unless x is beyond one of the bounds that there are."""
+        if min is not None:
+            g = (x < min).where(0.0, g)
+        if max is not None:
+            g = (x > max).where(0.0, g)
+        return (g,)

@@ -1,0 +1,487 @@
+"""Exponentials, logarithms, powers and roots."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from engine.codegen.kernels.program import Scalar
+from engine.ir.attributes import Attr
+from engine.ir.dtypes import DTYPES, REALS, is_complex
+from engine.ir.errors import BadAttribute, OperandCount
+from engine.ir.graph import Value
+from engine.ir.op import Array, Namespace, NoGradient, ResultTypes
+from engine.ir.run_context import DeviceFunction, RunContext
+from engine.ir.sample import Ints, Real, Sample, Truth
+from engine.ir.tensor_type import TensorType
+from engine.ir.value_functions import conjugate
+from engine.ops.common.numerics import wide
+from engine.ops.elementwise.arithmetic import AddScalar
+from engine.ops.elementwise.base import Binary, FloatBinary, FloatUnary, Formula, Unary, WithConstants
+
+_POSITIVE = (Sample(Real(2, 3, low=0.5, high=2)), Sample(Real(low=0.5, high=2)), Sample(Real(0, 2)))
+
+
+class Exp(Unary):
+    """y = eˣ."""
+
+    name = "exp"
+    section = "exponential"
+    aliases = {"ExpOp": "born, cjc, minima", "Exp": "born, cjc, minima"}
+    dtypes = DTYPES
+    ufunc = "exp"
+    gradient = "g · y"
+    partials = (lambda y, x: y,)
+
+
+class Expm1(Unary):
+    """y = eˣ − 1, accurate near 0."""
+
+    name = "expm1"
+    section = "exponential"
+    ufunc = "expm1"
+    gradient = "g · eˣ"
+    # Not y + 1, which has lost eˣ where that is small.
+    partials = (lambda y, x: x.exp(),)
+
+
+class Log(Unary):
+    """y = ln x: −∞ at 0, NaN for x < 0.
+
+    Of a complex x ln |x| + i · angle x. The cut is the negative real axis: the sign of the imaginary zero says from
+    which side it is seen (C99).
+    """
+
+    name = "log"
+    section = "exponential"
+    aliases = {"LogOp": "born", "Log": "born, minima", "Ln": "cjc"}
+    dtypes = DTYPES
+    ufunc = "log"
+    samples = _POSITIVE
+    gradient = "g / x"
+    partials = (lambda y, x: x.reciprocal(),)
+
+
+class Log1p(Unary):
+    """y = ln(1 + x), accurate near 0."""
+
+    name = "log1p"
+    section = "exponential"
+    ufunc = "log1p"
+    samples = (Sample(Real(2, 3, low=-0.5, high=2)), Sample(Real(low=0, high=2)))
+    gradient = "g / (1 + x)"
+    partials = (lambda y, x: (1 + x).reciprocal(),)
+
+
+class Log2(Unary):
+    """y = log₂ x: −∞ at 0, NaN for x < 0."""
+
+    name = "log2"
+    section = "exponential"
+    aliases = {"Log2": "cjc"}
+    ufunc = "log2"
+    samples = _POSITIVE
+    gradient = "g / (x · ln 2)"
+    partials = (lambda y, x: x.reciprocal() / math.log(2),)
+
+
+class LogEps(Formula):
+    """y = ln(x + eps): finite at 0."""
+
+    name = "log_eps"
+    section = "exponential"
+    aliases = {"LogWithEpsilonOp": "born", "LogWithEpsilon": "born"}
+    operands = ("x",)
+    attrs: ClassVar[Mapping[str, Attr]] = {"eps": Attr("float", 1e-5, "what is added to x")}
+    dtypes = REALS
+    samples = (Sample(Real(2, 3, low=0.5, high=2)), Sample(Real(low=0, high=2), eps=0.5), Sample(Ints(3, high=5)))
+    gradient = "g / (x + eps)"
+
+    def infer(self, *types: TensorType, eps: float) -> Any:
+        """As the sum with a constant."""
+        return AddScalar().infer(*types, scalar=eps)
+
+    def formula(self, x: Value, *, eps: float) -> Value:
+        """The logarithm of the sum."""
+        return (x + eps).log()
+
+
+def _share(y: Value, a: Value, b: Value) -> Value:
+    """eᵃ / (eᵃ + eᵇ), and 0 / 0 = 0: by the lead of a, which is 0 also where both are infinite.
+
+    There alone: of finite ones that are equal, the lead goes with either, and so do derivatives of the share.
+    """
+    both_infinite = a.equal(b).logical_and(a.abs().equal(math.inf))
+    lead = both_infinite.where(0.0, a - b)
+    return y.equal(-math.inf).where(-math.inf, lead).sigmoid()
+
+
+def _log_of_sum(a: Scalar, b: Scalar) -> Scalar:
+    """The larger one, and ln(1 + e^−|a − b|), where the difference of equal infinities is 0."""
+    apart = a.eq(b).where(0.0, a - b).abs()
+    return a.maximum(b) + (-apart).exp().log1p()
+
+
+class LogAddExp(FloatBinary):
+    """y = ln(eᵃ + eᵇ), stable. Where both are −∞, y is −∞ and the gradients are 0; where both are ∞, a half each."""
+
+    name = "logaddexp"
+    section = "exponential"
+    cost = 20
+    gradient = "da = g · sigmoid(a − b), db = g · sigmoid(b − a)"
+    scalar = staticmethod(_log_of_sum)
+    partials = (_share, lambda y, a, b: _share(y, b, a))
+
+
+# Powers and roots. Derivatives lower the exponent, and stay finite at 0 where they are.
+
+_POSITIVE_BASE = Real(2, 3, low=0.5, high=2)
+
+
+def power_rule(x: Value, exponent: float) -> Value | float:
+    """The derivative of x^exponent. Down to a constant: never 0 · x⁻¹, which is NaN at 0."""
+    if exponent in (0, 1):
+        return exponent
+    return 2 * x if exponent == 2 else exponent * x ** (exponent - 1)
+
+
+#: exponents of which a power is a few products and roots; −0 is brought to 0 where the sign would be that of ∞
+_POWERS: Mapping[float, Callable[[Scalar], Scalar]] = {
+    -2: lambda x: 1 / x * (1 / x),
+    -1: lambda x: 1 / x,
+    -0.5: lambda x: 1 / (x + 0).sqrt(),
+    0: lambda x: x.builder.constant(1),
+    0.5: lambda x: x.sqrt(),
+    1: lambda x: x,
+    2: lambda x: x * x,
+    3: lambda x: x * x * x,
+    4: lambda x: x * x * (x * x),
+}
+
+
+def _inverse_square(xp: Namespace, x: Array, out: Array) -> None:
+    xp.reciprocal(x, out=out)
+    xp.square(out, out=out)
+
+
+def _inverse_root(xp: Namespace, x: Array, out: Array) -> None:
+    xp.sqrt(x, out=out)
+    xp.reciprocal(out, out=out)
+
+
+def _one(_: Namespace, x: Array, out: Array) -> None:  # noqa: ARG001 - whatever it is
+    out[...] = 1
+
+
+def _fourth(xp: Namespace, x: Array, out: Array) -> None:
+    xp.square(x, out=out)
+    xp.square(out, out=out)
+
+
+#: the same for complex numbers
+_COMPLEX_POWERS: Mapping[float, Callable[[Namespace, Array, Array], object]] = {
+    -2: _inverse_square,
+    -1: lambda xp, x, out: xp.reciprocal(x, out=out),
+    -0.5: _inverse_root,
+    0: _one,
+    0.5: lambda xp, x, out: xp.sqrt(x, out=out),
+    1: lambda xp, x, out: xp.copyto(out, x),
+    2: lambda xp, x, out: xp.square(x, out=out),
+    3: lambda xp, x, out: xp.multiply(xp.square(x), x, out=out),
+    4: _fourth,
+}
+
+
+class PowScalar(WithConstants):
+    """y = x^exponent for a real exponent. 0⁰ = 1; a negative x to a fractional power is NaN.
+
+    Of a complex x, exp(exponent · log x), with the cut of `log`.
+    """
+
+    name = "pow_scalar"
+    section = "power"
+    aliases = {"PowerScalar": "minima", "power_scalar": "minima"}
+    dtypes = DTYPES
+    attrs: ClassVar[Mapping[str, Attr]] = {"exponent": Attr("float", doc="the exponent")}
+    cost = 20
+    gradient = "g · exponent · x^(exponent − 1), and 0 for an exponent of 0"
+    samples = (
+        *(Sample(Real(2, 3), exponent=n) for n in (0, 1, 2, 3, 4)),
+        *(Sample(_POSITIVE_BASE, exponent=p) for p in (-1, -2, 0.5, 2.5, -0.5)),
+        Sample(Real(), exponent=3),
+        Sample(Ints(3, high=5), exponent=3),
+    )
+    scalar = staticmethod(lambda x, exponent: _POWERS[exponent](x) if exponent in _POWERS else None)
+    partials = (lambda y, x, exponent: power_rule(x, exponent),)
+
+    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+        """The square, of which a third power is made of complex numbers."""
+        assert isinstance(out, TensorType)
+        return out.nbytes * (attrs["exponent"] == 3) if out.is_complex else super().workspace(out, *types, **attrs)
+
+    def compute(self, run: RunContext, x: Array, *, out: Array, exponent: float) -> None:
+        """As the formula, or by NumPy's power where there is none."""
+        if exponent in _POWERS or is_complex(out.dtype):
+            super().compute(run, x, out=out, exponent=exponent)
+        else:
+            run.xp.power(x, out.dtype.type(exponent), out=out)
+
+    def compute_complex(self, run: RunContext, *xs: Array, out: Array, exponent: float, **attrs: Any) -> None:
+        """By the same few products and roots, or by NumPy's power: exp(exponent · log x), or products."""
+        (x,), xp = xs, run.xp
+        if exponent in _COMPLEX_POWERS:
+            _COMPLEX_POWERS[exponent](xp, x, out)
+        else:
+            xp.power(x, out.dtype.type(exponent), out=out)
+
+
+class Pow(Binary):
+    """y = aᵇ, broadcasting; with one operand y = a^exponent, which is `pow_scalar`. 0⁰ = 1.
+
+    A negative a to a fractional power is NaN, and so is its derivative by b. By b, the derivative is 0 where a = 0
+    and b ≥ 0, or where a = ∞ and b < 0. Powers of integers are integers: they wrap around as NumPy's, and to a negative
+    exponent they are cut off towards zero (2⁻¹ → 0, as CuPy and PyTorch have it, where NumPy refuses) with 0⁻¹ → 0.
+    """
+
+    name = "pow"
+    section = "power"
+    aliases = {"power": "sadl", "Pow": "cjc"}
+    operands = ("a", "b?")
+    attrs: ClassVar[Mapping[str, Attr]] = {"exponent": Attr("float", None, "the exponent, where there is no operand b")}
+    ufunc = "power"
+    cost = 20
+    gradient = "da = g · b · aᵇ⁻¹, db = g · y · log a"
+    samples = (
+        Sample(_POSITIVE_BASE, Real(2, 3)),
+        Sample(_POSITIVE_BASE, Real(3)),
+        Sample(Real(2, 1, low=0.5, high=2), Real(1, 3)),
+        Sample(Real(low=0.5, high=2), Real(2)),
+        Sample(Ints(2, 3, high=5, low=-4), Ints(3, high=3, low=-3)),
+        Sample(Real(2, 3), exponent=3),
+    )
+    partials = (
+        lambda y, a, b, exponent: _lowered(a, b),
+        lambda y, a, b, exponent: y * _finite_log(a, b),
+    )
+
+    def infer(self, *types: TensorType, exponent: float | None) -> Any:
+        """The exponent is either an operand or an attribute."""
+        if len(types) == 2 and exponent is not None:
+            raise BadAttribute("attribute exponent is for one operand, but there are 2", expected="one operand")
+        if len(types) == 1 and exponent is None:
+            wanted = "2 operands (a, b), or one and the attribute exponent"
+            raise OperandCount(
+                f"takes {wanted}, but got one operand alone", operand=1, expected=wanted, got="1 operand"
+            )
+        return super().infer(*types) if len(types) == 2 else PowScalar().infer(*types, exponent=exponent)
+
+    def compose(self, a: Value, *b: Value, exponent: float | None) -> Value | None:
+        """`pow_scalar`, where there is one operand."""
+        return None if b else a.pow_scalar(exponent=exponent)
+
+    def compute(self, run: RunContext, a: Array, b: Array, *, out: Array, exponent: None) -> None:
+        """NumPy's power; integers as the docstring says."""
+        xp = run.xp
+        if out.dtype.kind == "f":
+            xp.power(a, b, out=out, dtype=out.dtype)
+        else:
+            # The power by |b|, or an exponent as odd as it; 0 in place of a fraction.
+            signed = b.dtype.kind == "i"
+            _whole_power(run, a, b & np.iinfo(b.dtype).max if signed else b, out)
+            if signed:
+                xp.copyto(out, 0, where=(b < 0) & (xp.abs(a) != 1))
+
+    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+        """Of signed integers: the exponents; |a|; and where there is a fraction, which takes three masks to tell."""
+        a, b = types
+        if b.dtype.kind != "i" or a.is_float:
+            return 0
+        assert isinstance(out, TensorType)
+        return int(b.nbytes + b.size + a.size + max(a.nbytes, out.size))
+
+
+@DeviceFunction
+def _whole_power(run: RunContext, a: Array, exponent: Array, out: Array) -> None:
+    """out = aᵉ of integers, e ≥ 0; what does not fit wraps."""
+    run.xp.power(a, exponent, out=out, dtype=out.dtype)
+
+
+@_whole_power.on("cuda")
+def _wide_power(run: RunContext, a: Array, exponent: Array, out: Array) -> None:
+    """By way of int64, since cupy.power with a narrow dtype is wrong: 2⁹ in int8 gives 1 (CuPy 14.2)."""
+    out[...] = run.xp.power(a.astype("int64"), exponent.astype("int64"))
+
+
+def _lowered(a: Value, b: Value) -> Value:
+    """b · aᵇ⁻¹; but 0 where a = b = 0, and not 0 · 0⁻¹. So are its derivatives there, by b, too: the order is free.
+
+    It is 0 as well where an infinite b leaves nothing of the power.
+    """
+    ends = a.equal(0.0).logical_and(b.equal(0.0))
+    power = a.pow(ends.where(1.0, b - 1))
+    none = power.equal(0.0).logical_and(b.is_finite().logical_not())
+    return ends.logical_or(none).where(0.0, b) * power
+
+
+def _finite_log(a: Value, b: Value) -> Value:
+    """log a; but 0 where a = 0 and b ≥ 0, where aᵇ is constant in b, or takes its last step; and likewise at ∞."""
+    at_zero = a.equal(0.0).logical_and(b >= 0)
+    at_infinity = (a > 0).logical_and(a.is_finite().logical_not()).logical_and(b < 0)
+    return at_zero.logical_or(at_infinity).where(1.0, a).log()
+
+
+class Square(Unary):
+    """y = x²."""
+
+    name = "square"
+    section = "power"
+    aliases = {"square": "sadl"}
+    dtypes = DTYPES
+    ufunc = "square"
+    cost = 1
+    gradient = "g · 2x"
+    scalar = staticmethod(lambda x: x * x)
+    partials = NoGradient("written out in vjp")
+
+    def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
+        """g · x first: 2x alone may overflow, where g is 0 beside it."""
+        return (wide(g) * conjugate(wide(x)) * 2,)
+
+
+class Reciprocal(WithConstants):
+    """y = 1 / x; integers give floats, as `div`."""
+
+    name = "reciprocal"
+    section = "power"
+    dtypes = DTYPES
+    samples = (Sample(_POSITIVE_BASE), Sample(Real(low=-2, high=-0.5)), Sample(Ints(3, low=1, high=5)))
+    gradient = "−g · y²"
+    scalar = staticmethod(lambda x: 1 / x)
+
+    def compute_complex(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
+        """By NumPy's ufunc."""
+        run.xp.reciprocal(*xs, out=out)
+
+    partials = (lambda y, x: -y.square(),)
+
+
+class Sqrt(Unary):
+    """y = √x, NaN for x < 0. At 0 the derivative is infinite.
+
+    Of a complex x the root with Re y ≥ 0. The cut is the negative real axis: the sign of the imaginary zero says from
+    which side value and gradient are taken, as in PyTorch. JAX takes the derivative of one side for both.
+    """
+
+    name = "sqrt"
+    section = "power"
+    aliases = {"SqrtOp": "born", "Sqrt": "born, cjc"}
+    dtypes = DTYPES
+    ufunc = "sqrt"
+    cost = 4
+    samples = (Sample(_POSITIVE_BASE), Sample(Real(low=0.5, high=2)))
+    gradient = "g / 2y"
+    partials = (lambda y, x: 0.5 / y,)
+
+
+class Rsqrt(FloatUnary):
+    """y = 1 / √x, NaN for x < 0."""
+
+    name = "rsqrt"
+    section = "power"
+    aliases = {"RsqrtOp": "born", "Rsqrt": "born, cjc"}
+    dtypes = DTYPES
+    cost = 5
+    samples = (Sample(_POSITIVE_BASE), Sample(Real(low=0.5, high=2)))
+    gradient = "−g · y³ / 2"
+    scalar = staticmethod(lambda x: 1 / x.sqrt())
+
+    def compute_complex(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
+        """By NumPy's ufuncs."""
+        _inverse_root(run.xp, xs[0], out)
+
+    partials = (lambda y, x: -0.5 * y * y.square(),)
+
+
+# Products with a logarithm that are 0 where the factor is: terms of entropies and likelihoods.
+
+
+def _product(x: Scalar, y: Scalar, log: Scalar) -> Scalar:
+    """x · log; but 0 where x is, unless y is NaN."""
+    return x.eq(0.0).and_(y.eq(y)).where(0.0, x * log)
+
+
+def _no_log(x: Value, y: Value, pole: float) -> Value:
+    """Where the factor is 0 and the logarithm −∞."""
+    return x.equal(0.0).logical_and(y.equal(pole))
+
+
+class TimesLogarithm(FloatBinary):
+    """Base: a factor, and what the logarithm is of."""
+
+    operands: ClassVar[tuple[str, ...]] = ("x", "y")
+    since: ClassVar[int] = 2
+    cost = 20
+
+
+class Xlogy(TimesLogarithm):
+    """y = x · log y, broadcasting; 0 where x = 0, whatever y is but NaN.
+
+    As SciPy and PyTorch have it; JAX has 0 for NaN, too. By x, the derivative is 0 where x and y are, and where x = 0
+    and y < 0 it is NaN, as JAX's (PyTorch's is 0); by y, it is x / y everywhere: NaN where both are 0.
+    """
+
+    name = "xlogy"
+    section = "xlogy"
+    gradient = "dx = g · log y, and 0 where x = y = 0; dy = g · x / y"
+    samples = (
+        Sample(Real(2, 3), Real(2, 3, low=0.5, high=2)),
+        Sample(Real(2, 3), Real(3, low=0.5, high=2)),
+        Sample(Real(2, 1), Real(1, 3, low=0.5, high=2)),
+        Sample(Real(), Real(2, low=0.5, high=2)),
+        Sample(Real(0, 3), Real(3, low=0.5, high=2)),
+        Sample(Ints(3, high=4), Ints(3, low=1, high=4)),
+    )
+    truths = (
+        Truth(
+            operands=([2.0, -0.5, 0.0], [3.0, 0.25, 0.0]),
+            value=[2.1972245773362196, 0.6931471805599453, 0.0],
+            gradients=([1.0986122886681098, -1.3862943611198906, 0.0], [0.6666666666666666, -2.0, float("nan")]),
+            source="log 3, log 4 of a table; 2 / 3 and −0.5 / 0.25 by hand",
+        ),
+    )
+    scalar = staticmethod(lambda x, y: _product(x, y, y.log()))
+    partials = (lambda z, x, y: _no_log(x, y, 0.0).where(1.0, y).log(), lambda z, x, y: x / y)
+
+
+class Xlog1py(TimesLogarithm):
+    """y = x · log(1 + y), broadcasting, accurate for small y; 0 where x = 0, whatever y is but NaN.
+
+    As SciPy and PyTorch (`special.xlog1py`) have it; JAX has 0 for NaN, too. By x, the derivative is 0 where x = 0 and
+    y = −1, and where x = 0 and y < −1 it is NaN, as JAX's; by y, it is x / (1 + y) everywhere: NaN where x = 0 and
+    y = −1.
+    """
+
+    name = "xlog1py"
+    section = "xlogy"
+    gradient = "dx = g · log(1 + y), and 0 where x = 0 and y = −1; dy = g · x / (1 + y)"
+    samples = (
+        Sample(Real(2, 3), Real(2, 3, low=-0.5, high=2)),
+        Sample(Real(2, 3), Real(3, low=-0.5, high=2)),
+        Sample(Real(2, 1), Real(1, 3, low=-0.5, high=2)),
+        Sample(Real(), Real(2, low=-0.5, high=2)),
+        Sample(Real(0, 3), Real(3, low=-0.5, high=2)),
+        Sample(Ints(3, high=4), Ints(3, high=4)),
+    )
+    truths = (
+        Truth(
+            operands=([2.0, -0.5, 3.0], [2.0, -0.75, 1e-20]),
+            value=[2.1972245773362196, 0.6931471805599453, 3e-20],
+            gradients=([1.0986122886681098, -1.3862943611198906, 1e-20], [0.6666666666666666, -2.0, 3.0]),
+            source="log 3, log 4 of a table; log(1 + y) = y − y²/2 + …; the rest by hand",
+        ),
+    )
+    scalar = staticmethod(lambda x, y: _product(x, y, y.log1p()))
+    partials = (lambda z, x, y: _no_log(x, y, -1.0).where(0.0, y).log1p(), lambda z, x, y: x / (1 + y))

@@ -1,0 +1,243 @@
+"""Circular and hyperbolic functions, their inverses, and the cardinal sine. Angles are in radians."""
+
+from __future__ import annotations
+
+import math
+
+from engine.codegen.kernels.program import Scalar
+from engine.ir.dtypes import DTYPES
+from engine.ir.graph import Value
+from engine.ir.sample import Ints, Real, Sample, Truth
+from engine.ops.elementwise.base import Binary, FloatUnary, Unary, power_series
+
+_INSIDE = (Sample(Real(2, 3, low=-0.8, high=0.8)), Sample(Real(low=0, high=0.8)))
+
+
+class Sin(Unary):
+    """y = sin x."""
+
+    name = "sin"
+    section = "trigonometry"
+    aliases = {"SinOp": "born", "Sin": "born, cjc"}
+    dtypes = DTYPES
+    ufunc = "sin"
+    gradient = "g · cos x"
+    partials = (lambda y, x: x.cos(),)
+
+
+class Cos(Unary):
+    """y = cos x."""
+
+    name = "cos"
+    section = "trigonometry"
+    aliases = {"CosOp": "born", "Cos": "born, cjc"}
+    dtypes = DTYPES
+    ufunc = "cos"
+    gradient = "−g · sin x"
+    partials = (lambda y, x: -x.sin(),)
+
+
+class Tan(Unary):
+    """y = tan x."""
+
+    name = "tan"
+    section = "trigonometry"
+    ufunc = "tan"
+    gradient = "g · (1 + y²)"
+    samples = (Sample(Real(2, 3, low=-1, high=1)), Sample(Real(low=-1, high=1)))
+    partials = (lambda y, x: 1 + y.square(),)
+
+
+class Asin(Unary):
+    """y = arcsin x in [−π/2, π/2], NaN for |x| > 1. At ±1 the derivative is infinite."""
+
+    name = "asin"
+    section = "trigonometry"
+    ufunc = "arcsin"
+    gradient = "g / √(1 − x²)"
+    samples = _INSIDE
+    partials = (lambda y, x: ((1 - x) * (1 + x)).rsqrt(),)
+
+
+class Acos(Unary):
+    """y = arccos x in [0, π], NaN for |x| > 1. At ±1 the derivative is infinite."""
+
+    name = "acos"
+    section = "trigonometry"
+    ufunc = "arccos"
+    gradient = "−g / √(1 − x²)"
+    samples = _INSIDE
+    partials = (lambda y, x: -((1 - x) * (1 + x)).rsqrt(),)
+
+
+class Atan(Unary):
+    """y = arctan x in [−π/2, π/2]."""
+
+    name = "atan"
+    section = "trigonometry"
+    ufunc = "arctan"
+    gradient = "g / (1 + x²)"
+    partials = (lambda y, x: (1 + x.square()).reciprocal(),)
+
+
+class Atan2(Binary):
+    """y = the angle in [−π, π] of the point with abscissa b and ordinate a, broadcasting.
+
+    At a = b = 0 the value is NumPy's (0 or ±π) and the derivatives are NaN: there are none. At infinity they are 0.
+    """
+
+    name = "atan2"
+    section = "trigonometry"
+    ufunc = "arctan2"
+    cost = 20
+    gradient = "da = g · b / (a² + b²), db = −g · a / (a² + b²)"
+    samples = tuple(Sample(a, Real(*b.shape, low=0.5, high=2)) for a, b in (s.operands for s in Binary.samples))
+    partials = (lambda y, a, b: _over_square(b, a, b), lambda y, a, b: -_over_square(a, a, b))
+
+
+def _over_square(x: Value, a: Value, b: Value) -> Value:
+    """x / (a² + b²), where the squares alone may leave the range; 0 at infinity.
+
+    The scale cancels, so that the result does not depend on it, nor do derivatives.
+    """
+    scale = a.abs().maximum(b.abs()).stop_gradient()
+    far = scale.equal(math.inf)
+    x, a, b = (far.where(0.0, v) for v in (x, a, b))
+    scale = far.where(1.0, scale)
+    return x / scale / scale / (far.where(1.0, (a / scale).square() + (b / scale).square()))
+
+
+# The hyperbolic functions and their inverses.
+
+
+class Sinh(Unary):
+    """y = sinh x."""
+
+    name = "sinh"
+    section = "hyperbolic"
+    dtypes = DTYPES
+    ufunc = "sinh"
+    gradient = "g · cosh x"
+    partials = (lambda y, x: x.cosh(),)
+
+
+class Cosh(Unary):
+    """y = cosh x."""
+
+    name = "cosh"
+    section = "hyperbolic"
+    dtypes = DTYPES
+    ufunc = "cosh"
+    gradient = "g · sinh x"
+    partials = (lambda y, x: x.sinh(),)
+
+
+class Tanh(Unary):
+    """y = tanh x."""
+
+    name = "tanh"
+    section = "hyperbolic"
+    aliases = {"TanhOp": "born", "Tanh": "born", "TanhAct": "cjc"}
+    dtypes = DTYPES
+    ufunc = "tanh"
+    gradient = "g · (1 − y²)"
+    partials = (lambda y, x: 1 - y.square(),)
+
+
+class Asinh(Unary):
+    """y = arsinh x."""
+
+    name = "asinh"
+    section = "hyperbolic"
+    ufunc = "arcsinh"
+    gradient = "g / cosh y = g / √(x² + 1)"
+    # By y: x² overflows where the derivative is still an ordinary number.
+    partials = (lambda y, x: y.cosh().reciprocal(),)
+
+
+class Acosh(Unary):
+    """y = arcosh x, NaN for x < 1. At 1 the derivative is infinite."""
+
+    name = "acosh"
+    section = "hyperbolic"
+    ufunc = "arccosh"
+    gradient = "g / sinh y = g / √(x² − 1)"
+    samples = (Sample(Real(2, 3, low=1.5, high=3)), Sample(Real(low=1.5, high=3)))
+    partials = (lambda y, x: y.sinh().reciprocal(),)
+
+
+class Atanh(Unary):
+    """y = artanh x: ±∞ at ±1, NaN beyond."""
+
+    name = "atanh"
+    section = "hyperbolic"
+    ufunc = "arctanh"
+    gradient = "g / (1 − x²)"
+    samples = (Sample(Real(2, 3, low=-0.8, high=0.8)), Sample(Real(low=0, high=0.8)))
+    partials = (lambda y, x: ((1 - x) * (1 + x)).reciprocal(),)
+
+
+# The normalised cardinal sine.
+
+#: up to here, the derivative is its series
+_NEAR = 0.5
+#: sinc′(x) / x = Σ (−1)ᵏ 2k π²ᵏ x²ᵏ⁻² / (2k + 1)!, from k = 1 on, to less than 1e-19 for |x| ≤ 1/2
+_SERIES = tuple((-1) ** k * 2 * k * math.pi ** (2 * k) / math.factorial(2 * k + 1) for k in range(1, 13))
+
+
+def _sinc(x: Scalar) -> Scalar:
+    """sin(πx) / πx: 1 at 0, and 0 at infinity.
+
+    The distance to the nearest whole number is exact, so that sin πx is as accurate as x, next to its zeros as well.
+    """
+    whole = x.rint()
+    sign = 1.0 - 2.0 * (whole - 2.0 * (whole * 0.5).floor())
+    y = sign * ((x - whole) * math.pi).sin() / (x * math.pi)
+    return x.eq(0.0).where(1.0, x.abs().eq(math.inf).where(0.0, y))
+
+
+def _cos(x: Value) -> Value:
+    """cos πx, by the distance to the nearest whole number."""
+    whole = x.round()
+    sign = 1.0 - 2.0 * (whole - 2.0 * (whole * 0.5).floor())
+    return sign * ((x - whole) * math.pi).cos()
+
+
+def _slope(y: Value, x: Value) -> Value:
+    """(cos πx − y) / x, but near 0, where that cancels, its series.
+
+    Each side gets operands at which it is finite, so that no NaN of the other one reaches a derivative.
+    """
+    is_near, ends = x.abs() < _NEAR, x.abs().equal(math.inf)
+    near, far = is_near.where(x, 0.0), is_near.logical_or(ends).where(1.0, x)
+    return is_near.where(near * power_series(_SERIES, near.square()), ends.where(0.0, (_cos(far) - y) / far))
+
+
+class Sinc(FloatUnary):
+    """y = sin(πx) / πx, and 1 at 0: NumPy's, PyTorch's and JAX's. 0 at whole numbers, exactly, and at infinity.
+
+    To 4 units, next to whole numbers as well, where the libraries' lose all digits; there the derivative is (−1)ˣ / x.
+    """
+
+    name = "sinc"
+    section = "sinc"
+    since = 2
+    cost = 30
+    gradient = "g · (cos πx − y) / x, and 0 at 0"
+    samples = (
+        Sample(Real(2, 3, low=-3, high=3)),
+        Sample(Real()),
+        Sample(Real(3, low=-0.4, high=0.4)),
+        Sample(Real(0, 2)),
+        Sample(Ints(3, low=-2, high=3)),
+    )
+    truths = (
+        Truth(
+            operands=([0.5, 1.0, -1.5, 0.0, 0.25],),
+            value=[2 / math.pi, 0.0, -2 / (3 * math.pi), 1.0, 2 * math.sqrt(2) / math.pi],
+            gradients=([-4 / math.pi, -1.0, -4 / (9 * math.pi), 0.0, 4 * math.sqrt(0.5) * (1 - 4 / math.pi)],),
+            source="by hand, where sin πx and cos πx are 0, ±1 and √½",
+        ),
+    )
+    scalar = staticmethod(_sinc)
+    partials = (_slope,)

@@ -1,0 +1,1 @@
+"""Indexing: ops that read, add and write at indices, slices and masks."""

@@ -1,0 +1,147 @@
+"""Entries that a mask picks, as many as are stated: their places, and the entries themselves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from engine.ir.attributes import Attr
+from engine.ir.dtypes import DTYPES
+from engine.ir.graph import Builder, Value
+from engine.ir.op import Composite, NoGradient, ResultTypes, wrong_dtype
+from engine.ir.sample import Bools, Ints, Real, Sample, Truth
+from engine.ir.tensor_type import INT64, TensorType, normalise_axis
+from engine.ops.common.batching import bundled
+from engine.ops.common.operands import require_axes, require_shape, with_extent
+from engine.ops.common.source import FILL_AS, filled
+from engine.ops.index.indices import column_of, read_at
+
+_K = Attr("int", doc="how many entries there are to be", minimum=0)
+
+
+def _picked(mask: Value, k: int) -> tuple[Value, Value]:
+    """The places of the first k that are true in a mask [n], int64 [k], 0 behind them; and how many there are.
+
+    Each that is true has the place that the running count says; what is beyond, or false, goes to one that is cut off.
+    """
+    builder, n = mask.builder, mask.shape[0]
+    counted = mask.cumsum(axis=0)
+    count = mask.sum()
+    own = mask.logical_and(counted <= k).where(counted.sub(1), _whole(builder, k))
+    numbers = mask.where(builder.arange(n), _whole(builder, 0))
+    zeros = builder.full((k + 1,), 0, INT64)
+    return zeros.scatter_add(own, numbers, axis=0).slice(starts=(0,), stops=(k,)), count
+
+
+def _whole(builder: Builder, number: int) -> Value:
+    return builder.full((), number, INT64)
+
+
+class NonZero(Composite):
+    """The places where `mask` is true, in row-major order: int64 [k, rank], and how many there are: int64 [].
+
+    k is stated, and may be more than there are, or fewer: what is beyond k is cut, and the count tells; behind it
+    there are zeros. Two results, read through get_output. JAX's `nonzero` with a size, whose rows are its tuple side
+    by side; PyTorch's `nonzero`, which has as many rows as there are.
+    """
+
+    name = "nonzero"
+    section = "masks"
+    operands = ("mask",)
+    attrs: ClassVar[Mapping[str, Attr]] = {"k": _K}
+    dtypes = ("bool",)
+    since = 2
+    several = True
+    gradient = "none: places are whole numbers"
+    vjp = NoGradient("places are whole numbers")
+    samples = (
+        Sample(Bools(6), k=4),
+        Sample(Bools(2, 3), k=7),
+        Sample(Bools(2, 3, 2), k=2),
+        Sample(Bools(), k=2),
+        Sample(Bools(3), k=0),
+    )
+    truths = (
+        Truth(
+            operands=[[[False, True], [True, True]]],
+            attrs={"k": 2},
+            value=([[0, 1], [1, 0]], 3),
+            source="by hand",
+        ),
+    )
+
+    def infer(self, mask: TensorType, *, k: int) -> ResultTypes:
+        """[k, rank] and []."""
+        return TensorType((k, mask.ndim), INT64), TensorType((), INT64)
+
+    def compose(self, mask: Value, *, k: int) -> Value:
+        """Places in the flattened mask, and what coordinates these have."""
+        builder, shape = mask.builder, mask.shape
+        places, count = _picked(mask.reshape(shape=(mask.type.size,)), k)
+        inner = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+        columns = [places.floor_div(step).mod(n).reshape(shape=(k, 1)) for step, n in zip(inner, shape, strict=True)]
+        whole = columns[0].cat(*columns[1:], axis=1) if columns else builder.full((k, 0), 0, INT64)
+        return bundled(builder, [whole, count])
+
+
+class Compress(Composite):
+    """The entries of x along `axis` where `mask` [extent] is true, k of them; and how many there are: int64 [].
+
+    k is stated, and may be more than there are, or fewer: what is beyond k is cut, and the count tells; behind it
+    lies `fill`. Two results, read through get_output. JAX's and NumPy's `compress`, of which JAX's takes a size and a
+    fill_value, too; PyTorch's x[mask], which has as many entries as there are.
+    """
+
+    name = "compress"
+    section = "masks"
+    operands = ("x", "mask")
+    dtypes = DTYPES
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "k": _K,
+        "axis": Attr("int", 0, "the axis that the mask is of"),
+        "fill": Attr("number", 0.0, "what lies behind the count"),
+        "fill_as": FILL_AS,
+    }
+    since = 2
+    several = True
+    gradient = "g to the entries taken; none for mask"
+    samples = (
+        Sample(Real(5, 2), Bools(5), k=3),
+        Sample(Real(2, 4), Bools(4), k=6, axis=-1, fill=2.5),
+        Sample(Real(3), Bools(3), k=0),
+        Sample(Ints(3, high=9), Bools(3), k=4, fill=-1),
+        *(Sample(Real(3), Bools(3), k=0, fill_as=word) for word in FILL_AS.choices),
+    )
+    truths = (
+        Truth(
+            operands=[[1.0, 2.0, 4.0, 8.0], [False, True, False, True]],
+            attrs={"k": 3, "fill": -1.0},
+            value=([2.0, 8.0, -1.0], 2),
+            cotangent=([1.0, 3.0, 5.0], None),
+            gradients=[[0.0, 1.0, 0.0, 3.0], None],
+            source="by hand",
+        ),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The axis counted from the front; the fill as a number of x's dtype. Raises BadAttribute, ShapeMismatch."""
+        require_axes(types[0], 1, "to pick from")
+        return {**filled(attrs, types[0].dtype), "axis": normalise_axis(attrs["axis"], types[0].ndim)}
+
+    def infer(self, x: TensorType, mask: TensorType, *, k: int, axis: int, **attrs: Any) -> ResultTypes:
+        """k on the axis, and []. Raises DtypeMismatch, ShapeMismatch."""
+        if mask.dtype.kind != "b":
+            raise wrong_dtype("mask", 1, ("bool",), mask)
+        require_shape(mask, (x.shape[axis],), 1, "mask", f"one for each entry of axis {axis} of x")
+        return x.with_shape(with_extent(x.shape, axis, k)), TensorType((), INT64)
+
+    def compose(self, x: Value, mask: Value, *, k: int, axis: int, fill: float, **attrs: Any) -> Value:
+        """Read at the places, but for those behind the count."""
+        builder = x.builder
+        places, count = _picked(mask, k)
+        around = builder.full(with_extent(x.shape, axis, k), fill, x.dtype)
+        if not x.shape[axis] or not k:
+            return bundled(builder, [around, count])
+        is_there = (builder.arange(k) < count).reshape(shape=column_of(x.ndim, axis, k))
+        return bundled(builder, [is_there.where(read_at(x, places, axis), around), count])

@@ -1,0 +1,553 @@
+"""Boxes and single indices: cut out, put into a larger tensor, read and replaced at computed starts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, chain, pairwise
+from typing import Any, ClassVar
+
+from engine.ir.attributes import Attr
+from engine.ir.dtypes import DTYPES
+from engine.ir.errors import BadAttribute, counted
+from engine.ir.graph import Value
+from engine.ir.op import Array, Composite, Namespace, Op, ResultTypes, View
+from engine.ir.run_context import DeviceFunction, RunContext
+from engine.ir.sample import Bools, Ints, Real, Sample, Truth
+from engine.ir.tensor_type import INT64, HostArray, Shape, TensorType, normalise_axis, promote, show_shape
+from engine.ops.common import batching
+from engine.ops.common.operands import one_for_each_axis, require_axes, require_shape, with_extent, wrong_shape
+from engine.ops.common.source import FILL_AS, filled
+from engine.ops.index.indices import require_integer
+from engine.ops.rewrites import unchanged
+
+# Parts of a tensor along one axis, and a tensor with zeros between its parts.
+
+
+def cut(x: Value, axis: int, start: int, stop: int) -> Value:
+    """x from `start` to `stop` on one axis."""
+    stops = [stop if i == axis else extent for i, extent in enumerate(x.shape)]
+    return x.slice(starts=[start if i == axis else 0 for i in range(x.ndim)], stops=stops)
+
+
+def bounds(sizes: Sequence[int]) -> list[tuple[int, int]]:
+    """Where parts of these sizes start and stop when they lie one after the other."""
+    return list(pairwise(accumulate(sizes, initial=0)))
+
+
+def along(axis: int, start: int, stop: int) -> tuple[slice, ...]:
+    """What to index an array by to see `start` to `stop` on one axis."""
+    return (*[slice(None)] * axis, slice(start, stop))
+
+
+def spread_out(x: Value, axis: int, step: int) -> Value:
+    """x with step − 1 zeros between neighbours on `axis`: each entry gets a row of its own, padded to `step`."""
+    if step == 1:
+        return x
+    (*before, extent), after = x.shape[: axis + 1], x.shape[axis + 1 :]
+    rows = x.reshape(shape=(math.prod(x.shape[: axis + 1]), 1, math.prod(after)))
+    padded = rows.pad(pad_width=(0, 0, 0, step - 1, 0, 0)).reshape(shape=(*before, extent * step, *after))
+    return cut(padded, axis, 0, extent * step - step + 1)
+
+
+class Slice(View):
+    """y = x[starts[0]:stops[0]:steps[0], starts[1]:stops[1]:steps[1], …]: one entry for each axis.
+
+    A list may be shorter: the axes that it does not reach are whole, or every position of theirs is read. Bounds as
+    NumPy's: negative ones count from the end, and beyond an end means at that end. Steps are at least 1.
+    """
+
+    name = "slice"
+    section = "slice"
+    operands = ("x",)
+    dtypes = DTYPES
+    attrs = {
+        "starts": Attr("ints", None, "first position on each axis; absent: 0"),
+        "stops": Attr("ints", None, "the position to stop before, on each axis; absent: the extent"),
+        "steps": Attr("ints", None, "distance between positions on each axis; absent: 1", minimum=1),
+    }
+    gradient = "g at the positions that were read, 0 elsewhere"
+    samples = (
+        Sample(Real(4, 5), starts=[1, 0], stops=[3, 5]),
+        Sample(Real(7, 6), starts=[-6, 1], stops=[7, -1], steps=[2, 3]),
+        Sample(Real(3, 4), stops=[9, -9]),
+        Sample(Real(3, 4), starts=[1]),
+        Sample(Real(3), starts=[1], steps=[5]),
+        Sample(Real()),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """Bounds from 0 to the extent, none beyond the last position that is read. Raises BadAttribute."""
+        extents = types[0].shape
+        given = [_entries(name, attrs[name], len(extents)) for name in self.attrs]
+        bounds = map(slice, *given)
+        spans = [_span(bound, extent) for bound, extent in zip(bounds, extents, strict=True)]
+        return {
+            "starts": tuple(s.start for s in spans),
+            "stops": tuple(s.stop for s in spans),
+            "steps": tuple(s.step for s in spans),
+        }
+
+    def infer(self, x: TensorType, *, starts: Shape, stops: Shape, steps: Shape) -> ResultTypes:
+        """The number of positions on each axis."""
+        return x.with_shape([_count(range(*bounds)) for bounds in zip(starts, stops, steps, strict=True)])
+
+    def view(self, xp: Namespace, x: Array, *, starts: Shape, stops: Shape, steps: Shape) -> Array:
+        """NumPy's basic indexing; the ellipsis keeps a 0-d tensor an array."""
+        return x[(..., *map(slice, starts, stops, steps))]
+
+    def leading_part(self, read: Shape, operand: Shape, attrs: Mapping[str, Any]) -> Shape:
+        """As much, where it begins at the beginning and leaves nothing out."""
+        return read if not any(attrs["starts"]) and set(attrs["steps"]) <= {1} else operand
+
+    def vjp(self, g: Value, y: Value, x: Value, *, starts: Shape, stops: Shape, steps: Shape) -> Sequence[Value | None]:
+        """Spread the entries out to their distances, then fill up to the ends with zeros."""
+        for axis, step in enumerate(steps):
+            g = spread_out(g, axis, step)
+        after = [extent - stop for extent, stop in zip(x.shape, stops, strict=True)]
+        return (g.pad(pad_width=tuple(chain.from_iterable(zip(starts, after, strict=True)))),)
+
+    def batch(self, mapped: Sequence[bool], x: Value, *, starts: Shape, stops: Shape, steps: Shape) -> Value:
+        """All of N."""
+        return x.slice(starts=(0, *starts), stops=(x.shape[0], *stops), steps=(1, *steps))
+
+
+def _entries(name: str, given: Sequence[int] | None, ndim: int) -> Sequence[int | None]:
+    """One for each axis: None from where the list ends."""
+    named = given or ()
+    if len(named) > ndim:
+        wanted = f"at most {counted(ndim, 'entry', 'entries')}, one for each axis"
+        got = counted(len(named), "entry", "entries")
+        raise BadAttribute(f"attribute {name} must have {wanted}, but has {got}", expected=wanted, got=got)
+    return [*named, *[None] * (ndim - len(named))]
+
+
+def _span(bounds: slice, extent: int) -> range:
+    """The positions; of the ranges that say the same, the one with the least stop and step."""
+    span = range(*bounds.indices(extent))
+    count = _count(span)
+    return range(span[0], span[-1] + 1, span.step) if count > 1 else range(span.start, span.start + count)
+
+
+def _count(span: range) -> int:
+    """The length, also of what is beyond `len`: an extent that is only planned with may be any number."""
+    return max(0, -(-(span.stop - span.start) // span.step))
+
+
+class Select(Composite):
+    """y = x at one `index` along `axis`, without that axis: x[index], x[:, index], …
+
+    A negative index counts from the end. As PyTorch's select; `gather` reads at many indices.
+    """
+
+    name = "select"
+    section = "slice"
+    operands = ("x",)
+    dtypes = DTYPES
+    attrs = {
+        "index": Attr("int", doc="the position to read at"),
+        "axis": Attr("int", 0, "the axis that is read at one position"),
+    }
+    gradient = "g at the index, 0 elsewhere"
+    samples = (
+        Sample(Real(3, 4), index=1),
+        Sample(Real(2, 3, 2), index=-1, axis=1),
+        Sample(Real(3), index=0, axis=-1),
+        Sample(Ints(2, 3, high=9), index=-2),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """Axis and index counted from the front. Raises BadAttribute, ShapeMismatch."""
+        require_axes(types[0], 1, "to select on")
+        axis = normalise_axis(attrs["axis"], types[0].ndim)
+        return {"index": _position(attrs["index"], types[0].shape[axis], axis), "axis": axis}
+
+    def infer(self, x: TensorType, *, index: int, axis: int) -> ResultTypes:
+        """The other axes."""
+        return x.with_shape((*x.shape[:axis], *x.shape[axis + 1 :]))
+
+    def compose(self, x: Value, *, index: int, axis: int) -> Value:
+        """A slice of extent 1, reshaped."""
+        return cut(x, axis, index, index + 1).reshape(shape=(*x.shape[:axis], *x.shape[axis + 1 :]))
+
+
+def _position(index: int, extent: int, axis: int) -> int:
+    """`index` counted from the front."""
+    if -extent <= index < extent:
+        return index % extent
+    if not extent:
+        wanted, got = f"an entry of axis {axis}", "extent 0"
+        raise BadAttribute(f"attribute index must name {wanted}, but its extent is 0", expected=wanted, got=got)
+    wanted = f"between {-extent} and {extent - 1} on axis {axis}"
+    raise BadAttribute(f"attribute index must be {wanted}, but is {index}", expected=wanted, got=str(index))
+
+
+class Pad(Op):
+    """y = x with `fill` around it: pad_width[2i] entries before and pad_width[2i + 1] after, on each axis i.
+
+    An infinity or NaN is stated by `fill_as`. PyTorch's `functional.pad` lists the last axis first; JAX's and NumPy's
+    `pad` have pairs, in the order here.
+    """
+
+    name = "pad"
+    section = "slice"
+    operands = ("x",)
+    dtypes = DTYPES
+    attrs = {
+        "pad_width": Attr("ints", doc="entries before and after, for one axis after the other", minimum=0),
+        "fill": Attr("number", 0.0, "the number around x"),
+        "fill_as": FILL_AS,
+    }
+    gradient = "g where x is"
+    rewrites = (unchanged,)
+    samples = (
+        Sample(Real(2, 3), pad_width=[1, 0, 0, 2]),
+        Sample(Real(3), pad_width=[2, 1], fill=-1.5),
+        Sample(Real(0, 2), pad_width=[1, 1, 0, 0]),
+        Sample(Real(), pad_width=[]),
+        *(Sample(Real(2, 1), pad_width=[0, 0, 0, 0], fill_as=word) for word in FILL_AS.choices),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The fill as a number of x's dtype. Raises BadAttribute where it is none, and for a wrong count."""
+        attrs = filled(attrs, types[0].dtype)
+        count, got = 2 * types[0].ndim, len(attrs["pad_width"])
+        if got != count:
+            wanted = f"{count} entries, before and after each axis"
+            raise BadAttribute(f"attribute pad_width must have {wanted}, but has {got}", expected=wanted, got=str(got))
+        return {**attrs, "pad_width": tuple(attrs["pad_width"])}
+
+    def infer(self, x: TensorType, *, pad_width: Shape, **attrs: Any) -> ResultTypes:
+        """Extents with what is before and after."""
+        return x.with_shape([b + e + a for b, e, a in zip(pad_width[::2], x.shape, pad_width[1::2], strict=True)])
+
+    def forward(self, run: RunContext, x: Array, *, out: Array, pad_width: Shape, fill: float, **attrs: Any) -> None:
+        """Fill, then copy x into its place."""
+        out[...] = fill
+        out[(..., *(slice(b, b + e) for b, e in zip(pad_width[::2], x.shape, strict=True)))] = x
+
+    def as_copies(
+        self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]
+    ) -> Sequence[tuple[Array, Array]] | None:
+        """The fill everywhere, then x into its place."""
+        (x,), starts = operands, attrs["pad_width"][::2]
+        fill = xp.broadcast_to(xp.full((), attrs["fill"], out.dtype), out.shape)
+        return [(out, fill), (out[(..., *(slice(b, b + e) for b, e in zip(starts, x.shape, strict=True)))], x)]
+
+    def vjp(self, g: Value, y: Value, x: Value, *, pad_width: Shape, **attrs: Any) -> Sequence[Value | None]:
+        """What is around x is constant."""
+        starts = pad_width[::2]
+        return (g.slice(starts=starts, stops=[b + e for b, e in zip(starts, x.shape, strict=True)]),)
+
+    def batch(self, mapped: Sequence[bool], x: Value, *, pad_width: Shape, fill: float, **attrs: Any) -> Value:
+        """Nothing before and after N."""
+        return x.pad(pad_width=(0, 0, *pad_width), fill=fill)
+
+
+# Boxes whose starts are computed: where they lie in an array, and the same of many examples, each with its own.
+
+
+@DeviceFunction
+def read_box(run: RunContext, x: Array, starts: Array, out: Array) -> None:
+    """out = the box of x of that shape which begins at `starts`, moved into x where it reaches beyond.
+
+    Axis by axis at computed places, so that nobody waits for these.
+    """
+    xp = run.xp
+    for axis, (size, place) in enumerate(zip(out.shape, _places(run, x, starts, out.shape), strict=True)):
+        if size < x.shape[axis]:
+            x = xp.take(x, place, axis)
+    out[...] = x
+
+
+@read_box.on("cpu")
+def _read_box(_: RunContext, x: HostArray, starts: HostArray, out: HostArray) -> None:
+    out[...] = x[_clamped_box(x.shape, starts, out.shape)]
+
+
+@DeviceFunction
+def write_box(run: RunContext, out: Array, starts: Array, updates: Array) -> None:
+    """The box of `out` of updates' shape that begins at `starts`, moved into it where it reaches beyond, is updates."""
+    if updates.ndim:
+        out[run.xp.ix_(*_places(run, out, starts, updates.shape))] = updates
+    else:
+        out[...] = updates
+
+
+@write_box.on("cpu")
+def _write_box(_: RunContext, out: HostArray, starts: HostArray, updates: HostArray) -> None:
+    out[_clamped_box(out.shape, starts, updates.shape)] = updates
+
+
+def _clamped_box(shape: Shape, starts: HostArray, sizes: Shape) -> tuple[slice, ...]:
+    firsts = [min(max(start, 0), n - size) for start, n, size in zip(starts.tolist(), shape, sizes, strict=True)]
+    return tuple(slice(first, first + size) for first, size in zip(firsts, sizes, strict=True))
+
+
+def _places(run: RunContext, x: Array, starts: Array, sizes: Shape) -> list[Array]:
+    xp = run.xp
+    return [
+        xp.clip(starts[i].astype(INT64), 0, n - size) + xp.arange(size)
+        for i, (n, size) in enumerate(zip(x.shape, sizes, strict=True))
+    ]
+
+
+def read_boxes(x: Value, starts: Value, sizes: Sequence[int]) -> Value:
+    """Of N examples x [N, …] and starts [N, rank], each box: a gather along each axis that is cut."""
+    for i, size in enumerate(sizes):
+        axis = i + 1
+        if size < x.shape[axis]:
+            first = _firsts(starts, i, x.shape[axis] - size)
+            places = first.add(x.builder.arange(size))
+            column = places.reshape(shape=_at(x.ndim, axis, x.shape[0], size))
+            x = x.gather(column.broadcast_to(shape=with_extent(x.shape, axis, size)), axis=axis)
+    return x
+
+
+def write_boxes(x: Value, updates: Value, starts: Value) -> Value:
+    """Of N examples x [N, …], each with its box of updates [N, …] at starts [N, rank]: a choice at each place."""
+    n = x.shape[0]
+    inside: Value | None = None
+    for i, extent in enumerate(x.shape[1:]):
+        axis, size = i + 1, updates.shape[i + 1]
+        if size == extent:
+            continue
+        if not size:
+            return x
+        own = x.builder.arange(extent).sub(_firsts(starts, i, extent - size))
+        here = (own >= 0).logical_and(own < size).reshape(shape=_at(x.ndim, axis, n, extent))
+        inside = here if inside is None else inside.logical_and(here)
+        column = own.clamp(min=0, max=size - 1).reshape(shape=_at(x.ndim, axis, n, extent))
+        shape = with_extent(updates.shape, axis, extent)
+        updates = updates.gather(column.broadcast_to(shape=shape), axis=axis)
+    return updates if inside is None else inside.where(updates, x)
+
+
+def _firsts(starts: Value, axis: int, last: int) -> Value:
+    """Where boxes begin on an axis: int64 [N, 1]."""
+    column = starts.slice(starts=(0, axis), stops=(starts.shape[0], axis + 1))
+    return column.cast(dtype=INT64).clamp(min=0, max=last)
+
+
+def _at(rank: int, axis: int, n: int, size: int) -> list[int]:
+    return [n if i == 0 else size if i == axis else 1 for i in range(rank)]
+
+
+# Boxes whose starts are computed: read, and replaced.
+
+
+def _require_starts(starts: TensorType, x: TensorType, operand: int) -> None:
+    """Raise DtypeMismatch, ShapeMismatch unless there is a whole number for each axis of x."""
+    require_integer(starts, operand, "starts")
+    require_shape(starts, (x.ndim,), operand, "starts", "one start an axis of x")
+
+
+class SliceAt(Op):
+    """y = x[s₀ : s₀ + sizes[0], s₁ : s₁ + sizes[1], …], s being `starts`: int64 [rank], which are computed.
+
+    Each is moved into [0, extent − size], negative ones too, so that there are always as many entries. JAX's
+    `lax.dynamic_slice`, which first counts negative starts from the end; PyTorch's x.narrow takes a start on one axis.
+    """
+
+    name = "slice_at"
+    section = "slice_at"
+    operands = ("x", "starts")
+    dtypes = DTYPES
+    since = 2
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "sizes": Attr("ints", doc="extents of the box, one for each axis", minimum=0)
+    }
+    gradient = "g where the box was, 0 elsewhere; none for starts"
+    samples = (
+        Sample(Real(4, 5), Ints(2, low=-1, high=4), sizes=[2, 3]),
+        Sample(Real(3, 4, 2), Ints(3, high=4), sizes=[3, 1, 0]),
+        Sample(Real(6), Ints(1, high=7), sizes=[4]),
+        Sample(Real(), Ints(0, high=1), sizes=[]),
+    )
+    truths = (
+        Truth(
+            operands=[[1.0, 2.0, 4.0, 8.0], [3]],
+            attrs={"sizes": [2]},
+            value=[4.0, 8.0],
+            cotangent=[1.0, 3.0],
+            gradients=[[0.0, 0.0, 1.0, 3.0], None],
+            source="by hand: the start is moved to 2",
+        ),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The sizes. Raises BadAttribute for another number of them than axes, and for one that x does not have."""
+        sizes, x = tuple(attrs["sizes"]), types[0]
+        if len(sizes) != x.ndim:
+            wanted, got = one_for_each_axis(x.ndim), counted(len(sizes), "entry", "entries")
+            raise BadAttribute(f"attribute sizes must have {wanted}, but has {got}", expected=wanted, got=got)
+        for axis, (size, extent) in enumerate(zip(sizes, x.shape, strict=True)):
+            if size > extent:
+                wanted = f"at most {extent} on axis {axis}"
+                raise BadAttribute(f"attribute sizes must be {wanted}, but is {size}", expected=wanted, got=str(size))
+        return {"sizes": sizes}
+
+    def infer(self, x: TensorType, starts: TensorType, *, sizes: Shape) -> ResultTypes:
+        """The box. Raises DtypeMismatch, ShapeMismatch."""
+        _require_starts(starts, x, 1)
+        return x.with_shape(sizes)
+
+    def forward(self, run: RunContext, x: Array, starts: Array, *, out: Array, sizes: Shape) -> None:
+        """Copy the box."""
+        read_box(run, x, starts, out)
+
+    def vjp(self, g: Value, y: Value, x: Value, starts: Value, *, sizes: Shape) -> Sequence[Value | None]:
+        """Put back where it was."""
+        return x.full_like(0.0).update_slice_at(g, starts), None
+
+    def batch(self, mapped: Sequence[bool], x: Value, starts: Value, *, sizes: Shape) -> Value:
+        """All of N, where the starts are the same; else each box by itself."""
+        if not mapped[1]:
+            return x.slice_at(starts.pad(pad_width=(1, 0)), sizes=(x.shape[0], *sizes))
+        x, starts = batching.expand(mapped, (x, starts))
+        return read_boxes(x, starts, sizes)
+
+    def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+        """None: numbers are only moved."""
+        return 0
+
+
+class UpdateSliceAt(Op):
+    """y = x, with `updates` in place of the box of its shape that begins at `starts`: int64 [rank], which are computed.
+
+    Each start is moved into [0, extent − size], negative ones too, so that all of updates lies within. The result has
+    the common dtype of x and updates. JAX's `lax.dynamic_update_slice`, which first counts negative starts from the
+    end; PyTorch's `slice_scatter` takes a start on one axis, as a number.
+    """
+
+    name = "update_slice_at"
+    section = "slice_at"
+    operands = ("x", "updates", "starts")
+    dtypes = DTYPES
+    since = 2
+    gradient = "dx = g, zero where the updates lie; d updates = g there; none for starts"
+    samples = (
+        Sample(Real(4, 5), Real(2, 3), Ints(2, low=-1, high=4)),
+        Sample(Real(3, 4), Real(3, 0), Ints(2, high=4)),
+        Sample(Real(6), Real(4), Ints(1, high=7)),
+        Sample(Real(), Real(), Ints(0, high=1)),
+    )
+    truths = (
+        Truth(
+            operands=[[1.0, 2.0, 4.0, 8.0], [16.0, 32.0], [-5]],
+            value=[16.0, 32.0, 4.0, 8.0],
+            cotangent=[1.0, 3.0, 5.0, 7.0],
+            gradients=[[0.0, 0.0, 5.0, 7.0], [1.0, 3.0], None],
+            source="by hand: the start is moved to 0",
+        ),
+    )
+
+    def infer(self, x: TensorType, updates: TensorType, starts: TensorType) -> ResultTypes:
+        """x's shape, the common dtype of x and updates. Raises DtypeMismatch, ShapeMismatch."""
+        fits = updates.ndim == x.ndim and all(n <= m for n, m in zip(updates.shape, x.shape, strict=True))
+        if not fits:
+            raise wrong_shape(1, "updates", f"rank {x.ndim} and at most shape {show_shape(x.shape)}, as x has", updates)
+        _require_starts(starts, x, 2)
+        return x.with_dtype(promote(x.dtype, updates.dtype))
+
+    def forward(self, run: RunContext, x: Array, updates: Array, starts: Array, *, out: Array) -> None:
+        """Copy x, then the updates over it."""
+        out[...] = x
+        write_box(run, out, starts, updates)
+
+    def vjp(self, g: Value, y: Value, x: Value, updates: Value, starts: Value) -> Sequence[Value | None]:
+        """What was replaced has no say."""
+        return (
+            g.update_slice_at(g.full_like(0.0, updates.shape), starts),
+            g.slice_at(starts, sizes=updates.shape),
+            None,
+        )
+
+    def batch(self, mapped: Sequence[bool], x: Value, updates: Value, starts: Value) -> Value:
+        """All of N, where the starts are the same; else each box by itself."""
+        if not mapped[2]:
+            x, updates = batching.expand(mapped[:2], (x, updates))
+            return x.update_slice_at(updates, starts.pad(pad_width=(1, 0)))
+        x, updates, starts = batching.expand(mapped, (x, updates, starts))
+        dtype = promote(x.dtype, updates.dtype)
+        return write_boxes(x, updates, starts).cast(dtype=dtype)
+
+    def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+        """None: numbers are only moved."""
+        return 0
+
+
+# A tensor with a box of it replaced.
+
+
+class UpdateSlice(Op):
+    """y = x, with `update` in place of the box of its shape that begins at `starts`, one entry for each axis.
+
+    A negative start counts from the end, as in slice; a box that reaches beyond x is refused, not moved. The result has
+    the common dtype of x and update.
+    """
+
+    name = "update_slice"
+    section = "update_slice"
+    operands = ("x", "update")
+    dtypes = DTYPES
+    attrs = {"starts": Attr("ints", doc="first position of the update on each axis")}
+    gradient = "dx = g, zero where the update lies; d update = g there"
+    samples = (
+        Sample(Real(4, 5), Real(2, 3), starts=[1, 2]),
+        Sample(Real(3, 4), Real(3, 1), starts=[0, -1]),
+        Sample(Real(3), Bools(2), starts=[-3]),
+        Sample(Real(), Real(), starts=[]),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """`starts` counted from the front. Raises BadAttribute, ShapeMismatch."""
+        x, update = types
+        if update.ndim != x.ndim or any(n > m for n, m in zip(update.shape, x.shape, strict=True)):
+            raise wrong_shape(1, "update", f"rank {x.ndim} and at most shape {show_shape(x.shape)}, as x has", update)
+        starts = attrs["starts"]
+        if len(starts) != x.ndim:
+            wanted, got = one_for_each_axis(x.ndim), counted(len(starts), "entry", "entries")
+            raise BadAttribute(f"attribute starts must have {wanted}, but has {got}", expected=wanted, got=got)
+        return {"starts": tuple(map(_start, range(x.ndim), starts, x.shape, update.shape))}
+
+    def infer(self, x: TensorType, update: TensorType, *, starts: Shape) -> ResultTypes:
+        """x's shape, the common dtype of both."""
+        return x.with_dtype(promote(x.dtype, update.dtype))
+
+    def forward(self, run: RunContext, x: Array, update: Array, *, out: Array, starts: Shape) -> None:
+        """Copy x, then the update over it."""
+        out[...] = x
+        out[_box(starts, update)] = update
+
+    def as_copies(
+        self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]
+    ) -> Sequence[tuple[Array, Array]] | None:
+        """The same two, where none is cast."""
+        x, update = operands
+        if not x.dtype == update.dtype == out.dtype:
+            return None
+        return [(out, x), (out[_box(attrs["starts"], update)], update)]
+
+    def vjp(self, g: Value, y: Value, x: Value, update: Value, *, starts: Shape) -> Sequence[Value | None]:
+        """What was replaced has no say."""
+        stops = [s + n for s, n in zip(starts, update.shape, strict=True)]
+        return g.update_slice(g.full_like(0.0, update.shape), starts=starts), g.slice(starts=starts, stops=stops)
+
+    def batch(self, mapped: Sequence[bool], *operands: Value, starts: Shape) -> Value:
+        """All of N, on both operands."""
+        x, update = batching.expand(mapped, operands)
+        return x.update_slice(update, starts=(0, *starts))
+
+
+def _box(starts: Shape, update: Array) -> tuple[Any, ...]:
+    return (..., *(slice(s, s + n) for s, n in zip(starts, update.shape, strict=True)))
+
+
+def _start(axis: int, start: int, extent: int, length: int) -> int:
+    """`start` counted from the front. Raises BadAttribute unless `length` entries from there lie within `extent`."""
+    first = start + extent if start < 0 else start
+    if not 0 <= first <= extent - length:
+        wanted = f"between {-extent} and {extent - length} on axis {axis}, where {length} of {extent} are replaced"
+        raise BadAttribute(f"attribute starts must be {wanted}, but is {start}", expected=wanted, got=str(start))
+    return first

@@ -1,0 +1,1 @@
+"""Linear algebra: products, decompositions, linear systems and functions of matrices."""

@@ -1,0 +1,332 @@
+"""Products of matrices, and Einstein summation."""
+
+from __future__ import annotations
+
+import math
+import string
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from engine.ir.attributes import Attr
+from engine.ir.dtypes import DTYPES
+from engine.ir.errors import BadAttribute, ShapeMismatch, counted, printable
+from engine.ir.graph import Value
+from engine.ir.op import Array, Composite, KernelCall, Op, ResultTypes
+from engine.ir.run_context import RunContext
+from engine.ir.sample import Ints, Real, Sample
+from engine.ir.tensor_type import DType, Shape, TensorType, broadcast, promote, show_shape
+from engine.ir.value_functions import adjoint, permute, shaped
+from engine.ops.common import batching
+from engine.ops.common.numerics import accumulator, wide, wide_out_bytes
+from engine.ops.elementwise.base import unbroadcast
+
+# The type of a matrix product, by NumPy's rules, and what BLAS can read.
+
+
+def product_type(a: TensorType, b: TensorType) -> TensorType:
+    """The type of a @ b. Raises ShapeMismatch."""
+    _check_rank(0, "a", a)
+    _check_rank(1, "b", b)
+    _check_inner(a.shape, b.shape)
+    return TensorType(product_shape(a.shape, b.shape), promote(a.dtype, b.dtype))
+
+
+def product_shape(a: Shape, b: Shape) -> Shape:
+    """The shape of a @ b, of operands whose inner extents agree. Raises ShapeMismatch for their batch axes."""
+    columns = b[-1:] if len(b) > 1 else ()
+    return (*_batches(a, b), *a[-2:-1], *columns)
+
+
+def is_readable(x: Array | TensorType, dtype: DType) -> bool:
+    """Whether BLAS can read x: in `dtype`, one of its last two axes dense, no step backwards or on the spot.
+
+    NumPy multiplies other layouts (broadcast, flipped, strided on both axes) in a loop that is 100 times slower.
+    """
+    steps = x.strides[-2:]
+    return bool(x.dtype == dtype and dtype.itemsize in steps and min(steps) > 0)
+
+
+def _check_rank(i: int, name: str, x: TensorType) -> None:
+    if not x.ndim:
+        wanted = "at least 1 axis"
+        raise ShapeMismatch(
+            f"operand {i} ({name}) must have {wanted}, but is 0-d", operand=i, expected=wanted, got="0 axes"
+        )
+
+
+def _check_inner(a: Shape, b: Shape) -> None:
+    axis = -2 if len(b) > 1 else -1
+    if a[-1] != b[axis]:
+        wanted, got = f"extent {a[-1]} at axis {axis}", show_shape(b)
+        raise ShapeMismatch(
+            f"operand 1 (b) must have {wanted}, as operand 0 (a) of shape {show_shape(a)} ends in {a[-1]}, "
+            f"but has shape {got}",
+            operand=1,
+            expected=wanted,
+            got=got,
+        )
+
+
+def _batches(a: Shape, b: Shape) -> Shape:
+    try:
+        return broadcast(a[:-2], b[:-2])
+    except ShapeMismatch:
+        raise ShapeMismatch(
+            f"operand 1 (b) must have batch axes that broadcast with operand 0 (a) of shape {show_shape(a)}, "
+            f"but has shape {show_shape(b)}",
+            operand=1,
+            expected=f"batch axes that broadcast with {show_shape(a[:-2])}",
+            got=show_shape(b[:-2]),
+        ) from None
+
+
+class MatMul(Op):
+    """y = a @ b, as NumPy: y[…, i, j] = Σₖ a[…, i, k] · b[…, k, j], and the axes before broadcast.
+
+    A 1-d operand counts as a row on the left and as a column on the right, and that axis is dropped from the result.
+    float16 adds up in float32; integers and bool are multiplied in their own dtype, as NumPy does.
+    """
+
+    name = "matmul"
+    section = "matmul"
+    aliases = {"MatMulOp": "born", "MatMul": "born, cjc, minima", "BatchMatMulOp": "born", "BatchMatMul": "born"}
+    operands = ("a", "b")
+    dtypes = DTYPES
+    gradient = "da = g @ bᴴ, db = aᴴ @ g, summed over batch axes that were broadcast"
+    samples = (
+        Sample(Real(2, 3), Real(3, 4)),
+        Sample(Real(3), Real(3)),
+        Sample(Real(3), Real(3, 2)),
+        Sample(Real(2, 3), Real(3)),
+        Sample(Real(2, 2, 3), Real(3, 4)),
+        Sample(Real(2, 3), Real(2, 3, 4)),
+        Sample(Real(2, 1, 2, 3), Real(3, 3, 2)),
+        Sample(Real(3), Real(2, 3, 4)),
+        Sample(Real(2, 2, 3), Real(3)),
+        Sample(Real(2, 0), Real(0, 3)),
+        Sample(Ints(2, 3, high=5), Ints(3, 2, high=5)),
+    )
+
+    def infer(self, a: TensorType, b: TensorType) -> ResultTypes:
+        """NumPy's shape and dtype. Raises ShapeMismatch."""
+        return product_type(a, b)
+
+    def compose(self, a: Value, b: Value) -> Value | None:
+        """1-d operands as matrices, and many matrices times one as one tall matrix times it."""
+        columns = b if b.ndim > 1 else b.reshape(shape=(*b.shape, 1))
+        flat = a.ndim == 1 or columns.ndim == 2
+        rows = shaped(a, (math.prod(a.shape[:-1]), a.shape[-1])) if flat else a
+        if rows is a and columns is b:
+            return None
+        return shaped(rows.matmul(columns), product_shape(a.shape, b.shape))
+
+    def forward(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
+        """BLAS, where it knows the dtype."""
+        xp = run.xp
+        dtype = accumulator(out)
+        operands = [x if is_readable(x, dtype) else xp.ascontiguousarray(x, dtype=dtype) for x in (a, b)]
+        if dtype == out.dtype:
+            xp.matmul(*operands, out=out)
+        else:
+            out[...] = xp.matmul(*operands)
+
+    def bind(self, run: RunContext, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
+        """BLAS itself, where it can read the operands and write the result."""
+        dtype = accumulator(out)
+        if dtype == out.dtype and all(is_readable(x, dtype) for x in operands):
+            return run.xp.matmul, (*operands, out)
+        return super().bind(run, operands, out, attrs)
+
+    def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
+        """The textbook's, for matrices; `compose` leaves no others."""
+        return unbroadcast(g @ adjoint(b), a), unbroadcast(adjoint(a) @ g, b)
+
+    def batch(self, mapped: Sequence[bool], *operands: Value) -> Value:
+        """N is one more batch axis, once the ranks agree."""
+        a, b = batching.align(mapped, operands)
+        return a @ b
+
+    def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+        """2 m n k for each pair of matrices: a product and a sum."""
+        return 2 * super().flops(out) * types[0].shape[-1]
+
+    def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
+        """Copies of what BLAS cannot read as it lies, and the result in float32 where it is float16."""
+        dtype = accumulator(out)
+        copies = sum(x.size for x in types if not is_readable(x, dtype))
+        return dtype.itemsize * copies + wide_out_bytes(out)
+
+
+# Einstein summation: products of several operands, summed over named axes.
+
+MOST_OPERANDS = 32
+LETTERS = frozenset(string.ascii_letters)
+
+
+class Einsum(Composite):
+    """y[output letters] = Σ a[letters] · b[letters] · … over all letters that the output does not have.
+
+    `equation` is, for two operands, "ab,bc->ac": a letter (a–z, A–Z) for each axis, a comma between operands, and
+    after the arrow the axes of the result. A letter stands for one extent, at most once in each operand. No ellipsis
+    and no implicit output; spaces do not count. One operand is allowed as well, 32 at most. The result has the common
+    dtype of the operands, as NumPy's.
+
+    Operands are multiplied in pairs, each time the pair with the fewest multiplications, so that no step costs more
+    than the equation written as one loop (greedy order, as in numpy.einsum_path).
+    """
+
+    name = "einsum"
+    section = "einsum"
+    brings_together = True
+    operands = ("a", "b...")
+    dtypes = DTYPES
+    attrs = {"equation": Attr("string", doc="letters of each operand, and after -> those of the result")}
+    gradient = "for each operand the einsum of g with the other operands"
+    samples = (
+        Sample(Real(2, 3), Real(3, 4), equation="ab,bc->ac"),
+        Sample(Real(2, 3), equation="ij -> ji"),
+        Sample(Real(2, 3), equation="ij->"),
+        Sample(Real(3), equation="i->i"),
+        Sample(Real(2, 3, 2), Real(4, 2, 2), equation="bij,kbj->ikb"),
+        Sample(Real(2), Real(3), equation="i,j->ji"),
+        Sample(Real(3), Real(3), equation="i,i->i"),
+        Sample(Real(), Real(3), equation=",i->i"),
+        Sample(Real(2, 3), Real(3, 2), Real(2, 2), equation="ij,jk,kl->il"),
+        Sample(Real(2, 3), Real(2, 4), equation="ij,ik->i"),
+        Sample(Real(0, 3), Real(3, 2), equation="ij,jk->ik"),
+        Sample(Ints(2, 3, high=5), Ints(3, high=5), equation="ij,j->i"),
+    )
+
+    @property
+    def arity(self) -> tuple[int, float]:
+        """One operand or more."""
+        return 1, MOST_OPERANDS
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """Without spaces."""
+        return {"equation": attrs["equation"].replace(" ", "")}
+
+    def infer(self, *types: TensorType, equation: str) -> ResultTypes:
+        """The extents of the output's letters. Raises BadAttribute, ShapeMismatch."""
+        terms, output = parse_equation(equation, len(types))
+        extents = _extents(terms, types)
+        return TensorType(tuple(extents[letter] for letter in output), promote(*(t.dtype for t in types)))
+
+    def compose(self, *operands: Value, equation: str) -> Value:
+        """Sum over what is one operand's own, contract pair after pair, put the axes in order."""
+        terms, output = parse_equation(equation, len(operands))
+        dtype = promote(*(x.dtype for x in operands))
+        factors = [Factor(wide(_in_dtype(x, dtype)), term) for x, term in zip(operands, terms, strict=True)]
+        uses = Counter("".join(terms))
+        shared = {letter for letter in uses if uses[letter] > 1}.union(output)
+        product = _contract_all([f.summed_to(shared) for f in factors], output)
+        return _in_dtype(product.ordered(output), dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """An operand, or the product of some: a tensor and the letters of its axes."""
+
+    value: Value
+    letters: str
+
+    @property
+    def extents(self) -> dict[str, int]:
+        """What each letter stands for."""
+        return dict(zip(self.letters, self.value.shape, strict=True))
+
+    def ordered(self, letters: str) -> Value:
+        """The tensor with its axes in this order."""
+        return permute(self.value, [self.letters.index(letter) for letter in letters])
+
+    def summed_to(self, kept: Set[str]) -> Factor:
+        """The factor summed over the letters that are not kept."""
+        axes = tuple(i for i, letter in enumerate(self.letters) if letter not in kept)
+        rest = "".join(letter for letter in self.letters if letter in kept)
+        return Factor(self.value.sum(axes=axes), rest) if axes else self
+
+    def grouped(self, *groups: str) -> Value:
+        """The tensor with one axis for each group of letters; for an empty one, of extent 1."""
+        extents = self.extents
+        return shaped(self.ordered("".join(groups)), [math.prod(extents[letter] for letter in g) for g in groups])
+
+    def spread(self, letters: str) -> Value:
+        """The tensor with one axis for each of these letters, of extent 1 where it does not have the letter."""
+        own = "".join(letter for letter in letters if letter in self.letters)
+        return shaped(self.ordered(own), [self.extents.get(letter, 1) for letter in letters])
+
+
+def _contract_all(factors: list[Factor], output: str) -> Factor:
+    """One factor, pair by pair: each time the pair that takes the fewest multiplications."""
+    while len(factors) > 1:
+        extents = [f.extents for f in factors]
+        pairs = combinations(range(len(factors)), 2)
+        i, j = min(pairs, key=lambda pair: math.prod((extents[pair[0]] | extents[pair[1]]).values()))
+        rest = [f for k, f in enumerate(factors) if k not in (i, j)]
+        kept = set(output).union(*(f.letters for f in rest))
+        factors = [*rest, _contract(factors[i], factors[j], kept)]
+    return factors[0]
+
+
+def _contract(a: Factor, b: Factor, kept: Set[str]) -> Factor:
+    """The product, summed over what both have and nobody needs: a batch of matrix products."""
+    batch = "".join(letter for letter in a.letters if letter in b.letters and letter in kept)
+    inner = "".join(letter for letter in a.letters if letter in b.letters and letter not in kept)
+    rows = "".join(letter for letter in a.letters if letter not in b.letters)
+    columns = "".join(letter for letter in b.letters if letter not in a.letters)
+    letters, extents = batch + rows + columns, a.extents | b.extents
+    if not inner:
+        return Factor(a.spread(letters) * b.spread(letters), letters)
+    lead = (batch,) if batch else ()
+    product = a.grouped(*lead, rows, inner) @ b.grouped(*lead, inner, columns)
+    return Factor(shaped(product, [extents[letter] for letter in letters]), letters)
+
+
+def _in_dtype(x: Value, dtype: DType) -> Value:
+    return x if x.dtype == dtype else x.cast(dtype=dtype)
+
+
+def parse_equation(equation: str, count: int) -> tuple[list[str], str]:
+    """The letters of each of `count` operands, and those of the result. Raises BadAttribute."""
+    inputs, arrow, output = equation.partition("->")
+    terms = inputs.split(",")
+    written = set(inputs) - {","}
+    rules = (
+        ("." not in equation, "name every axis: an ellipsis is not allowed"),
+        (bool(arrow), "say with -> which letters the result has"),
+        (written.union(output) <= LETTERS, "hold letters a–z and A–Z, commas between operands and one ->, no more"),
+        (len(terms) == count, f"name {counted(count, 'operand')}"),
+        (all(len(set(t)) == len(t) for t in terms), "name no letter twice in one operand"),
+        (len(set(output)) == len(output), "name no letter twice in the result"),
+        (written >= set(output), "give the result letters of the operands only"),
+    )
+    for holds, wanted in rules:
+        if not holds:
+            shown = printable(equation)
+            raise BadAttribute(f"attribute equation must {wanted}, but is “{shown}”", expected=wanted, got=shown)
+    return terms, output
+
+
+def _extents(terms: Sequence[str], types: Sequence[TensorType]) -> Mapping[str, int]:
+    """What each letter stands for. Raises ShapeMismatch."""
+    extents: dict[str, int] = {}
+    for i, (term, type) in enumerate(zip(terms, types, strict=True)):
+        if type.ndim != len(term):
+            raise _misfit(i, term, counted(len(term), "axis", "axes"), type)
+        for letter, extent in zip(term, type.shape, strict=True):
+            if extents.setdefault(letter, extent) != extent:
+                raise _misfit(i, term, f"extent {extents[letter]} at {letter}, as before", type)
+    return extents
+
+
+def _misfit(i: int, term: str, wanted: str, type: TensorType) -> ShapeMismatch:
+    got = show_shape(type.shape)
+    return ShapeMismatch(
+        f"operand {i}, “{printable(term)}”, must have {wanted}, but has shape {got}",
+        operand=i,
+        expected=wanted,
+        got=got,
+    )

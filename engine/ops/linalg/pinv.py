@@ -1,0 +1,303 @@
+"""Pseudoinverses, least squares, condition and rank."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from engine.ir.attributes import Attr
+from engine.ir.dtypes import DTYPES, real_dtype
+from engine.ir.errors import BadAttribute
+from engine.ir.graph import Value
+from engine.ir.op import Array, Composite, NoGradient, ResultTypes
+from engine.ir.run_context import RunContext
+from engine.ir.sample import Real, Sample, Truth
+from engine.ir.tensor_type import INT64, DType, TensorType, promote, to_average
+from engine.ir.value_functions import adjoint
+from engine.ops.common.numerics import wide, widened
+from engine.ops.common.operands import wrong_shape
+from engine.ops.linalg.lapack import lapack_bytes
+from engine.ops.linalg.matmul import product_type
+from engine.ops.linalg.matrices import (
+    Decomposition,
+    chunk_workspace,
+    chunks,
+    factored,
+    matrix_type,
+    of_nothing,
+    operations,
+    real_like,
+)
+
+_RCOND = "of the largest singular value, the part up to which others are taken for 0; absent: "
+
+
+def _admitted(attrs: dict[str, Any]) -> dict[str, Any]:
+    """Raises BadAttribute for a part that is negative or NaN."""
+    rcond = attrs["rcond"]
+    if rcond is not None and not rcond >= 0:
+        got = f"{rcond:g}"
+        raise BadAttribute(f"attribute rcond must be at least 0, but is {got}", expected="at least 0", got=got)
+    return attrs
+
+
+def rank_tolerance(shape: Sequence[int], dtype: DType) -> float:
+    """max(m, n) ε: the part of the largest singular value up to which others are taken for 0."""
+    return max(shape[-2:]) * float(np.finfo(dtype).eps)
+
+
+class PInv(Decomposition):
+    """y = x⁺, the pseudoinverse of Moore and Penrose: v diag(1 / s) uᴴ of x = u diag(s) vᴴ, without those s that are 0.
+
+    x [batch…, m, n], y [batch…, n, m]. Singular values up to `rcond` times the largest are taken for 0: by default
+    max(m, n) ε. The gradient is that at constant rank, which is exact where nothing but zeros is cut, equal singular
+    values or not; of larger ones that are cut, it is off by their part of those that are kept. Where the rank changes,
+    the pseudoinverse jumps. A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for
+    itself alone. Integers give float64; float16 is computed in a wider float, and rounded once.
+    G. H. Golub, V. Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems whose variables
+    separate (1973), eq. 4.12. PyTorch's `linalg.pinv` (rtol); JAX's and NumPy's have other defaults.
+    """
+
+    name = "pinv"
+    section = "pinv"
+    attrs: ClassVar[Mapping[str, Attr]] = {"rcond": Attr("float", None, _RCOND + "max(m, n) ε")}
+    gradient = "−yᴴ g yᴴ + (1 − x y) gᴴ y yᴴ + yᴴ y gᴴ (1 − y x)"
+    samples = (
+        Sample(Real(4, 2, diagonal=3)),
+        Sample(Real(2, 2, 3, diagonal=3)),
+        Sample(Real(3, 3, diagonal=4), rcond=1e-3),
+        Sample(Real(1, 1, low=1)),
+        Sample(Real(0, 2)),
+        Sample(Real(0, 2, 2)),
+    )
+    truths = (
+        Truth(
+            operands=[[[1.0], [2.0]]],
+            value=[[0.2, 0.4]],
+            cotangent=[[1.0, 10.0]],
+            gradients=[[[-1.48], [-1.36]]],
+            source="by hand: xᵀ / |x|²",
+        ),
+        Truth(
+            operands=[[[2.0, 0.0], [0.0, 0.0]]],
+            value=[[0.5, 0.0], [0.0, 0.0]],
+            cotangent=[[1.0, 3.0], [5.0, 7.0]],
+            gradients=[[[-0.25, 1.25], [0.75, 0.0]]],
+            source="by hand: at rank 1, [[a, b], [c, b c / a]]⁺ to first order",
+        ),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """Raises BadAttribute."""
+        return _admitted(attrs)
+
+    def infer(self, x: TensorType, *, rcond: float | None) -> ResultTypes:
+        """[..., n, m]. Raises ShapeMismatch."""
+        x = matrix_type(x)
+        return x.with_shape((*x.shape[:-2], x.shape[-1], x.shape[-2]))
+
+    def forward(self, run: RunContext, x: Array, *, out: Array, rcond: float | None) -> None:
+        """LAPACK's gesdd, and a product."""
+        part = rank_tolerance(x.shape, out.dtype) if rcond is None else rcond
+        if out.size:
+            for (matrices,), (y,) in chunks(run, [x], [out]):
+                u, s, vh = factored(run, "svd", matrices)
+                kept = ~(s <= part * s[:, :1])
+                inverse = run.xp.where(kept, 1 / run.xp.where(kept, s, 1), 0)
+                y[...] = vh.swapaxes(-1, -2).conj() @ (inverse[..., None] * u.swapaxes(-1, -2).conj())
+
+    def vjp(self, g: Value, y: Value, x: Value, *, rcond: float | None) -> Sequence[Value | None]:
+        """In the space of x, and beside it on either side."""
+        if not x.type.size:
+            return (of_nothing(x, [g]),)
+        y, x = widened(self, y, (x,), {"rcond": rcond})
+        turned, back = adjoint(y), adjoint(wide(g))
+        inside = turned @ adjoint(back) @ turned
+        left = (back - x @ (y @ back)) @ (y @ turned)
+        right = (turned @ y) @ (back - (back @ y) @ x)
+        return (left + right - inside,)
+
+    def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+        """4 m n k + 21 k³ for the decomposition of each matrix, and a product."""
+        *lead, m, n = types[0].shape
+        k = min(m, n)
+        return operations(types[0], math.prod(lead) * (6 * m * n * k + 21 * k**3))
+
+    def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
+        """A copy, its factors, one of these again, and their product; LAPACK's."""
+        m, n = x.shape[-2:]
+        k = min(m, n)
+        return chunk_workspace(x, 2 * m * n + (2 * m + n) * k + 4 * k) + lapack_bytes("svd", x)
+
+
+class LstSq(Composite):
+    """y that makes |a y − b| least: a [batch…, m, n] with m ≥ n, b [m], [batch…, m] or [batch…, m, k].
+
+    y [n], [batch…, n] or [batch…, n, k]. b is a vector if it is 1-d, or one for each matrix if it has a's shape without
+    the last axis and its last two axes cannot be matrices of m rows; else they are. Without `rcond`, by `qr`: the
+    columns of a have to be independent. With it, by `pinv`: singular values up to that part of the largest are taken
+    for 0, and of all y the shortest is given. Integers give float64; float16 is computed in float32, and rounded once.
+    PyTorch's, JAX's and NumPy's `linalg.lstsq`, of which the first result alone.
+    """
+
+    name = "lstsq"
+    section = "pinv"
+    operands = ("a", "b")
+    dtypes = DTYPES
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "rcond": Attr("float", None, _RCOND + "none is, and columns are independent")
+    }
+    since = 2
+    gradient = "that of qr or pinv: db = a (aᴴ a)⁻¹ g, da = (b − a y) ((aᴴ a)⁻¹ g)ᴴ − db yᴴ"
+    samples = (
+        Sample(Real(4, 2, diagonal=3), Real(4)),
+        Sample(Real(2, 3, 2, diagonal=3), Real(2, 3)),
+        Sample(Real(2, 3, 2, diagonal=3), Real(3, 2)),
+        Sample(Real(3, 2, diagonal=3), Real(2, 3, 1), rcond=1e-6),
+        Sample(Real(3, 3, diagonal=4), Real(3)),
+        Sample(Real(2, 0), Real(2, 2)),
+    )
+    truths = (
+        Truth(
+            operands=[[[1.0], [2.0]], [3.0, 4.0]],
+            value=[2.2],
+            gradients=[[[-0.28], [-0.96]], [0.2, 0.4]],
+            source="by hand: a·b / |a|²",
+        ),
+        Truth(
+            operands=[[[1.0], [2.0]], [[3.0], [4.0]]],
+            attrs={"rcond": 0.1},
+            value=[[2.2]],
+            gradients=[[[-0.28], [-0.96]], [[0.2], [0.4]]],
+            source="by hand: a·b / |a|²",
+        ),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """Raises BadAttribute."""
+        return _admitted(attrs)
+
+    def infer(self, a: TensorType, b: TensorType, *, rcond: float | None) -> ResultTypes:
+        """As of the product a⁻¹ b. Raises ShapeMismatch."""
+        m, n = matrix_type(a, 0, "a").shape[-2:]
+        if m < n:
+            raise wrong_shape(0, "a", "at least as many rows as columns", a)
+        dtype = promote(to_average(a.dtype), to_average(b.dtype))
+        if _pairs_vectors(a, b):
+            return TensorType((*a.shape[:-2], n), dtype)
+        if b.ndim == 0 or b.shape[max(b.ndim - 2, 0)] != m:
+            raise wrong_shape(1, "b", f"vectors or columns of {m} entries, as operand 0 (a) has {m} rows", b)
+        turned = TensorType((*a.shape[:-2], n, m), dtype)
+        return product_type(turned, b.with_dtype(dtype))
+
+    def compose(self, a: Value, b: Value, *, rcond: float | None) -> Value:
+        """Vectors as columns; by triangles, or singular values."""
+        if b.ndim == 1 or _pairs_vectors(a.type, b.type):
+            y = a.lstsq(b.reshape(shape=(*b.shape, 1)), rcond=rcond)
+            return y.reshape(shape=y.shape[:-1])
+        dtype = promote(to_average(a.dtype), to_average(b.dtype))
+        left, right = (wide(x if x.type.is_differentiable else x.cast(dtype=to_average(x.dtype))) for x in (a, b))
+        if rcond is not None:
+            y = left.pinv(rcond=rcond) @ right
+        else:
+            both = left.qr()
+            y = both.output(1).triangular_solve(adjoint(both.output(0)) @ right, lower=False)
+        return y if y.dtype == dtype else y.cast(dtype=dtype)
+
+
+def _pairs_vectors(a: TensorType, b: TensorType) -> bool:
+    """Whether b [..., m] holds a vector for each matrix, which it does where it cannot be matrices [..., m, k]."""
+    return b.ndim > 1 and b.shape == a.shape[:-1] and b.shape[-2] != a.shape[-2]
+
+
+# Condition and rank of a matrix, by its singular values.
+
+
+def _singular_values(x: Value) -> Value:
+    """[..., k], of float16 in float32."""
+    return wide(x).svd().output(1)
+
+
+class CondNumber(Composite):
+    """y = s₀ / sₖ₋₁, the condition in the 2-norm: the largest over the smallest singular value.
+
+    x [batch…, m, n], y [batch…]. Infinite for a matrix of lower rank, as far as rounding leaves a 0; NaN for one of
+    zeros, or that holds an infinity or NaN. Integers give float64; float16 is computed in float32, and rounded once.
+    PyTorch's, JAX's and NumPy's `linalg.cond` with p absent.
+    """
+
+    name = "cond_number"
+    section = "condition"
+    operands = ("x",)
+    dtypes = DTYPES
+    since = 2
+    gradient = "that of svd, whose vectors are those of s₀ and sₖ₋₁: g y (u₀ v₀ᴴ / s₀ − uₖ₋₁ vₖ₋₁ᴴ / sₖ₋₁)"
+    samples = (
+        Sample(Real(3, 3, diagonal=4)),
+        Sample(Real(2, 3, 2, diagonal=3)),
+        Sample(Real(2, 3, diagonal=3)),
+        Sample(Real(0, 2, 2)),
+    )
+    truths = (
+        Truth(
+            operands=[[[0.0, 2.0], [-6.0, 0.0]]],
+            value=3.0,
+            gradients=[[[0.0, -1.5], [-0.5, 0.0]]],
+            source="by hand: −x₂₁ / x₁₂",
+        ),
+    )
+
+    def infer(self, x: TensorType) -> ResultTypes:
+        """[...]. Raises ShapeMismatch for matrices without entries."""
+        x = matrix_type(x)
+        if not min(x.shape[-2:]):
+            raise wrong_shape(0, "x", "matrices that have entries", x)
+        return real_like(x.with_shape(x.shape[:-2]))
+
+    def compose(self, x: Value) -> Value:
+        """The first over the last."""
+        s = _singular_values(x)
+        y = s.select(index=0, axis=s.ndim - 1) / s.select(index=s.shape[-1] - 1, axis=s.ndim - 1)
+        dtype = real_dtype(to_average(x.dtype))
+        return y if y.dtype == dtype else y.cast(dtype=dtype)
+
+
+class MatrixRank(Composite):
+    """y = how many singular values are larger than max(m, n) ε times the largest: int64, [batch…, m, n] → [batch…].
+
+    ε is that of x's dtype. A matrix that holds an infinity or NaN has rank 0. PyTorch's, JAX's and NumPy's
+    `linalg.matrix_rank` without a tolerance.
+    """
+
+    name = "matrix_rank"
+    section = "condition"
+    operands = ("x",)
+    dtypes = DTYPES
+    since = 2
+    gradient = "none: a rank is a whole number"
+    vjp = NoGradient("a rank is a whole number")
+    samples = (
+        Sample(Real(3, 3)),
+        Sample(Real(2, 3, 2)),
+        Sample(Real(0, 3)),
+        Sample(Real(0, 2, 2)),
+    )
+    truths = (
+        Truth(operands=[[[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]], value=1, source="by hand"),
+        Truth(operands=[[[1.0, 2.0, 0.0], [2.0, 5.0, 0.0]]], value=2, source="by hand"),
+    )
+
+    def infer(self, x: TensorType) -> ResultTypes:
+        """[...] in int64. Raises ShapeMismatch."""
+        return TensorType(matrix_type(x).shape[:-2], INT64)
+
+    def compose(self, x: Value) -> Value:
+        """Compared with the first."""
+        if not min(x.shape[-2:]):
+            return x.builder.full(x.shape[:-2], 0, INT64)
+        s = _singular_values(x)
+        part = rank_tolerance(x.shape, to_average(x.dtype))
+        return (s > s.max(axes=(s.ndim - 1,), keepdims=True) * part).sum(axes=(s.ndim - 1,))

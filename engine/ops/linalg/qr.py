@@ -1,0 +1,140 @@
+"""The QR decomposition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from engine.ir.errors import NotDifferentiable
+from engine.ir.graph import Value
+from engine.ir.op import Array, ResultTypes
+from engine.ir.run_context import DeviceMethod, RunContext
+from engine.ir.sample import Real, Sample, Truth
+from engine.ir.tensor_type import TensorType, show_shape
+from engine.ir.value_functions import adjoint
+from engine.ops.common.numerics import wide
+from engine.ops.linalg.lapack import is_for_lapack, lapack_bytes, qr_each, qr_each_bytes
+from engine.ops.linalg.matrices import (
+    Decomposition,
+    chunk_workspace,
+    chunks,
+    factored,
+    hermitian_part,
+    matrix_type,
+    of_nothing,
+    operations,
+)
+
+
+class QR(Decomposition):
+    """q, r with x = q r: the columns of q orthonormal, r upper triangular; reduced.
+
+    x [batch…, m, n], q [batch…, m, k], r [batch…, k, n], k = min(m, n). Two results, read through get_output. The signs
+    of r's diagonal are as LAPACK leaves them, of a row of r together with the column of q: a function has a meaning
+    only if it does not depend on them. The gradient holds where the columns of x are independent; where they are not,
+    it is infinite or NaN. Of fewer rows than columns there are values, and no gradient: `not_differentiable`. A matrix
+    that holds an infinity or NaN gives NaN for itself alone. Integers give float64; float16 is computed in a wider
+    float, and rounded once.
+    S. F. Walter, L. Lehmann, Algorithmic differentiation of linear algebra functions with application in optimum
+    experimental design, arXiv:1001.1654 (2010). PyTorch's and JAX's `linalg.qr`, reduced.
+    """
+
+    name = "qr"
+    section = "qr"
+    several = True
+    gradient = "(ḡq + q (L + Lᴴ − Re diag L)) r⁻ᴴ, L the lower triangle of r ḡrᴴ − ḡqᴴ q; none where rows < columns"
+    samples = (
+        Sample(Real(3, 3, diagonal=4)),
+        Sample(Real(2, 4, 2, diagonal=3)),
+        Sample(Real(1, 1, low=1)),
+        Sample(Real(2, 0)),
+        Sample(Real(0, 2, 2)),
+    )
+    truths = (
+        Truth(
+            operands=[[[3.0, 1.0], [4.0, 2.0]]],
+            value=([[-0.6, -0.8], [-0.8, 0.6]], [[-5.0, -2.2], [0.0, 0.4]]),
+            cotangent=([[1.0, 0.0], [0.0, 0.0]], [[10.0, 100.0], [0.0, 1000.0]]),
+            gradients=[[[352.272, -860.0], [-276.704, 520.0]]],
+            source="by hand: q₁ = −x₁ / |x₁|, r₁₁ = −|x₁|, r₁₂ = q₁·x₂, r₂₂ = det x / |x₁|",
+        ),
+    )
+
+    def infer(self, x: TensorType) -> ResultTypes:
+        """[..., m, k] and [..., k, n]. Raises ShapeMismatch."""
+        x = matrix_type(x)
+        *lead, m, n = x.shape
+        return x.with_shape((*lead, m, min(m, n))), x.with_shape((*lead, min(m, n), n))
+
+    @DeviceMethod
+    def forward(self, run: RunContext, x: Array, *, out: Sequence[Array]) -> None:
+        """LAPACK's geqrf and orgqr."""
+        if out[1].size:
+            for (part,), results in chunks(run, [x], out):
+                for y, found in zip(results, factored(run, "qr", part), strict=True):
+                    y[...] = found
+
+    @forward.on("cpu")
+    def _forward_on_cpu(self, run: RunContext, x: Array, *, out: Sequence[Array]) -> None:
+        """Large matrices with no more copies than one."""
+        if is_for_lapack(x.shape):
+            qr_each(run, x, *out)
+        else:
+            QR.forward.general(self, run, x, out=out)
+
+    def vjp(self, g: Sequence[Value | None], y: Value, x: Value) -> Sequence[Value | None]:
+        """By a triangular system. Raises NotDifferentiable where rows < columns."""
+        m, n = x.shape[-2:]
+        if m < n:
+            wanted, got = "at least as many rows as columns", show_shape(x.shape)
+            raise NotDifferentiable(
+                f"operand 0 (x) must have {wanted} for qr to have a gradient, but has shape {got}",
+                operand=0,
+                expected=wanted,
+                got=got,
+            )
+        if not x.type.size:
+            return (of_nothing(x, g),)
+        if wide(x) is not x:
+            y = wide(x).qr()
+        q, r = y.output(0), y.output(1)
+        by_q, by_r = (None if part is None else wide(part) for part in g)
+        turned = _turned(q, r, by_q, by_r)
+        if turned is None:
+            return (None,)
+        whole = q @ turned if by_q is None else by_q + q @ turned
+        return (adjoint(r.triangular_solve(adjoint(whole), lower=False)),)
+
+    def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+        """4 m n k − 4 k³ / 3 for each matrix, once for r and once for q."""
+        *lead, m, n = types[0].shape
+        k = min(m, n)
+        return operations(types[0], math.prod(lead) * (4 * m * n * k - 4 * k**3 // 3))
+
+    def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
+        """A copy, what NumPy makes of it, the results, and LAPACK's."""
+        if is_for_lapack(x.shape):
+            return qr_each_bytes(x) if x.size else 0
+        m, n = x.shape[-2:]
+        k = min(m, n)
+        return chunk_workspace(x, 3 * m * n + (m + n) * k + k) + lapack_bytes("qr", x)
+
+
+def _turned(q: Value, r: Value, by_q: Value | None, by_r: Value | None) -> Value | None:
+    """The Hermitian matrix of the lower triangle of r ḡrᴴ − ḡqᴴ q; None without either.
+
+    Of its diagonal the real part counts: r's own is real, by LAPACK, which leaves columns of q no phase to choose.
+    """
+    if by_q is None and by_r is None:
+        return None
+    if by_r is None:
+        assert by_q is not None
+        inner = -(adjoint(by_q) @ q)
+    else:
+        inner = r @ adjoint(by_r)
+        inner = inner if by_q is None else inner - adjoint(by_q) @ q
+    below, rest = inner.tril(offset=-1), inner.tril()
+    if not inner.type.is_complex:
+        return rest + adjoint(below)
+    return below + hermitian_part(rest - below) + adjoint(below)

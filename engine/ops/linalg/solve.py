@@ -1,0 +1,316 @@
+"""Linear systems: general, triangular, and by the Cholesky decomposition; the inverse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from engine.ir.attributes import Attr
+from engine.ir.dtypes import DTYPES
+from engine.ir.graph import Value
+from engine.ir.op import Array, ResultTypes
+from engine.ir.run_context import DeviceFunction, DeviceMethod, RunContext
+from engine.ir.sample import Real, Sample
+from engine.ir.tensor_type import Shape, TensorType
+from engine.ir.value_functions import adjoint, conjugate
+from engine.ops.common.numerics import accumulator, wide_out, widened
+from engine.ops.elementwise.base import unbroadcast
+from engine.ops.linalg.lapack import factor_each, factor_each_bytes, is_for_lapack, solve_each, solve_each_bytes
+from engine.ops.linalg.matrices import SquareMatrix, System, answer_each, computed, converted, wide_dtype
+
+
+class Solve(System):
+    """y with a y = b: a [batch…, n, n], b [n], [batch…, n] or [batch…, n, m]; batch axes of matrices broadcast.
+
+    b is a vector if it is 1-d, as in NumPy 2, or one for each matrix if it has a's shape without the last axis and its
+    last two axes cannot be matrices of n rows; else they are. Where a is singular y is NaN, or, where rounding hides
+    that, very large; the other systems of the batch are as if it were not there.
+    Integers give float64; float16 is computed in a wider float, and rounded once.
+    M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008).
+    """
+
+    name = "solve"
+    section = "solve"
+    is_captured = False
+    operands = ("a", "b")
+    dtypes = DTYPES
+    gradient = "db = a⁻ᴴ g, da = −(db yᴴ), summed over batch axes that were broadcast"
+    samples = (
+        Sample(Real(3, 3, diagonal=7), Real(3)),
+        Sample(Real(3, 3, diagonal=7), Real(3, 2)),
+        Sample(Real(2, 3, 3, diagonal=7), Real(3)),
+        Sample(Real(2, 3, 3, diagonal=7), Real(2, 3)),
+        Sample(Real(2, 2, 2, diagonal=7), Real(2, 2)),
+        Sample(Real(3, 3, diagonal=7), Real(2, 3, 1)),
+        Sample(Real(2, 1, 2, 2, diagonal=7), Real(3, 2, 2)),
+        Sample(Real(0, 0), Real(0, 2)),
+    )
+
+    @DeviceMethod
+    def forward(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
+        """LAPACK's gesv."""
+        xp = run.xp
+        left, right = (xp.asarray(x, dtype=computed(run, out)) for x in (a, b))
+        left = xp.broadcast_to(left, (*out.shape[:-2], *a.shape[-2:]))
+        answer_each(run, "solve", left, xp.broadcast_to(right, out.shape), out=out)
+
+    @forward.on("cpu")
+    def _forward_on_cpu(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
+        """Large matrices by what gesv is made of."""
+        if is_for_lapack(a.shape):
+            solve_each(run, np.broadcast_to(a, (*out.shape[:-2], *a.shape[-2:])), np.broadcast_to(b, out.shape), out)
+        else:
+            Solve.forward.general(self, run, a, b, out=out)
+
+    def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
+        """The system with aᴴ."""
+        y, a, b = widened(self, y, (a, b), {})
+        by_b = adjoint(a).solve(g)
+        return unbroadcast(-(by_b @ adjoint(y)), a), unbroadcast(by_b, b)
+
+    def flops(self, out: Any, *types: TensorType, **attrs: Any) -> int:
+        """2 n³ / 3 for each matrix, and 2 n² for each right-hand side."""
+        n, m = out.shape[-2:]
+        return int(math.prod(out.shape[:-2]) * (2 * n**3 // 3 + 2 * n * n * m))
+
+    def workspace(self, out: Any, a: TensorType, b: TensorType) -> int:
+        """In doubles: the operands where they are none, the answers, and the matrices that LAPACK works on."""
+        if is_for_lapack(a.shape):
+            return solve_each_bytes(out)
+        n, m = out.shape[-2:]
+        scratch = n * (n + m) if out.size else 0
+        return int(wide_dtype(out.dtype).itemsize * (converted(wide_dtype(out.dtype), a, b) + out.size + scratch))
+
+
+class Inv(SquareMatrix):
+    """y = x⁻¹, for matrices on the last two axes.
+
+    Where x is singular y is NaN, or, where rounding hides that, very large; the others of the batch are as if it were
+    not there. To solve a system, `solve` is quicker and more accurate.
+    Integers give float64; float16 is computed in a wider float, and rounded once.
+    """
+
+    name = "inv"
+    section = "solve"
+    is_captured = False
+    operands = ("x",)
+    dtypes = DTYPES
+    gradient = "−yᴴ g yᴴ"
+    samples = (
+        Sample(Real(3, 3, diagonal=7)),
+        Sample(Real(2, 2, 2, diagonal=7)),
+        Sample(Real(1, 1, low=1)),
+        Sample(Real(0, 0)),
+        Sample(Real(0, 2, 2)),
+    )
+
+    def forward(self, run: RunContext, x: Array, *, out: Array) -> None:
+        """LAPACK's gesv, on the identity."""
+        answer_each(run, "inv", run.xp.asarray(x, dtype=computed(run, out)), out=out)
+
+    def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
+        """From dy = −y dx y."""
+        y, _ = widened(self, y, (x,), {})
+        turned = adjoint(y)
+        return (-(turned @ g @ turned),)
+
+    def flops(self, out: ResultTypes, *types: TensorType) -> int:
+        """2 n³ for each matrix."""
+        return 2 * types[0].size * types[0].shape[-1]
+
+
+# Linear systems with triangular matrices.
+
+#: FLOPs of one matrix up to which calling BLAS for it takes longer than computing it
+_SMALL = 1 << 12
+#: how many calls of BLAS take as long as one row of all matrices takes Python
+_CALLS_A_ROW = 4
+
+
+class TriangularSolve(System):
+    """y with t y = b, or tᵀ y = b where `transpose`; t is the lower (else the upper) triangle of a, with the diagonal.
+
+    a [batch…, n, n]: the other triangle is ignored, whatever it holds. b [n], [batch…, n] or [batch…, n, m], read as
+    in `solve`. Batch axes broadcast. Where the diagonal holds a 0, y is infinite or NaN.
+    Integers compute in float64, float16 in float32.
+    M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008).
+    """
+
+    name = "triangular_solve"
+    section = "triangular_solve"
+    is_captured = False
+    operands = ("a", "b")
+    dtypes = DTYPES
+    attrs = {
+        "lower": Attr("bool", True, "read the lower triangle of a; false: the upper one"),
+        "transpose": Attr("bool", False, "solve with the triangle's transpose"),
+    }
+    gradient = "db = t⁻ᴴ g, da = −(db yᴴ), its triangle; with transpose db = (conj t)⁻¹ g, da = −(conj y dbᵀ)"
+    samples = (
+        Sample(Real(3, 3, diagonal=4), Real(3)),
+        Sample(Real(3, 3, diagonal=4), Real(3, 2), lower=False),
+        Sample(Real(2, 3, 3, diagonal=4), Real(3, 2), transpose=True),
+        Sample(Real(3, 3, diagonal=4), Real(2, 3, 1), lower=False, transpose=True),
+        Sample(Real(2, 1, 2, 2, diagonal=4), Real(3, 2, 2)),
+        Sample(Real(2, 3, 3, diagonal=4), Real(3)),
+        Sample(Real(2, 3, 3, diagonal=4), Real(2, 3)),
+        Sample(Real(0, 0), Real(0, 2)),
+    )
+
+    def forward(self, run: RunContext, a: Array, b: Array, *, out: Array, lower: bool, transpose: bool) -> None:
+        """By substitution: what the diagonal holds divides, as it is."""
+        xp = run.xp
+        y = wide_out(xp, out)
+        y[...] = b
+        if y.size:
+            t = xp.broadcast_to(xp.asarray(a, dtype=y.dtype), (*y.shape[:-2], *a.shape[-2:]))
+            _substitute(run, t, y, lower, transpose)
+        if y is not out:
+            out[...] = y
+
+    def vjp(self, g: Value, y: Value, a: Value, b: Value, *, lower: bool, transpose: bool) -> Sequence[Value | None]:
+        """The system with the other transposition; what was ignored has no part in it."""
+        y, a, b = widened(self, y, (a, b), {"lower": lower, "transpose": transpose})
+        by_b = conjugate(a).triangular_solve(g, lower=lower, transpose=not transpose)
+        by_t = unbroadcast(-(conjugate(y) @ by_b.transpose() if transpose else by_b @ adjoint(y)), a)
+        return by_t.tril() if lower else by_t.triu(), unbroadcast(by_b, b)
+
+    def flops(self, out: Any, *types: TensorType, **attrs: Any) -> int:
+        """n² for each right-hand side."""
+        return int(out.size) * types[0].shape[-1]
+
+    def workspace(self, out: Any, a: TensorType, b: TensorType, **attrs: Any) -> int:
+        """a and the answers where they have another dtype than the computation; a matrix for BLAS, or a row of all."""
+        dtype = accumulator(out)
+        n = a.shape[-1]
+        row = out.size // n if out.size and _is_swept(out.shape) else 0
+        scratch = max(n * n, row) if out.size else 0
+        return dtype.itemsize * (converted(dtype, a, out) + scratch)
+
+
+@DeviceFunction
+def _substitute(run: RunContext, t: Array, y: Array, lower: bool, transpose: bool) -> None:
+    """y = op(t)⁻¹ y, all matrices at once."""
+    if transpose:
+        _all_at_once(run, t.swapaxes(-1, -2), y, not lower)
+    else:
+        _all_at_once(run, t, y, lower)
+
+
+@_substitute.on("cpu")
+def _substitute_on_cpu(run: RunContext, t: Array, y: Array, lower: bool, transpose: bool) -> None:
+    """The same where matrices are small and many, else one by one."""
+    (_substitute.general if _is_swept(y.shape) else _one_by_one)(run, t, y, lower, transpose)
+
+
+def _is_swept(shape: Shape) -> bool:
+    """Whether y of this shape is found a row of all matrices at a time."""
+    n, m = shape[-2:]
+    return n * n * m <= _SMALL and math.prod(shape[:-2]) > _CALLS_A_ROW * n
+
+
+def _all_at_once(run: RunContext, t: Array, y: Array, lower: bool) -> None:
+    """By substitution, a row of all matrices at a time, as exact as BLAS.
+
+    In every matrix y is what a triangle would give of which each element differs by n ε at most: N. J. Higham,
+    Accuracy and Stability of Numerical Algorithms (2002), theorem 8.5, which holds for any order of the sums.
+    """
+    n = y.shape[-2]
+    known = run.xp.empty_like(y[..., :1, :])
+    for i in run.through(range(n) if lower else reversed(range(n))):
+        row, others = slice(i, i + 1), slice(0, i) if lower else slice(i + 1, n)
+        run.xp.matmul(t[..., row, others], y[..., others, :], out=known)
+        y[..., row, :] -= known
+        y[..., row, :] /= t[..., row, row]
+
+
+def _one_by_one(run: RunContext, t: Array, y: Array, lower: bool, transpose: bool) -> None:
+    """BLAS's trsm."""
+    from scipy.linalg import get_blas_funcs  # noqa: PLC0415 - a tenth of a second, for the graphs that need it
+
+    (trsm,) = get_blas_funcs(("trsm",), (y,))
+    # BLAS counts along columns: it reads tᵀ and yᵀ, and solves yᵀ op(t)ᵀ = bᵀ from the right, in place.
+    _for_each(partial(trsm, 1, side=1, lower=not lower, trans_a=transpose, overwrite_b=1), run, t, y)
+
+
+def _for_each(solve: Callable[[Array, Array], Array], run: RunContext, t: Array, y: Array) -> None:
+    if y.ndim > 2:
+        for pair in zip(t, y, strict=True):
+            _for_each(solve, run, *pair)
+    else:
+        run.deadline.check()
+        y[...] = solve(t.T, y.T).T
+
+
+@_substitute.on("cuda")
+def _substitute_on_cuda(_: RunContext, t: Array, y: Array, lower: bool, transpose: bool) -> None:
+    """The same, one call for the batch."""
+    from cupyx.scipy.linalg import solve_triangular  # noqa: PLC0415 - optional
+
+    y[...] = solve_triangular(t, y, trans="T" if transpose else "N", lower=lower, check_finite=False)
+
+
+# The Cholesky decomposition.
+
+
+class Cholesky(SquareMatrix):
+    """y lower triangular, its diagonal positive, with y yᴴ = (x + xᴴ) / 2, for matrices on the last two axes.
+
+    x is made symmetric (Hermitian) first, as in JAX: so the gradient is symmetric, and holds along every direction.
+    A matrix that is not positive definite gives a matrix of NaN; the others of its batch are as if it were not there.
+    Integers give float64; float16 is computed in a wider float, and rounded once.
+    I. Murray, Differentiation of the Cholesky decomposition, arXiv:1602.07527 (2016), eq. 9.
+    """
+
+    name = "cholesky"
+    section = "cholesky"
+    is_captured = False
+    operands = ("x",)
+    dtypes = DTYPES
+    gradient = "(s + sᴴ) / 2, where s = y⁻ᴴ Φ(yᴴ g) y⁻¹ and Φ takes the lower triangle, half the diagonal"
+    samples = (
+        Sample(Real(3, 3, low=-1, high=1, diagonal=4)),
+        Sample(Real(2, 2, 2, low=-1, high=1, diagonal=4)),
+        Sample(Real(1, 1, low=1)),
+        Sample(Real(0, 0)),
+        Sample(Real(0, 2, 2)),
+    )
+
+    @DeviceMethod
+    def forward(self, run: RunContext, x: Array, *, out: Array) -> None:
+        """LAPACK's potrf, on the symmetric part."""
+        dtype = computed(run, out)
+        even = out if dtype == out.dtype else run.xp.empty(out.shape, dtype)
+        run.xp.add(x, x.swapaxes(-1, -2).conj(), out=even, dtype=dtype)
+        even *= 0.5
+        answer_each(run, "cholesky", even, out=out)
+
+    @forward.on("cpu")
+    def _forward_on_cpu(self, run: RunContext, x: Array, *, out: Array) -> None:
+        """Large matrices one by one, as they lie."""
+        if is_for_lapack(x.shape):
+            factor_each(run, x, out)
+        else:
+            Cholesky.forward.general(self, run, x, out=out)
+
+    def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
+        """By triangular systems, and no inverse."""
+        y, _ = widened(self, y, (x,), {})
+        product = adjoint(y) @ (g * 0.5)
+        inner = product.tril() + product.tril(offset=-1)
+        turned = conjugate(y)
+        half = turned.triangular_solve(inner, transpose=True)
+        outer = turned.triangular_solve(adjoint(half), transpose=True) * 0.5
+        return (outer + adjoint(outer),)
+
+    def flops(self, out: ResultTypes, *types: TensorType) -> int:
+        """n³ / 3 for each matrix."""
+        return types[0].size * types[0].shape[-1] // 3
+
+    def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
+        """One matrix at a time, where these are large."""
+        return factor_each_bytes(x) if is_for_lapack(x.shape) else super().workspace(out, x)

@@ -1,0 +1,341 @@
+"""Spectral decompositions: eigenvalues of symmetric matrices, and singular values, with their vectors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence, Set
+from typing import Any, ClassVar, Final
+
+from engine.ir.attributes import Attr
+from engine.ir.graph import Value
+from engine.ir.op import Array, Narrowed, ResultTypes
+from engine.ir.run_context import RunContext
+from engine.ir.sample import Real, Sample, Truth
+from engine.ir.tensor_type import Shape, TensorType
+from engine.ir.value_functions import adjoint
+from engine.ops.common.numerics import wide
+from engine.ops.linalg.lapack import lapack_bytes
+from engine.ops.linalg.matrices import (
+    DEGENERATE,
+    Decomposition,
+    chunk_workspace,
+    chunks,
+    column,
+    factored,
+    hermitian_part,
+    inverse_gaps,
+    matrix_type,
+    of_nothing,
+    off_diagonal_gaps,
+    operations,
+    real_like,
+    row,
+    scaled_columns,
+    square,
+    symmetric_part,
+    tolerance,
+)
+
+_ROOT: Final = 0.7071067811865476
+
+
+class EighValues(Decomposition):
+    """w alone, ascending: what is left of `eigh` where nobody reads vectors."""
+
+    name = "eigh_values"
+    internal = True
+    several = True
+    attrs: ClassVar[Mapping[str, Attr]] = {"degenerate": DEGENERATE}
+    gradient: ClassVar[str] = "v diag(ḡw) vᴴ"
+
+    def infer(self, x: TensorType, *, degenerate: str) -> ResultTypes:
+        """[..., n]."""
+        matrices = square(x)
+        return (real_like(matrices.with_shape(matrices.shape[:-1])),)
+
+    def forward(self, run: RunContext, x: Array, *, out: Sequence[Array], degenerate: str) -> None:
+        """LAPACK's syevd or heevd, which then forms no vectors."""
+        if out[0].size:
+            for (part,), (w,) in chunks(run, [x], out):
+                w[...] = factored(run, "eigvalsh", symmetric_part(part))[0]
+
+    def vjp(self, g: Sequence[Value | None], y: Value, x: Value, *, degenerate: str) -> Sequence[Value | None]:
+        """With the vectors."""
+        return Eigh.vjp(_EIGH, (g[0], None), x.eigh(degenerate=degenerate), x, degenerate=degenerate)
+
+    def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
+        """The first result of `eigh`."""
+        return [operands[0].eigh(**attrs).output(0)]
+
+    def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+        """4 n³ / 3 for each matrix: its tridiagonal form."""
+        return operations(types[0], 4 * types[0].size * types[0].shape[-1] // 3)
+
+    def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
+        """A copy, its symmetric part, the results, and LAPACK's."""
+        n = x.shape[-1]
+        return chunk_workspace(x, 2 * n * n + 2 * n) + lapack_bytes("eigvalsh", x)
+
+
+class Eigh(Decomposition):
+    """w, v = the eigenvalues, ascending, and eigenvectors of (x + xᴴ) / 2: that is v diag(w) vᴴ, and vᴴ v = 1.
+
+    x [batch…, n, n], w [batch…, n], real, v [batch…, n, n], a vector in each column. Two results, read through
+    get_output.
+    Where only eigenvalues are read, vectors are not computed, and the gradient of eigenvalues alone holds at equal
+    ones, too, as long as the function treats these alike.
+
+    Signs of vectors, and phases of complex ones, are as LAPACK leaves them: a function has a meaning only if it does
+    not depend on them. Nor do single vectors of equal eigenvalues have one. Eigenvalues closer than 16 n ε ‖x‖ are
+    taken for equal; the gradient of a function of v there is NaN, of that matrix alone; or, where `degenerate` is
+    whole, right if the function depends on whole eigenspaces, as a projector does, and wrong else: v √w vᵀ does not,
+    and is what `symmetric_function` is for. Second derivatives where a pair was left out are NaN, and so are those of
+    equal eigenvalues alone. A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for
+    itself alone. Integers give float64; float16 is computed in a wider float, and rounded once.
+    M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008),
+    section 3.1. PyTorch's and JAX's `linalg.eigh`, which take the lower triangle unless told to take both, and answer
+    NaN, or what rounding makes of it, at equal eigenvalues.
+    """
+
+    name = "eigh"
+    section = "eigh"
+    several = True
+    narrows = True
+    attrs: ClassVar[Mapping[str, Attr]] = {"degenerate": DEGENERATE}
+    gradient = "the symmetric part of v (diag(ḡw) + F ∘ vᴴ ḡv) vᴴ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F where v is unread"
+    samples = (
+        Sample(Real(3, 3)),
+        Sample(Real(2, 2, 2), degenerate="whole"),
+        Sample(Real(1, 1, low=1)),
+        Sample(Real(0, 0)),
+        Sample(Real(0, 2, 2)),
+    )
+    truths = (
+        Truth(
+            operands=[[[2.0, 1.0], [1.0, 2.0]]],
+            value=([1.0, 3.0], [[-_ROOT, _ROOT], [_ROOT, _ROOT]]),
+            cotangent=([1.0, 10.0], [[0.0, 1.0], [0.0, 0.0]]),
+            gradients=[[[5.5 + _ROOT / 4, 4.5], [4.5, 5.5 - _ROOT / 4]]],
+            source="by hand: v diag(1, 10) vᵀ, and F = 1/2 where vᵀ ḡv has something beside the diagonal",
+        ),
+    )
+
+    def infer(self, x: TensorType, *, degenerate: str) -> ResultTypes:
+        """[..., n] and [..., n, n]. Raises ShapeMismatch."""
+        matrices = square(x)
+        return real_like(matrices.with_shape(matrices.shape[:-1])), matrices
+
+    def forward(self, run: RunContext, x: Array, *, out: Sequence[Array], degenerate: str) -> None:
+        """LAPACK's syevd or heevd."""
+        if out[0].size:
+            for (part,), results in chunks(run, [x], out):
+                for y, found in zip(results, factored(run, "eigh", symmetric_part(part)), strict=True):
+                    y[...] = found
+
+    def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
+        """Eigenvalues alone, where vectors are unread."""
+        return Narrowed(attrs, (0,), (0,), _EIGENVALUES) if read == {0} else Narrowed(attrs, (0,), (0, 1))
+
+    def vjp(self, g: Sequence[Value | None], y: Value, x: Value, *, degenerate: str) -> Sequence[Value | None]:
+        """Of eigenvalues, and of vectors by their components along others."""
+        if not x.type.size:
+            return (of_nothing(x, g),)
+        if wide(x) is not x:
+            y = wide(x).eigh(degenerate=degenerate)
+        w, v = y.output(0), y.output(1)
+        inner = None
+        if g[1] is not None:
+            gaps = off_diagonal_gaps(w, tolerance(w, x.shape[-1]), degenerate)
+            inner = (gaps * (adjoint(v) @ wide(g[1]))) @ adjoint(v)
+        if g[0] is not None:
+            by_values = adjoint(scaled_columns(v, wide(g[0])))
+            inner = by_values if inner is None else by_values + inner
+        return (None if inner is None else hermitian_part(v @ inner),)
+
+    def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+        """9 n³ for each matrix."""
+        return operations(types[0], 9 * types[0].size * types[0].shape[-1])
+
+    def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
+        """A copy, its symmetric part, the results, and LAPACK's."""
+        n = x.shape[-1]
+        return chunk_workspace(x, 3 * n * n + 2 * n) + lapack_bytes("eigh", x)
+
+
+_EIGENVALUES: Final = EighValues()
+_EIGH: Final = Eigh()
+
+
+# The singular value decomposition.
+
+
+class SingularValues(Decomposition):
+    """s alone, descending: what is left of `svd` where nobody reads vectors."""
+
+    name = "singular_values"
+    internal = True
+    several = True
+    attrs: ClassVar[Mapping[str, Attr]] = {"degenerate": DEGENERATE}
+    gradient: ClassVar[str] = "u diag(ḡs) vh"
+
+    def infer(self, x: TensorType, *, degenerate: str) -> ResultTypes:
+        """[..., k]."""
+        x = matrix_type(x)
+        return (real_like(x.with_shape((*x.shape[:-2], min(x.shape[-2:])))),)
+
+    def forward(self, run: RunContext, x: Array, *, out: Sequence[Array], degenerate: str) -> None:
+        """LAPACK's gesdd, which then forms no vectors."""
+        if out[0].size:
+            for (part,), (s,) in chunks(run, [x], out):
+                s[...] = factored(run, "svdvals", part)[0]
+
+    def vjp(self, g: Sequence[Value | None], y: Value, x: Value, *, degenerate: str) -> Sequence[Value | None]:
+        """With the vectors."""
+        return SVD.vjp(_SVD, (None, g[0], None), x.svd(degenerate=degenerate), x, degenerate=degenerate)
+
+    def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
+        """The second result of `svd`."""
+        return [operands[0].svd(**attrs).output(1)]
+
+    def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+        """4 m n k − 4 k³ / 3 for each matrix: its bidiagonal form."""
+        count, m, n, k = _extents(types[0].shape)
+        return operations(types[0], count * (4 * m * n * k - 4 * k**3 // 3))
+
+    def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
+        """A copy, the results, and LAPACK's."""
+        _, m, n, k = _extents(x.shape)
+        return chunk_workspace(x, m * n + 2 * k) + lapack_bytes("svdvals", x)
+
+
+class SVD(Decomposition):
+    """u, s, vh with x = u diag(s) vh: s ≥ 0 descending, the columns of u and rows of vh orthonormal; thin.
+
+    x [batch…, m, n], u [batch…, m, k], s [batch…, k], real, vh [batch…, k, n], k = min(m, n). Three results, read
+    through get_output. Where only s is read, vectors are not computed, and the gradient of s alone holds at equal
+    values, too, as long as the function treats these alike.
+
+    Signs, and phases of complex vectors, are as LAPACK leaves them, of a column of u together with the row of vh: a
+    function has a meaning only if it does not depend on them. Singular values closer than 16 n ε ‖x‖, n the larger
+    extent, are taken for equal, and those below that for 0. One that is 0 passes nothing, as `abs` at 0. Where vectors
+    are read, equal ones and zeros make the gradient NaN, of that matrix alone; or, where `degenerate` is whole, they
+    are left out, which is right if the function depends on whole spaces of vectors, as a projector and u vh do, and
+    wrong else. Second derivatives where something was left out are NaN, and so are those of s alone at equal values. A
+    matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for itself alone. Integers give
+    float64; float16 is computed in a wider float, and rounded once.
+    J. Townsend, Differentiating the singular value decomposition (2016), with 1 / (sⱼ² − sᵢ²) in its partial fractions;
+    Z.-Q. Wan, S.-X. Zhang, arXiv:1909.02659 (2019) on phases. PyTorch's `linalg.svd` with full_matrices false, and
+    JAX's, which at a 0 take whichever vectors LAPACK gave.
+    """
+
+    name = "svd"
+    section = "svd"
+    several = True
+    narrows = True
+    attrs: ClassVar[Mapping[str, Attr]] = {"degenerate": DEGENERATE}
+    gradient = (
+        "u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, and (1 − u uᴴ) ḡu s⁻¹ vh, u s⁻¹ ḡvh (1 − v vᴴ); "
+        "P, Q = uᴴ ḡu, vh ḡvhᴴ less their adjoints, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ)"
+    )
+    samples = (
+        Sample(Real(3, 3)),
+        Sample(Real(2, 4, 2), degenerate="whole"),
+        Sample(Real(2, 3)),
+        Sample(Real(1, 1, low=1)),
+        Sample(Real(0, 2)),
+        Sample(Real(0, 2, 2)),
+    )
+    truths = (
+        Truth(
+            operands=[[[0.0, 2.0], [-3.0, 0.0]]],
+            value=([[0.0, 1.0], [1.0, 0.0]], [3.0, 2.0], [[-1.0, 0.0], [0.0, 1.0]]),
+            cotangent=([[1.0, 2.0], [3.0, 4.0]], [10.0, 100.0], [[0.0, 5.0], [0.0, 0.0]]),
+            gradients=[[[-0.2, 100.0], [-10.0, 1.8]]],
+            source="by hand: how xᵀ x turns its eigenvectors where x has ε on its diagonal, and u = x v / s",
+        ),
+    )
+
+    def infer(self, x: TensorType, *, degenerate: str) -> ResultTypes:
+        """[..., m, k], [..., k] and [..., k, n]. Raises ShapeMismatch."""
+        x = matrix_type(x)
+        *lead, m, n = x.shape
+        k = min(m, n)
+        return x.with_shape((*lead, m, k)), real_like(x.with_shape((*lead, k))), x.with_shape((*lead, k, n))
+
+    def forward(self, run: RunContext, x: Array, *, out: Sequence[Array], degenerate: str) -> None:
+        """LAPACK's gesdd."""
+        if out[1].size:
+            for (part,), results in chunks(run, [x], out):
+                for y, found in zip(results, factored(run, "svd", part), strict=True):
+                    y[...] = found
+
+    def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
+        """Singular values alone, where vectors are unread."""
+        return Narrowed(attrs, (0,), (1,), _SINGULAR_VALUES) if read == {1} else Narrowed(attrs, (0,), (0, 1, 2))
+
+    def vjp(self, g: Sequence[Value | None], y: Value, x: Value, *, degenerate: str) -> Sequence[Value | None]:
+        """Inside the spaces of u and v, and beside them."""
+        if not x.type.size:
+            return (of_nothing(x, g),)
+        if wide(x) is not x:
+            y = wide(x).svd(degenerate=degenerate)
+        u, s, vh = (y.output(i) for i in range(3))
+        by_u, by_s, by_vh = (None if part is None else wide(part) for part in g)
+        within = tolerance(s, max(x.shape[-2:]))
+        terms = []
+        if by_s is not None:
+            passed = (s > within).where(by_s, 0.0)
+            terms.append(scaled_columns(u, passed) @ vh)
+        if by_u is not None or by_vh is not None:
+            terms += _of_vectors(u, s, vh, by_u, by_vh, within, degenerate)
+        return (sum(terms[1:], start=terms[0]) if terms else None,)
+
+    def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+        """4 m n k + 21 k³ for each matrix: 25 n³ for a square one."""
+        count, m, n, k = _extents(types[0].shape)
+        return operations(types[0], count * (4 * m * n * k + 21 * k**3))
+
+    def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
+        """A copy, the results, and LAPACK's."""
+        _, m, n, k = _extents(x.shape)
+        return chunk_workspace(x, m * n + (m + n) * k + 2 * k) + lapack_bytes("svd", x)
+
+
+def _of_vectors(
+    u: Value, s: Value, vh: Value, by_u: Value | None, by_vh: Value | None, within: Value, degenerate: str
+) -> list[Value]:
+    """What the cotangents of u and vh, at least one of which is there, give for x."""
+    left = None if by_u is None else adjoint(u) @ by_u
+    right = None if by_vh is None else vh @ adjoint(by_vh)
+    terms = [u @ _inner(s, left, right, within, degenerate) @ vh]
+    is_zero = s <= within
+    inverse = inverse_gaps(s, is_zero, degenerate)
+    if by_u is not None and left is not None and u.shape[-2] > u.shape[-1]:
+        terms.append(scaled_columns(by_u - u @ left, inverse) @ vh)
+    if by_vh is not None and right is not None and vh.shape[-1] > vh.shape[-2]:
+        terms.append(scaled_columns(u, inverse) @ (by_vh - adjoint(right) @ vh))
+    return terms
+
+
+def _inner(s: Value, left: Value | None, right: Value | None, within: Value, degenerate: str) -> Value:
+    """(F ∘ (P + Q) + G ∘ (P − Q)) / 2. On the diagonal of G stands what is left of phases, of complex matrices."""
+    p, q = (None if x is None else x - adjoint(x) for x in (left, right))
+    sums = (row(s) + column(s)) * 0.5
+    over_sums = inverse_gaps(sums, sums <= column(within), degenerate) * 0.25
+    over_gaps = off_diagonal_gaps(s, within, degenerate) * 0.5
+    if q is None:
+        assert p is not None
+        return (over_gaps + over_sums) * p
+    if p is None:
+        return (over_gaps - over_sums) * q
+    return over_gaps * (p + q) + over_sums * (p - q)
+
+
+def _extents(shape: Shape) -> tuple[int, int, int, int]:
+    """How many matrices, and their m, n and k."""
+    *lead, m, n = shape
+    return math.prod(lead), m, n, min(m, n)
+
+
+_SINGULAR_VALUES: Final = SingularValues()
+_SVD: Final = SVD()

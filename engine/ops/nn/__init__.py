@@ -1,0 +1,1 @@
+"""Neural networks: activations, dense layers, losses, normalization, attention and resizing."""

@@ -1,0 +1,225 @@
+"""Activation functions. The smooth ones are formulas over stable parts; their gradients follow from those."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from engine.codegen.kernels.program import Scalar
+from engine.ir.attributes import Attr
+from engine.ir.dtypes import DTYPES, NUMBERS, REALS
+from engine.ir.graph import Value
+from engine.ir.op import Array, NoGradient, ResultTypes
+from engine.ir.run_context import RunContext
+from engine.ir.sample import Ints, Real, Sample
+from engine.ir.tensor_type import DType, TensorType, to_float
+from engine.ops.common.numerics import wide
+from engine.ops.elementwise.base import FloatUnary, Formula, Unary, WithConstants
+
+_IN_VJP = NoGradient("written out in vjp")
+_SMOOTH = (Sample(Real(2, 3, low=-3, high=3)), Sample(Real()), Sample(Real(0, 2)), Sample(Ints(3, low=-2, high=3)))
+
+
+class Relu(Unary):
+    """y = max(x, 0). The derivative at 0 is `at_zero`; some systems let the gradient pass there."""
+
+    name = "relu"
+    section = "activations"
+    aliases = {"ReLUOp": "born", "ReLU": "born, minima", "Relu": "cjc"}
+    attrs: ClassVar[Mapping[str, Attr]] = {"at_zero": Attr("float", 0.0, "the derivative at 0")}
+    dtypes = NUMBERS
+    cost = 1
+    samples = (Sample(Real(2, 3)), Sample(Real(), at_zero=1), Sample(Ints(3, low=-2, high=3)))
+    gradient = "g where x > 0 or NaN, g · at_zero where x = 0, else 0"
+    scalar = staticmethod(lambda x, at_zero: x.maximum(0))
+    partials = _IN_VJP
+
+    def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
+        """x's own."""
+        return dtypes[0]
+
+    def vjp(self, g: Value, y: Value, x: Value, *, at_zero: float) -> Sequence[Value | None]:
+        """g, where x is positive or NaN."""
+        at_most_zero = x.equal(0.0).where(g * at_zero, 0.0) if at_zero else 0.0
+        return ((x <= 0).where(at_most_zero, g),)
+
+
+class LeakyRelu(WithConstants):
+    """y = x for x > 0, else alpha · x. The derivative at 0 is alpha."""
+
+    name = "leaky_relu"
+    section = "activations"
+    attrs: ClassVar[Mapping[str, Attr]] = {"alpha": Attr("float", 0.01, "the slope for x ≤ 0")}
+    cost = 2
+    samples = (Sample(Real(2, 3)), Sample(Real(2, 3), alpha=0.25), Sample(Real()), Sample(Ints(3, low=-2, high=3)))
+    gradient = "g where x > 0 or NaN, else g · alpha"
+    scalar = staticmethod(lambda x, alpha: (x > 0).where(x, x * alpha))
+    partials = _IN_VJP
+
+    def vjp(self, g: Value, y: Value, x: Value, *, alpha: float) -> Sequence[Value | None]:
+        """g on the one side, g · alpha on the other."""
+        return ((x <= 0).where(g * alpha, g),)
+
+
+class Elu(FloatUnary):
+    """y = x for x > 0, else alpha · (eˣ − 1). Derivatives at 0 are those from below: alpha.
+
+    D.-A. Clevert, T. Unterthiner, S. Hochreiter, arXiv:1511.07289.
+    """
+
+    name = "elu"
+    section = "activations"
+    aliases = {"Elu": "cjc"}
+    attrs: ClassVar[Mapping[str, Attr]] = {"alpha": Attr("float", 1.0, "−y for x → −∞")}
+    samples = (Sample(Real(2, 3)), Sample(Real(2, 3), alpha=0.5), *_SMOOTH[1:])
+    gradient = "g where x > 0 or NaN, else g · alpha · eˣ"
+    scalar = staticmethod(lambda x, alpha: (x > 0).where(x, x.minimum(0).expm1() * alpha))
+    partials = _IN_VJP
+
+    def vjp(self, g: Value, y: Value, x: Value, *, alpha: float) -> Sequence[Value | None]:
+        """g on the one side; on the other the curve's slope, which is not let overflow where it is not used."""
+        return ((x <= 0).where(wide(g) * (wide(x).clamp(max=0.0).exp() * alpha), g),)
+
+
+class Activation(Formula):
+    """Base: a formula in one operand."""
+
+    operands = ("x",)
+    dtypes = REALS
+    samples: ClassVar[tuple[Sample, ...]] = _SMOOTH
+
+    def infer(self, *types: TensorType, **attrs: Any) -> ResultTypes:
+        """x's own dtype where it is float; integers as NumPy's exp."""
+        return types[0].with_dtype(to_float(types[0].dtype))
+
+    def compose(self, *operands: Value, **attrs: Any) -> Value:
+        """Of floats."""
+        (x,) = operands
+        return super().compose(x if x.type.is_differentiable else x.cast(dtype=to_float(x.dtype)), **attrs)
+
+
+class Selu(Activation):
+    """y = 1.0507… · elu(x, alpha = 1.6732…): keeps mean 0 and variance 1 of what it is applied to.
+
+    G. Klambauer, T. Unterthiner, A. Mayr, S. Hochreiter, arXiv:1706.02515.
+    """
+
+    name = "selu"
+    section = "activations"
+    aliases = {"Selu": "cjc"}
+    gradient = "1.0507… · that of elu"
+
+    def formula(self, x: Value) -> Value:
+        """An `elu`, scaled."""
+        return x.elu(alpha=1.6732632423543772) * 1.0507009873554805
+
+
+class Silu(Activation):
+    """y = x · sigmoid x; 0 at −∞."""
+
+    name = "silu"
+    section = "activations"
+    aliases = {"SiLUOp": "born", "SiLU": "born", "Silu": "cjc"}
+    gradient = "g · (s + x · s · (1 − s)), s = sigmoid x"
+
+    def formula(self, x: Value) -> Value:
+        """The product. Beyond ±800 the sigmoid is 0 or 1 to the last bit, and so it must be beside an infinite x."""
+        low = x.clamp(min=-800.0)
+        return low * low.clamp(max=800.0).sigmoid()
+
+
+class Gelu(Activation):
+    """y = x · Φ(x), Φ the standard normal distribution function; 0 at −∞. D. Hendrycks, K. Gimpel, arXiv:1606.08415.
+
+    `approximate` tanh: y = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), the curve that many models were trained with.
+    """
+
+    name = "gelu"
+    section = "activations"
+    aliases = {"Gelu": "cjc"}
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "approximate": Attr("string", "none", "none: by the error function; tanh: its approximation", ("none", "tanh"))
+    }
+    samples = (*_SMOOTH, Sample(Real(2, 3, low=-3, high=3), approximate="tanh"), Sample(Real(), approximate="tanh"))
+    gradient = "g · (Φ(x) + x · Φ′(x))"
+
+    def formula(self, x: Value, *, approximate: str) -> Value:
+        """By erfc, or by the sigmoid of twice the argument of tanh: both keep their accuracy for x → −∞."""
+        # Beyond these bounds Φ is 0 or 1 to the last bit: so it must be beside an infinite x; and the cube overflows.
+        bound = 40.0 if approximate == "none" else 22.0
+        low = x.clamp(min=-bound)
+        t = low.clamp(max=bound)
+        if approximate == "none":
+            return low * 0.5 * (t * -math.sqrt(0.5)).erfc()
+        doubled = math.sqrt(8 / math.pi)
+        return low * (t * (t.square() * (0.044715 * doubled) + doubled)).sigmoid()
+
+
+# The logistic function and its integral, stable in both tails.
+
+
+def _logistic(x: Scalar) -> Scalar:
+    """z / (1 + z) for z = eˣ, which must not overflow: from some x on, the result rounds to 1."""
+    z = x.minimum(math.log(8 / np.finfo(x.dtype).eps)).exp()
+    return z / (z + 1)
+
+
+def _tail(x: Scalar) -> Scalar:
+    """ln(1 + e^−|x|): what softplus x is more than x or 0."""
+    return (-x.abs()).exp().log1p()
+
+
+def _complex_logistic(z: Scalar) -> Scalar:
+    """By e^∓z, whichever does not overflow."""
+    left, one = z.real() < 0.0, z.builder.as_pair(1.0)
+    power = left.where(z, -z).exp()
+    return left.where(power, one) / (one + power)
+
+
+class Sigmoid(FloatUnary):
+    """y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number. Of a complex x, by the same formula."""
+
+    name = "sigmoid"
+    section = "sigmoid"
+    aliases = {"SigmoidOp": "born", "Sigmoid": "born, cjc"}
+    dtypes = DTYPES
+    gradient = "g · y · (1 − y)"
+    scalar = staticmethod(_logistic)
+    complex_scalar = staticmethod(_complex_logistic)
+    complex_temporaries, complex_masks = 2, 2
+    partials = (lambda y, x: y * (1 - y),)
+
+    def compute_complex(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
+        """Of z = e^∓x, by the sign of Re x, which does not overflow: 1 / (1 + z) or z / (1 + z)."""
+        (x,), xp = xs, run.xp
+        left = x.real < 0
+        z = xp.where(left, x, -x)
+        xp.exp(z, out=z)
+        total = 1 + z
+        xp.copyto(z, 1, where=~left)
+        xp.divide(z, total, out=out)
+
+
+class LogSigmoid(FloatUnary):
+    """y = ln sigmoid x = −softplus(−x)."""
+
+    name = "log_sigmoid"
+    section = "sigmoid"
+    cost = 20
+    gradient = "g · sigmoid(−x)"
+    scalar = staticmethod(lambda x: x.minimum(0) - _tail(x))
+    partials = (lambda y, x: (-x).sigmoid(),)
+
+
+class Softplus(FloatUnary):
+    """y = ln(1 + eˣ)."""
+
+    name = "softplus"
+    section = "sigmoid"
+    cost = 20
+    gradient = "g · sigmoid x"
+    scalar = staticmethod(lambda x: x.maximum(0) + _tail(x))
+    partials = (lambda y, x: x.sigmoid(),)

@@ -1,0 +1,309 @@
+"""Scaled dot-product attention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from engine.ir.attributes import Attr
+from engine.ir.dtypes import FLOATS, REALS
+from engine.ir.errors import ShapeMismatch
+from engine.ir.graph import Value
+from engine.ir.op import Array, ResultTypes, wrong_dtype
+from engine.ir.run_context import RunContext
+from engine.ir.sample import Real, Sample, Truth
+from engine.ir.tensor_type import FLOAT16, FLOAT32, DType, Shape, TensorType, broadcast, promote, show_shape
+from engine.ops.common.operands import require_extent, wrong_shape
+from engine.ops.elementwise.base import Formula, unbroadcast
+from engine.ops.nn.attention_tiles import GRADIENTS, ROWS, Masking, Saved, ScoreOp, WayBack, batch_axes
+
+# Attention of halves, computed in float32: ops that hand on halves and float32 logarithms, as cards' libraries do.
+
+#: what rows of queries, keys and values are a multiple of, and how long they are at most: so libraries have it
+WIDTHS: Final = 8
+MOST_WIDTH: Final = 128
+
+
+def is_half_attention(q: TensorType, k: TensorType, v: TensorType, *mask: TensorType) -> bool:
+    """Whether these ops are for it: halves, with one set of leading axes, no mask, and a key for each query."""
+    types = (q, k, v)
+    fits = all(x.dtype == FLOAT16 and x.shape[:-2] == q.shape[:-2] and x.size for x in types)
+    return fits and not mask and all(x.shape[-1] % WIDTHS == 0 and x.shape[-1] <= MOST_WIDTH for x in types)
+
+
+class HalfRows(ScoreOp):
+    """y as `attention`, in float16, and the logarithms of rows' sums of exponentials [..., queries, 1], in float32."""
+
+    name = "attention_half_rows"
+    operands = ("q", "k", "v")
+    several = True
+    products = 2
+
+    def infer(self, q: TensorType, k: TensorType, v: TensorType, **attrs: Any) -> ResultTypes:
+        """y and the logarithms."""
+        lead = (*batch_axes(q, k, v), q.shape[-2])
+        return q.with_shape((*lead, v.shape[-1])), TensorType((*lead, 1), FLOAT32)
+
+    def forward(self, run: RunContext, *arrays: Array, out: tuple[Array, Array], **attrs: Any) -> None:
+        """As `attention_rows`, on float32."""
+        y, lse = out
+        found = run.xp.empty(y.shape, FLOAT32)
+        ROWS.forward(run, *(x.astype(FLOAT32) for x in arrays), out=(found, lse), **attrs)
+        y[...] = found
+
+    def vjp(self, g: Sequence[Value | None], y: Value, *operands: Value, **attrs: Any) -> Sequence[Value | None]:
+        """By the op of the way back, unless somebody differentiates the logarithms."""
+        by_y = y.output(0).full_like(0.0) if g[0] is None else g[0]
+        saved = (*operands, y.output(0), y.output(1), by_y)
+        if g[1] is None:
+            found = y.builder.emit(HALF_GRADIENTS, saved, attrs)
+        else:
+            widened = _saved(*saved)
+            found = y.builder.emit(GRADIENTS, widened._replace(delta=widened.delta - g[1])[:6], attrs)
+        return [unbroadcast(_halved(found.output(i)), x) for i, x in enumerate(operands)]
+
+    def written_out(self, q: Value, k: Value, v: Value, *, scale: float, causal: bool) -> Sequence[Value]:
+        """The formula."""
+        scores = Masking(None, scale, causal).scores(_widened(q), _widened(k))
+        y, lse = scores.softmax() @ _widened(v), scores.logsumexp(axes=(-1,), keepdims=True)
+        return _halved(y), lse.broadcast_to(shape=(*y.shape[:-1], 1))
+
+    def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
+        """All of it once more in float32, and what works there."""
+        wide, y = [x.with_dtype(FLOAT32) for x in types], out[0].with_dtype(FLOAT32)
+        copied: int = sum(x.nbytes for x in (*wide, y))
+        return copied + ROWS.workspace((y, out[1]), *wide, **attrs)
+
+
+class HalfGradients(ScoreOp):
+    """dq, dk and dv in float16, as `AttentionGradients`, of y and its cotangent g in place of δ = Σ g·y."""
+
+    name = "attention_half_gradients"
+    operands = ("q", "k", "v", "y", "lse", "g")
+    several = True
+    products = 5
+
+    def infer(self, q: TensorType, k: TensorType, v: TensorType, *others: TensorType, **attrs: Any) -> ResultTypes:
+        """q, k and v with all leading axes."""
+        lead = batch_axes(q, k, v, *others)
+        return tuple(x.with_shape((*lead, *x.shape[-2:])) for x in (q, k, v))
+
+    def forward(self, run: RunContext, *arrays: Array, out: tuple[Array, ...], **attrs: Any) -> None:
+        """As `attention_gradients`, on float32."""
+        xp = run.xp
+        q, k, v, y, lse, g = (x.astype(FLOAT32) for x in arrays)
+        delta = xp.sum(xp.multiply(y, g, out=y), axis=-1, keepdims=True)
+        found = tuple(xp.empty(x.shape, FLOAT32) for x in out)
+        GRADIENTS.forward(run, q, k, v, lse, delta, g, out=found, **attrs)
+        for half, single in zip(out, found, strict=True):
+            half[...] = single
+
+    def vjp(self, g: Sequence[Value | None], y: Value, *operands: Value, **attrs: Any) -> Sequence[Value | None]:
+        """With whole matrices of scores; δ is g·y, added up."""
+        saved, by_results = _saved(*operands), [None if x is None else _widened(x) for x in g]
+        *others, by_lse, by_delta, by_g = WayBack(saved, **attrs).again(*by_results)
+        assert by_delta is not None
+        assert by_g is not None
+        of_y, of_g = by_delta * saved.g, by_g + by_delta * _widened(operands[3])
+        found = (*others, of_y, by_lse, of_g)
+        return [None if x is None else x.cast(dtype=to.dtype) for x, to in zip(found, operands, strict=True)]
+
+    def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
+        """The same, with whole matrices of scores."""
+        return [_halved(x) for x in WayBack(_saved(*operands), **attrs).by_operands]
+
+    def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
+        """All of it once more in float32, and what works there."""
+        q, k, v, y, lse, g = (x.with_dtype(FLOAT32) for x in types)
+        wide = tuple(x.with_dtype(FLOAT32) for x in out)
+        copied: int = sum(x.nbytes for x in (q, k, v, y, lse, lse, g, *wide))
+        return copied + GRADIENTS.workspace(wide, q, k, v, lse, lse, g, **attrs)
+
+
+HALF_ROWS, HALF_GRADIENTS = HalfRows(), HalfGradients()
+
+
+def _saved(q: Value, k: Value, v: Value, y: Value, lse: Value, g: Value) -> Saved:
+    """What the way back in float32 reads."""
+    q, k, v, y, g = map(_widened, (q, k, v, y, g))
+    return Saved(q, k, v, lse, (g * y).sum(axes=(-1,), keepdims=True), g)
+
+
+def _widened(x: Value) -> Value:
+    return x.cast(dtype=FLOAT32)
+
+
+def _halved(x: Value) -> Value:
+    return x.cast(dtype=FLOAT16)
+
+
+#: bytes of scores from which only those of a block of queries are in memory; to hold all is quicker, by a tenth or more
+SCORES_HELD: Final = 16 << 20
+#: and of how many elements for each of q, k and v, which are held in any case
+OUTWEIGHED: Final = 1
+
+
+class Attention(Formula):
+    """y = softmax(q kᵀ · scale + mask) v, for each query the mean of the values weighted by how its key fits.
+
+    q [..., queries, d], k [..., keys, d], v [..., keys, width], y [..., queries, width]; leading axes broadcast. The
+    mask broadcasts to [..., queries, keys]: bool (true = keep) or float (added). `causal` also hides key j from query i
+    where j > i. A query that is left no key has NaN. Scores of 16 MiB and more that outweigh q, k and v are not held in
+    memory, but for tangents and second derivatives. With `grouped`, the heads of q, on its axis -3, are a multiple of
+    those of k and v, each of which serves as many, side by side: PyTorch's enable_gqa, and what JAX's
+    dot_product_attention does where there are fewer. A. Vaswani et al., "Attention is all you need" (2017); J. Ainslie
+    et al., "GQA" (2023).
+    """
+
+    name = "attention"
+    section = "attention"
+    operands = ("q", "k", "v", "mask?")
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "scale": Attr("float", None, "what q kᵀ is multiplied by; absent: 1/√d"),
+        "causal": Attr("bool", False, "hide key j from query i where j > i"),
+        "grouped": Attr("bool", False, "whether each head of k and v serves several of q, on the axis -3", since=2),
+    }
+    dtypes = REALS
+    gradient = (
+        "with p = softmax(…), dp = g vᵀ, ds = p · (dp − Σ dp·p): dq = scale · ds k, dk = scale · dsᵀ q, dv = pᵀ g"
+    )
+    samples = (
+        Sample(Real(2, 3, 2), Real(2, 4, 2), Real(2, 4, 3)),
+        Sample(Real(3, 2), Real(2, 3, 2), Real(1, 3, 1), Real(3, 3), causal=True),
+        Sample(Real(2, 2), Real(3, 2), Real(3, 2), Real(2, 1, 3), scale=0.5),
+        Sample(Real(3, 2), Real(2, 2), Real(2, 2), causal=True),
+        Sample(
+            Real(4, 2, 3),
+            Real(2, 3, 3, low=-0.1, high=0.1),
+            Real(2, 3, 1),
+            Real(1, 2, 3, low=-0.1, high=0.1),
+            grouped=True,
+        ),
+    )
+    truths = (
+        Truth(
+            operands=[[[[0.0]], [[0.0]]], [[[1.0], [2.0]]], [[[3.0], [5.0]]]],
+            attrs={"grouped": True},
+            value=[[[4.0]], [[4.0]]],
+            gradients=[[[[0.5]], [[0.5]]], [[[0.0], [0.0]]], [[[1.0], [1.0]]]],
+            source="by hand: weights of one half each",
+        ),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The scale filled in."""
+        d = types[0].shape[-1] if types[0].ndim else 0
+        return {**attrs, "scale": 1 / math.sqrt(max(d, 1)) if attrs["scale"] is None else attrs["scale"]}
+
+    def infer(
+        self, q: TensorType, k: TensorType, v: TensorType, mask: TensorType | None = None, **attrs: Any
+    ) -> ResultTypes:
+        """[..., queries, width]. Raises ShapeMismatch, DtypeMismatch."""
+        if attrs["grouped"]:
+            return self._grouped_type(*(x for x in (q, k, v, mask) if x is not None))
+        for i, (name, type) in enumerate((("q", q), ("k", k), ("v", v))):
+            check_matrices(type, i, name)
+        require_extent(k, -1, q.shape[-1], 1, "k", "that of q")
+        require_extent(v, -2, k.shape[-2], 2, "v", "the keys of k")
+        if mask is not None:
+            check_mask(mask, (q.shape[-2], k.shape[-2]))
+        floats = [x.dtype for x in (q, k, v, mask) if x is not None and x.is_float]
+        lead = leading(*(x for x in (q, k, v, mask) if x is not None))
+        return TensorType((*lead, q.shape[-2], v.shape[-1]), promote(*floats))
+
+    def _grouped_type(self, *types: TensorType) -> ResultTypes:
+        check_heads(types)
+        whole = self.infer(*(x.with_shape(_parted(x.shape, i, types)) for i, x in enumerate(types)), grouped=False)
+        assert isinstance(whole, TensorType)
+        *lead, heads, count, rows, width = whole.shape
+        return whole.with_shape((*lead, heads * count, rows, width))
+
+    def compose(self, *operands: Value, grouped: bool = False, **attrs: Any) -> Value:
+        """Grouped, the heads of k and v broadcast; of others, as is best for their sizes."""
+        if not grouped:
+            return self._composed(*operands, **attrs)
+        types = [x.type for x in operands]
+        parted = [x.reshape(shape=_parted(x.shape, i, types)) for i, x in enumerate(operands)]
+        y = parted[0].attention(*parted[1:], **attrs)
+        *lead, heads, count, rows, width = y.shape
+        return y.reshape(shape=(*lead, heads * count, rows, width))
+
+    def _composed(self, *operands: Value, **attrs: Any) -> Value:
+        """Of halves, where scores are large and libraries of cards compute that, by an op of its own; else widened."""
+        types = [x.type for x in operands]
+        if is_half_attention(*types) and is_large(_scores(FLOAT32, *types), *types):
+            return operands[0].builder.emit(HALF_ROWS, operands, attrs).output(0)
+        return super().compose(*operands, **attrs)
+
+    def formula(self, q: Value, k: Value, v: Value, mask: Value | None = None, *, scale: float, causal: bool) -> Value:
+        """By whole matrices of scores, or, where these are large, a block of queries at a time."""
+        operands = [x for x in (q, k, v, mask) if x is not None]
+        dtype = promote(*(x.dtype for x in operands if x.type.is_float))
+        if not is_large(_scores(dtype, *(x.type for x in operands)), q.type, k.type, v.type):
+            return Masking(mask, scale, causal).scores(q, k).softmax() @ v
+        operands[:3] = (x if x.dtype == dtype else x.cast(dtype=dtype) for x in (q, k, v))
+        return q.builder.emit(ROWS, operands, {"scale": scale, "causal": causal}).output(0)
+
+
+def check_heads(types: Sequence[TensorType]) -> None:
+    """Raise DtypeMismatch, ShapeMismatch unless q has a multiple of the heads of k and v."""
+    for i, (name, type) in enumerate(zip(("q", "k", "v"), types, strict=False)):
+        check_matrices(type, i, name)
+        if type.ndim < 3:
+            raise wrong_shape(i, name, "at least 3 axes, the first of the last three of heads", type)
+    q, k = types[0].shape[-3], types[1].shape[-3]
+    if not k or q % k:
+        raise wrong_shape(1, "k", f"a divisor of {q} heads, those of q, on its axis -3", types[1])
+    require_extent(types[2], -3, k, 2, "v", "the heads of k")
+    if len(types) > 3 and types[3].ndim > 2 and types[3].shape[-3] not in (1, q):
+        raise wrong_shape(3, "mask", f"1 or {q} heads, those of q, on its axis -3", types[3])
+
+
+def _parted(shape: Shape, i: int, types: Sequence[TensorType]) -> Shape:
+    """The shape of operand `i` with an axis of the heads of k, and one of those of q that each serves."""
+    heads, count = types[1].shape[-3], types[0].shape[-3] // types[1].shape[-3]
+    if len(shape) < 3:
+        return shape
+    own = (heads, count) if shape[-3] == heads * count and i in (0, 3) else (shape[-3], 1)
+    return (*shape[:-3], *own, *shape[-2:])
+
+
+def _scores(dtype: DType, *types: TensorType) -> TensorType:
+    """Of q, k, v and perhaps a mask."""
+    return TensorType((*leading(*types), types[0].shape[-2], types[1].shape[-2]), dtype)
+
+
+def is_large(scores: TensorType, *operands: TensorType) -> bool:
+    """Whether scores take so much memory that it is better not to hold them, and more than the operands."""
+    return scores.nbytes >= SCORES_HELD and scores.size > OUTWEIGHED * sum(x.size for x in operands)
+
+
+def check_matrices(type: TensorType, i: int, name: str) -> None:
+    """Raise DtypeMismatch or ShapeMismatch unless operand `i` is float and has two axes at least."""
+    if not type.is_float:
+        raise wrong_dtype(name, i, FLOATS, type)
+    if type.ndim < 2:
+        raise wrong_shape(i, name, "at least 2 axes", type)
+
+
+def check_mask(mask: TensorType, scores: Shape) -> None:
+    """Raise DtypeMismatch or ShapeMismatch unless the mask can be laid over the scores [queries, keys]."""
+    if mask.dtype.kind not in "bf":
+        raise wrong_dtype("mask", 3, ("bool", *FLOATS), mask)
+    last = mask.shape[-2:]
+    if any(e not in (1, s) for e, s in zip(reversed(last), reversed(scores), strict=False)):
+        raise wrong_shape(3, "mask", f"a shape that broadcasts to [..., {scores[0]}, {scores[1]}]", mask)
+
+
+def leading(*types: TensorType) -> Shape:
+    """The broadcast of all axes but the last two. Raises ShapeMismatch."""
+    try:
+        return broadcast(*(t.shape[:-2] for t in types))
+    except ShapeMismatch:
+        got = ", ".join(show_shape(t.shape) for t in types)
+        raise ShapeMismatch(
+            f"the leading axes of the operands do not broadcast: their shapes are {got}",
+            expected="leading axes that broadcast",
+            got=got,
+        ) from None

@@ -1,0 +1,82 @@
+"""Distances of all pairs of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from engine.ir.attributes import Attr
+from engine.ir.errors import BadAttribute
+from engine.ir.graph import Value
+from engine.ir.op import ResultTypes
+from engine.ir.sample import Real, Sample, Truth
+from engine.ir.tensor_type import TensorType, promote
+from engine.ops.common.operands import require_axes, require_extent, wrong_shape
+from engine.ops.elementwise.base import Formula
+from engine.ops.nn.attention import leading
+
+
+class CDist(Formula):
+    """y[…, i, j] = (Σ |a[…, i, k] − b[…, j, k]|ᵖ)^(1/p) over k: the distance of each row of a from each of b.
+
+    a [..., m, d], b [..., n, d], y [..., m, n]; leading axes broadcast. Where two rows coincide, the gradient is 0, and
+    so is that of the gradient. Differences are taken before they are squared, so that no digits are lost: PyTorch's
+    `cdist` with compute_mode donot_use_mm_for_euclid_dist; JAX has none.
+    """
+
+    name = "cdist"
+    section = "cdist"
+    operands = ("a", "b")
+    since = 2
+    attrs: ClassVar[Mapping[str, Attr]] = {"p": Attr("float", 2.0, "the exponent; positive")}
+    gradient = "da = Σ g · sign(a − b) · (|a − b| / y)^(p − 1), db likewise, and 0 where y = 0"
+    samples = (
+        Sample(Real(3, 2), Real(4, 2, low=3, high=5)),
+        Sample(Real(2, 3, 2), Real(1, 2, 2, low=3, high=5), p=1.0),
+        Sample(Real(3, 2), Real(2, 2, low=3, high=5), p=3.0),
+    )
+    truths = (
+        Truth(
+            operands=[[[0.0, 0.0]], [[3.0, 4.0], [0.0, 0.0]]],
+            value=[[5.0, 0.0]],
+            gradients=[[[-0.6, -0.8]], [[0.6, 0.8], [0.0, 0.0]]],
+            source="by hand",
+        ),
+        Truth(
+            operands=[[[0.0, 0.0]], [[3.0, -4.0]]],
+            attrs={"p": 1.0},
+            value=[[7.0]],
+            gradients=[[[-1.0, 1.0]], [[1.0, -1.0]]],
+            source="by hand",
+        ),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """Raises BadAttribute for an exponent of 0 or less."""
+        if attrs["p"] <= 0:
+            got = f"{attrs['p']:g}"
+            raise BadAttribute(f"attribute p must be positive, but is {got}", expected="above 0", got=got)
+        return attrs
+
+    def infer(self, a: TensorType, b: TensorType, *, p: float) -> ResultTypes:
+        """[..., m, n]. Raises ShapeMismatch."""
+        require_axes(a, 2, "rows and coordinates")
+        if b.ndim < 2:
+            raise wrong_shape(1, "b", "at least 2 axes", b)
+        require_extent(b, -1, a.shape[-1], 1, "b", "that of a")
+        return TensorType((*leading(a, b), a.shape[-2], b.shape[-2]), promote(a.dtype, b.dtype))
+
+    def formula(self, a: Value, b: Value, *, p: float) -> Value:
+        """Of all differences; a 0 is kept from powers, whose derivatives would be infinite there."""
+        apart = a.unsqueeze(axes=(a.ndim - 1,)) - b.unsqueeze(axes=(b.ndim - 2,))
+        last = (apart.ndim - 1,)
+        if p == 2:
+            return apart.norm(axes=last)
+        return _powered(_powered(apart.abs(), p).sum(axes=last), 1 / p)
+
+
+def _powered(x: Value, exponent: float) -> Value:
+    if exponent == 1:
+        return x
+    is_zero = x.equal(0.0)
+    return is_zero.where(0.0, is_zero.where(1.0, x) ** exponent)

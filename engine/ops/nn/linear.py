@@ -1,0 +1,236 @@
+"""Dense layers, embeddings and one-hot vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from engine.ir.attributes import Attr
+from engine.ir.dtypes import DTYPES, REALS
+from engine.ir.errors import BadAttribute, ShapeMismatch
+from engine.ir.graph import Value
+from engine.ir.op import Array, Composite, NoGradient, Op, ResultTypes
+from engine.ir.run_context import RunContext
+from engine.ir.sample import Ints, Real, Sample, Truth
+from engine.ir.tensor_type import FLOAT64, DType, Shape, TensorType, promote, show_shape
+from engine.ops.common.operands import require_axes
+from engine.ops.common.source import require_real
+from engine.ops.elementwise.base import Formula
+from engine.ops.elementwise.trigonometry import Sin, Tanh
+from engine.ops.index.indices import FROM_END, check_indices, from_front, require_integer
+from engine.ops.nn.activations import Elu, Gelu, Relu, Selu, Sigmoid, Silu
+
+_OPS = {op.name: op for op in (Relu(), Tanh(), Sigmoid(), Gelu(), Silu(), Elu(), Selu(), Sin())}
+ACTIVATIONS = ("none", *_OPS)
+
+
+class Dense(Formula):
+    """Base: a matrix product, a bias, an activation."""
+
+    attrs = {"activation": Attr("string", "none", "the op that is applied to the sum", ACTIVATIONS)}
+    dtypes = DTYPES
+    #: the axis of w that meets x
+    inner: ClassVar[int]
+
+    def infer(self, x: TensorType, w: TensorType, b: TensorType | None = None, *, activation: str) -> ResultTypes:
+        """x's shape with the layer's width on the last axis. Raises ShapeMismatch."""
+        if w.ndim != 2:
+            got = show_shape(w.shape)
+            raise ShapeMismatch(
+                f"operand 1 (w) must have 2 axes, but has shape {got}", operand=1, expected="2 axes", got=got
+            )
+        _check_inner(x.shape, w.shape, self.inner)
+        y = TensorType((*x.shape[:-1], w.shape[1 - self.inner]), promote(x.dtype, w.dtype))
+        if b is not None:
+            paired = zip(reversed(b.shape), reversed(y.shape), strict=False)
+            if b.ndim > y.ndim or any(e not in (1, s) for e, s in paired):
+                wanted, got = f"a shape that broadcasts to {show_shape(y.shape)}", show_shape(b.shape)
+                raise ShapeMismatch(
+                    f"operand 2 (b) must have {wanted}, but has {got}", operand=2, expected=wanted, got=got
+                )
+            y = y.with_dtype(promote(y.dtype, b.dtype))
+        if activation == "none":
+            return y
+        op = _OPS[activation]
+        return op.infer(y, **op.canonical({name: attr.default for name, attr in op.attrs.items()}, y))
+
+
+class Linear(Dense):
+    """y = activation(x @ w + b) for x[…, in], w[in, out] and b[out]: y[…, out]. Without b nothing is added.
+
+    b may have any shape that broadcasts to y's. The activation is the op of that name with its defaults.
+    """
+
+    name = "linear"
+    section = "linear"
+    operands = ("x", "w", "b?")
+    gradient = "with h = g · activation′: dx = h @ wᵀ, dw = xᵀ @ h, db = Σ h over the rows"
+    inner = 0
+    samples = (
+        Sample(Real(2, 3), Real(3, 4)),
+        Sample(Real(2, 2, 3), Real(3, 2), Real(2, 1)),
+        Sample(Real(3), Real(3, 2), Real(2)),
+        Sample(Real(0, 3), Real(3, 2), Real(2)),
+        *(Sample(Real(2, 3), Real(3, 2), Real(2), activation=name) for name in ACTIVATIONS),
+    )
+
+    def formula(self, x: Value, w: Value, b: Value | None = None, *, activation: str) -> Value:
+        """Product, sum, activation."""
+        product = x @ w
+        return _activate(product if b is None else product + b, activation)
+
+
+class MlpLayer(Dense):
+    """y = activation(x @ wᵀ + b) for x[…, in], w[out, in] and b[out]: y[…, out].
+
+    b may have any shape that broadcasts to y's. The activation is the op of that name with its defaults; CJC's `gelu`
+    here is the tanh form: write that one as parts.
+    """
+
+    name = "mlp_layer"
+    section = "linear"
+    aliases = {"MlpLayer": "cjc"}
+    operands = ("x", "w", "b")
+    dtypes = REALS
+    gradient = "with h = g · activation′: dx = h @ w, dw = hᵀ @ x, db = Σ h over the rows"
+    inner = 1
+    samples = (
+        Sample(Real(2, 2, 3), Real(2, 3), Real(2)),
+        Sample(Real(3), Real(2, 3), Real(2)),
+        *(Sample(Real(2, 3), Real(4, 3), Real(4), activation=name) for name in ACTIVATIONS),
+    )
+
+    def formula(self, x: Value, w: Value, b: Value, *, activation: str) -> Value:
+        """Product, sum, activation."""
+        return _activate(x @ w.transpose() + b, activation)
+
+
+def _activate(y: Value, activation: str) -> Value:
+    return y if activation == "none" else y.builder.emit(y.builder.registry.ops[activation], (y,), {})
+
+
+def _check_inner(x: Shape, w: Shape, inner: int) -> None:
+    if not x or x[-1] != w[inner]:
+        wanted, got = f"extent {w[inner]} on its last axis", show_shape(x)
+        raise ShapeMismatch(
+            f"operand 0 (x) must have {wanted}, as w of shape {show_shape(w)} takes it in, but has shape {got}",
+            operand=0,
+            expected=wanted,
+            got=got,
+        )
+
+
+# Between class numbers and vectors: rows of a table, and one-hot vectors.
+
+
+class Embedding(Composite):
+    """y[i, j, …, :] = weight[indices[i, j, …], :]: rows of a table.
+
+    weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…, features…]. With
+    `from_end`, entries lie in [−rows, rows), and negative ones count from the end. PyTorch's `functional.embedding`,
+    which takes no negative index, and has `padding_idx`; JAX's weight[indices], which takes negative ones, and moves
+    those outside to the nearest row.
+    """
+
+    name = "embedding"
+    section = "embedding"
+    aliases: ClassVar[Mapping[str, str]] = {"EmbeddingOp": "born", "Embedding": "born"}
+    operands = ("weight", "indices")
+    dtypes = DTYPES
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "from_end": FROM_END,
+        "padding_idx": Attr("int", None, "a row that gets no gradient, read as others are; absent: none", since=2),
+    }
+    gradient = "d weight = g added to the rows that were read, repeated ones accumulating; none for indices"
+    samples = (
+        Sample(Real(4, 3), Ints(2, 5, high=4)),
+        Sample(Real(4, 2, 3), Ints(3, high=4)),
+        Sample(Real(4), Ints(high=4)),
+        Sample(Real(4, 3), Ints(2, 5, low=-4, high=4), from_end=True),
+        Sample(Real(4), Ints(5, high=3), padding_idx=-1),
+    )
+    truths = (
+        Truth(
+            operands=[[[1.0, 2.0], [4.0, 8.0]], [-1, -2, 1]],
+            attrs={"from_end": True},
+            value=[[4.0, 8.0], [1.0, 2.0], [4.0, 8.0]],
+            gradients=[[[1.0, 1.0], [2.0, 2.0]], None],
+            source="by hand",
+        ),
+        Truth(
+            operands=[[1.0, 2.0, 4.0], [1, 2, 1]],
+            attrs={"padding_idx": 1},
+            value=[2.0, 4.0, 2.0],
+            gradients=[[0.0, 0.0, 1.0], None],
+            source="by hand: row 1 gets none",
+        ),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The padding row counted from the front. Raises BadAttribute."""
+        row, weight = attrs["padding_idx"], types[0]
+        require_axes(weight, 1, "to look up rows")
+        if row is None:
+            return attrs
+        rows = weight.shape[0]
+        if not -rows <= row < rows:
+            wanted = f"in [{-rows}, {rows})"
+            raise BadAttribute(f"attribute padding_idx must lie {wanted}, but is {row}", expected=wanted, got=str(row))
+        return {**attrs, "padding_idx": row % rows}
+
+    def infer(self, weight: TensorType, indices: TensorType, **attrs: Any) -> ResultTypes:
+        """The rows' shape for each index. Raises DtypeMismatch, ShapeMismatch."""
+        require_integer(indices, 1, "indices")
+        require_axes(weight, 1, "to look up rows")
+        return weight.with_shape((*indices.shape, *weight.shape[1:]))
+
+    def compose(self, weight: Value, indices: Value, *, from_end: bool, padding_idx: int | None) -> Value:
+        """A gather of whole rows; of the padding row, of which nothing goes back."""
+        indices = from_front(indices, weight.shape[0], 1, from_end)
+        y = self._rows(weight, indices)
+        if padding_idx is None:
+            return y
+        is_padding = indices.equal(padding_idx)
+        column = is_padding.reshape(shape=(*indices.shape, *[1] * (weight.ndim - 1)))
+        return column.where(y.stop_gradient(), y)
+
+    def _rows(self, weight: Value, indices: Value) -> Value:
+        count, features = indices.type.size, weight.shape[1:]
+        column = indices.reshape(shape=(count, *[1] * len(features)))
+        rows = weight.gather(column.broadcast_to(shape=(count, *features)), axis=0)
+        return rows.reshape(shape=(*indices.shape, *features))
+
+
+class OneHot(Op):
+    """y[…, c] = 1 where indices[…] = c, else 0; a new last axis of extent `classes`. Indices lie in [0, classes)."""
+
+    name = "one_hot"
+    section = "embedding"
+    operands = ("indices",)
+    attrs = {
+        "classes": Attr("int", doc="the number of classes", minimum=0),
+        "dtype": Attr("dtype", FLOAT64, "the result's dtype"),
+    }
+    gradient = "none: indices have no derivative"
+    vjp = NoGradient("indices have no derivative")
+    samples = (Sample(Ints(2, 3, high=4), classes=4), Sample(Ints(high=3), classes=3, dtype="bool"))
+
+    def infer(self, indices: TensorType, *, classes: int, dtype: DType) -> ResultTypes:
+        """A new last axis. Raises DtypeMismatch."""
+        require_integer(indices, 0, "indices")
+        require_real(dtype)
+        return TensorType((*indices.shape, classes), dtype)
+
+    def forward(self, run: RunContext, indices: Array, *, out: Array, classes: int, dtype: DType) -> None:
+        """Compare with all classes, after the range check."""
+        xp = run.xp
+        check_indices(indices, classes, operand=0)
+        xp.equal(indices[..., None], xp.arange(classes), out=out)
+
+    def batch(self, mapped: Sequence[bool], indices: Value, *, classes: int, dtype: DType) -> Value:
+        """Itself: the classes are on the last axis."""
+        return indices.one_hot(classes=classes, dtype=dtype)
+
+    def workspace(self, out: ResultTypes, indices: TensorType, *, classes: int, dtype: DType) -> int:
+        """The numbers of the classes."""
+        return 8 * classes

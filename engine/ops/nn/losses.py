@@ -1,0 +1,184 @@
+"""Losses: a number for each row or element, and what is made of them; the logarithm of softmax."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from engine.codegen.kernels.program import Scalar
+from engine.ir.attributes import Attr
+from engine.ir.dtypes import FLOATS, INTEGERS, REALS
+from engine.ir.graph import Value
+from engine.ir.op import Array, ResultTypes, wrong_dtype
+from engine.ir.run_context import RunContext
+from engine.ir.sample import Ints, Real, Sample
+from engine.ir.tensor_type import Shape, TensorType, promote
+from engine.ops.common.numerics import accumulator, axis_first, chunk_size, wide, widened
+from engine.ops.common.operands import require_shape, wrong_shape
+from engine.ops.elementwise.base import Formula
+from engine.ops.nn.softmax import Softmax
+
+REDUCTION = Attr(
+    "string", "mean", "what is made of the single losses; none: they are the result", ("mean", "sum", "none")
+)
+
+
+class Loss(Formula):
+    """Base: `single` gives the losses, which `reduction` combines."""
+
+    attrs: ClassVar[Mapping[str, Attr]] = {"reduction": REDUCTION}
+
+    @abstractmethod
+    def single(self, *operands: Any) -> Value:
+        """The losses before the reduction."""
+
+    def formula(self, *operands: Value, reduction: str) -> Value:
+        """Their mean, their sum, or all of them."""
+        losses = self.single(*operands)
+        return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
+
+
+def reduced(shape: Shape, reduction: str, *floats: TensorType) -> TensorType:
+    """The type of a loss with single losses of `shape`."""
+    return TensorType(shape if reduction == "none" else (), promote(*(x.dtype for x in floats)))
+
+
+class CrossEntropy(Loss):
+    """loss = −Σ p · log softmax(logits) over the last axis, which holds the classes; then the mean over all rows.
+
+    logits [..., classes]; targets are class indices [...] of an integer dtype (p is 1 at the index), or the
+    distribution p itself, float, of the logits' shape. Indices lie in [0, classes).
+    """
+
+    name = "cross_entropy"
+    section = "losses"
+    aliases: ClassVar[Mapping[str, str]] = {"CrossEntropyOp": "born", "CrossEntropy": "born, cjc"}
+    operands = ("logits", "targets")
+    dtypes = REALS
+    gradient = "d logits = g · (softmax(logits) · Σ p − p) / rows, d targets = −g · log softmax(logits) / rows if float"
+    samples = (
+        Sample(Real(4, 3), Ints(4, high=3)),
+        Sample(Real(2, 2, 3), Ints(2, 2, high=3), reduction="none"),
+        Sample(Real(3), Ints(high=3), reduction="sum"),
+        Sample(Real(2, 3), Real(2, 3, low=0, high=1)),
+        Sample(Real(3), Real(3, low=0, high=1), reduction="none"),
+    )
+
+    def infer(self, logits: TensorType, targets: TensorType, *, reduction: str) -> ResultTypes:
+        """A scalar; with reduction none, one loss for each row. Raises ShapeMismatch, DtypeMismatch."""
+        if not logits.is_float:
+            raise wrong_dtype("logits", 0, FLOATS, logits)
+        if not logits.ndim:
+            raise wrong_shape(0, "logits", "an axis of classes", logits)
+        rows = logits.shape[:-1]
+        if targets.is_float:
+            require_shape(targets, logits.shape, 1, "targets", "as a distribution for each row of logits")
+            return reduced(rows, reduction, logits, targets)
+        if targets.dtype.name not in INTEGERS:
+            raise wrong_dtype("targets", 1, INTEGERS + FLOATS, targets)
+        require_shape(targets, rows, 1, "targets", "as a class index for each row of logits")
+        return reduced(rows, reduction, logits)
+
+    def single(self, logits: Value, targets: Value) -> Value:
+        """From log softmax, which keeps its digits where the loss is small."""
+        logp = logits.log_softmax()
+        if targets.type.is_float:
+            return -(targets * logp).sum(axes=(logp.ndim - 1,))
+        index = targets.reshape(shape=(*targets.shape, 1))
+        return -logp.gather(index, axis=logp.ndim - 1).reshape(shape=targets.shape)
+
+
+class ElementwiseLoss(Loss):
+    """Base: x and y of equal shapes, one loss for each element."""
+
+    operands: ClassVar[tuple[str, ...]] = ("x", "y")
+
+    def infer(self, x: TensorType, y: TensorType, *, reduction: str) -> ResultTypes:
+        """A scalar; with reduction none, x's shape. Raises ShapeMismatch."""
+        require_shape(y, x.shape, 1, "y", "that of x")
+        return reduced(x.shape, reduction, x, y)
+
+
+class MSELoss(ElementwiseLoss):
+    """loss = (x − y)², elementwise on equal shapes; then the mean."""
+
+    name = "mse_loss"
+    section = "losses"
+    gradient = "dx = g · 2 (x − y) / n, dy = −dx"
+    samples = (
+        Sample(Real(2, 3), Real(2, 3)),
+        Sample(Real(2, 3), Real(2, 3), reduction="sum"),
+        Sample(Real(), Real(), reduction="none"),
+    )
+
+    def single(self, x: Value, y: Value) -> Value:
+        """As the formula."""
+        return (x - y).square()
+
+
+class BCEWithLogits(ElementwiseLoss):
+    """loss = −y · log σ(x) − (1 − y) · log σ(−x), binary cross-entropy, elementwise on equal shapes; then the mean.
+
+    x are logits, y probabilities. Exact in both tails: the logarithm of σ is taken in one step.
+    """
+
+    name = "bce_with_logits"
+    section = "losses"
+    gradient = "dx = g · (σ(x) − y) / n, dy = −g · x / n"
+    samples = (
+        Sample(Real(2, 3), Real(2, 3, low=0, high=1)),
+        Sample(Real(2, 3), Real(2, 3, low=0, high=1), reduction="none"),
+        Sample(Real(), Real(low=0, high=1), reduction="sum"),
+    )
+
+    def single(self, x: Value, y: Value) -> Value:
+        """As the formula."""
+        return -(y * x.log_sigmoid() + (1 - y) * (-x).log_sigmoid())
+
+
+# The logarithm of softmax.
+
+
+def _logarithm(x: Scalar) -> Scalar:
+    y = x - x.row_max()
+    return y - y.exp().row_sum().log()
+
+
+class LogSoftmax(Softmax):
+    """y = x − log Σ exp(x) along `axis`, of x's shape; stable: computed from x − max x. Integers give float64.
+
+    A row that is −inf throughout gives NaN.
+    """
+
+    name = "log_softmax"
+    section = "log_softmax"
+    aliases = {"LogSoftmaxOp": "born, cjc"}
+    gradient = "g − exp(y) · Σ g, the sum along the axis"
+    rows = staticmethod(lambda x, count: _logarithm(x))
+
+    def forward(self, run: RunContext, x: Array, *, out: Array, axis: int) -> None:
+        """The shifted x, less the logarithm of its exponentials' sum."""
+        xp = run.xp
+        if not x.size:
+            return
+        for rows, y in run.through(axis_first(run, x, out, axis)):
+            xp.subtract(rows, xp.max(rows, axis=0), out=y, dtype=y.dtype)
+            total = xp.sum(xp.exp(y), axis=0, dtype=accumulator(y), keepdims=True)
+            xp.subtract(y, xp.log(total, out=total), out=y)
+
+    def vjp(self, g: Value, y: Value, x: Value, *, axis: int) -> Sequence[Value | None]:
+        """g, less the share of each element in its row's sum."""
+        y, _ = widened(self, y, (x,), {"axis": axis})
+        g = wide(g)
+        return (g - y.exp() * g.sum(axes=(axis,), keepdims=True),)
+
+    def batch(self, mapped: Sequence[bool], x: Value, *, axis: int) -> Value:
+        """The next axis."""
+        return x.log_softmax(axis=axis + 1)
+
+    def workspace(self, out: Any, *types: TensorType, axis: int) -> int:
+        """As softmax, and the exponentials: of a chunk, or of all of x."""
+        (x,) = types
+        exponentials = chunk_size(x, axis) * out.dtype.itemsize or int(out.nbytes)
+        return exponentials + super().workspace(out, x, axis=axis)

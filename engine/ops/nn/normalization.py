@@ -1,0 +1,350 @@
+"""Normalisation: x brought to mean 0 and variance 1, or to mean square 1, then scaled and moved by parameters."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from engine.ir.attributes import Attr
+from engine.ir.dtypes import FLOATS
+from engine.ir.errors import BadAttribute
+from engine.ir.graph import Value
+from engine.ir.op import Composite, ResultTypes
+from engine.ir.sample import Real, Sample, Truth
+from engine.ir.tensor_type import Shape, TensorType, normalise_axes, normalise_axis, promote
+from engine.ops.common.batching import bundled
+from engine.ops.common.numerics import wide
+from engine.ops.common.operands import require_axes, require_shape
+from engine.ops.conv.windows import check_groups
+from engine.ops.elementwise.base import Formula
+
+_AXES = Attr("ints", (-1,), "axes to normalise over")
+FEATURES = Attr("int", 1, "the axis of the features")
+EPS = Attr("float", 1e-5, "added to the variance or mean square; positive")
+
+
+class Normalization(Formula):
+    """Base: parameters lie along axes of x, and `normalised` says what they are applied to."""
+
+    operands: ClassVar[tuple[str, ...]] = ("x", "weight?", "bias?")
+
+    def parameter_axes(self, **attrs: Any) -> tuple[int, ...]:
+        """The axes of x that weight and bias have."""
+        return tuple(attrs["axes"])
+
+    @abstractmethod
+    def normalised(self, *operands: Any, **attrs: Any) -> Value:
+        """x before weight and bias."""
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """Axes in ascending order, counted from the front. Raises BadAttribute."""
+        check_eps(attrs["eps"])
+        return {**attrs, "axes": tuple(sorted(normalise_axes(attrs["axes"], types[0].ndim)))}
+
+    def infer(self, x: TensorType, *parameters: TensorType, **attrs: Any) -> ResultTypes:
+        """x's shape. Raises ShapeMismatch."""
+        shape = tuple(x.shape[a] for a in self.parameter_axes(**attrs))
+        for i, (name, parameter) in enumerate(zip(("weight", "bias"), parameters, strict=False), start=1):
+            require_shape(parameter, shape, i, name, f"that of x on axes {list(self.parameter_axes(**attrs))}")
+        return x.with_dtype(promote(x.dtype, *(p.dtype for p in parameters)))
+
+    def formula(self, x: Value, weight: Value | None = None, bias: Value | None = None, **attrs: Any) -> Value:
+        """normalised(x) · weight + bias."""
+        return scaled(self.normalised(x, **attrs), weight, bias, self.parameter_axes(**attrs), x)
+
+
+def scaled(y: Value, weight: Value | None, bias: Value | None, axes: Sequence[int], x: Value) -> Value:
+    """y · weight + bias, which have some of the axes of x; of what there is of them."""
+    if weight is not None:
+        y = y * laid_along(weight, axes, x)
+    return y if bias is None else y + laid_along(bias, axes, x)
+
+
+def of_features(attrs: dict[str, Any], x: TensorType) -> dict[str, Any]:
+    """Attributes with the axis of the features counted from the front. Raises BadAttribute."""
+    check_eps(attrs["eps"])
+    return {**attrs, "axis": normalise_axis(attrs["axis"], x.ndim)}
+
+
+def check_eps(eps: float) -> None:
+    """Raise BadAttribute unless positive: with 0, a constant row has no gradient."""
+    if eps <= 0:
+        raise BadAttribute(f"attribute eps must be positive, but is {eps:g}", expected="above 0", got=f"{eps:g}")
+
+
+def laid_along(parameter: Value, axes: Sequence[int], x: Value) -> Value:
+    """A parameter with an extent for each of `axes`, so that it broadcasts to x."""
+    shape: Shape = tuple(e if i in axes else 1 for i, e in enumerate(x.shape))
+    return parameter.reshape(shape=shape)
+
+
+def standardised(x: Value, axes: Sequence[int], eps: float) -> Value:
+    """(x − mean) / √(variance + eps) over `axes`; the mean is taken off first, so that a large one costs no digits."""
+    centred = x - x.mean(axes=tuple(axes), keepdims=True)
+    return centred * (centred.square().mean(axes=tuple(axes), keepdims=True) + eps).rsqrt()
+
+
+class LayerNorm(Normalization):
+    """y = (x − mean) / √(variance + eps) · weight + bias, mean and variance (n in the denominator) over `axes`.
+
+    weight and bias have x's extents on `axes`, in ascending order. J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer
+    normalization" (2016). CJC normalises the whole tensor: give all axes.
+    """
+
+    name = "layer_norm"
+    section = "normalization"
+    aliases: ClassVar[Mapping[str, str]] = {"LayerNorm": "cjc"}
+    attrs: ClassVar[Mapping[str, Attr]] = {"axes": _AXES, "eps": EPS}
+    gradient = "with z normalised and h = g · weight: dx = (h − mean h − z · mean(h·z)) / √(variance + eps)"
+    samples = (
+        Sample(Real(2, 4)),
+        Sample(Real(2, 3, 2), Real(3, 2), axes=[-1, 1]),
+        Sample(Real(2, 3, 2), Real(2, 3), Real(2, 3), axes=[0, 1], eps=0.1),
+    )
+
+    def normalised(self, x: Value, *, axes: Sequence[int], eps: float) -> Value:
+        """Over the axes of the parameters."""
+        return standardised(x, axes, eps)
+
+
+class BatchNorm(Normalization):
+    """y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each feature over all other axes.
+
+    `axis` is that of the features; weight and bias have its extent. These are the statistics of the operand (as in
+    training), with n in the denominator. S. Ioffe, C. Szegedy, "Batch normalization" (2015). CJC normalises the whole
+    tensor: reshape it to [n, 1].
+    """
+
+    name = "batch_norm"
+    section = "normalization"
+    aliases: ClassVar[Mapping[str, str]] = {"BatchNorm": "cjc"}
+    attrs: ClassVar[Mapping[str, Attr]] = {"axis": FEATURES, "eps": EPS}
+    gradient = "as of layer_norm, over all axes but the features'"
+    samples = (
+        Sample(Real(4, 3)),
+        Sample(Real(2, 3, 2, 2), Real(3), eps=0.1),
+        Sample(Real(3, 4), Real(3), Real(3), axis=-2),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The axis counted from the front. Raises BadAttribute."""
+        return of_features(attrs, types[0])
+
+    def parameter_axes(self, **attrs: Any) -> tuple[int, ...]:
+        """That of the features."""
+        return (attrs["axis"],)
+
+    def normalised(self, x: Value, *, axis: int, eps: float) -> Value:
+        """Over the other axes; a lone axis of features has no others, and one example of each."""
+        if x.ndim == 1:
+            return standardised(x.reshape(shape=(1, *x.shape)), (0,), eps).reshape(shape=x.shape)
+        return standardised(x, [i for i in range(x.ndim) if i != axis], eps)
+
+
+class GroupNorm(Normalization):
+    """y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each example's groups of channels.
+
+    x [n, channels, …]; weight and bias [channels], which are cut into `groups` equal parts. n in the denominator.
+    Y. Wu, K. He, "Group normalization" (2018). PyTorch's `group_norm`, Flax's `GroupNorm`, whose channels are last.
+    """
+
+    name = "group_norm"
+    section = "normalization"
+    since = 2
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "groups": Attr("int", doc="how many equal parts the channels are cut into", minimum=1),
+        "eps": EPS,
+    }
+    gradient = "as of layer_norm, over each group"
+    samples = (
+        Sample(Real(2, 4, 3), groups=2),
+        Sample(Real(2, 3, 2, 2), Real(3), groups=1, eps=0.1),
+        Sample(Real(3, 4, 3), Real(4), Real(4), groups=2),
+    )
+    truths = (
+        Truth(
+            operands=[[[1.0, 3.0, 10.0, 10.0]], [2.0, 2.0, 5.0, 5.0], [0.5, 0.5, 7.0, 7.0]],
+            attrs={"groups": 2, "eps": 3.0},
+            value=[[-0.5, 1.5, 7.0, 7.0]],
+            cotangent=[[4.0, 0.0, 1.0, 2.0]],
+            gradients=[
+                [[1.5, -1.5, -2.5 / 3**0.5, 2.5 / 3**0.5]],
+                [-2.0, 0.0, 0.0, 0.0],
+                [4.0, 0.0, 1.0, 2.0],
+            ],
+            source="by hand: deviations of 1 and 0",
+        ),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """Raises BadAttribute for groups that do not divide the channels, ShapeMismatch where there are none."""
+        check_eps(attrs["eps"])
+        require_axes(types[0], 2, "examples and channels")
+        check_groups(attrs["groups"], types[0].shape[1], "channels of x")
+        return attrs
+
+    def parameter_axes(self, **attrs: Any) -> tuple[int, ...]:
+        """That of the channels."""
+        return (1,)
+
+    def normalised(self, x: Value, *, groups: int, eps: float) -> Value:
+        """Over all of a group."""
+        n, count = x.shape[0], math.prod(x.shape[1:])
+        parts = x.reshape(shape=(n, groups, count // groups))
+        return standardised(parts, (2,), eps).reshape(shape=x.shape)
+
+
+class RMSNorm(Normalization):
+    """y = x / √(mean x² + eps) · weight, the mean over `axes`; weight has x's extents there, in ascending order.
+
+    B. Zhang, R. Sennrich, "Root mean square layer normalization" (2019).
+    """
+
+    name = "rms_norm"
+    section = "normalization"
+    operands = ("x", "weight?")
+    attrs: ClassVar[Mapping[str, Attr]] = {"axes": _AXES, "eps": EPS}
+    gradient = "with z normalised and h = g · weight: dx = (h − z · mean(h·z)) / √(mean x² + eps)"
+    samples = (
+        Sample(Real(2, 4)),
+        Sample(Real(2, 3, 2), Real(2, 2), axes=[0, 2], eps=0.1),
+    )
+
+    def normalised(self, x: Value, *, axes: Sequence[int], eps: float) -> Value:
+        """As the formula."""
+        return x * (x.square().mean(axes=tuple(axes), keepdims=True) + eps).rsqrt()
+
+
+# Batch norm by statistics that are given, and with running ones that it moves on.
+
+
+def _check(names: tuple[str, ...], types: tuple[TensorType, ...], axis: int) -> None:
+    """Raise ShapeMismatch unless each operand but the first has one number for each feature."""
+    for i, (name, type) in enumerate(zip(names[1:], types[1:], strict=False), start=1):
+        require_shape(type, (types[0].shape[axis],), i, name.rstrip("?"), f"that of x on axis {axis}")
+
+
+class BatchNormGiven(Formula):
+    """y = (x − mean) / √(variance + eps) · weight + bias, by statistics that are given, as when a network is used.
+
+    `axis` is that of the features; all other operands have its extent. PyTorch's `batch_norm` with training false;
+    Flax's `BatchNorm` with use_running_average, whose features are last.
+    """
+
+    name = "batch_norm_given"
+    section = "batch_statistics"
+    operands = ("x", "mean", "variance", "weight?", "bias?")
+    since = 2
+    attrs: ClassVar[Mapping[str, Attr]] = {"axis": FEATURES, "eps": EPS}
+    gradient = "with r = 1 / √(variance + eps): dx = g · weight · r, and those of all others as the formula says"
+    samples = (
+        Sample(Real(4, 3), Real(3), Real(3, low=0.5, high=2)),
+        Sample(Real(2, 3, 2), Real(3), Real(3, low=0.5, high=2), Real(3), eps=0.1),
+        Sample(Real(3, 4), Real(3), Real(3, low=0.5, high=2), Real(3), Real(3), axis=-2),
+    )
+    truths = (
+        Truth(
+            operands=[[[5.0, 1.0]], [1.0, 3.0], [3.0, 15.0], [2.0, 3.0], [0.5, 7.0]],
+            attrs={"eps": 1.0},
+            value=[[4.5, 5.5]],
+            gradients=[[[1.0, 0.75]], [-1.0, -0.75], [-0.5, 0.046875], [2.0, -0.5], [1.0, 1.0]],
+            source="by hand: roots of 4 and 16",
+        ),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The axis counted from the front. Raises BadAttribute."""
+        return of_features(attrs, types[0])
+
+    def infer(self, *types: TensorType, axis: int, **attrs: Any) -> ResultTypes:
+        """x's shape. Raises ShapeMismatch."""
+        _check(self.operands, types, axis)
+        return types[0].with_dtype(promote(*(t.dtype for t in types)))
+
+    def formula(
+        self,
+        x: Value,
+        mean: Value,
+        variance: Value,
+        weight: Value | None = None,
+        bias: Value | None = None,
+        *,
+        axis: int,
+        eps: float,
+    ) -> Value:
+        """The mean is taken off first, so that a large one costs no digits."""
+        y = (x - laid_along(mean, (axis,), x)) * laid_along((variance + eps).rsqrt(), (axis,), x)
+        return scaled(y, weight, bias, (axis,), x)
+
+
+class BatchNormRunning(Composite):
+    """y of `batch_norm`, and the running mean and variance, moved on: (1 − momentum) · old + momentum · this batch's.
+
+    `axis` is that of the features; all other operands have its extent. The variance that is moved to has n − 1 in the
+    denominator, that of y has n. Three results, read through get_output. PyTorch's `batch_norm` with training true,
+    whose running statistics are written in place, and carry no gradient; Flax's `BatchNorm`, whose momentum is 1 − this
+    one, and whose running variance has n.
+    """
+
+    name = "batch_norm_running"
+    section = "batch_statistics"
+    operands = ("x", "mean", "variance", "weight?", "bias?")
+    since = 2
+    several = True
+    dtypes = FLOATS
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "axis": FEATURES,
+        "eps": EPS,
+        "momentum": Attr("float", 0.1, "how much of the new statistics the running ones take"),
+    }
+    gradient = "as of batch_norm; of the running statistics as their formula"
+    samples = (
+        Sample(Real(4, 3), Real(3), Real(3, low=0.5, high=2)),
+        Sample(Real(2, 3, 2), Real(3), Real(3, low=0.5, high=2), Real(3), eps=0.1, momentum=0.5),
+        Sample(Real(3, 4), Real(3), Real(3, low=0.5, high=2), Real(3), Real(3), axis=-2),
+    )
+    truths = (
+        Truth(
+            operands=[[[1.0], [3.0]], [10.0], [20.0]],
+            attrs={"eps": 3.0, "momentum": 0.25},
+            value=([[-0.5], [0.5]], [8.0], [15.5]),
+            cotangent=([[0.0], [0.0]], [8.0], [2.0]),
+            gradients=[[[0.0], [2.0]], [6.0], [1.5]],
+            source="by hand: the mean is 2, the variance 1, and 2 with n − 1",
+        ),
+        Truth(
+            operands=[[[1.0], [3.0]], [10.0], [20.0], [2.0], [5.0]],
+            attrs={"eps": 3.0},
+            value=([[4.0], [6.0]], [9.2], [18.2]),
+            cotangent=([[4.0], [0.0]], [0.0], [0.0]),
+            gradients=[[[1.5], [-1.5]], [0.0], [0.0], [-2.0], [4.0]],
+            source="by hand: as of batch_norm",
+        ),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The axis counted from the front. Raises BadAttribute."""
+        return of_features(attrs, types[0])
+
+    def infer(self, *types: TensorType, axis: int, **attrs: Any) -> ResultTypes:
+        """x's shape, and those of the running statistics. Raises ShapeMismatch."""
+        _check(self.operands, types, axis)
+        x, mean, variance, *parameters = types
+        return x.with_dtype(promote(x.dtype, *(p.dtype for p in parameters))), mean, variance
+
+    def compose(
+        self, x: Value, mean: Value, variance: Value, *parameters: Value, axis: int, eps: float, momentum: float
+    ) -> Value:
+        """Statistics of the batch, mixed with those before."""
+        axes, rows = tuple(i for i in range(x.ndim) if i != axis), wide(x)
+        count = math.prod(x.shape[i] for i in axes)
+        if not axes:
+            axes, rows = (0,), rows.reshape(shape=(1, *x.shape))
+        found = rows.mean(axes=axes), rows.var(axes=axes) * (count / max(count - 1, 1))
+        moved = [
+            (wide(old) * (1 - momentum) + new * momentum).cast(dtype=old.dtype)
+            for old, new in zip((mean, variance), found, strict=True)
+        ]
+        return bundled(x.builder, [x.batch_norm(*parameters, axis=axis, eps=eps), *moved])

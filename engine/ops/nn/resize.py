@@ -1,0 +1,184 @@
+"""Tensors brought to other extents by interpolation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Final, Literal
+
+from engine.ir.attributes import Attr
+from engine.ir.errors import BadAttribute, ShapeMismatch, counted
+from engine.ir.graph import Builder, Value
+from engine.ir.op import ResultTypes
+from engine.ir.sample import Real, Sample, Truth
+from engine.ir.tensor_type import FLOAT64, INT64, Shape, TensorType, normalise_axes, show_shape
+from engine.ops.common.operands import with_extent
+from engine.ops.elementwise.base import Formula
+from engine.ops.index.indices import column_of, read_at
+
+# Weights by which an axis is brought to another extent: computed like all else, so that a plan holds no tables.
+
+Method = Literal["nearest", "linear", "cubic"]
+
+#: how far from its place an entry counts, in distances of entries
+_REACH: Final = {"nearest": 1, "linear": 1, "cubic": 2}
+
+
+def middles(builder: Builder, extent: int, size: int, corners: bool) -> Value:
+    """Where the middles of `size` new entries lie among `extent` old ones: float64 [size]."""
+    places = builder.arange(size).cast(dtype=FLOAT64)
+    if corners:
+        return places * ((extent - 1) / (size - 1) if size > 1 else 0.0)
+    return (places + 0.5) * (extent / size) - 0.5
+
+
+def taps_of(method: Method, at: Value, extent: int) -> Iterator[tuple[Value, Value]]:
+    """The places that new entries with their middles `at` read, int64 [size], and their weights, float64 [size].
+
+    Beyond an end there is what is at the end.
+    """
+    reach = _REACH[method]
+    first = (at + 0.5).floor() if method == "nearest" else at.floor() - float(reach - 1)
+    for tap in range(1 if method == "nearest" else 2 * reach):
+        reached = first + float(tap)
+        yield reached.clamp(min=0.0, max=float(extent - 1)).cast(dtype=INT64), _kernel(method, reached - at, -0.75)
+
+
+def smoothing(method: Method, at: Value, extent: int) -> Value:
+    """The weight of each old entry in each new one, float64 [size, extent], kernels as wide as new ones are apart.
+
+    What is beyond an end does not count: the weights of an entry add up to 1.
+    """
+    size = at.shape[0]
+    widened = max(extent / max(size, 1), 1.0)
+    old = at.builder.arange(extent).cast(dtype=FLOAT64)
+    apart = old.reshape(shape=(1, extent)) - at.reshape(shape=(size, 1))
+    weights = _kernel(method, apart * (1 / widened), -0.5)
+    return weights / weights.sum(axes=(1,), keepdims=True)
+
+
+def _kernel(method: Method, apart: Value, a: float) -> Value:
+    """A triangle; or R. Keys, "Cubic convolution interpolation for digital image processing" (1981), with this a."""
+    distance = apart.abs()
+    if method != "cubic":
+        return (1.0 - distance).clamp(min=0.0)
+    near = ((a + 2) * distance - (a + 3)) * distance.square() + 1.0
+    far = ((distance - 5.0) * distance + 8.0) * distance * a - 4 * a
+    return (distance <= 1.0).where(near, (distance < 2.0).where(far, 0.0))
+
+
+class Resize(Formula):
+    """y = x with other extents on some axes, each new entry interpolated from those around its place.
+
+    The middle of new entry i lies at (i + ½) · extent / size − ½; with `corners`, at i · (extent − 1) / (size − 1).
+    `nearest` takes the entry that is nearest, `linear` two, `cubic` four, by Keys's kernel with a = −0.75; beyond an
+    end there is what is at the end. With `antialias`, kernels are wider where the tensor shrinks, a is −0.5, and what
+    is beyond an end does not count. PyTorch's `interpolate` with modes nearest-exact, linear, bilinear, trilinear and
+    bicubic, and align_corners; JAX's `image.resize`, whose cubic has a = −0.5 always, and which has no corners.
+    """
+
+    name = "resize"
+    section = "resize"
+    operands = ("x",)
+    since = 2
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "sizes": Attr("ints", doc="the new extents", minimum=1),
+        "axes": Attr("ints", None, "the axes that have them; absent: the last ones"),
+        "method": Attr("string", "linear", "how entries are found", choices=("nearest", "linear", "cubic")),
+        "antialias": Attr("bool", False, "whether all of what shrinks counts; of linear and cubic"),
+        "corners": Attr("bool", False, "whether the middles of the first and last entries stay; without antialias"),
+    }
+    gradient = "g, each entry's shares added where they were read"
+    samples = (
+        Sample(Real(2, 4), sizes=[7]),
+        Sample(Real(3, 5), sizes=[4, 2], method="cubic"),
+        Sample(Real(5, 2), sizes=[2], axes=[0], method="linear", antialias=True),
+        Sample(Real(40), sizes=[3], method="cubic", antialias=True),
+        Sample(Real(3, 2), sizes=[5], axes=[-2], corners=True),
+        Sample(Real(2, 3, 2), sizes=[4, 5], axes=[1, 0], method="nearest"),
+    )
+    truths = (
+        Truth(
+            operands=[[0.0, 4.0]],
+            attrs={"sizes": [4]},
+            value=[0.0, 1.0, 3.0, 4.0],
+            gradients=[[2.0, 2.0]],
+            source="by hand: middles at -1/4, 1/4, 3/4 and 5/4",
+        ),
+        Truth(
+            operands=[[0.0, 4.0]],
+            attrs={"sizes": [3], "corners": True},
+            value=[0.0, 2.0, 4.0],
+            cotangent=[1.0, 2.0, 4.0],
+            gradients=[[2.0, 5.0]],
+            source="by hand",
+        ),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The axes counted from the front. Raises BadAttribute, ShapeMismatch."""
+        (x,), sizes = types, tuple(attrs["sizes"])
+        _check_kind(attrs)
+        if attrs["axes"] is None and len(sizes) > x.ndim:
+            wanted, got = f"at most {counted(x.ndim, 'entry', 'entries')}", counted(len(sizes), "entry", "entries")
+            raise BadAttribute(f"attribute sizes must have {wanted}, but has {got}", expected=wanted, got=got)
+        stated = range(x.ndim - len(sizes), x.ndim) if attrs["axes"] is None else attrs["axes"]
+        axes = tuple(normalise_axes(tuple(stated), x.ndim)) if sizes or attrs["axes"] else ()
+        if len(axes) != len(sizes):
+            wanted, got = f"{counted(len(axes), 'entry', 'entries')}, one for each of axes", str(len(sizes))
+            raise BadAttribute(f"attribute sizes must have {wanted}, but has {got}", expected=wanted, got=got)
+        if any(not x.shape[a] for a in axes):
+            got = show_shape(x.shape)
+            raise ShapeMismatch(
+                f"operand 0 (x) must have entries on the axes that are resized, but has shape {got}",
+                operand=0,
+                expected="extents of at least 1",
+                got=got,
+            )
+        return {**attrs, "sizes": sizes, "axes": axes}
+
+    def infer(self, x: TensorType, *, sizes: Shape, axes: Shape, **attrs: Any) -> ResultTypes:
+        """The new extents."""
+        shape = list(x.shape)
+        for axis, size in zip(axes, sizes, strict=True):
+            shape[axis] = size
+        return x.with_shape(shape)
+
+    def formula(self, x: Value, *, sizes: Shape, axes: Shape, method: Method, antialias: bool, corners: bool) -> Value:
+        """Axis after axis."""
+        for axis, size in zip(axes, sizes, strict=True):
+            x = _resized(x, axis, size, method, antialias, corners)
+        return x
+
+
+def _check_kind(attrs: Mapping[str, Any]) -> None:
+    method, antialias, corners = attrs["method"], attrs["antialias"], attrs["corners"]
+    if method == "nearest" and (antialias or corners):
+        name = "antialias" if antialias else "corners"
+        raise BadAttribute(f"attribute {name} is for methods linear and cubic", expected="false", got="true")
+    if antialias and corners:
+        raise BadAttribute("attribute corners is for what is not antialiased", expected="false", got="true")
+
+
+def _resized(x: Value, axis: int, size: int, method: Method, antialias: bool, corners: bool) -> Value:
+    extent = x.shape[axis]
+    if size == extent:
+        return x
+    at = middles(x.builder, extent, size, corners)
+    if antialias:
+        return _by_product(x, axis, size, smoothing(method, at, extent))
+    y: Value | None = None
+    for places, weights in taps_of(method, at, extent):
+        part = read_at(x, places, axis)
+        if method != "nearest":
+            part = part * weights.cast(dtype=x.dtype).reshape(shape=column_of(x.ndim, axis, size))
+        y = part if y is None else y + part
+    assert y is not None
+    return y
+
+
+def _by_product(x: Value, axis: int, size: int, weights: Value) -> Value:
+    """With a matrix of the weights."""
+    before, behind = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
+    rows = weights.cast(dtype=x.dtype) @ x.reshape(shape=(before, x.shape[axis], behind))
+    return rows.reshape(shape=with_extent(x.shape, axis, size))

@@ -1,0 +1,491 @@
+"""Random numbers: functions of a key, with no state. One key gives the same numbers always, everywhere, in a batch too.
+
+Keys are two words of 32 bits; new ones are split off, or folded in from numbers. What is drawn is `jax.random`'s, bit
+for bit: of a `jax_threefry_partitionable` JAX, which is its default.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from engine.codegen.kernels.ufuncs import WordPair, mixed, wide_bits, write_uniform
+from engine.ir.attributes import Attr
+from engine.ir.dtypes import INTEGERS
+from engine.ir.graph import Value
+from engine.ir.op import Array, Composite, Definition, NoGradient, Op, ResultTypes, wrong_dtype
+from engine.ir.run_context import RunContext
+from engine.ir.sample import Ints, Real, Sample, Truth, Words
+from engine.ir.tensor_type import INT64, UINT32, DType, HostArray, Shape, TensorType, normalise_axis
+from engine.ops.common import batching
+from engine.ops.common.operands import require_shape
+from engine.ops.index.slice import cut
+from engine.ops.randomness import threefry
+from engine.ops.randomness.threefry import (
+    bitcast,
+    bits_elements,
+    can_count,
+    folded_elements,
+    split_elements,
+    uniform_elements,
+)
+from engine.ops.reduce.extremes import require_elements
+
+#: graphs have all of this since
+_SINCE = 2
+_KEY = ("uint32",)
+_FLOATS = ("float32", "float64")
+_SHAPE = Attr("ints", doc="the result's shape", minimum=0)
+_DTYPE = Attr("dtype", doc="the result's dtype", choices=_FLOATS)
+_BY_KEYS = NoGradient("keys are constant")
+#: numbers of short rows that one call sorts: they stay in the cache
+_SORTED_AT_ONCE = 1 << 13
+
+_JAX = "jax.random of JAX 0.10.2"
+_RANDOM123 = "the known answers of Random123"
+
+
+def _words(*words: int) -> HostArray:
+    return np.array(words, UINT32)
+
+
+#: the key of the seed 42
+_42 = _words(0, 42)
+
+
+def _three(*numbers: float) -> tuple[Truth]:
+    """What JAX draws of them."""
+    return (Truth(operands=(_42,), attrs={"shape": [3], "dtype": "float64"}, value=[*numbers], source=_JAX),)
+
+
+@cache
+def _with_axes_in_front(op: type[RandomOp], batches: int) -> RandomOp:
+    """The op for operands before whose axes there are those of so many batches."""
+    return op(batches)
+
+
+class RandomOp(Op):
+    """Base: an op on keys, or seeds, and on those of a batch, each apart."""
+
+    gradient: ClassVar[str] = "none: keys are constant"
+    since: ClassVar[int] = _SINCE
+    vjp = _BY_KEYS
+    dtypes: ClassVar[tuple[str, ...]] = _KEY
+    operands: ClassVar[tuple[str, ...]] = ("key",)
+
+    def __init__(self, batches: int = 0) -> None:
+        """`batches`: axes that batches have put before those of each operand; with any, it is the engine's own op."""
+        self.batches = batches
+        self.internal = batches > 0  # type: ignore[misc]  # what is of the class for all other ops
+
+    def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
+        """One more axis in front, of all operands."""
+        whole = batching.expand(mapped, operands)
+        return whole[0].builder.emit(_with_axes_in_front(type(self), self.batches + 1), whole, attrs)
+
+    def lead(self, type: TensorType, shape: Shape, i: int, name: str) -> Shape:
+        """The axes of batches of operand `i`, of which each part must have this shape. Raises ShapeMismatch."""
+        require_shape(type.with_shape(type.shape[self.batches :]), shape, i, name, _WHY[name])
+        return type.shape[: self.batches]
+
+
+#: of what shape operands are, and why
+_WHY = {"key": "a key is two words", "seed": "a seed is one number", "number": "it is one number"}
+
+
+class WithKey(Definition):
+    """Base: a key, and another operand of other dtypes."""
+
+    #: those of the operand beside the key
+    others: ClassVar[tuple[str, ...]]
+
+    def check_operands(self, types: Sequence[ResultTypes]) -> None:
+        """Each operand by its own dtypes. Raises OperandCount, DtypeMismatch."""
+        self.check_count(len(types))
+        for i, (type, dtypes) in enumerate(zip(types, (_KEY, self.others), strict=True)):
+            if isinstance(type, TensorType) and type.dtype.name not in dtypes:
+                raise wrong_dtype(self.operand_name(i), i, dtypes, type)
+
+
+class RandomKey(RandomOp):
+    """key = (seed ≫ 32, seed mod 2³²): uint32 [2] from an int64 []. As `jax.random.key_data(jax.random.key(seed))`.
+
+    PyTorch's `manual_seed` begins another sequence, which goes on by itself.
+    """
+
+    name = "random_key"
+    section = "draws"
+    operands = ("seed",)
+    dtypes = ("int64",)
+    samples = (Sample(Ints(low=0, high=2**40)),)
+    truths = (
+        Truth(operands=(-7,), value=_words(4294967295, 4294967289), source=_JAX),
+        Truth(operands=(2**33 + 5,), value=_words(2, 5), source=_JAX),
+    )
+
+    def infer(self, seed: TensorType) -> ResultTypes:
+        """Two words. Raises ShapeMismatch."""
+        return TensorType((*self.lead(seed, (), 0, "seed"), 2), UINT32)
+
+    def forward(self, run: RunContext, seed: Array, *, out: Array) -> None:
+        """The upper word, which is that of a negative seed, too, and the lower one."""
+        out[..., 0] = seed >> 32
+        out[..., 1] = seed
+
+    def workspace(self, out: ResultTypes, seed: TensorType) -> int:
+        """The upper words, as they are shifted."""
+        return seed.nbytes
+
+    def in_elements(self, seed: Value) -> Value:
+        """Both words are there, the lower one first."""
+        words = bitcast(seed, UINT32)
+        lower, upper = (cut(words, words.ndim - 1, i, i + 1) for i in range(2))
+        return upper.cat(lower, axis=words.ndim - 1)
+
+
+class Drawn(RandomOp):
+    """Base: an element for each counter, made of the two words that a key makes of it."""
+
+    write_block: ClassVar[Any]
+    #: axes that each counter has in the result
+    width: ClassVar[Shape] = ()
+
+    def drawn_shape(self, **attrs: Any) -> Shape:
+        """The shape of what is drawn from one key."""
+        shape: Shape = attrs["shape"]
+        return shape
+
+    def drawn_dtype(self, **attrs: Any) -> DType:
+        """Its dtype."""
+        dtype: DType = attrs["dtype"]
+        return dtype
+
+    def infer(self, key: TensorType, **attrs: Any) -> ResultTypes:
+        """The shape asked for. Raises ShapeMismatch."""
+        lead = self.lead(key, (2,), 0, "key")
+        return TensorType((*lead, *self.drawn_shape(**attrs), *self.width), self.drawn_dtype(**attrs))
+
+    def forward(self, run: RunContext, key: Array, *, out: Array, **attrs: Any) -> None:
+        """Block by block."""
+        keys = key.reshape(-1, 2)
+        count = math.prod(self.drawn_shape(**attrs))
+        threefry.draw(run, keys, out.reshape(len(keys), count, *self.width), type(self).write_block)
+
+    def flops(self, out: ResultTypes, key: TensorType, **attrs: Any) -> int:
+        """The rounds, for each pair."""
+        assert isinstance(out, TensorType)
+        return threefry.PAIR_OPERATIONS * (out.size // math.prod(self.width))
+
+
+class RandomSplit(Drawn):
+    """keys = k new keys [k, 2], each of its own sequence: the words of the counters 0 … k−1. As `jax.random.split`.
+
+    PyTorch has no keys: a `Generator` each.
+    """
+
+    name = "random_split"
+    section = "draws"
+    attrs: ClassVar[Mapping[str, Attr]] = {"k": Attr("int", doc="how many keys", minimum=0)}
+    samples = (Sample(Words(2), k=3), Sample(Words(2), k=0))
+    truths = (
+        Truth(
+            operands=(_42,),
+            attrs={"k": 3},
+            value=np.stack(
+                [_words(1832780943, 270669613), _words(64467757, 2916123636), _words(2465931498, 255383827)]
+            ),
+            source=_JAX,
+        ),
+    )
+    write_block = staticmethod(threefry.write_pairs)
+    width = (2,)
+
+    def drawn_shape(self, **attrs: Any) -> Shape:
+        """A key for each."""
+        return (attrs["k"],)
+
+    def drawn_dtype(self, **attrs: Any) -> DType:
+        """That of words."""
+        return UINT32
+
+    def in_elements(self, key: Value, *, k: int) -> Value | None:
+        """Of as many as one word counts."""
+        return split_elements(key, k) if can_count((k, 2)) else None
+
+
+class RandomBits(Drawn):
+    """y = 32 random bits an element: the exclusive or of both words of counter i, row-major. As `jax.random.bits`.
+
+    PyTorch's `randint` has bits of another generator.
+    """
+
+    name = "random_bits"
+    section = "draws"
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "shape": _SHAPE,
+        "dtype": Attr("dtype", UINT32, "the result's dtype", choices=_KEY),
+    }
+    samples = (
+        Sample(Words(2), shape=[2, 3], dtype="uint32"),
+        Sample(Words(2), shape=[]),
+        Sample(Words(2), shape=[0, 2]),
+    )
+    truths = (
+        Truth(
+            operands=(_42,),
+            attrs={"shape": [2, 3]},
+            value=np.stack([_words(2098992034, 2919706841, 2646866425), _words(2409546199, 1935504149, 2516274904)]),
+            source=_JAX,
+        ),
+        Truth(
+            operands=(_words(0, 0),), attrs={"shape": []}, value=_words(0x6B200159 ^ 0x99BA4EFE)[0], source=_RANDOM123
+        ),
+    )
+    write_block = staticmethod(threefry.write_bits)
+
+    def in_elements(self, key: Value, *, shape: Shape, dtype: DType) -> Value | None:
+        """Of as many as one word counts."""
+        return bits_elements(key, shape) if can_count(shape) else None
+
+
+class RandomUniform(Drawn):
+    """y = uniform numbers in [0, 1): 23 random bits (of float64, 52), over 2²³ (2⁵²). As `jax.random.uniform`.
+
+    PyTorch's `rand` has numbers of another generator.
+    """
+
+    name = "random_uniform"
+    section = "draws"
+    attrs: ClassVar[Mapping[str, Attr]] = {"shape": _SHAPE, "dtype": _DTYPE}
+    samples = (
+        Sample(Words(2), shape=[2, 3], dtype="float64"),
+        Sample(Words(2), shape=[], dtype="float32"),
+        Sample(Words(2), shape=[3, 0], dtype="float64"),
+    )
+    truths = _three(0.4267275666499091, 0.015010069515314584, 0.5741444178995352)
+    write_block = staticmethod(write_uniform)
+
+    def in_elements(self, key: Value, *, shape: Shape, dtype: DType) -> Value | None:
+        """Of as many as one word counts."""
+        return uniform_elements(key, shape, dtype) if can_count(shape) else None
+
+
+class RandomPermutation(RandomOp):
+    """y = 0 … k−1 in random order, int64 [k]: a stable argsort of k numbers of 64 random bits, unsigned.
+
+    `jax.random.permutation` has another rule, and PyTorch's `randperm` another generator.
+    """
+
+    name = "random_permutation"
+    section = "draws"
+    is_captured = False
+    attrs: ClassVar[Mapping[str, Attr]] = {"k": Attr("int", doc="how many numbers", minimum=0)}
+    samples = (Sample(Words(2), k=5), Sample(Words(2), k=0))
+    truths = (
+        Truth(operands=(_42,), attrs={"k": 6}, value=[1, 0, 2, 5, 4, 3], source="a stable argsort of JAX's 64 bits"),
+    )
+
+    def infer(self, key: TensorType, *, k: int) -> ResultTypes:
+        """Their places. Raises ShapeMismatch."""
+        return TensorType((*self.lead(key, (2,), 0, "key"), k), INT64)
+
+    def forward(self, run: RunContext, key: Array, *, out: Array, k: int) -> None:
+        """What is sorted by lies where the order will."""
+        keys = key.reshape(-1, 2)
+        rows = out.reshape(len(keys), k).view("uint64")
+        threefry.draw(run, keys, rows, _write_wide)
+        step = _rows_at_once(k)
+        for start in run.through(range(0, len(rows) if k else 0, step)):
+            some = rows[start : start + step]
+            some[...] = run.xp.argsort(some, axis=-1, kind="stable")
+
+    def flops(self, out: ResultTypes, key: TensorType, *, k: int) -> int:
+        """The numbers, and log₂ k comparisons for each."""
+        assert isinstance(out, TensorType)
+        return out.size * (threefry.PAIR_OPERATIONS + max(k - 1, 0).bit_length())
+
+    def workspace(self, out: ResultTypes, key: TensorType, *, k: int) -> int:
+        """The order of the rows that are sorted at once, and half a row for merging."""
+        assert isinstance(out, TensorType)
+        return 8 * min(out.size, k * _rows_at_once(k)) + 8 * (k // 2)
+
+
+def _rows_at_once(k: int) -> int:
+    """How many rows of k numbers one call sorts: of short ones many, so that calls take no longer than sorting."""
+    return max(1, _SORTED_AT_ONCE // max(k, 1))
+
+
+def _write_wide(words: WordPair, out: Array) -> None:
+    out[...] = wide_bits(words)
+
+
+class RandomFoldIn(WithKey, RandomOp):
+    """key = a new key [2] for each number: the words of counter (0, number mod 2³²). As `jax.random.fold_in`.
+
+    PyTorch has no keys: a `Generator` each.
+    """
+
+    name = "random_fold_in"
+    section = "draws"
+    operands = ("key", "number")
+    dtypes = others = INTEGERS
+    samples = (Sample(Words(2), Ints(low=0, high=9)), Sample(Words(2), Ints(low=-3, high=0)))
+    truths = (
+        Truth(operands=(_42, 7), value=_words(2547012911, 1371500959), source=_JAX),
+        Truth(operands=(_42, -3), value=_words(3870250634, 4275682102), source=_JAX),
+    )
+
+    def infer(self, key: TensorType, number: TensorType) -> ResultTypes:
+        """A key. Raises ShapeMismatch."""
+        self.lead(number, (), 1, "number")
+        return TensorType((*self.lead(key, (2,), 0, "key"), 2), UINT32)
+
+    def forward(self, run: RunContext, key: Array, number: Array, *, out: Array) -> None:
+        """One pair for each key."""
+        keys, low = key.reshape(-1, 2), number.reshape(-1).astype("uint32")
+        words = mixed((keys[:, 0], keys[:, 1]), (run.xp.zeros_like(low), low))
+        threefry.write_pairs(words, out.reshape(-1, 2))
+
+    def flops(self, out: ResultTypes, *types: TensorType) -> int:
+        """The rounds, for each pair."""
+        return threefry.PAIR_OPERATIONS * types[1].size
+
+    def workspace(self, out: ResultTypes, key: TensorType, number: TensorType) -> int:
+        """The counter's words, the third of the key, the pair as it is mixed, and one word that is turned."""
+        return 6 * 4 * number.size
+
+    def in_elements(self, key: Value, number: Value) -> Value | None:
+        """Where there are any."""
+        return folded_elements(key, number) if number.type.size else None
+
+
+class RandomFormula(Composite):
+    """Base: what is drawn otherwise, as a formula of uniform numbers."""
+
+    operands: ClassVar[tuple[str, ...]] = ("key",)
+    attrs: ClassVar[Mapping[str, Attr]] = {"shape": _SHAPE, "dtype": _DTYPE}
+    since: ClassVar[int] = _SINCE
+    dtypes = _KEY
+    gradient: ClassVar[str] = "none: keys are constant; for a gradient, write loc + scale · y"
+    vjp = _BY_KEYS
+    samples: ClassVar[tuple[Sample, ...]] = (
+        Sample(Words(2), shape=[2, 3], dtype="float64"),
+        Sample(Words(2), shape=[], dtype="float32"),
+    )
+
+    def infer(self, key: TensorType, *, shape: Shape, dtype: DType) -> ResultTypes:
+        """The shape asked for. Raises ShapeMismatch."""
+        require_shape(key, (2,), 0, "key", _WHY["key"])
+        return TensorType(shape, dtype)
+
+
+class RandomNormal(RandomFormula):
+    """y = √2 · erfinv(u), u uniform in (−1, 1): standard normal numbers. As `jax.random.normal`, to 32 ulp.
+
+    PyTorch's `randn` has numbers of another generator.
+    """
+
+    name = "random_normal"
+    section = "draws"
+    truths = _three(-0.18471174528191162, -2.169824560397754, 0.18693555179382582)
+
+    def compose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
+        """u from the number after −1 on: 2 · uniform is exact."""
+        least = float(np.nextafter(dtype.type(-1), dtype.type(0)))
+        return (key.random_uniform(shape=shape, dtype=dtype) * 2.0 + least).erfinv() * math.sqrt(2)
+
+
+class RandomExponential(RandomFormula):
+    """y = −log1p(−u), u uniform in [0, 1): exponential numbers of mean 1. As `jax.random.exponential`.
+
+    PyTorch's `exponential_` has numbers of another generator.
+    """
+
+    name = "random_exponential"
+    section = "draws"
+    truths = _three(0.5563942243855916, 0.015123860720489336, 0.8536549993431988)
+
+    def compose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
+        """1 − u is never 0."""
+        return -(-key.random_uniform(shape=shape, dtype=dtype)).log1p()
+
+
+class RandomGumbel(RandomFormula):
+    """y = −log(−log u), u uniform in [0, 1), its 0 replaced by the least normal number. As `jax.random.gumbel`.
+
+    PyTorch's `distributions.Gumbel` has numbers of another generator.
+    """
+
+    name = "random_gumbel"
+    section = "draws"
+    truths = _three(0.16062720630382138, -1.4348544993307841, 0.5890136500161952)
+
+    def compose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
+        """Nothing else that is drawn is as small."""
+        least = float(np.finfo(dtype).tiny)
+        return -(-key.random_uniform(shape=shape, dtype=dtype).clamp(min=least).log()).log()
+
+
+class RandomBernoulli(WithKey, Composite):
+    """y = uniform < p, of p's shape: true with probability p. The uniform numbers are of p's dtype.
+
+    As `jax.random.bernoulli`. PyTorch's `bernoulli` has floats of another generator.
+    """
+
+    name = "random_bernoulli"
+    section = "draws"
+    operands = ("key", "p")
+    since = _SINCE
+    others = _FLOATS
+    dtypes = (*_KEY, *_FLOATS)
+    gradient = "none: truth values are constant"
+    vjp = NoGradient("truth values are constant")
+    samples = (Sample(Words(2), Real(2, 3, low=0, high=1)), Sample(Words(2), Real(low=0, high=1)))
+    truths = (Truth(operands=(_42, [0.3, 0.5, 0.9]), value=[False, True, True], source=_JAX),)
+
+    def infer(self, key: TensorType, p: TensorType) -> ResultTypes:
+        """Truth values. Raises ShapeMismatch."""
+        require_shape(key, (2,), 0, "key", _WHY["key"])
+        return p.with_dtype("bool")
+
+    def compose(self, key: Value, p: Value) -> Value:
+        """In p's own dtype."""
+        return key.random_uniform(shape=p.shape, dtype=p.dtype) < p
+
+
+class RandomCategorical(WithKey, Composite):
+    """y = argmax(logits + gumbel) along `axis`, int64: i with a probability that goes as exp(logits[i]).
+
+    As `jax.random.categorical`. PyTorch's `multinomial` takes weights, and has another generator.
+    """
+
+    name = "random_categorical"
+    section = "draws"
+    operands = ("key", "logits")
+    since = _SINCE
+    attrs: ClassVar[Mapping[str, Attr]] = {"axis": Attr("int", -1, "the axis of the categories")}
+    others = _FLOATS
+    dtypes = (*_KEY, *_FLOATS)
+    gradient = "none: positions are constant"
+    vjp = NoGradient("positions are constant")
+    samples = (Sample(Words(2), Real(2, 3)), Sample(Words(2), Real(4, 2), axis=0))
+    truths = (Truth(operands=(_42, [[0.0, 1.0, 2.0], [2.0, 0.0, -1.0]]), value=[2, 0], source=_JAX),)
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The axis counted from the front. Raises BadAttribute."""
+        return {"axis": normalise_axis(attrs["axis"], types[1].ndim)}
+
+    def infer(self, key: TensorType, logits: TensorType, *, axis: int) -> ResultTypes:
+        """logits' shape without the axis. Raises ShapeMismatch."""
+        require_shape(key, (2,), 0, "key", _WHY["key"])
+        require_elements(logits, (axis,))
+        return TensorType((*logits.shape[:axis], *logits.shape[axis + 1 :]), INT64)
+
+    def compose(self, key: Value, logits: Value, *, axis: int) -> Value:
+        """The Gumbel numbers are of logits' dtype."""
+        noise = key.random_gumbel(shape=logits.shape, dtype=logits.dtype)
+        return (logits + noise).argmax(axis=axis)

@@ -1,0 +1,1 @@
+"""Reductions, running reductions and sorts: along axes, and by segment."""

@@ -1,0 +1,148 @@
+"""The largest and the smallest element, and where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+from engine.ir.attributes import Attr
+from engine.ir.errors import ShapeMismatch
+from engine.ir.graph import Value
+from engine.ir.op import Array, NoGradient, Op, ResultTypes
+from engine.ir.run_context import DeviceMethod, RunContext
+from engine.ir.sample import Ints, Real, Sample
+from engine.ir.tensor_type import INT64, Strided, TensorType, normalise_axis, reduced_shape, show_shape
+from engine.ops.common.numerics import count, first_extreme, is_chosen
+from engine.ops.reduce.reduction import KEEPDIMS, Reduction, Rowwise, keep
+
+
+class Extremum(Rowwise, Reduction):
+    """Base: y = one element of x over axes, by the function of numpy and cupy called `function`."""
+
+    function: ClassVar[str]
+    gradient: ClassVar[str] = "g / k to each of the k elements equal to y, or NaN where y is; zero to the others"
+    samples: ClassVar[tuple[Sample, ...]] = (
+        *Reduction.samples,
+        Sample(Real()),
+        Sample(Real(0, 3), axes=[1]),
+        Sample(Ints(2, 3, high=4), axes=[1]),
+    )
+
+    def infer(self, x: TensorType, *, axes: tuple[int, ...], keepdims: bool, **attrs: Any) -> ResultTypes:
+        """x's dtype. Raises ShapeMismatch when there is nothing to choose from."""
+        require_elements(x, axes)
+        return super().infer(x, axes=axes, keepdims=keepdims)
+
+    @DeviceMethod
+    def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
+        """NumPy's; NaN wins."""
+        getattr(run.xp, self.function)(x, axis=axes, keepdims=keepdims, out=out)
+
+    @reduce.on("cuda")
+    def _reduce_on_cuda(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
+        """CuPy's, which takes `out` of min for a dtype (CuPy 14.2)."""
+        out[...] = getattr(run.xp, self.function)(x, axis=axes, keepdims=keepdims)
+
+    def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
+        """Ties share equally. Which elements tie is a constant for differentiation, so the next order shares alike."""
+        tied = is_chosen(x, keep(y, x, axes))
+        share = keep(g, x, axes) / tied.sum(axes=axes, keepdims=True)
+        return (tied.where(share.cast(dtype=g.dtype), 0.0),)
+
+
+class Max(Extremum):
+    """y = max x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally."""
+
+    name = "max"
+    section = "max_min"
+    aliases = {"max": "sadl"}
+    function = "max"
+    rows = staticmethod(lambda x, count: x.row_max())
+
+
+class Min(Extremum):
+    """y = min x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally."""
+
+    name = "min"
+    section = "max_min"
+    aliases = {"min": "sadl"}
+    function = "min"
+    rows = staticmethod(lambda x, count: x.row_min())
+
+
+class ArgExtremum(Op):
+    """Base: the position of an extremum along one axis, by the function of numpy and cupy called `function`."""
+
+    function: ClassVar[Literal["argmax", "argmin"]]
+    operands: ClassVar[tuple[str, ...]] = ("x",)
+    attrs: ClassVar[Mapping[str, Attr]] = {"axis": Attr("int", doc="the axis to search"), "keepdims": KEEPDIMS}
+    gradient: ClassVar[str] = "none: positions are whole numbers"
+    vjp = NoGradient("positions are whole numbers")
+    samples: ClassVar[tuple[Sample, ...]] = (
+        Sample(Real(4), axis=0),
+        Sample(Real(2, 3), axis=-1),
+        Sample(Real(2, 3, 2), axis=1, keepdims=True),
+        Sample(Ints(3, 4, high=3), axis=0),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The axis counted from the front. Raises BadAttribute."""
+        return {**attrs, "axis": normalise_axis(attrs["axis"], types[0].ndim)}
+
+    def infer(self, x: TensorType, *, axis: int, keepdims: bool) -> ResultTypes:
+        """int64. Raises ShapeMismatch when there is nothing to choose from."""
+        require_elements(x, (axis,))
+        return TensorType(reduced_shape(x.shape, (axis,), keepdims), INT64)
+
+    @DeviceMethod
+    def forward(self, run: RunContext, x: Array, *, out: Array, axis: int, keepdims: bool) -> None:
+        """NumPy's; the first NaN wins."""
+        getattr(run.xp, self.function)(x, axis=axis, keepdims=keepdims, out=out)
+
+    @forward.on("cuda")
+    def _forward_on_cuda(self, run: RunContext, x: Array, *, out: Array, axis: int, keepdims: bool) -> None:
+        out.reshape(reduced_shape(x.shape, (axis,), False))[...] = first_extreme(run, self.function, x, axis)
+
+    def batch(self, mapped: Sequence[bool], x: Value, *, axis: int, keepdims: bool) -> Value:
+        """The next axis."""
+        return x.builder.emit(self, (x,), {"axis": axis + 1, "keepdims": keepdims})
+
+    def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+        """One for each element that is read."""
+        return types[0].size
+
+    def workspace(self, out: ResultTypes, x: TensorType, *, axis: int, **attrs: Any) -> int:
+        """A copy with the axis last, unless x lies like that."""
+        return 0 if moved_last(x, axis).is_dense else x.nbytes
+
+
+class ArgMax(ArgExtremum):
+    """y = position along `axis` of the largest element, int64: the first of equal ones, the first NaN before all."""
+
+    name = "argmax"
+    section = "max_min"
+    aliases = {"Argmax": "born"}
+    function = "argmax"
+
+
+class ArgMin(ArgExtremum):
+    """y = position along `axis` of the smallest element, int64: the first of equal ones, the first NaN before all."""
+
+    name = "argmin"
+    section = "max_min"
+    function = "argmin"
+
+
+def moved_last(x: TensorType, axis: int) -> TensorType:
+    """x with `axis` behind the others, as a view."""
+    order = [*(i for i in range(x.ndim) if i != axis), axis]
+    return Strided(x.with_shape([x.shape[i] for i in order]), [x.strides[i] for i in order])
+
+
+def require_elements(x: TensorType, axes: Sequence[int]) -> None:
+    """Raise ShapeMismatch when a result over `axes` would be chosen from no elements."""
+    if count(x.shape, axes) == 0:
+        wanted, got = f"at least one element over axes {show_shape(axes)}", show_shape(x.shape)
+        raise ShapeMismatch(
+            f"operand 0 (x) must have {wanted} to choose from, but has shape {got}", operand=0, expected=wanted, got=got
+        )

@@ -1,0 +1,412 @@
+"""Reductions of the rows of each segment: sum, mean, product and extremes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from engine.ir.attributes import Attr
+from engine.ir.dtypes import DTYPES
+from engine.ir.graph import Value
+from engine.ir.op import Array, Composite, NoGradient, Op, ResultTypes
+from engine.ir.run_context import DeviceFunction, RunContext
+from engine.ir.sample import Ints, Real, Sample, Truth
+from engine.ir.tensor_type import FLOAT16, INT64, DType, HostArray, TensorType, to_add_up, to_average
+from engine.ops.common.batching import expand
+from engine.ops.common.numerics import accumulator, identity_of, is_chosen, wide, wide_out, wide_out_bytes
+from engine.ops.common.operands import require_axes, require_shape
+from engine.ops.index.gather import add_rows, add_rows_bytes
+from engine.ops.index.indices import check_indices, column_of, require_integer
+from engine.ops.reduce.cumulative import recurrence, recurrence_back, shifted
+
+# Indices of several examples as those of one that holds them all, one behind the other.
+
+
+class OffsetIndices(Op):
+    """y[…, n, …] = index[…, n, …] + n · extent, n along `axis`: int64. Each index lies in [0, extent)."""
+
+    name = "apart"
+    internal = True
+    operands = ("index",)
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "axis": Attr("int", doc="the axis of the examples"),
+        "extent": Attr("int", doc="the extent that one example indexes", minimum=0),
+        "operand": Attr("int", doc="which operand of the client's node it is, for messages", minimum=0),
+    }
+    gradient: ClassVar[str] = "none: indices have no derivative"
+    vjp = NoGradient("indices have no derivative")
+
+    def infer(self, index: TensorType, **attrs: Any) -> ResultTypes:
+        """int64."""
+        return index.with_dtype(INT64)
+
+    def forward(self, run: RunContext, index: Array, *, out: Array, axis: int, extent: int, operand: int) -> None:
+        """After the range check: what is outside would be of another example."""
+        check_indices(index, extent, operand=operand)
+        offsets = extent * run.xp.arange(index.shape[axis])
+        run.xp.add(index, offsets.reshape(column_of(index.ndim, axis)), out=out)
+
+    def batch(self, mapped: Sequence[bool], index: Value, *, axis: int, **attrs: Any) -> Value:
+        """The next axis."""
+        return index.builder.emit(self, (index,), {"axis": axis + 1, **attrs})
+
+    def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
+        """As a sum."""
+        (index,), axis = operands, attrs["axis"]
+        offsets = index.builder.arange(index.shape[axis]).mul(attrs["extent"])
+        return (index.cast(dtype=INT64) + offsets.reshape(shape=column_of(index.ndim, axis)),)
+
+    def workspace(self, out: ResultTypes, *types: TensorType, axis: int, **attrs: Any) -> int:
+        """The numbers of the examples, and their offsets."""
+        return 2 * INT64.itemsize * types[0].shape[axis]
+
+
+_OP: Final = OffsetIndices()
+
+
+def offset_indices(index: Value, extent: int, operand: int, axis: int = 0) -> Value:
+    """The indices of examples along `axis`, which are this operand of a client's node, each with its own extent."""
+    return index.builder.emit(_OP, (index,), {"axis": axis, "extent": extent, "operand": operand})
+
+
+# Reductions of rows by segment, by any ufunc that is associative: rows of a segment are brought together first.
+
+
+@DeviceFunction
+def reduce_segments(run: RunContext, ufunc: str, x: Array, segment_ids: Array, out: Array) -> None:
+    """out[s, …] = the reduction of x[i, …] over the rows i with segment_ids[i] = s; where there is none, it is left.
+
+    In log₂ n rounds, each of which takes in twice as many rows of the same segment.
+    """
+    xp, n, distance = run.xp, len(segment_ids), 1
+    if not x.size:
+        return
+    order = xp.argsort(segment_ids, kind="stable")
+    ids, rows = segment_ids[order], x[order].astype(out.dtype)
+    while distance < n:
+        same = (ids[distance:] == ids[:-distance]).reshape(-1, *[1] * (x.ndim - 1))
+        joined = getattr(xp, ufunc)(rows[distance:], rows[:-distance])
+        rows[distance:] = xp.where(same, joined, rows[distance:])
+        distance *= 2
+    lasts = xp.flatnonzero(xp.append(ids[1:] != ids[:-1], True))
+    out[ids[lasts]] = rows[lasts]
+
+
+@reduce_segments.on("cpu")
+def _by_ranges(_: RunContext, ufunc: str, x: HostArray, segment_ids: HostArray, out: HostArray) -> None:
+    """By NumPy's reduction of ranges."""
+    if not x.size:
+        return
+    order = np.argsort(segment_ids, kind="stable")
+    starts, places = _runs(segment_ids[order])
+    rows = x[order].astype(out.dtype, copy=False)
+    del order
+    out[places] = getattr(np, ufunc).reduceat(rows, starts, axis=0)
+
+
+def _runs(ids: HostArray) -> tuple[HostArray, HostArray]:
+    """Where another id begins, and which that is."""
+    starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))
+    return starts, ids[starts]
+
+
+def segment_bytes(out: TensorType, dtype: DType, x: TensorType, segment_ids: TensorType) -> int:
+    """What `reduce_segments` allocates, which is most while it looks for runs, brings rows in order, or reduces."""
+    count = x.shape[0]
+    if not x.size:
+        return 0
+    runs, width = min(count, out.shape[0]), x.size // count
+    order, ids = INT64.itemsize * count, segment_ids.dtype.itemsize
+    kept = runs * (INT64.itemsize + ids)
+    looking = order + (ids + 2) * count + kept
+    casting = x.size * x.dtype.itemsize if x.dtype != dtype else 0
+    rows = x.size * dtype.itemsize
+    return max(looking, order + kept + casting + rows, kept + rows + runs * width * dtype.itemsize)
+
+
+_SEGMENTS: Mapping[str, Attr] = {"segments": Attr("int", doc="how many segments there are", minimum=0)}
+_SAMPLES = (
+    Sample(Real(7, 2), Ints(7, high=2), segments=2),
+    Sample(Real(9), Ints(9, high=2), segments=2),
+    Sample(Real(3, 2, 2), Ints(3, high=1), segments=1),
+)
+
+
+def _typed(x: TensorType, segment_ids: TensorType, segments: int, dtype: DType) -> TensorType:
+    """[segments, …]. Raises DtypeMismatch, ShapeMismatch."""
+    require_integer(segment_ids, 1, "segment_ids")
+    require_axes(x, 1, "to reduce over")
+    require_shape(segment_ids, x.shape[:1], 1, "segment_ids", "one for each entry of x's first axis")
+    return TensorType((segments, *x.shape[1:]), dtype)
+
+
+def _across(x: Value, like: Value) -> Value:
+    """x [rows] with axes of extent 1, to go with all of `like` [rows, …]."""
+    return x.reshape(shape=(x.shape[0], *[1] * (like.ndim - 1)))
+
+
+class SegmentReduction(Op):
+    """Base: by a ufunc; what segments hold that have no row is said by `empty`."""
+
+    operands: ClassVar[tuple[str, ...]] = ("x", "segment_ids")
+    attrs = _SEGMENTS
+    since = 2
+    ufunc: ClassVar[str]
+
+    def result_dtype(self, dtype: DType) -> DType:
+        """x's."""
+        return dtype
+
+    def empty(self, dtype: DType) -> Any:
+        """The result over no rows."""
+        return identity_of(self.ufunc, dtype)
+
+    def infer(self, x: TensorType, segment_ids: TensorType, *, segments: int) -> ResultTypes:
+        """[segments, …]. Raises DtypeMismatch, ShapeMismatch."""
+        return _typed(x, segment_ids, segments, self.result_dtype(x.dtype))
+
+    def forward(self, run: RunContext, x: Array, segment_ids: Array, *, out: Array, segments: int) -> None:
+        """After the range check."""
+        check_indices(segment_ids, segments, operand=1)
+        target = wide_out(run.xp, out)
+        target[...] = self.empty(target.dtype)
+        reduce_segments(run, self.ufunc, x, segment_ids, target)
+        if target is not out:
+            out[...] = target
+
+    def batch(self, mapped: Sequence[bool], x: Value, segment_ids: Value, *, segments: int) -> Value:
+        """N behind the rows, where all have the same segments; else segments of N examples, one behind the other."""
+        if not mapped[1]:
+            order = (1, 0, *range(2, x.ndim))
+            y = x.builder.emit(self, (x.transpose(axes=order), segment_ids), {"segments": segments})
+            return y.transpose(axes=order)
+        rows, segment_ids = expand(mapped, (x, segment_ids))
+        n, count = segment_ids.shape
+        ids = offset_indices(segment_ids, segments, 1).reshape(shape=(n * count,))
+        flat = rows.reshape(shape=(n * count, *rows.shape[2:]))
+        y = x.builder.emit(self, (flat, ids), {"segments": n * segments})
+        return y.reshape(shape=(n, segments, *rows.shape[2:]))
+
+    def flops(self, out: ResultTypes, x: TensorType, *types: TensorType, **attrs: Any) -> int:
+        """One for each element of x, and log₂ n comparisons for each row to bring it to its segment."""
+        return x.size + x.shape[0] * max(x.shape[0] - 1, 0).bit_length()
+
+    def workspace(self, out: ResultTypes, x: TensorType, segment_ids: TensorType, **attrs: Any) -> int:
+        """Results in a wider dtype, and what reducing takes."""
+        assert isinstance(out, TensorType)
+        return wide_out_bytes(out) + segment_bytes(out, accumulator(out), x, segment_ids)
+
+
+class SegmentExtremum(SegmentReduction):
+    """Base: the largest or the smallest."""
+
+    gradient: ClassVar[str] = "g / k to each of the k rows equal to y, or NaN where y is; zero to the others"
+    samples = (*_SAMPLES, Sample(Ints(3, 2, high=4), Ints(3, high=1), segments=1))
+
+    def vjp(self, g: Value, y: Value, x: Value, segment_ids: Value, *, segments: int) -> Sequence[Value | None]:
+        """Ties share equally, and which tie is a constant, as for `max`."""
+        tied = is_chosen(x, y.embedding(segment_ids))
+        share = g / tied.segment_sum(segment_ids, segments=segments).maximum(1)
+        return tied.where(share.cast(dtype=g.dtype).embedding(segment_ids), 0.0), None
+
+
+class SegmentMax(SegmentExtremum):
+    """y[s, …] = the largest x[i, …] of the rows i with segment_ids[i] = s; NaN if one is.
+
+    x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Ties share the gradient equally. A
+    segment without rows is −∞, or the least number of an integer dtype. JAX's `ops.segment_max`; PyTorch's
+    `scatter_reduce` with amax, whose ties share, too, which gives segments without rows what was there.
+    """
+
+    name = "segment_max"
+    section = "segments"
+    ufunc = "maximum"
+    truths = (
+        Truth(
+            operands=[[1.0, 5.0, 5.0, 2.0], [1, 0, 0, 1]],
+            attrs={"segments": 2},
+            value=[5.0, 2.0],
+            cotangent=[4.0, 8.0],
+            gradients=[[0.0, 2.0, 2.0, 8.0], None],
+            source="by hand",
+        ),
+    )
+
+
+class SegmentMin(SegmentExtremum):
+    """y[s, …] = the smallest x[i, …] of the rows i with segment_ids[i] = s; NaN if one is.
+
+    x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Ties share the gradient equally. A
+    segment without rows is ∞, or the greatest number of an integer dtype. JAX's `ops.segment_min`; PyTorch's
+    `scatter_reduce` with amin, whose ties share, too, which gives segments without rows what was there.
+    """
+
+    name = "segment_min"
+    section = "segments"
+    ufunc = "minimum"
+    truths = (
+        Truth(
+            operands=[[1.0, 5.0, 5.0, 2.0], [1, 0, 0, 1]],
+            attrs={"segments": 2},
+            value=[5.0, 1.0],
+            cotangent=[4.0, 8.0],
+            gradients=[[8.0, 2.0, 2.0, 0.0], None],
+            source="by hand",
+        ),
+    )
+
+
+class SegmentProd(SegmentReduction):
+    """y[s, …] = Π x[i, …] over the rows i with segment_ids[i] = s; 1 where there is none.
+
+    x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool multiply in
+    int64, float16 in float32. The gradient is exact whatever the number of zeros, and so are those of higher order.
+    JAX's `ops.segment_prod`, which has no gradient; PyTorch's `scatter_reduce` with prod.
+    """
+
+    name = "segment_prod"
+    section = "segments"
+    ufunc = "multiply"
+    gradient = "g[segment_ids[i], …] · (product of the other rows of the segment); none for segment_ids"
+    samples = (*_SAMPLES, Sample(Ints(3, 2, high=4), Ints(3, high=1), segments=1))
+    truths = (
+        Truth(
+            operands=[[2.0, 0.0, 3.0, 5.0], [1, 0, 1, 0]],
+            attrs={"segments": 2},
+            value=[0.0, 6.0],
+            gradients=[[3.0, 5.0, 2.0, 0.0], None],
+            source="by hand",
+        ),
+    )
+
+    def result_dtype(self, dtype: DType) -> DType:
+        """int64 for what is not float."""
+        return to_add_up(dtype)
+
+    def empty(self, dtype: DType) -> Any:
+        """1."""
+        return 1
+
+    def vjp(self, g: Value, y: Value, x: Value, segment_ids: Value, *, segments: int) -> Sequence[Value | None]:
+        """The others are those before and those behind, rows being in the order of their segments."""
+        if not x.type.size:
+            return x.full_like(0.0), None
+        order = segment_ids.argsort(axis=0)
+        ids, rows = segment_ids.embedding(order), wide(x).embedding(order)
+        starts = _across(shifted(ids, 0).not_equal(ids).logical_or(ids.builder.arange(x.shape[0]).equal(0)), x)
+        first = starts.where(rows.full_like(1.0), 0.0)
+        before = recurrence(starts.where(0.0, shifted(rows, 0)), first, 0)
+        ends = shifted(starts, 0, -1, fill=1.0)
+        behind = recurrence_back(starts.where(0.0, rows), ends.where(rows.full_like(1.0), 0.0), 0)
+        others = (before * behind).embedding(order.argsort(axis=0))
+        return others * wide(g).embedding(segment_ids), None
+
+
+class SegmentMean(Composite):
+    """y[s, …] = the mean of x[i, …] over the rows i with segment_ids[i] = s; NaN where there is none.
+
+    x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers give float64; float16 adds
+    up in float32. PyTorch's `scatter_reduce` with mean; JAX has none.
+    """
+
+    name = "segment_mean"
+    section = "segments"
+    operands = ("x", "segment_ids")
+    attrs = _SEGMENTS
+    since = 2
+    gradient = "dx[i, …] = g[segment_ids[i], …] / (rows of the segment); none for segment_ids"
+    samples = (
+        Sample(Real(5, 2), Ints(5, high=1), segments=1),
+        Sample(Real(4), Ints(4, high=1), segments=1),
+        Sample(Ints(3, 2, high=4), Ints(3, high=1), segments=1),
+    )
+    truths = (
+        Truth(
+            operands=[[1.0, 5.0, 3.0, 2.0], [1, 0, 1, 1]],
+            attrs={"segments": 2},
+            value=[5.0, 2.0],
+            cotangent=[4.0, 6.0],
+            gradients=[[2.0, 4.0, 2.0, 2.0], None],
+            source="by hand",
+        ),
+    )
+
+    def infer(self, x: TensorType, segment_ids: TensorType, *, segments: int) -> ResultTypes:
+        """[segments, …]; float64 for what is not float. Raises DtypeMismatch, ShapeMismatch."""
+        return _typed(x, segment_ids, segments, to_average(x.dtype))
+
+    def compose(self, x: Value, segment_ids: Value, *, segments: int) -> Value:
+        """A sum over a count."""
+        dtype = to_average(x.dtype)
+        rows = wide(x.cast(dtype=dtype) if x.dtype != dtype else x)
+        ones = x.builder.full((x.shape[0],), 1, INT64)
+        count = ones.segment_sum(segment_ids, segments=segments).cast(dtype=rows.dtype)
+        y = rows.segment_sum(segment_ids, segments=segments) / _across(count, rows)
+        return y.cast(dtype=FLOAT16) if dtype == FLOAT16 else y
+
+
+# Sums over the rows of each segment.
+
+
+class SegmentSum(Op):
+    """y[s, …] = Σ x[i, …] over the rows i with segment_ids[i] = s; 0 where there is none.
+
+    x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool add up in int64,
+    float16 in float32.
+    """
+
+    name = "segment_sum"
+    section = "segment_sum"
+    operands = ("x", "segment_ids")
+    dtypes = DTYPES
+    attrs = {"segments": Attr("int", doc="how many segments there are", minimum=0)}
+    gradient = "dx[i, …] = g[segment_ids[i], …]; none for segment_ids"
+    samples = (
+        Sample(Real(5, 2), Ints(5, high=3), segments=3),
+        Sample(Real(4), Ints(4, high=2), segments=4),
+        Sample(Real(3, 2, 2), Ints(3, high=2), segments=2),
+    )
+
+    def infer(self, x: TensorType, segment_ids: TensorType, *, segments: int) -> ResultTypes:
+        """[segments, …]; int64 for what is not float. Raises DtypeMismatch, ShapeMismatch."""
+        require_integer(segment_ids, 1, "segment_ids")
+        require_axes(x, 1, "to add up over")
+        require_shape(segment_ids, x.shape[:1], 1, "segment_ids", "one for each entry of x's first axis")
+        return TensorType((segments, *x.shape[1:]), to_add_up(x.dtype))
+
+    def forward(self, run: RunContext, x: Array, segment_ids: Array, *, out: Array, segments: int) -> None:
+        """Add row by row, after the range check."""
+        xp = run.xp
+        check_indices(segment_ids, segments, operand=1)
+        total = wide_out(xp, out)
+        total[...] = 0
+        add_rows(run, total, segment_ids, x)
+        if total is not out:
+            out[...] = total
+
+    def vjp(self, g: Value, y: Value, x: Value, segment_ids: Value, *, segments: int) -> Sequence[Value | None]:
+        """Each row counts once, in its segment."""
+        return g.embedding(segment_ids), None
+
+    def batch(self, mapped: Sequence[bool], x: Value, segment_ids: Value, *, segments: int) -> Value:
+        """N behind the rows, where all have the same segments; else added at indices, each example by itself."""
+        if not mapped[1]:
+            moved = x.transpose(axes=(1, 0, *range(2, x.ndim)))
+            y = moved.segment_sum(segment_ids, segments=segments)
+            return y.transpose(axes=(1, 0, *range(2, y.ndim)))
+        n, count = segment_ids.shape
+        rows = x if mapped[0] else x.broadcast_to(shape=(n, *x.shape))
+        index = segment_ids.reshape(shape=(n, count, *[1] * (rows.ndim - 2))).broadcast_to(shape=rows.shape)
+        zeros = x.builder.full((n, segments, *rows.shape[2:]), 0.0, to_add_up(x.dtype))
+        return zeros.scatter_add(index, rows, axis=1)
+
+    def flops(self, out: ResultTypes, x: TensorType, *types: TensorType, **attrs: Any) -> int:
+        """An addition for each element of x."""
+        return x.size
+
+    def workspace(self, out: ResultTypes, x: TensorType, segment_ids: TensorType, **attrs: Any) -> int:
+        """Sums in a wider dtype, and what adding them up takes."""
+        assert isinstance(out, TensorType)
+        return wide_out_bytes(out) + add_rows_bytes(out.with_dtype(accumulator(out)), x)

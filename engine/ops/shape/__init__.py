@@ -1,0 +1,1 @@
+"""Movement: ops that re-label, join, cut, reverse and repeat axes."""

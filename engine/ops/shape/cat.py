@@ -1,0 +1,329 @@
+"""Tensors joined along an axis, cut apart along one, and kept as one tensor of equal parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any, ClassVar
+
+from engine.ir.attributes import Attr
+from engine.ir.dtypes import DTYPES
+from engine.ir.errors import BadAttribute, OverBudget, ShapeMismatch
+from engine.ir.graph import Value
+from engine.ir.limits import Limits
+from engine.ir.op import Array, Composite, Namespace, Op, ResultTypes
+from engine.ir.run_context import RunContext
+from engine.ir.sample import Bools, Real, Sample
+from engine.ir.tensor_type import Shape, TensorType, normalise_axis, promote, show_shape
+from engine.ops.common import batching
+from engine.ops.common.operands import require_axes, with_extent
+from engine.ops.index.slice import along, bounds, cut
+
+
+class Cat(Op):
+    """y = the operands one after the other along `axis`; elsewhere their extents are the same.
+
+    The result has their common dtype. `sizes`, where given, must be their extents on the axis.
+    """
+
+    name = "cat"
+    section = "cat"
+    aliases: ClassVar[Mapping[str, str]] = {"CatOp": "born", "Cat": "born, cjc"}
+    operands = ("x...",)
+    dtypes = DTYPES
+    attrs = {
+        "axis": Attr("int", 0, "the axis to join along"),
+        "sizes": Attr("ints", None, "the operands' extents on the axis, checked where given", longest=Limits.nodes),
+    }
+    gradient = "g, cut apart"
+    samples = (
+        Sample(Real(2, 3), Real(1, 3), sizes=[2, 1]),
+        Sample(Real(2, 1), Real(2, 0), Real(2, 2), axis=-1),
+        Sample(Real(2), Bools(3)),
+        Sample(Real(2)),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The axis counted from the front; `sizes` checked and dropped. Raises BadAttribute, ShapeMismatch."""
+        require_axes(types[0], 1, "to join along (stack makes one)")
+        axis = normalise_axis(attrs["axis"], types[0].ndim)
+        for i, type in enumerate(types):
+            _require_alike(types[0], type, axis, i)
+        extents = [t.shape[axis] for t in types]
+        if attrs["sizes"] and list(attrs["sizes"]) != extents:
+            wanted, got = show_shape(attrs["sizes"]), show_shape(extents)
+            raise ShapeMismatch(f"sizes is {wanted}, but the operands have {got} on the axis", expected=wanted, got=got)
+        return {"axis": axis, "sizes": None}
+
+    def infer(self, *types: TensorType, axis: int, sizes: None) -> ResultTypes:
+        """The extents on the axis add up."""
+        shape = with_extent(types[0].shape, axis, sum(t.shape[axis] for t in types))
+        return TensorType(shape, promote(*{t.dtype for t in types}))
+
+    def forward(self, run: RunContext, *xs: Array, out: Array, axis: int, sizes: None) -> None:
+        """Copy each into its place."""
+        for x, (start, stop) in zip(xs, bounds([x.shape[axis] for x in xs]), strict=True):
+            out[along(axis, start, stop)] = x
+
+    def as_copies(
+        self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]
+    ) -> Sequence[tuple[Array, Array]] | None:
+        """One of each operand, where none is cast."""
+        axis = attrs["axis"]
+        places = bounds([x.shape[axis] for x in operands])
+        if any(x.dtype != out.dtype for x in operands):
+            return None
+        return [(out[along(axis, *place)], x) for x, place in zip(operands, places, strict=True)]
+
+    def vjp(self, g: Value, y: Value, *xs: Value, axis: int, sizes: None) -> Sequence[Value | None]:
+        """To each operand its part."""
+        places = bounds([x.shape[axis] for x in xs])
+        return [cut(g, axis, *place) if x.type.is_differentiable else None for x, place in zip(xs, places, strict=True)]
+
+    def batch(self, mapped: Sequence[bool], *xs: Value, axis: int, sizes: None) -> Value:
+        """The next axis, with N on all operands."""
+        first, *others = batching.expand(mapped, xs)
+        return first.cat(*others, axis=axis + 1)
+
+
+def _require_alike(first: TensorType, type: TensorType, axis: int, operand: int) -> None:
+    alike = type.ndim == first.ndim and with_extent(type.shape, axis, 0) == with_extent(first.shape, axis, 0)
+    if not alike:
+        wanted = ", ".join("any" if i == axis else str(extent) for i, extent in enumerate(first.shape))
+        got = show_shape(type.shape)
+        raise ShapeMismatch(
+            f"operand {operand} (x) must have shape [{wanted}], as operand 0 has off axis {axis}, but has {got}",
+            operand=operand,
+            expected=f"[{wanted}]",
+            got=got,
+        )
+
+
+class Stack(Composite):
+    """y = the operands, all of one shape, one after the other along a new axis; `axis` is its place in the result.
+
+    The result has their common dtype.
+    """
+
+    name = "stack"
+    section = "cat"
+    operands = ("x...",)
+    dtypes = DTYPES
+    attrs = {"axis": Attr("int", 0, "the new axis, counted in the result")}
+    gradient = "to each operand its part of g"
+    samples = (Sample(Real(2, 3), Real(2, 3)), Sample(Real(2), Bools(2), Real(2), axis=-1), Sample(Real()))
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The axis counted from the front of the result. Raises BadAttribute."""
+        return {"axis": normalise_axis(attrs["axis"], types[0].ndim + 1)}
+
+    def infer(self, *types: TensorType, axis: int) -> ResultTypes:
+        """A new extent: the number of operands. Raises ShapeMismatch."""
+        shape = types[0].shape
+        for i, type in enumerate(types):
+            if type.shape != shape:
+                wanted, got = show_shape(shape), show_shape(type.shape)
+                raise ShapeMismatch(
+                    f"operand {i} (x) must have shape {wanted}, as operand 0 has, but has {got}",
+                    operand=i,
+                    expected=wanted,
+                    got=got,
+                )
+        return TensorType((*shape[:axis], len(types), *shape[axis:]), promote(*{t.dtype for t in types}))
+
+    def compose(self, *xs: Value, axis: int) -> Value:
+        """Each with an axis of extent 1, joined along it."""
+        first, *others = (x.unsqueeze(axes=(axis,)) for x in xs)
+        return first.cat(*others, axis=axis)
+
+
+# Tensors cut apart along an axis, into several results.
+
+_AXIS = Attr("int", 0, "the axis that is cut")
+#: every part may be read by a node of its own
+MOST_PARTS = Limits.nodes
+
+
+class Split(Op):
+    """y0, y1, … = x cut along `axis` into parts of `sizes`, which add up to the extent; a part may be empty.
+
+    Several results, read through get_output.
+    """
+
+    name = "split"
+    section = "split"
+    operands = ("x",)
+    dtypes = DTYPES
+    attrs = {"sizes": Attr("ints", doc="the parts' extents on the axis", minimum=0, longest=MOST_PARTS), "axis": _AXIS}
+    gradient = "the parts' cotangents, joined; zeros for parts that are not read"
+    several = True
+    samples = (
+        Sample(Real(5, 2), sizes=[2, 0, 3]),
+        Sample(Real(2, 3), sizes=[1, 2], axis=-1),
+        Sample(Real(3), sizes=[3]),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The axis counted from the front. Raises BadAttribute, ShapeMismatch."""
+        axis, sizes = _axis(attrs, types[0]), tuple(attrs["sizes"])
+        if not sizes:
+            raise BadAttribute("attribute sizes must name at least one part", expected="at least one", got="none")
+        extent, total = types[0].shape[axis], sum(sizes)
+        if total != extent:
+            wanted = f"{extent}, the extent of axis {axis}"
+            raise BadAttribute(
+                f"attribute sizes must add up to {wanted}, but adds up to {total}", expected=wanted, got=str(total)
+            )
+        return {"sizes": sizes, "axis": axis}
+
+    def infer(self, x: TensorType, *, sizes: Shape, axis: int) -> ResultTypes:
+        """One type a part."""
+        return _parts(x, sizes, axis)
+
+    def forward(self, run: RunContext, x: Array, *, out: tuple[Array, ...], sizes: Shape, axis: int) -> None:
+        """Copy each part."""
+        for part, (start, stop) in zip(out, bounds(sizes), strict=True):
+            part[...] = x[along(axis, start, stop)]
+
+    def as_copies(
+        self, xp: Namespace, operands: Sequence[Array], out: tuple[Array, ...], attrs: Mapping[str, Any]
+    ) -> Sequence[tuple[Array, Array]]:
+        """One of each part."""
+        (x,), places = operands, bounds(attrs["sizes"])
+        return [(part, x[along(attrs["axis"], *place)]) for part, place in zip(out, places, strict=True)]
+
+    def vjp(self, g: Sequence[Value | None], y: Value, x: Value, *, sizes: Shape, axis: int) -> Sequence[Value | None]:
+        """Joined; one block of zeros for each run of unread parts."""
+        blocks: list[Value] = []
+        for read, run in groupby(zip(g, sizes, strict=True), key=lambda part: part[0] is not None):
+            parts = list(run)
+            missing = with_extent(x.shape, axis, sum(size for _, size in parts))
+            blocks += [part for part, _ in parts if part is not None] if read else [x.full_like(0.0, missing)]
+        return (blocks[0].cat(*blocks[1:], axis=axis),)
+
+    def batch(self, mapped: Sequence[bool], x: Value, *, sizes: Shape, axis: int) -> Value:
+        """The next axis."""
+        return x.split(sizes=sizes, axis=axis + 1)
+
+
+class Chunk(Composite):
+    """y0, y1, … = x cut along `axis` into at most `chunks` parts of extent ⌈n / chunks⌉, the last of what is left.
+
+    As PyTorch: there may be fewer parts than asked for (6 entries in 4 chunks: 2, 2, 2); an empty axis gives `chunks`
+    empty parts. Several results, read through get_output.
+    """
+
+    name = "chunk"
+    section = "split"
+    aliases: ClassVar[Mapping[str, str]] = {"ChunkOp": "born", "Chunk": "born"}
+    operands = ("x",)
+    dtypes = DTYPES
+    attrs = {"chunks": Attr("int", doc="the most parts to cut into", minimum=1), "axis": _AXIS}
+    gradient = "the parts' cotangents, joined; zeros for parts that are not read"
+    several = True
+    samples = (Sample(Real(5, 2), chunks=2), Sample(Real(2, 6), chunks=4, axis=-1), Sample(Real(0), chunks=2))
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The axis counted from the front. Raises BadAttribute, ShapeMismatch."""
+        return {"chunks": attrs["chunks"], "axis": _axis(attrs, types[0])}
+
+    def infer(self, x: TensorType, *, chunks: int, axis: int) -> ResultTypes:
+        """One type a part. Raises OverBudget."""
+        return _parts(x, _chunk_sizes(x.shape[axis], chunks), axis)
+
+    def compose(self, x: Value, *, chunks: int, axis: int) -> Value:
+        """A split into these sizes."""
+        return x.split(sizes=_chunk_sizes(x.shape[axis], chunks), axis=axis)
+
+
+def _axis(attrs: Mapping[str, Any], x: TensorType) -> int:
+    require_axes(x, 1, "to cut")
+    return normalise_axis(attrs["axis"], x.ndim)
+
+
+def _parts(x: TensorType, sizes: Sequence[int], axis: int) -> tuple[TensorType, ...]:
+    return tuple(x.with_shape(with_extent(x.shape, axis, size)) for size in sizes)
+
+
+def _chunk_sizes(extent: int, chunks: int) -> Shape:
+    size = -(-extent // chunks)
+    count = -(-extent // size) if size else chunks
+    if count > MOST_PARTS:
+        wanted, got = f"at most {MOST_PARTS} parts", f"{count} parts"
+        raise OverBudget(f"can make {wanted}, but these would be {got}", expected=wanted, got=got)
+    return (*[size] * (count - 1), extent - size * (count - 1))
+
+
+# Records and maps kept as one tensor, whose leading axis is cut into equal parts.
+
+
+class Part(Composite):
+    """Base: one of `total` equal parts of the leading axis. A subclass says what its two attributes are called."""
+
+    operands: ClassVar[tuple[str, ...]] = ("x",)
+    dtypes: ClassVar[tuple[str, ...]] = DTYPES
+    gradient: ClassVar[str] = "g on that part, 0 on the others"
+    index: ClassVar[str]
+    total: ClassVar[str]
+
+    def infer(self, x: TensorType, **attrs: int) -> ResultTypes:
+        """The leading extent, divided. Raises BadAttribute, ShapeMismatch."""
+        index, total = attrs[self.index], attrs[self.total]
+        if index >= total:
+            wanted = f"less than {self.total} = {total}"
+            raise BadAttribute(
+                f"attribute {self.index} must be {wanted}, but is {index}", expected=wanted, got=str(index)
+            )
+        require_axes(x, 1, "to hold parts")
+        extent = x.shape[0]
+        if extent % total:
+            wanted = f"a leading extent that {self.total} = {total} divides"
+            raise ShapeMismatch(
+                f"operand 0 (x) must have {wanted}, but has {extent}", operand=0, expected=wanted, got=str(extent)
+            )
+        return x.with_shape(with_extent(x.shape, 0, extent // total))
+
+    def compose(self, x: Value, **attrs: int) -> Value:
+        """A slice of the leading axis."""
+        size = x.shape[0] // attrs[self.total]
+        return cut(x, 0, attrs[self.index] * size, (attrs[self.index] + 1) * size)
+
+
+class StructField(Part):
+    """One field of a record that is kept as one tensor.
+
+    The leading axis is cut into `total_fields` equal parts, and y is the part `field_index`; the axis stays.
+    """
+
+    name = "struct_field"
+    section = "containers"
+    aliases: ClassVar[Mapping[str, str]] = {"StructField": "cjc"}
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "field_index": Attr("int", doc="which field, from 0", minimum=0),
+        "total_fields": Attr("int", doc="how many fields the record has", minimum=1),
+    }
+    index, total = "field_index", "total_fields"
+    samples: ClassVar[tuple[Sample, ...]] = (
+        Sample(Real(6, 2), field_index=1, total_fields=3),
+        Sample(Real(2), field_index=0, total_fields=2),
+    )
+
+
+class MapLookup(Part):
+    """The value under one key of a map that is kept as one tensor, keys in insertion order.
+
+    The leading axis is cut into `total_keys` equal parts, and y is the part `key_index`; the axis stays.
+    """
+
+    name = "map_lookup"
+    section = "containers"
+    aliases: ClassVar[Mapping[str, str]] = {"MapLookup": "cjc"}
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "key_index": Attr("int", doc="which key, from 0, in insertion order", minimum=0),
+        "total_keys": Attr("int", doc="how many keys the map has", minimum=1),
+    }
+    index, total = "key_index", "total_keys"
+    samples: ClassVar[tuple[Sample, ...]] = (
+        Sample(Real(4, 2), key_index=1, total_keys=2),
+        Sample(Real(3), key_index=2, total_keys=3),
+    )

@@ -1,0 +1,195 @@
+"""Triangles and diagonals of the last two axes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, ClassVar, Final
+
+from engine.ir.attributes import Attr
+from engine.ir.dtypes import DTYPES
+from engine.ir.graph import Value
+from engine.ir.op import Array, Composite, Namespace, Op, ResultTypes
+from engine.ir.run_context import RunContext
+from engine.ir.sample import Real, Sample
+from engine.ir.tensor_type import TensorType
+from engine.ops.common.operands import require_axes
+from engine.ops.index.slice import spread_out
+
+#: rows of a block
+_ROWS: Final = 128
+#: rows that are worth a copy each
+_COPIED_ROWS: Final = 64
+OFFSET = Attr("int", 0, "which diagonal: 0 the main one, above it positive, below it negative")
+
+
+class Triangle(Op):
+    """Base: a part of the matrices that the last two axes hold, zero elsewhere."""
+
+    operands: ClassVar[tuple[str, ...]] = ("x",)
+    dtypes: ClassVar[tuple[str, ...]] = DTYPES
+    attrs: ClassVar[Mapping[str, Attr]] = {"offset": OFFSET}
+    samples: ClassVar[tuple[Sample, ...]] = (
+        Sample(Real(3, 3)),
+        Sample(Real(2, 2, 4), offset=1),
+        Sample(Real(4, 3), offset=-2),
+        Sample(Real(2, 3), offset=9),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The offset no further out than the corners. Raises ShapeMismatch."""
+        require_axes(types[0], 2, "that hold matrices")
+        rows, columns = types[0].shape[-2:]
+        return {"offset": max(-rows, min(attrs["offset"], columns))}
+
+    def infer(self, x: TensorType, *, offset: int) -> ResultTypes:
+        """x's type."""
+        return x
+
+    def vjp(self, g: Value, y: Value, x: Value, *, offset: int) -> Sequence[Value | None]:
+        """A projection along the axes: its own adjoint."""
+        return (g.builder.emit(self, (g,), {"offset": offset}),)
+
+    def batch(self, mapped: Sequence[bool], x: Value, *, offset: int) -> Value:
+        """Itself, on the last two axes."""
+        return x.builder.emit(self, (x,), {"offset": offset})
+
+    def as_copies(
+        self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]
+    ) -> Sequence[tuple[Array, Array]] | None:
+        """Zeros, and of each row what is kept, where they are few."""
+        (x,), (rows, columns) = operands, out.shape[-2:]
+        if rows > _COPIED_ROWS:
+            return None
+        zeros = xp.broadcast_to(xp.zeros((), out.dtype), out.shape)
+        kept = [(..., i, self.kept(i, columns, attrs["offset"])) for i in range(rows)]
+        return [(out, zeros), *((out[place], x[place]) for place in kept)]
+
+    @abstractmethod
+    def kept(self, row: int, columns: int, offset: int) -> slice:
+        """The columns of a row that are not cleared."""
+
+    def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
+        """The mask where the diagonal crosses a block, and the row and column numbers it is made from."""
+        rows, columns = (min(extent, _ROWS) for extent in x.shape[-2:])
+        return rows * columns + 8 * (rows + columns)
+
+
+class Tril(Triangle):
+    """y = x on and below a diagonal of the last two axes, 0 above: y[…, i, j] = x[…, i, j] where j − i ≤ offset."""
+
+    name = "tril"
+    section = "diag"
+    gradient = "tril(g)"
+
+    def forward(self, run: RunContext, x: Array, *, out: Array, offset: int) -> None:
+        """What lies before the diagonal's neighbour above."""
+        _split(run, x, out, offset + 1, keeps_front=True)
+
+    def kept(self, row: int, columns: int, offset: int) -> slice:
+        """Up to the diagonal."""
+        return slice(0, max(0, min(row + offset + 1, columns)))
+
+
+class Triu(Triangle):
+    """y = x on and above a diagonal of the last two axes, 0 below: y[…, i, j] = x[…, i, j] where j − i ≥ offset."""
+
+    name = "triu"
+    section = "diag"
+    gradient = "triu(g)"
+
+    def forward(self, run: RunContext, x: Array, *, out: Array, offset: int) -> None:
+        """What lies from the diagonal on."""
+        _split(run, x, out, offset, keeps_front=False)
+
+    def kept(self, row: int, columns: int, offset: int) -> slice:
+        """From the diagonal on."""
+        return slice(max(0, min(row + offset, columns)), columns)
+
+
+def _split(run: RunContext, x: Array, out: Array, first: int, *, keeps_front: bool) -> None:
+    """Row i of out is that of x before column i + `first`, or from there on, and 0 elsewhere.
+
+    Rows in blocks: only where the line crosses one is there a choice to make for each element. What is cut off may be
+    infinite.
+    """
+    rows, columns = x.shape[-2:]
+    crossed: tuple[int, int, int] | None = None
+    for start in run.through(range(0, rows, _ROWS)):
+        stop = min(start + _ROWS, rows)
+        low, high = (max(0, min(i + first, columns)) for i in (start, stop - 1))
+        front, middle, back = ((..., slice(start, stop), slice(*ends)) for ends in pairwise((0, low, high, columns)))
+        kept, cleared = (front, back) if keeps_front else (back, front)
+        out[kept], out[cleared], out[middle] = x[kept], 0, x[middle]
+        crossing = stop - start, high - low, start + first - low
+        if crossing != crossed:
+            crossed, before = crossing, run.xp.tri(crossing[0], crossing[1], crossing[2] - 1, dtype=bool)
+            mask = ~before if keeps_front else before
+        run.xp.copyto(out[middle], out.dtype.type(0), where=mask)
+
+
+class Diag(Composite):
+    """The diagonal of the last two axes: y[…, i] = x[…, i, i + offset]; of a vector, the matrix with that diagonal.
+
+    x [n] → [n + |offset|, n + |offset|], zero off the diagonal. x [batch…, rows, columns] → [batch…, m].
+    A negative offset counts downwards: y[…, i] = x[…, i − offset, i].
+    """
+
+    name = "diag"
+    section = "diag"
+    operands = ("x",)
+    dtypes = DTYPES
+    attrs = {"offset": OFFSET}
+    gradient = "diag(g) for a vector; for matrices, g on the diagonal and 0 elsewhere"
+    samples = (
+        Sample(Real(3)),
+        Sample(Real(2), offset=1),
+        Sample(Real(2), offset=-2),
+        Sample(Real(3, 3)),
+        Sample(Real(2, 4, 3), offset=-1),
+        Sample(Real(2, 4), offset=1),
+        Sample(Real(2, 3), offset=-5),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """Raises ShapeMismatch for a 0-d operand."""
+        require_axes(types[0], 1, "to have a diagonal or to be one")
+        return attrs
+
+    def infer(self, x: TensorType, *, offset: int) -> ResultTypes:
+        """A matrix for a vector, else x without its last axis and the diagonal's length on the one before."""
+        if x.ndim == 1:
+            return x.with_shape((x.size + abs(offset),) * 2)
+        *batch, rows, columns = x.shape
+        return x.with_shape((*batch, _length(rows, columns, offset)))
+
+    def compose(self, x: Value, *, offset: int) -> Value:
+        """In row-major order, neighbours on a diagonal are one row and one column apart: a slice of equal steps."""
+        return _matrix(x, offset) if x.ndim == 1 else _diagonal(x, offset)
+
+
+def _length(rows: int, columns: int, offset: int) -> int:
+    return max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
+
+
+def _first(columns: int, offset: int) -> int:
+    """Where a diagonal starts in row-major order."""
+    return max(offset, -offset * columns)
+
+
+def _diagonal(x: Value, offset: int) -> Value:
+    *batch, rows, columns = x.shape
+    flat = x.reshape(shape=(*batch, rows * columns))
+    start, step, length = _first(columns, offset), columns + 1, _length(rows, columns, offset)
+    stops = (*batch, start + length * step)
+    return flat.slice(starts=(*[0] * len(batch), start), stops=stops, steps=(*[1] * len(batch), step))
+
+
+def _matrix(x: Value, offset: int) -> Value:
+    (count,) = x.shape
+    extent = count + abs(offset)
+    start, size = _first(extent, offset), extent * extent
+    spread = spread_out(x, 0, extent + 1)
+    padded = spread.pad(pad_width=(start, size - start - spread.type.size))
+    return padded.reshape(shape=(extent, extent))

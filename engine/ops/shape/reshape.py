@@ -1,0 +1,304 @@
+"""Movement that re-labels axes: reshape and its spellings, broadcast_to, transpose."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from engine.ir.attributes import Attr
+from engine.ir.dtypes import DTYPES
+from engine.ir.errors import BadAttribute, ShapeMismatch, counted
+from engine.ir.graph import Value
+from engine.ir.op import Array, Composite, Namespace, ResultTypes, View
+from engine.ir.sample import Real, Sample
+from engine.ir.tensor_type import Shape, TensorType, normalise_axes, show_shape
+from engine.ir.value_functions import inverse
+from engine.ops.common.batching import shift
+from engine.ops.common.operands import require_axes
+from engine.ops.elementwise.base import unbroadcast
+from engine.ops.rewrites import (
+    broadcast_of_broadcast,
+    kept_sum,
+    reshape_of_reshape,
+    transpose_in_place,
+    transpose_of_transpose,
+    transposed_product,
+)
+
+
+class Reshape(View):
+    """y holds x's elements, in row-major order, in another shape; one extent may be −1 and follows from the others.
+
+    An absent or empty `shape` makes a 0-d tensor. `original_shape`, where given, must be x's shape.
+    """
+
+    name = "reshape"
+    section = "reshape"
+    spreads = True
+    aliases = {"ReshapeOp": "born", "Reshape": "born, cjc, minima"}
+    operands = ("x",)
+    dtypes = DTYPES
+    attrs = {
+        "shape": Attr("ints", (), "the result's shape; one -1 is inferred", minimum=-1),
+        "original_shape": Attr("ints", None, "x's shape, checked where given"),
+    }
+    gradient = "g, reshaped back"
+    rewrites = (reshape_of_reshape, kept_sum)
+    reshapes = True
+    samples = (
+        Sample(Real(2, 3), shape=[3, -1]),
+        Sample(Real(2, 3), shape=[6], original_shape=[2, 3]),
+        Sample(Real(1, 1)),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The −1 resolved; `original_shape` checked and dropped. Raises ShapeMismatch."""
+        shape, original = types[0].shape, attrs["original_shape"]
+        if original is not None and tuple(original) != shape:
+            wanted, got = show_shape(original), show_shape(shape)
+            raise ShapeMismatch(
+                f"original_shape is {wanted}, but the operand has shape {got}", expected=wanted, got=got
+            )
+        return {"shape": _resolved(tuple(attrs["shape"]), shape), "original_shape": None}
+
+    def infer(self, x: TensorType, *, shape: Shape, original_shape: None) -> ResultTypes:
+        """The stated shape."""
+        return x.with_shape(shape)
+
+    def view(self, xp: Namespace, x: Array, *, shape: Shape, **attrs: Any) -> Array:
+        """NumPy's reshape, a view since x is contiguous."""
+        return x.reshape(shape)
+
+    def vjp(self, g: Value, y: Value, x: Value, **attrs: Any) -> Sequence[Value | None]:
+        """Reshape back."""
+        return (g.reshape(shape=x.shape),)
+
+    def batch(self, mapped: Sequence[bool], x: Value, *, shape: Shape, **attrs: Any) -> Value:
+        """N stays in front."""
+        return x.reshape(shape=(x.shape[0], *shape))
+
+
+def _resolved(wanted: Shape, shape: Shape) -> Shape:
+    free, size = wanted.count(-1), math.prod(shape)
+    if free > 1:
+        got = show_shape(wanted)
+        raise BadAttribute(f"shape may hold one -1, but is {got}", expected="at most one -1", got=got)
+    known = math.prod(e for e in wanted if e != -1)
+    if free and known and size % known == 0:
+        return tuple(size // known if e == -1 else e for e in wanted)
+    if free or known != size:
+        elements = counted(size, "element")
+        raise ShapeMismatch(
+            f"shape {show_shape(shape)} has {elements} and cannot be reshaped to {show_shape(wanted)}",
+            operand=0,
+            expected=elements,
+            got=show_shape(wanted),
+        )
+    return wanted
+
+
+class BroadcastTo(View):
+    """y = x repeated along new leading axes and along axes of extent 1, to `shape`, by NumPy's rule."""
+
+    name = "broadcast_to"
+    section = "reshape"
+    spreads = True
+    aliases = {"Expand": "born", "BroadcastTo": "minima", "BroadcastScalar": "cjc"}
+    operands = ("x",)
+    dtypes = DTYPES
+    attrs = {"shape": Attr("ints", (), "the result's shape", minimum=0)}
+    gradient = "g, summed over the axes that were repeated"
+    rewrites = (broadcast_of_broadcast,)
+    samples = (Sample(Real(3), shape=[2, 3]), Sample(Real(2, 1), shape=[2, 3]), Sample(Real(), shape=[]))
+
+    def infer(self, x: TensorType, *, shape: Shape) -> ResultTypes:
+        """The stated shape. Raises ShapeMismatch where x does not broadcast to it."""
+        lead = len(shape) - x.ndim
+        if lead < 0 or any(e not in (1, s) for e, s in zip(x.shape, shape[lead:], strict=True)):
+            wanted, got = show_shape(shape), show_shape(x.shape)
+            raise ShapeMismatch(f"shape {got} does not broadcast to {wanted}", operand=0, expected=wanted, got=got)
+        return x.with_shape(shape)
+
+    def view(self, xp: Namespace, x: Array, *, shape: Shape) -> Array:
+        """NumPy's broadcast: strides of zero."""
+        return xp.broadcast_to(x, shape)
+
+    def vjp(self, g: Value, y: Value, x: Value, **attrs: Any) -> Sequence[Value | None]:
+        """The adjoint of repeating is summing."""
+        return (unbroadcast(g, x),)
+
+    def batch(self, mapped: Sequence[bool], x: Value, *, shape: Shape) -> Value:
+        """N stays in front; unit axes make up for the rank that x lacked."""
+        n, *inner = x.shape
+        aligned = x.reshape(shape=(n, *[1] * (len(shape) - len(inner)), *inner))
+        return aligned.broadcast_to(shape=(n, *shape))
+
+
+class Transpose(View):
+    """y = x with its axes permuted.
+
+    Without `axes` the last two are swapped (born reverses all: give `axes`). As many entries as axes: y's axis i is
+    x's axis axes[i]. Two entries on another rank: those two are swapped (minima).
+    """
+
+    name = "transpose"
+    section = "reshape"
+    aliases = {"TransposeOp": "born", "Transpose": "born, cjc, minima"}
+    operands = ("x",)
+    dtypes = DTYPES
+    attrs = {"axes": Attr("ints", None, "a permutation, or two axes to swap; absent: the last two")}
+    gradient = "g, permuted back"
+    rewrites = (transpose_in_place, transpose_of_transpose, transposed_product)
+    samples = (
+        Sample(Real(2, 3)),
+        Sample(Real(2, 3, 4), axes=[2, 0, 1]),
+        Sample(Real(2, 3, 4), axes=[0, -1]),
+        Sample(Real(3), axes=[0]),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """`axes` as a full permutation. Raises BadAttribute, ShapeMismatch."""
+        if not attrs["axes"]:
+            require_axes(types[0], 2, "to swap the last two")
+        return {"axes": _permutation(attrs["axes"], types[0].ndim)}
+
+    def infer(self, x: TensorType, *, axes: Sequence[int]) -> ResultTypes:
+        """Permuted extents."""
+        return x.with_shape(tuple(x.shape[a] for a in axes))
+
+    def view(self, xp: Namespace, x: Array, *, axes: Sequence[int]) -> Array:
+        """NumPy's transpose: permuted strides."""
+        return x.transpose(axes)
+
+    def leading_part(self, read: Shape, operand: Shape, attrs: Mapping[str, Any]) -> Shape:
+        """The same extents, on the axes where they come from."""
+        moved = dict(zip(attrs["axes"], read, strict=True))
+        return tuple(moved[axis] for axis in range(len(operand)))
+
+    def vjp(self, g: Value, y: Value, x: Value, *, axes: Sequence[int]) -> Sequence[Value | None]:
+        """The inverse permutation."""
+        return (g.transpose(axes=inverse(axes)),)
+
+    def batch(self, mapped: Sequence[bool], x: Value, *, axes: Sequence[int]) -> Value:
+        """N stays in front."""
+        return x.transpose(axes=(0, *shift(axes)))
+
+
+def _permutation(axes: Sequence[int] | None, ndim: int) -> tuple[int, ...]:
+    if not axes:
+        return _swapped((ndim - 2, ndim - 1), ndim)
+    found = normalise_axes(axes, ndim)
+    if len(found) == ndim:
+        return found
+    if len(found) == 2:
+        return _swapped(found, ndim)
+    wanted = f"a permutation of {ndim} axes, or two axes to swap"
+    raise BadAttribute(f"axes must be {wanted}, but is {show_shape(axes)}", expected=wanted, got=show_shape(axes))
+
+
+def _swapped(pair: Sequence[int], ndim: int) -> tuple[int, ...]:
+    first, second = pair
+    return tuple(second if i == first else first if i == second else i for i in range(ndim))
+
+
+# Axes of extent 1 put in and taken out, and axes merged: spellings of `reshape`.
+
+
+class Relabelled(Composite):
+    """Base: x with its elements in place and other axes. A subclass gives `relabel`, the shape of the result."""
+
+    operands: ClassVar[tuple[str, ...]] = ("x",)
+    dtypes: ClassVar[tuple[str, ...]] = DTYPES
+    gradient: ClassVar[str] = "g, reshaped back"
+
+    @abstractmethod
+    def relabel(self, shape: Shape, axes: Sequence[int]) -> Shape:
+        """The result's shape for an operand of `shape`."""
+
+    def infer(self, x: TensorType, *, axes: Sequence[int]) -> ResultTypes:
+        """x's elements in the new shape."""
+        return x.with_shape(self.relabel(x.shape, axes))
+
+    def compose(self, x: Value, *, axes: Sequence[int]) -> Value:
+        """A reshape."""
+        return x.reshape(shape=self.relabel(x.shape, axes))
+
+
+class Squeeze(Relabelled):
+    """y = x without `axes`, each of which must have extent 1; absent: without all axes of extent 1."""
+
+    name = "squeeze"
+    section = "squeeze"
+    aliases: ClassVar[Mapping[str, str]] = {"Squeeze": "born"}
+    attrs = {"axes": Attr("ints", None, "axes of extent 1; absent: all there are")}
+    samples = (Sample(Real(1, 3, 1)), Sample(Real(1, 3, 1), axes=[-1]), Sample(Real(2)), Sample(Real()))
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """`axes` sorted and counted from the front. Raises BadAttribute, ShapeMismatch."""
+        shape = types[0].shape
+        if not attrs["axes"]:
+            return {"axes": tuple(i for i, extent in enumerate(shape) if extent == 1)}
+        axes = tuple(sorted(normalise_axes(attrs["axes"], len(shape))))
+        for axis in axes:
+            _check_unit(shape, axis)
+        return {"axes": axes}
+
+    def relabel(self, shape: Shape, axes: Sequence[int]) -> Shape:
+        """The other axes."""
+        return tuple(extent for i, extent in enumerate(shape) if i not in axes)
+
+
+def _check_unit(shape: Shape, axis: int) -> None:
+    if shape[axis] != 1:
+        raise ShapeMismatch(
+            f"axis {axis} has extent {shape[axis]}, and only an axis of extent 1 can be squeezed",
+            operand=0,
+            expected="extent 1",
+            got=f"extent {shape[axis]}",
+        )
+
+
+class Unsqueeze(Relabelled):
+    """y = x with axes of extent 1 put in; `axes` are their positions in the result."""
+
+    name = "unsqueeze"
+    section = "squeeze"
+    aliases: ClassVar[Mapping[str, str]] = {"Unsqueeze": "born"}
+    attrs = {"axes": Attr("ints", None, "positions of the new axes in the result; must be given")}
+    samples = (Sample(Real(2, 3), axes=[0]), Sample(Real(2, 3), axes=[-1, 1]), Sample(Real(), axes=[0]))
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """`axes` sorted and counted from the front of the result. Raises BadAttribute."""
+        if not attrs["axes"]:
+            raise BadAttribute("attribute axes is required", expected="axes", got="nothing")
+        rank = types[0].ndim + len(attrs["axes"])
+        return {"axes": tuple(sorted(normalise_axes(attrs["axes"], rank)))}
+
+    def relabel(self, shape: Shape, axes: Sequence[int]) -> Shape:
+        """1 at `axes`, x's extents in between."""
+        extents = iter(shape)
+        return tuple(1 if i in axes else next(extents) for i in range(len(shape) + len(axes)))
+
+
+class Flatten(Relabelled):
+    """y = x with a run of neighbouring axes merged into one; absent: all of them. A 0-d tensor becomes [1]."""
+
+    name = "flatten"
+    section = "squeeze"
+    attrs = {"axes": Attr("ints", None, "neighbouring axes to merge; absent: all")}
+    samples = (Sample(Real(2, 3)), Sample(Real(2, 3, 2, 2), axes=[1, -2]), Sample(Real()), Sample(Real(2, 3), axes=[1]))
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """`axes` sorted and counted from the front. Raises BadAttribute unless they are neighbours."""
+        axes = tuple(sorted(normalise_axes(attrs["axes"], types[0].ndim)))
+        if axes and axes != tuple(range(axes[0], axes[-1] + 1)):
+            wanted, got = "neighbouring axes, such as [1, 2]", show_shape(attrs["axes"])
+            raise BadAttribute(f"attribute axes must be {wanted}, but is {got}", expected=wanted, got=got)
+        return {"axes": axes}
+
+    def relabel(self, shape: Shape, axes: Sequence[int]) -> Shape:
+        """One extent in place of the run."""
+        first, last = (axes[0], axes[-1] + 1) if axes else (0, 0)
+        return (*shape[:first], math.prod(shape[first:last]), *shape[last:])

@@ -1,0 +1,56 @@
+"""From a step to the calls that run it. What fuses steps, or has kernels of its own, puts its binder in this place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from engine.codegen.kernels.recurrence import Recurrence
+from engine.codegen.native.native_call import LoadedKernel
+from engine.codegen.native.runner import Runner
+from engine.compiler.plan import Step
+from engine.ir.op import Array, KernelCall
+from engine.ir.run_context import RunContext
+
+
+class StepKernel(NamedTuple):
+    """A kernel, and the recurrence that it goes through, whose functions are written out."""
+
+    code: LoadedKernel
+    recurrence: Recurrence
+
+
+class Binder:
+    """Binding of each step to its op's own call."""
+
+    #: makes native calls, where there are some and there is one
+    runner: Runner | None = None
+
+    @property
+    def has_kernels(self) -> bool:
+        """Whether any step is bound to a kernel."""
+        return False
+
+    def has_kernel(self, step: Step) -> bool:
+        """Whether this step is bound to one."""
+        return False
+
+    def step_kernel(self, step: Step) -> StepKernel | None:
+        """What goes through all steps of a loop by itself, where there is such a kernel."""
+        return None
+
+    def workspace(self, step: Step) -> int:
+        """Bytes of memory that a step's calls work in: no other step's are made meanwhile, so that all share it."""
+        return 0
+
+    def calls(self, run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
+        """What makes `out` of `operands`: calls to be made in their order, again and again.
+
+        The workspace of `run` has as many bytes as any step wants at most.
+        """
+        return bind_step(run, step, operands, out)
+
+
+def bind_step(run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
+    """The op's own call."""
+    return (step.op.bind(run, operands, out, step.attrs),)

@@ -1,0 +1,353 @@
+"""Executor: runs plans on one device, step by step with any array module, or made ready and compiled.
+
+    run → execute → the plan's tier → a prepared plan, which the instance pool lends
+                  → interpret: step by step, where an observer watches, and at first
+
+`interpret` is the reference: every other way of running a plan has to agree with it.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from array import array
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+
+from engine.codegen.native.kernel_store import KernelStore
+from engine.compiler.plan import Plan, Step
+from engine.ir.errors import DeadlineExceeded, EngineError, MissingFeed
+from engine.ir.graph import at_origin
+from engine.ir.limits import NO_DEADLINE, Deadline
+from engine.ir.op import Array, Namespace, View
+from engine.ir.run_context import RunContext
+from engine.ir.run_report import COMPILED, UNCOMPILED
+from engine.ir.tensor_type import TensorType, require_type
+from engine.runtime.binding import Binder
+from engine.runtime.crash_record import crash_record
+from engine.runtime.instance_pool import INSTANCE_BYTES, InstancePool, ReadyPlan
+from engine.runtime.tiers import Compiling, Determinism, ExecutionTier, ExecutionTiers
+
+# A plan runs on feeds of the types that it was made for: anything else would be broadcast or cast in silence.
+#
+# And on feeds that lie as the plan has it, densely, each element at a multiple of its size: kernels know of no strides
+# but the plan's, and NumPy adds up what lies askew in another order.
+
+
+def fed(feeds: Mapping[Hashable, Array], feed: Hashable, planned: TensorType) -> Array:
+    """The array under this key, once it is what was planned, or a copy that lies as planned.
+
+    Raises MissingFeed, ShapeMismatch and DtypeMismatch.
+    """
+    array = feeds.get(feed)
+    if array is None:
+        name, node = _named(feed)
+        raise MissingFeed(f"{name} is missing", node=node, expected="a feed", got="nothing")
+    if array.shape != planned.shape or array.dtype != planned.dtype:
+        raise _unfit(feed, TensorType.of(array), planned)
+    flags = array.flags
+    # CuPy says nothing of alignment: what it allocates has it.
+    lies_as_planned = flags.c_contiguous and getattr(flags, "aligned", True)
+    return array if lies_as_planned else array.copy(order="C")
+
+
+def _unfit(feed: Hashable, got: TensorType, planned: TensorType) -> EngineError:
+    name, node = _named(feed)
+    try:
+        require_type(got, planned, name)
+    except EngineError as error:
+        error.node = node
+        return error
+    raise AssertionError(f"{got} is {planned}")
+
+
+def _named(feed: Hashable) -> tuple[str, int | None]:
+    """What a feed is called in messages, and the node that it is for: leaves are fed by node, others by role too."""
+    match feed:
+        case int(node):
+            return f"the feed of node {node}", node
+        case (str(role), int(node)):
+            return f"the feed of node {node} under {role}", node
+        case _:
+            return f"the feed {feed}", None
+
+
+# Time that each step of a run takes: the order of compiling is told from it.
+
+
+class Stopwatch:
+    """Observer of a run (`Executor.interpret`) that notes the seconds that each step took; four bytes each.
+
+    They are those of this thread on a processor: what others do meanwhile counts for nothing.
+    """
+
+    __slots__ = ("_before", "_clock", "seconds")
+
+    def __init__(self, clock: Callable[[], float] = time.thread_time) -> None:
+        self._clock = clock
+        #: in the order of the steps
+        self.seconds = array("f")
+        self._before = clock()
+
+    def __call__(self, *_: Any) -> None:
+        """A step has been made."""
+        now = self._clock()
+        self.seconds.append(now - self._before)
+        self._before = now
+
+
+Buffer = Any  # what an executor allocates
+#: bytes that kernels and libraries of a card work in, one after the other
+DEVICE_WORKSPACE: Final = 64 << 20
+
+
+#: looks on: (context of the run, step, operands, result)
+Observer = Callable[[RunContext, Step, Sequence[Array], Array], None]
+
+#: runs a plan that is ready: (it, feeds, deadline) → results
+RunReady = Callable[[ReadyPlan, Mapping[Hashable, Array], Deadline], list[Array]]
+
+
+@dataclass(frozen=True)
+class ExecutorSettings:
+    """Settings of executors; see `open_executor`. What a device has no use for, it passes over."""
+
+    threads: int = 1
+    determinism: Determinism = "fast"
+    store: KernelStore | None = None
+    instance_bytes: int = INSTANCE_BYTES
+    device_bytes: int | None = None
+    device_workspace: int = DEVICE_WORKSPACE
+    compile: Compiling = "off"
+
+
+class Executor(ABC):
+    """Runner of plans on one device.
+
+    `device` is its kind, by which kernels are found, and behind a colon which one it is: cpu, cuda:0. A plan is bound
+    to memory of its own, which `instances` keep for its next run where they have memory.
+    """
+
+    device: ClassVar[str]
+    #: `auto` is the first device by this number that there is
+    position: ClassVar[int]
+    #: whether a plan that may never run again is run step by step: a card's runs need their segments for deadlines
+    begins_unbound: ClassVar[bool] = False
+    instances: InstancePool
+    #: which way a plan runs; None where nothing is compiled, and `_without` binds all
+    _tiers: ExecutionTiers | None
+    _without: Binder
+    #: what may take part in a loop of several nodes, as plans are to count them; 0: it runs none
+    loop_threads: int = 0
+    #: whether plans are to have sums over several axes in two, so that loops take in the first
+    splits_sums: bool = False
+
+    @classmethod
+    def is_available(cls) -> bool:
+        """Whether there is such a device here."""
+        return True
+
+    @classmethod
+    @abstractmethod
+    def opened(cls, settings: ExecutorSettings) -> Self:
+        """The executor that these settings are for. Raises RuntimeError where there is no such device."""
+
+    @property
+    def kernels(self) -> int:
+        """Kernels that were compiled, or loaded from where they are kept."""
+        return 0
+
+    @property
+    def device_bytes(self) -> int:
+        """Bytes that are held on a device with memory of its own."""
+        return 0
+
+    @property
+    @abstractmethod
+    def xp(self) -> Namespace:
+        """The array module."""
+
+    def context(self, deadline: Deadline = NO_DEADLINE, workspace: Any = None) -> RunContext:
+        """Context of runs on this device."""
+        context = RunContext(self.xp, deadline, workspace, self.device.partition(":")[0])
+        context.bind_plan = lambda plan: self.bind(plan, self._without).run
+        return context
+
+    @abstractmethod
+    def to_device(self, array: np.ndarray[Any, Any]) -> Array:
+        """`array` in the memory of the device."""
+
+    @abstractmethod
+    def allocate(self, nbytes: int) -> Buffer:
+        """Memory of this many bytes, which begins at a multiple of `ALIGNMENT`."""
+
+    @abstractmethod
+    def place(self, type: TensorType, buffer: Buffer, offset: int) -> Array:
+        """The dense array of this type that lies at `offset` in a buffer."""
+
+    @abstractmethod
+    def bind(self, plan: Plan, binder: Binder) -> ReadyPlan:
+        """A plan made ready to run again and again."""
+
+    @abstractmethod
+    def to_host(self, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
+        """Results as NumPy arrays, once they are complete."""
+
+    def run(
+        self,
+        plan: Plan,
+        feeds: Mapping[Hashable, np.ndarray[Any, Any]],
+        deadline: Deadline = NO_DEADLINE,
+        watch: Observer | None = None,
+    ) -> list[np.ndarray[Any, Any]]:
+        """The plan's results, in its order. `feeds` has an array of the planned type for each of `plan.feeds`.
+
+        A result that is a feed, or a reshape of one, is not copied, so that a large tensor can be sent on from where
+        it came in: it is read-only, and may view the caller's array, with which it then changes. Two results of which
+        one is a reshape of the other may share memory, too. All other memory of results is the caller's alone.
+
+        Raises MissingFeed, ShapeMismatch and DtypeMismatch for feeds that were not planned, DeadlineExceeded between
+        steps, and what kernels find in their data (IndexOutOfRange).
+        """
+        there = {feed: self.to_device(feeds[feed]) for feed in plan.feeds if feed in feeds}
+        results = self.to_host(self.execute(plan, there, deadline, watch))
+        for k in plan.borrowed:
+            results[k] = results[k].view()
+            results[k].flags.writeable = False
+        return results
+
+    def execute(
+        self,
+        plan: Plan,
+        feeds: Mapping[Hashable, Array],
+        deadline: Deadline = NO_DEADLINE,
+        watch: Observer | None = None,
+    ) -> list[Array]:
+        """As `run`, on arrays that are on the device, to arrays that stay there; on a GPU, perhaps not done yet.
+
+        Arrays may lie in any way: what does not lie densely, or askew, is copied. A result that is a feed, or a reshape
+        of one, is or views the very array that was fed, or has its numbers where that one was copied. `watch` is called
+        with every step, its operands and what it wrote.
+
+        Step by step where somebody looks on, and at first: many graphs come once, and binding costs more than a run.
+        """
+        if watch is not None:
+            deadline.ran(UNCOMPILED)
+            return self.interpret(plan, feeds, deadline, watch)
+        return self._run_tier(plan, feeds, deadline)
+
+    def _run_tier(
+        self, plan: Plan, feeds: Mapping[Hashable, Array], deadline: Deadline, run: RunReady | None = None
+    ) -> list[Array]:
+        """The plan, or what has taken its place, run as it is made ready: by `run`, or as it runs by itself."""
+        if self._tiers is None:
+            return self._run_prepared(ExecutionTier(plan, self._without), feeds, deadline, run)
+        tier = self._tiers.current(plan, deadline)
+        deadline.ran(tier.name)
+        if tier.name is UNCOMPILED and self.begins_unbound and self._tiers.is_first(plan):
+            results = self.interpret(plan, feeds, deadline, stopwatch := Stopwatch())
+            self._tiers.ran(plan, stopwatch.seconds)
+            return results
+        results = self._run_prepared(tier, feeds, deadline, run)
+        if tier.name is not COMPILED:
+            self._tiers.ran(plan)
+        return results
+
+    def _run_prepared(
+        self, tier: ExecutionTier, feeds: Mapping[Hashable, Array], deadline: Deadline, run: RunReady | None = None
+    ) -> list[Array]:
+        plan, binder, _ = tier
+        prepared = self.instances.lend(plan) or self.bind(plan, binder)
+        crash_record.runs(plan.digest)
+        try:
+            return prepared.run(feeds, deadline) if run is None else run(prepared, feeds, deadline)
+        finally:
+            crash_record.ran()
+            self.instances.give(plan, prepared)
+
+    def interpret(
+        self,
+        plan: Plan,
+        feeds: Mapping[Hashable, Array],
+        deadline: Deadline = NO_DEADLINE,
+        watch: Observer | None = None,
+        *,
+        turned: bool = False,
+    ) -> list[Array]:
+        """As `execute`, step by step: what every other way of running a plan must agree with.
+
+        Where it has `turned`, the way back has begun before.
+        """
+        slots: list[Array] = [None] * plan.slots
+        for feed, slot in plan.feeds.items():
+            slots[slot] = fed(feeds, feed, plan.feed_types[feed])
+        memory = _Memory(self, [self.allocate(nbytes) for nbytes in plan.buffers])
+        run = self.context(deadline)
+        with np.errstate(all="ignore"):
+            for step in plan.steps:
+                deadline.check()
+                if not turned and step.origin is not None and step.origin.backward:
+                    turned = True
+                    deadline.turn()
+                self._run_step(run, step, slots, memory, watch)
+        deadline.check()
+        return [slots[i] for i in plan.results]
+
+    def _run_step(
+        self, run: RunContext, step: Step, slots: list[Array], memory: _Memory, watch: Observer | None
+    ) -> None:
+        operands = [slots[i] for i in step.operands]
+        try:
+            if not step.places and isinstance(step.op, View):
+                out = step.op.view(run.xp, operands[0], **step.attrs)
+            else:
+                out = memory.result(step)
+                step.op.fill(run, operands, out, step.attrs)
+        except DeadlineExceeded:
+            raise  # the fault of no node
+        except EngineError as error:
+            raise at_origin(error, step.origin) from None
+        slots[step.result] = out
+        if watch is not None:
+            watch(run, step, operands, out)
+        for i in step.dead:
+            slots[i] = None
+
+    def condemn(self, digest: bytes) -> None:
+        """From now on, plans of this digest have no kernels: they have ended processes."""
+        if self._tiers is not None:
+            self._tiers.condemn(digest)
+
+    def settle(self) -> None:
+        """Wait until what runs next is what runs from then on: until nothing is being compiled."""
+        if self._tiers is not None:
+            self._tiers.compiler.settle()
+
+    def close(self, timeout: float | None = None) -> bool:
+        """Compile nothing more, and wait for the kernel that is being compiled; False where that took too long."""
+        return self._tiers is None or self._tiers.compiler.close(timeout)
+
+    def result(self, step: Step, buffers: Sequence[Buffer]) -> Array:
+        """Where a step writes: an array in the plan's memory, or a tuple of them."""
+        if step.op.several:
+            return tuple(self.place(t, buffers[k], at) for t, (k, at) in zip(step.types, step.places, strict=True))
+        buffer, offset = step.places[0]
+        return self.place(step.types[0], buffers[buffer], offset)
+
+
+class _Memory:
+    """A plan's memory while it is run. Steps that write the same types at the same places, as objects, share arrays."""
+
+    def __init__(self, executor: Executor, buffers: Sequence[Buffer]) -> None:
+        self._executor, self._buffers = executor, buffers
+        self._made: dict[tuple[int, int], Array] = {}
+
+    def result(self, step: Step) -> Array:
+        """Where a step writes."""
+        told = (id(step.types), id(step.places))
+        if told not in self._made:
+            self._made[told] = self._executor.result(step, self._buffers)
+        return self._made[told]

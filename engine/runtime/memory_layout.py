@@ -1,0 +1,325 @@
+"""Memory layout of prepared plans and loop bodies: which arrays stay where they are, and which move.
+
+Of a plan, arrays last from run to run, or come and go with each run. Of the body of a loop, results move from step to
+step.
+
+What moves has addresses where there is no memory, as long as no loop says where it lies.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import Any, Final, NamedTuple, Protocol
+
+import numpy as np
+
+from engine.codegen.native.bounds import reach
+from engine.codegen.native.runner import MOST_AXES
+from engine.compiler.plan import Plan, Step
+from engine.ir.op import View
+from engine.ir.run_context import ALIGNMENT, aligned
+from engine.ir.tensor_type import HostArray, Strided, TensorType
+from engine.ops.common.source import Source
+from engine.runtime.binding import Binder
+
+# Lifetimes of a plan's memory: the part that stays from run to run, and the part that comes and goes with each.
+
+#: what is copied is smaller: beyond it, binding a few calls anew is cheaper
+SMALL_BYTES: Final = 1 << 16
+#: copies and constants may take so much beside what was planned
+BESIDE_BYTES: Final = 1 << 18
+
+
+class Lasting(Enum):
+    """Time for which a step's arrays are the same: for good, until a result is handed out for good, or for one run."""
+
+    ALWAYS = 0
+    UNTIL_KEPT = 1
+    ONE_RUN = 2
+
+
+class Root(NamedTuple):
+    """Owner of memory: a slot, and which of its results it is, where it has several."""
+
+    slot: int
+    which: int
+
+
+class Lifetimes:
+    """Feeds that are copied in, steps that are constants made once, and buffers that are handed out.
+
+    `copied` and `constant` are slots: of feeds, and of results that no result of the plan looks at. `handed` are the
+    buffers that go to the caller as they are; smaller kept results are copied out. `beside` counts the bytes of all
+    copies, and of constants that are not the plan's own tensors. `roots` say what owns the results' memory, `passing`
+    are the slots of the feeds that are not copied and, once `lasting` has seen all steps, of views of them.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.beside = 0
+        self.roots = roots_of(plan)
+        types, kept = plan.feed_types, {root.slot for root in self.roots}
+        self.copied = {slot for feed, slot in plan.feeds.items() if self._takes(types[feed].nbytes)}
+        self.handed = {k for k, nbytes in enumerate(plan.buffers) if k and not self._takes(nbytes)}
+        sources = [step for step in plan.steps if not step.operands and step.result not in kept]
+        self.constant = {
+            step.result
+            for step in sources
+            if isinstance(step.op, Source) and ("value" in step.attrs or self._takes(step.types[0].nbytes))
+        }
+        self.passing = {slot for slot in plan.feeds.values() if slot not in self.copied}
+        self._kept_at = {step.result: step.places for step in plan.steps if step.result in kept}
+        self._lent: set[int] = set()
+
+    def lasting(self, step: Step) -> Lasting:
+        """How long the arrays of a step last; asked of all steps in their order."""
+        if not (self.passing or self.handed):
+            return Lasting.ALWAYS
+        reads_fed = not self.passing.isdisjoint(step.operands)
+        reads_lent = not self._lent.isdisjoint(step.operands)
+        if reads_fed and not step.places:
+            self.passing.add(step.result)
+        if self.is_handed(step) or (reads_lent and not step.places):
+            self._lent.add(step.result)
+        if reads_fed:
+            return Lasting.ONE_RUN
+        return Lasting.UNTIL_KEPT if reads_lent or step.result in self._lent else Lasting.ALWAYS
+
+    def is_handed(self, step: Step) -> bool:
+        """Whether a step writes to memory that is handed out."""
+        return bool(self.handed) and any(place.buffer in self.handed for place in step.places)
+
+    def is_copied_out(self, k: int) -> bool:
+        """Whether the k-th result lies in memory that serves again. It may come of a step that hands out others."""
+        slot, which = self.roots[k]
+        return self._kept_at[slot][which].buffer not in self.handed
+
+    def _takes(self, nbytes: int) -> bool:
+        fits = nbytes < SMALL_BYTES and self.beside + nbytes <= BESIDE_BYTES
+        self.beside += nbytes if fits else 0
+        return fits
+
+
+def roots_of(plan: Plan) -> list[Root]:
+    """What each result looks at, or is itself."""
+    seen = {step.result: Root(step.operands[0], step.attrs.get("index", 0)) for step in plan.steps if not step.places}
+    roots = list[Root]()
+    for slot in plan.results:
+        root = Root(slot, 0)
+        # Several results are read through `get_output` alone: only the last look can be at one of them.
+        while root.slot in seen:
+            root = seen[root.slot]
+        roots.append(root)
+    return roots
+
+
+#: beyond all addresses that a process has: there lies what moves, and before it what is only measured
+_NO_MEMORY, _MEASURED, _STATED = 1 << 60, 1 << 59, 1 << 58
+
+
+class _Memory(Protocol):
+    def take_bytes(self, nbytes: int) -> Any:
+        """The next so many bytes."""
+
+
+class NativeMemory:
+    """Bytes that are given out one after the other."""
+
+    def __init__(self, whole: HostArray) -> None:
+        self._whole = whole
+        self._start = -whole.ctypes.data % ALIGNMENT
+
+    def take_bytes(self, nbytes: int) -> HostArray:
+        """The next so many."""
+        start, self._start = self._start, self._start + aligned(nbytes)
+        assert self._start <= len(self._whole) + ALIGNMENT
+        return self._whole[start : start + nbytes]
+
+
+class _Elsewhere:
+    """Addresses where there is no memory: of what will lie elsewhere, and until then is not looked at."""
+
+    def __init__(self, first: int) -> None:
+        self._next = first
+
+    def take_bytes(self, nbytes: int) -> Any:
+        """The next so many bytes, and one at least."""
+        address, self._next = self._next, self._next + aligned(max(1, nbytes))
+        return memory_at(address, nbytes)
+
+
+class ConstView(NamedTuple):
+    """View of a const that a step reads: of which feed, so many bytes from its first, and an array that lies alike."""
+
+    feed: int
+    offset: int
+    alike: HostArray
+
+
+class Laid(NamedTuple):
+    """A step that computes, with arrays of its operands and results."""
+
+    operands: list[Any]
+    out: Any
+    results: Sequence[HostArray]
+
+
+class BodyLayout:
+    """Arrays of all that a body computes, as its steps are put one after the other.
+
+    Results that are not `fixed` move, as does what is fed; of that, the first `consts` stay while a loop runs.
+    """
+
+    def __init__(self, plan: Plan, fixed: Sequence[int], consts: int, memory: _Memory) -> None:
+        away, moved = _Elsewhere(_NO_MEMORY), _away(plan, fixed)
+        self._buffers = [(away if k in moved else memory).take_bytes(nbytes) for k, nbytes in enumerate(plan.buffers)]
+        #: what is fed, by what it is fed under
+        self.fed: dict[Any, HostArray] = {
+            feed: array_on(type, away.take_bytes(type.nbytes)) for feed, type in plan.feed_types.items()
+        }
+        self.slots: list[Any] = [None] * plan.slots
+        for feed, slot in plan.feeds.items():
+            self.slots[slot] = self.fed[feed]
+        #: where results are copied to that do not lie in memory of their own
+        self.copies = [
+            None if owned else array_on(type, (memory if k in fixed else away).take_bytes(type.nbytes))
+            for k, (owned, type) in enumerate(zip(_owned(plan), plan.result_types, strict=True))
+        ]
+        self._consts = consts
+
+    def put(self, step: Step, constant: Callable[[Step], HostArray]) -> Laid | None:
+        """The next step; None of a view, and of what is `constant`."""
+        operands = [self.slots[i] for i in step.operands]
+        if not step.places and isinstance(step.op, View):
+            self.slots[step.result] = step.op.view(np, operands[0], **step.attrs)
+            return None
+        if isinstance(step.op, Source):
+            self.slots[step.result] = constant(step)
+            return None
+        at = zip(step.types, step.places, strict=True)
+        results = [array_on(type, self._buffers[place.buffer], place.offset) for type, place in at]
+        self.slots[step.result] = tuple(results) if step.op.several else results[0]
+        return Laid(operands, self.slots[step.result], results)
+
+    def const(self, array: HostArray) -> ConstView | None:
+        """What an array is of a const, if it looks at one."""
+        address = array.ctypes.data
+        for feed, whole in self.fed.items():
+            offset = address - whole.ctypes.data
+            if feed < self._consts and 0 <= offset < max(1, whole.nbytes):
+                return ConstView(feed, offset, array)
+        return None
+
+    def is_copied(self, operand: HostArray) -> bool:
+        """Whether an operand moves and is no const."""
+        return moves(operand) and self.const(operand) is None
+
+
+class BodyNeeds(NamedTuple):
+    """Bytes for a body: those that it works in, for good and for one step at a time; and what Python takes beside."""
+
+    lasting: int
+    passing: int
+    beside: int
+
+    @property
+    def taken(self) -> int:
+        """What it is to be given."""
+        return self.lasting + aligned(self.passing)
+
+
+def body_needs(binder: Binder, plan: Plan, fixed: Sequence[int], consts: int) -> BodyNeeds:
+    """What a body takes, found before there is memory for it."""
+    stated = _Elsewhere(_STATED)
+    layout = BodyLayout(plan, fixed, consts, _Elsewhere(_MEASURED))
+    passing, stays, beside = 0, 0, 0
+    for step in plan.steps:
+        passing = max(passing, binder.workspace(step))
+        laid = layout.put(step, lambda step: array_on(step.types[0], stated.take_bytes(step.types[0].nbytes)))
+        if laid is None or is_made_natively(binder, step, laid):
+            continue
+        still = [x for x in laid.operands if layout.is_copied(x)] + [y for y in laid.results if moves(y)]
+        passing = max(passing, aligned(binder.workspace(step)) + sum(aligned(span(x)) for x in still))
+        # What the op allocates itself.
+        types = [Strided(TensorType.of(x), x.strides) for x in laid.operands]
+        works_in = step.op.workspace(step.types if step.op.several else step.types[0], *types, **step.attrs)
+        stays, beside = (stays + works_in, beside) if step.op.runs else (stays, max(beside, works_in))
+    return BodyNeeds(_lasting(plan, fixed), passing, stays + beside)
+
+
+def is_made_natively(binder: Binder, step: Step, laid: Laid) -> bool:
+    """Whether the runner can make the step, as far as is known before it is bound."""
+    if binder.workspace(step) or binder.has_kernel(step):
+        return True
+    copies = step.op.as_copies(np, laid.operands, laid.out, step.attrs)
+    return copies is not None and all(len(blocks(*pair)[1]) <= MOST_AXES for pair in copies)
+
+
+def memory_at(address: int, nbytes: int) -> Any:
+    """Memory to place arrays on, which keep nothing alive."""
+    return (ctypes.c_char * max(1, nbytes)).from_address(address)
+
+
+def array_on(type: TensorType, memory: Any, offset: int = 0) -> HostArray:
+    """An array on memory."""
+    return np.ndarray(type.shape, type.dtype, memory, offset)
+
+
+def moves(array: HostArray) -> bool:
+    """Whether a loop says where it lies, and says so anew for each step."""
+    return int(array.ctypes.data) >= _NO_MEMORY
+
+
+def span(array: HostArray) -> int:
+    """Bytes from the first of an array's to the last, whether they are its own or not."""
+    return sum(reach(array))
+
+
+def blocks(place: HostArray, source: HostArray) -> tuple[int, list[tuple[int, int, int]]]:
+    """Bytes that lie densely in both, and axes of such blocks: extent, and bytes to the next one in each."""
+    axes = [axis for axis in zip(place.shape, place.strides, source.strides, strict=True) if axis[0] != 1]
+    block = place.itemsize
+    while axes and axes[-1][1:] == (block, block):
+        block *= axes.pop()[0]
+    return block, axes
+
+
+def _lasting(plan: Plan, fixed: Sequence[int]) -> int:
+    """Buffers and copies that do not lie elsewhere."""
+    away = _away(plan, fixed)
+    kept = [nbytes for k, nbytes in enumerate(plan.buffers) if k not in away]
+    copied = [plan.result_types[k].nbytes for k in fixed if not _owned(plan)[k]]
+    return sum(map(aligned, (*kept, *copied)))
+
+
+def _away(plan: Plan, fixed: Sequence[int]) -> set[int]:
+    """The buffers of results that are not `fixed`, and lie in memory of their own: in that of the loop."""
+    owned, roots = _owned(plan), roots_of(plan)
+    moved = {root for k, root in enumerate(roots) if owned[k] and k not in fixed}
+    at = ((Root(step.result, which), place) for step in plan.steps for which, place in enumerate(step.places))
+    return {place.buffer for root, place in at if root in moved}
+
+
+def _owned(plan: Plan) -> list[bool]:
+    """Whether each result lies in memory of its own: the others look at what is fed, constant, or there twice.
+
+    Nor is it its own where something larger lies there before: of a stack, that would reach into the next entry.
+    """
+    sources = {step.result for step in plan.steps if isinstance(step.op, Source)}
+    elsewhere, owned, seen = sources.union(plan.feeds.values()), list[bool](), set[Root]()
+    places, reached = {step.result: step.places for step in plan.steps}, _reached(plan)
+    for root, type in zip(roots_of(plan), plan.result_types, strict=True):
+        is_own = root not in seen and root.slot not in elsewhere
+        owned.append(is_own and reached[places[root.slot][root.which].buffer] <= type.nbytes)
+        seen.add(root)
+    return owned
+
+
+def _reached(plan: Plan) -> Mapping[int, int]:
+    """For each buffer, the bytes that anything ever takes of it."""
+    reached: dict[int, int] = {}
+    for step in plan.steps:
+        for type, place in zip(step.types, step.places, strict=False):
+            reached[place.buffer] = max(reached.get(place.buffer, 0), place.offset + type.nbytes)
+    return reached

@@ -1,0 +1,359 @@
+"""The CPU executor: NumPy, and machine code for fused kernels, microkernels and recurrences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from engine.codegen.kernels.blocks import bind_blocks
+from engine.codegen.kernels.compiled import (
+    LANES,
+    NativeKernel,
+    bind_within_range,
+    block_count,
+    kernel_workspace,
+    native_kernel,
+    native_workspace,
+    part_sum_kernel,
+)
+from engine.codegen.kernels.llvm_text import llvm_text
+from engine.codegen.kernels.program import FusedKernel
+from engine.codegen.kernels.recurrence import recurrence_text
+from engine.codegen.kernels.schedule import lanes_of
+from engine.codegen.microkernels.recipe import bind_recipe
+from engine.codegen.native.kernel_errors import KernelUnavailable, RefusedKernels
+from engine.codegen.native.kernel_store import KernelStore, kernel_key
+from engine.codegen.native.machine_code import machine_code, target
+from engine.codegen.native.native_call import LoadedKernel, Otherwise, fallback, load_kernel
+from engine.codegen.native.runner import IS_SUPPORTED, Runner, shared_runner
+from engine.compiler.body_plans import CompiledOp, kernel_ops
+from engine.compiler.control_flow import PlannedScan, RunsPlans
+from engine.compiler.fused_kernel import Fused
+from engine.compiler.kernel_selection import MicrokernelOp
+from engine.compiler.plan import Plan, Step
+from engine.ir.limits import NO_DEADLINE, Deadline
+from engine.ir.op import Array, Kernel, KernelCall, Namespace
+from engine.ir.run_context import ALIGNMENT, RunContext
+from engine.ir.tensor_type import TensorType
+from engine.runtime.binding import Binder, StepKernel, bind_step
+from engine.runtime.instance_pool import InstancePool
+from engine.runtime.interpreter import Buffer, Executor, ExecutorSettings
+from engine.runtime.native_loops import bind_loop, loop_workspaces
+from engine.runtime.prepared_plan import PreparedPlan
+from engine.runtime.tiers import Compiling, Determinism, ExecutionTiers
+
+# Loops as machine code: compiled once for this processor, kept, and bound where a plan has them.
+
+#: elements that a kernel goes through all steps of: beyond, a vector's chain of operations takes longer than the calls
+MOST_AT_ONCE: Final = 128
+
+
+class CompiledKernel(NamedTuple):
+    """A kernel, and the loop that it computes, whose functions are written out; and kernels that add up its parts."""
+
+    kernel: NativeKernel
+    loop: FusedKernel
+    sums: Mapping[str, NativeKernel]
+
+
+KernelCode = CompiledKernel | StepKernel | Sequence[LoadedKernel]
+K = TypeVar("K", NativeKernel, LoadedKernel)
+
+
+class Kernels:
+    """Maker of the kernels of fused loops and of microkernels. Threads may share it.
+
+    A kernel that could not be made is not tried again, so that a plan runs one way as long as this lives.
+    """
+
+    has_microkernels: ClassVar[bool] = True
+    #: a launch is a call, and costs next to nothing; and sums in two would be other bits than those by themselves
+    few_launches: ClassVar[bool] = False
+
+    def __init__(self, store: KernelStore | None = None, threads: int = 1) -> None:
+        self.threads = threads
+        self._store = KernelStore() if store is None else store
+        self._loaded: WeakValueDictionary[str, Any] = WeakValueDictionary()
+        self._refused = RefusedKernels()
+        #: kernels that were compiled or loaded, so far; and of these, those that were compiled
+        self.made = 0
+        self.compiled = 0
+        #: binds fused nodes by NumPy, block by block
+        self.without = KernelBinder({}, threads)
+
+    def has_recipes(self, plan: Plan) -> bool:
+        """False: what is no loop is a microkernel by then."""
+        return False
+
+    def compile(
+        self, plan: Plan, stop: Callable[[], bool] = lambda: False, first: Iterable[Kernel] = ()
+    ) -> KernelBinder | None:
+        """What binds the steps of a plan, by kernels that work in what was planned; None where `stop` came true.
+
+        Those of the ops `first` are made first, in their order. What was planned for NumPy may be less than a kernel
+        wants, of a loop over few rows: NumPy runs that one. As many threads take part in kernels as may, unless these
+        would work in more than was planned: then one. Raises KernelUnavailable: either all of these kernels are there,
+        or none is used.
+        """
+        there = {op: op for op in kernel_ops(plan, _is_gone_through)}
+        ops = list(dict.fromkeys([*(there[op] for op in first if op in there), *there]))
+        # So that bits do not depend on threads, it is decided for one what fits.
+        planned = max((_planned(op, 1) for op in ops), default=0)
+        made: dict[Kernel, KernelCode] = {}
+        for op in ops:
+            if stop():
+                return None
+            if _wanted(op) <= planned:
+                made[op] = self._code(op)
+        runner, most = shared_runner(self._store), max(map(_planned, ops), default=0)
+        together = KernelBinder(made, self.threads, runner)
+        fits = max(map(together.workspace, plan.steps), default=0) <= most
+        found = together if fits else KernelBinder(made, 1, runner)
+        found.fit_loops(plan)
+        return found
+
+    def _code(self, op: CompiledOp) -> KernelCode:
+        if isinstance(op, Fused):
+            loop = op.expanded
+            kernel = self._loop_kernel(loop, lanes_of(loop, op.space.columns))
+            sums = {kind: self._loop_kernel(part_sum_kernel(loop.dtype, kind), LANES) for kind in sum_kinds(op)}
+            return CompiledKernel(kernel, loop, sums)
+        if isinstance(op, PlannedScan):
+            assert op.step_loop is not None
+            recurrence = op.step_loop.expanded
+            text = recurrence_text(recurrence, lanes_of(recurrence.loop, op.step_loop.space.columns))
+            return StepKernel(self._kernel(text, load_kernel), recurrence)
+        return [self._kernel(phase.text, load_kernel) for phase in op.made_by.phases]
+
+    def _loop_kernel(self, loop: FusedKernel, lanes: int) -> NativeKernel:
+        return self._kernel(llvm_text(loop, lanes), partial(native_kernel, loop, lanes))
+
+    def _kernel(self, text: str, load: Callable[[bytes], K]) -> K:
+        """The kernel of this text: one that is in use, or is kept, or a new one."""
+        key = kernel_key(text, **target())
+        kernel: K | None = self._loaded.get(key)
+        if kernel is None:
+            kernel = self._loaded[key] = self._made(key, text, load)
+            self.made += 1
+        return kernel
+
+    def _made(self, key: str, text: str, load: Callable[[bytes], K]) -> K:
+        self._refused.demand(key)
+        try:
+            return self._kept(key, load) or self._new(key, text, load)
+        except KernelUnavailable as error:
+            self._refused.add(key, str(error))
+            raise
+
+    def _kept(self, key: str, load: Callable[[bytes], K]) -> K | None:
+        """The kernel that was kept; None where there is none, or it cannot be loaded."""
+        code = self._store.get(key)
+        try:
+            return None if code is None else load(code)
+        except KernelUnavailable:
+            return None
+
+    def _new(self, key: str, text: str, load: Callable[[bytes], K]) -> K:
+        code = machine_code(text)
+        self.compiled += 1
+        kernel = load(code)
+        self._store.put(key, code)
+        return kernel
+
+
+def _is_gone_through(scan: PlannedScan) -> bool:
+    """Whether one kernel goes through all steps: where a kernel for each of them would hardly have begun."""
+    return IS_SUPPORTED and scan.step_loop is not None and scan.step_loop.elements <= MOST_AT_ONCE
+
+
+def _inner_first(plan: Plan, seen: set[Plan]) -> Iterator[Plan]:
+    """A plan behind all that its loops run, each once."""
+    if plan not in seen:
+        seen.add(plan)
+        for step in plan.steps:
+            for body in step.op.runs:
+                yield from _inner_first(body, seen)
+        yield plan
+
+
+def _planned(op: CompiledOp, threads: int | None = None) -> int:
+    """Bytes that were planned for kernels to work in, of so many threads, or of those that the plan is for."""
+    if isinstance(op, PlannedScan):
+        return 0
+    works_in = op.works_in if isinstance(op, Fused) else op.made_by.workspace
+    return works_in(op.threads if threads is None else threads)
+
+
+def _wanted(op: CompiledOp) -> int:
+    """Bytes that a kernel works in with one thread."""
+    if isinstance(op, PlannedScan):
+        return 0
+    return native_workspace(op.expanded, op.space, 1) if isinstance(op, Fused) else op.made_by.workspace(1)
+
+
+class KernelBinder(Binder):
+    """Binding of loops and microkernels to kernels, where there are any; without, NumPy computes loops block by block.
+
+    `threads` may take part in a kernel, and in the rest those that it was planned for. Other steps are bound to their
+    ops' own calls.
+    """
+
+    def __init__(self, compiled: Mapping[Kernel, KernelCode], threads: int, runner: Runner | None = None) -> None:
+        self.compiled = compiled
+        self.runner = runner
+        self._threads = threads
+        self._of_loops: dict[Kernel, int] = {}
+        #: binds what lies within loops, which one thread runs
+        self._within = None if threads == 1 else KernelBinder(compiled, 1, runner)
+
+    @property
+    def has_kernels(self) -> bool:
+        """Whether any loop or microkernel is."""
+        return bool(self.compiled)
+
+    def has_kernel(self, step: Step) -> bool:
+        """Whether it was compiled."""
+        return step.op in self.compiled
+
+    def step_kernel(self, step: Step) -> StepKernel | None:
+        """As its parent."""
+        found = self.compiled.get(step.op)
+        return found if isinstance(found, StepKernel) else None
+
+    def workspace(self, step: Step) -> int:
+        """That of a kernel. NumPy's is allocated anew with each run."""
+        if isinstance(step.op, RunsPlans):
+            return self._within.workspace(step) if self._within else self._of_loops.get(step.op, 0)
+        found = self.compiled.get(step.op)
+        if found is None:
+            return 0
+        if isinstance(step.op, MicrokernelOp):
+            return step.op.made_by.workspace(self._taking_part(step.op))
+        assert isinstance(step.op, Fused)
+        assert isinstance(found, CompiledKernel)
+        return kernel_workspace(found.kernel, found.loop, step.op.space, self._threads)
+
+    def fit_loops(self, plan: Plan) -> None:
+        """Find which loops of a plan, and of what these run, are calls of the runner: before any is bound."""
+        if self._within is not None:
+            self._within.fit_loops(plan)
+            return
+        for each in _inner_first(plan, set()):
+            self._of_loops.update(loop_workspaces(self, each))
+
+    def calls(self, run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
+        """As its parent."""
+        op, found = step.op, self.compiled.get(step.op)
+        if isinstance(op, MicrokernelOp) and found is not None and not isinstance(found, CompiledKernel | StepKernel):
+            by_op = partial(_bind_one, run, step)
+            return bind_recipe(found, op.made_by, operands, out, self._taking_part(op), run.workspace, by_op)
+        if isinstance(op, RunsPlans):
+            native = bind_loop(self._within or self, run, step, operands, out)
+            return native or bind_step(run, step, operands, out)
+        if not isinstance(op, Fused):
+            return bind_step(run, step, operands, out)
+        by_numpy = partial(bind_blocks, op.loop, op.space, threads=op.threads)
+        if not isinstance(found, CompiledKernel):  # bound with each run: many loops hold the blocks of one at a time
+            return [fallback(partial(_looking, run, by_numpy), operands, out)]
+        kernel, loop, sums = found
+        return bind_within_range(kernel, loop, op.space, operands, out, self._threads, by_numpy, run.workspace, sums)
+
+    def _taking_part(self, op: MicrokernelOp) -> int:
+        return min(self._threads, op.threads)
+
+
+def _bind_one(run: RunContext, step: Step, operands: Sequence[Array], results: Sequence[Array]) -> Sequence[KernelCall]:
+    return bind_step(run, step, operands, results[0])
+
+
+def _looking(
+    run: RunContext, otherwise: Otherwise, operands: Sequence[Array], results: Sequence[Array]
+) -> Sequence[KernelCall]:
+    """The calls of `otherwise`, and a look at the time before each."""
+    return [each for call in otherwise(operands, results) for each in ((run.deadline.check, ()), call)]
+
+
+def sum_kinds(op: Fused) -> list[str]:
+    """The kinds of the op's results that several blocks make parts of."""
+    kinds = {result.kind for result in op.expanded.results if result.adds_up}
+    return sorted(kinds) if block_count(op.space) > 1 else []
+
+
+class NumPyExecutor(Executor):
+    """Executor of plans with NumPy, in the calling thread.
+
+    A plan is bound to memory of its own, which `instances` keep for its next run where it is not too large. `threads`
+    are what one kernel may use. With `compile` on, loops are compiled, when `determinism` says
+    (engine.runtime.tiers), and what is compiled is kept in `store`.
+    """
+
+    device: ClassVar[str] = "cpu"
+    position: ClassVar[int] = 1
+    begins_unbound: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        threads: int = 1,
+        instances: InstancePool | None = None,
+        determinism: Determinism = "fast",
+        store: KernelStore | None = None,
+        *,
+        compile: Compiling = "off",
+    ) -> None:
+        self.threads = threads
+        # What is compiled by and by is planned anew; NumPy runs it a few times, for which other threads are not worth
+        # waking, while those of BLAS still look for work.
+        self.loop_threads = 1 if compile == "on" and determinism == "fast" else threads
+        self.instances = InstancePool() if instances is None else instances
+        self._kernels = Kernels(store, threads)
+        self._without = self._kernels.without
+        is_compiling = compile == "on"
+        self._tiers = ExecutionTiers(self._kernels, determinism, self.instances.retire) if is_compiling else None
+
+    @classmethod
+    def opened(cls, settings: ExecutorSettings) -> Self:
+        """With all that is for a processor."""
+        instances = InstancePool(settings.instance_bytes)
+        return cls(settings.threads, instances, settings.determinism, settings.store, compile=settings.compile)
+
+    @property
+    def kernels(self) -> int:
+        """Those of loops."""
+        return self._kernels.made
+
+    @property
+    def xp(self) -> Namespace:
+        """The module numpy."""
+        return np
+
+    def context(self, deadline: Deadline = NO_DEADLINE, workspace: Any = None) -> RunContext:
+        """Context of runs here, with its threads."""
+        context = super().context(deadline, workspace)
+        context.threads = self.threads
+        return context
+
+    def to_device(self, array: np.ndarray[Any, Any]) -> Array:
+        """`array` itself."""
+        return np.asarray(array)
+
+    def allocate(self, nbytes: int) -> Buffer:
+        """Bytes that nothing was written to."""
+        raw = np.empty(nbytes + ALIGNMENT, np.uint8)
+        start = -raw.ctypes.data % ALIGNMENT
+        return raw[start : start + nbytes]
+
+    def place(self, type: TensorType, buffer: Buffer, offset: int) -> Array:
+        """An array on those bytes."""
+        return np.ndarray(type.shape, type.dtype, buffer, offset)
+
+    def to_host(self, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
+        """The arrays themselves."""
+        return list(arrays)
+
+    def bind(self, plan: Plan, binder: Binder) -> PreparedPlan:
+        """Prebound calls."""
+        return PreparedPlan(plan, self, binder)

@@ -1,0 +1,67 @@
+"""Opening of an executor for a device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from inspect import isabstract, isclass
+from pathlib import Path
+from pkgutil import iter_modules
+from types import MappingProxyType
+from typing import Final
+
+from engine.codegen.native.kernel_store import KernelStore
+from engine.runtime.instance_pool import INSTANCE_BYTES
+from engine.runtime.interpreter import DEVICE_WORKSPACE, Executor, ExecutorSettings
+from engine.runtime.tiers import Compiling, Determinism
+
+#: in a room above this one, so that it is found by its name alone; it imports CuPy where an executor is opened
+_CUDA_BACKEND: Final = "engine.cuda.cupy_backend"
+
+
+def _backends() -> Iterator[type[Executor]]:
+    """Executors of the modules beside this one whose names end in `_backend`, and the CUDA executor."""
+    beside = [module.name for module in iter_modules([str(Path(__file__).parent)], f"{__package__}.")]
+    for name in dict.fromkeys([*beside, _CUDA_BACKEND]):
+        if name.endswith("_backend"):
+            values = vars(import_module(name)).values()
+            yield from (
+                value for value in values if isclass(value) and issubclass(value, Executor) and not isabstract(value)
+            )
+
+
+#: kind of device → its executor
+BACKENDS: Final[Mapping[str, type[Executor]]] = MappingProxyType(
+    {backend.device: backend for backend in sorted(_backends(), key=lambda each: each.position)}
+)
+
+
+def open_executor(
+    device: str = "auto",
+    threads: int = 1,
+    determinism: Determinism = "fast",
+    store: KernelStore | None = None,
+    instance_bytes: int = INSTANCE_BYTES,
+    device_bytes: int | None = None,
+    device_workspace: int = DEVICE_WORKSPACE,
+    *,
+    compile: Compiling = "off",
+) -> Executor:
+    """The executor for `device`: a kind of BACKENDS, as cpu or cuda, or auto (cuda where a usable GPU is found).
+
+    On a CPU, `threads` are what one kernel may use. With `compile` on, loops are compiled: in the background, by and by
+    (`determinism` fast), or before the first result (bitwise); `store` keeps what was compiled. Plans that are ready to
+    run again may take `instance_bytes` in all while they are idle; on a GPU, what they carry to it and back, which lies
+    in pinned memory, may take as many. Of a GPU's memory, at most `device_bytes` are taken, by default nine tenths;
+    `device_workspace` of them, a quarter at most, are what its kernels and libraries work in.
+
+    Raises RuntimeError when a device is asked for and cannot be had.
+    """
+    there = [
+        backend for kind, backend in BACKENDS.items() if kind == device or (device == "auto" and backend.is_available())
+    ]
+    if not there:
+        *others, last = "auto", *sorted(BACKENDS)
+        raise ValueError(f"device must be {', '.join(others)} or {last}, but is {device}")
+    sizes = instance_bytes, device_bytes, device_workspace
+    return there[0].opened(ExecutorSettings(threads, determinism, store, *sizes, compile))

@@ -1,0 +1,60 @@
+"""The command line as a command and its options, or one sentence on what is wrong with it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any, Final, NoReturn
+
+from engine import printable
+from service.core.spelling import hint
+
+COMMANDS: Final = {
+    "serve": "serve until Ctrl-C (the default command)",
+    "settings": "list every setting: value, default, variable, meaning",
+    "ops": "list all ops, or describe one",
+    "keys": "add, list or revoke the keys that callers need",
+    "ingress": "one address for several servers: HAProxy, configured, started and watched",
+    "doctor": "look whether a server with these settings would do well here",
+    "backup": "write all that is kept by --state into a file; a server may run meanwhile",
+    "restore": "fill an empty --state with what a backup has",
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that takes no abbreviated flags, and complains in one sentence. So do those of its commands."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options | {"allow_abbrev": False})
+
+    def error(self, message: str) -> NoReturn:
+        """End with status 2."""
+        self.exit(2, f"gradserve: {message}\n")
+
+
+def parse(given: Sequence[str], version: str) -> dict[str, Any]:
+    """`command`, one of COMMANDS, and its options, None where not given. Raises SystemExit: 0 for help, else 2."""
+    words = list(given)
+    if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version")):
+        words.insert(0, "serve")
+    parser, commands = _parser(version)
+    if not words[0].startswith("-") and words[0] not in COMMANDS:
+        advice = hint(words[0], {name: name for name in COMMANDS}, "gradserve --help lists the commands")
+        parser.error(f"there is no command {printable(words[0])}; {advice}")
+    if words[0] not in COMMANDS:
+        parser.parse_args(words)
+    from service.admin.flags import add_flags, stray  # noqa: PLC0415 - the settings, which --help does not need
+
+    add_flags(words[0], commands[words[0]])
+    options, unknown = parser.parse_known_args(words)
+    if unknown:
+        parser.error(stray(unknown[0], options.command))
+    return vars(options)
+
+
+def _parser(version: str) -> tuple[_Parser, dict[str, _Parser]]:
+    """Make the parser of the command line, and those of its commands, which have no flags yet."""
+    parser = _Parser("gradserve", description="Send a computation graph, get gradients back.")
+    parser.add_argument("--version", action="version", version=f"gradserve {version}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    return parser, {name: commands.add_parser(name, help=text) for name, text in COMMANDS.items()}

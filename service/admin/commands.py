@@ -1,0 +1,284 @@
+"""The commands of `gradserve`: serve, settings, ops, keys, backup, restore, ingress, doctor."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from pydantic import ValidationError
+
+from engine import printable
+from schemas import OpInfo
+from service.app import run_server
+from service.core.keys.caller import KeyScope, digest_of, new_key
+from service.core.keys.key_file import KEPT_LIMITS, KeyRecord, Keys, change_keys, read_keys
+from service.core.logs import begin_log
+from service.core.settings import (
+    PASSED_OVER,
+    REMOVED,
+    SECRETS,
+    Settings,
+    default,
+    flag,
+    read_settings,
+    removed_settings,
+    service_links,
+    shown,
+    variable,
+)
+from service.store.places import SHARED_FORMAT, WHOLE_FORMAT
+from service.web.listening import reason
+from service.web.pages.catalogue import shipped_catalogue
+
+# `gradserve keys`: add, list and revoke the keys of a file. A server that uses it notices by itself.
+
+#: what a key is good for unless that is said: all that a client does, and nothing of who runs the server
+USUAL: Final = (KeyScope.COMPUTE, KeyScope.READ, KeyScope.WRITE)
+
+_Options = Mapping[str, str | None]
+
+
+def run_keys(options: _Options, keys_file: Path | None) -> None:
+    """Do what `options["action"]` says. Raises RuntimeError as one sentence."""
+    if keys_file is None:
+        raise RuntimeError("say which file has the keys: --keys-file FILE, or GRADSERVE_KEYS_FILE")
+    try:
+        _ACTIONS[options["action"] or ""](keys_file, options)
+    except (OSError, ValueError) as error:
+        reason = os.strerror(error.errno or 0) if isinstance(error, OSError) else str(error)
+        raise RuntimeError(f"the file of keys {keys_file} cannot be used: {reason}") from None
+
+
+def _add(file: Path, options: _Options) -> None:
+    key = new_key()
+    record = _record(options, digest_of(key).hex())
+
+    def added(keys: Keys) -> Keys:
+        if any(known.name == record.name for known in keys):
+            raise RuntimeError(f"there is a key called {record.name} already; revoke it, or choose another name")
+        return (*keys, record)
+
+    change_keys(file, added)
+    print(f"the key of {record.name}, shown this once:", file=sys.stderr)
+    print(key)
+
+
+def _record(options: _Options, digest: str) -> KeyRecord:
+    """Raises RuntimeError for what cannot be."""
+    name, namespace, scopes = options["name"] or "", options["namespace"], options["scopes"]
+    try:
+        return KeyRecord.model_validate(
+            {
+                "name": name,
+                "sha256": digest,
+                "namespace": name if namespace is None else namespace,
+                "scopes": USUAL if scopes is None else tuple(dict.fromkeys(map(str.strip, scopes.split(",")))),
+                "rate": options["rate"],
+                "concurrency": options["concurrency"],
+                **{limit: options[limit] for limit in KEPT_LIMITS},
+            }
+        )
+    except ValidationError as error:
+        field = str(error.errors()[0]["loc"][0])
+        raise RuntimeError(f"{_WANTED[field]}, but came as {printable(options[field] or '') or 'nothing'}") from None
+
+
+def _list(file: Path, _: _Options) -> None:
+    rows = [("name", "namespace", "scopes", "rate", "at a time", "keeps", "added")]
+    for key in read_keys(file):
+        concurrency = "-" if key.concurrency is None else str(key.concurrency)
+        namespace, scopes, rate = key.namespace or '""', ",".join(key.scopes), key.rate or "-"
+        rows.append((key.name, namespace, scopes, rate, concurrency, _kept(key), key.added))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _kept(key: KeyRecord) -> str:
+    """The limits that a key states, by their flags' names."""
+    stated = {limit: getattr(key, limit) for limit in KEPT_LIMITS}
+    return ",".join(f"{limit.replace('_', '-')}={most}" for limit, most in stated.items() if most is not None) or "-"
+
+
+def _revoke(file: Path, options: _Options) -> None:
+    name = options["name"] or ""
+    if not file.exists():
+        raise FileNotFoundError(2, "")
+
+    def without(keys: Keys) -> Keys:
+        left = tuple(key for key in keys if key.name != name)
+        if len(left) == len(keys):
+            raise RuntimeError(f"there is no key called {printable(name)}; gradserve keys list shows all")
+        return left
+
+    change_keys(file, without)
+    print(f"{name} is revoked; servers that use {file} refuse it within 2 s")
+
+
+_ACTIONS: Final = {"add": _add, "list": _list, "revoke": _revoke}
+#: what each field of a key has to be
+_WANTED: Final = {
+    "name": "a name has at most 64 letters, digits and characters of _.-, the first one a letter, a digit or _",
+    "namespace": "a namespace has at most 64 letters, digits and characters of _.-",
+    "scopes": f"scopes are some of {', '.join(KeyScope)}, separated by commas",
+    "rate": "a rate is a whole number of requests per s, min or h, as in 10/s",
+    "concurrency": "a concurrency is a whole number of at least 1",
+    **dict.fromkeys(
+        KEPT_LIMITS, "what a namespace may keep is a whole number, for bytes with a unit if any, as in 64MiB"
+    ),
+}
+
+
+_logger = logging.getLogger("gradserve")
+
+Options = dict[str, str | None]
+
+
+def _settings_of(options: Options) -> Settings:
+    try:
+        return read_settings(**{name: value for name, value in _stated(options).items() if name not in REMOVED})
+    except RuntimeError as error:
+        _fail(str(error))
+
+
+def _stated(options: Options) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _serve(options: Options) -> None:
+    links = service_links(os.environ)
+    settings = _settings_of(options)
+    try:
+        begin_log(settings)
+        if links:
+            _logger.warning(PASSED_OVER, ", ".join(links))
+        for warning in removed_settings(os.environ, _stated(options)):
+            _logger.warning(warning)
+        run_server(settings)
+    except BrokenPipeError:
+        raise
+    except (OSError, UnicodeError) as error:
+        _fail(f"cannot listen on {printable(settings.host)} port {settings.port}: {reason(error)}")
+    except RuntimeError as error:
+        _fail(str(error))
+
+
+def _settings(options: Options) -> None:
+    settings = _settings_of(options)
+    for name, info in Settings.model_fields.items():
+        value, usual = shown(name, getattr(settings, name)), shown(name, default(info, settings))
+        called = variable(name) if name in SECRETS else flag(name)
+        print(f"{called} = {value}   (default {usual}; {variable(name)})")
+        print(f"    {info.description}")
+
+
+def _ops(options: Options) -> None:
+    name = options["name"]
+    catalogue = shipped_catalogue()
+    if name is None:
+        for row in catalogue.content["ops"]:
+            print(f"{row['name']:20} {', '.join(row['operands']):24} {row['summary']}")
+        return
+    op = catalogue.find(name)
+    if op is None:
+        advice = catalogue.hint(name) or "gradserve ops lists all ops"
+        _fail(f"there is no op called {printable(name)}; {advice}")
+    _describe(op)
+
+
+def _describe(row: OpInfo) -> None:
+    print(f"{row['name']}({', '.join(row['operands'])})\n\n{row['doc']}\n\ngradient: {row['gradient']}")
+    print(f"dtypes: {', '.join(row['dtypes'])}")
+    for attribute in row["attributes"]:
+        usual = "required" if attribute["required"] else f"default {attribute.get('default', 'absent')}"
+        print(f"attribute {attribute['name']} ({attribute['type']}, {usual}): {attribute['doc']}")
+    for alias in row["aliases"]:
+        print(f"alias {alias['name']} ({alias['systems']})")
+
+
+def _keys(options: Options) -> None:
+    try:
+        run_keys(options, _settings_of({"keys_file": options.pop("keys_file")}).keys_file)
+    except RuntimeError as error:
+        _fail(str(error))
+
+
+def _doctor(options: Options) -> None:
+    from service.admin.doctor import run_doctor  # noqa: PLC0415 - an HTTP client, which no other command needs
+
+    as_json = bool(options.pop("json"))
+    if not run_doctor(_settings_of(options), as_json=as_json):
+        raise SystemExit(1)
+
+
+def _ingress(options: Options) -> None:
+    from service.admin.ingress import run_ingress  # noqa: PLC0415 - what no server imports
+
+    try:
+        run_ingress(options)
+    except BrokenPipeError:
+        raise
+    except (OSError, UnicodeError) as error:
+        where = f"{printable(options['host'] or '')} port {printable(options['port'] or '')}"
+        _fail(f"cannot listen on {where}: {reason(error)}")
+    except RuntimeError as error:
+        _fail(str(error))
+
+
+def _fail(sentence: str) -> NoReturn:
+    print(f"gradserve: {sentence}", file=sys.stderr)
+    raise SystemExit(2)
+
+
+def _backup(options: Options) -> None:
+    from service.store.backup import backup  # noqa: PLC0415 - what a server that serves has no use for
+
+    file = _file(options)
+    state = _settings_of(options).state
+    with _failing_with(f"cannot back up {state} into {file}"):
+        print(f"{file} has {backup(state, file)} commits of {state}")
+
+
+def _restore(options: Options) -> None:
+    from service.store.backup import restore  # noqa: PLC0415 - as above
+
+    file = _file(options)
+    settings = _settings_of(options)
+    state, form = settings.state, SHARED_FORMAT if settings.cluster == "on" else WHOLE_FORMAT
+    with _failing_with(f"cannot restore {file} into {state}"):
+        print(f"{state} has {restore(file, state, form)} commits of {file}")
+
+
+def _file(options: Options) -> Path:
+    return Path(options.pop("file") or "")
+
+
+@contextmanager
+def _failing_with(what: str) -> Iterator[None]:
+    """Report a file error in one sentence, and exit."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _fail(f"{what}: {error.strerror or error}")
+    except RuntimeError as error:
+        _fail(str(error))
+
+
+#: by command; each ends with SystemExit if it fails
+RUN = {
+    "serve": _serve,
+    "settings": _settings,
+    "ops": _ops,
+    "keys": _keys,
+    "backup": _backup,
+    "restore": _restore,
+    "ingress": _ingress,
+    "doctor": _doctor,
+}

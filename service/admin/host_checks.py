@@ -1,0 +1,248 @@
+"""Checks of the host: its resources, the software that computes, and what confines workers."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import orjson
+from threadpoolctl import threadpool_info
+
+import service
+from engine.cuda.libraries import INSTEAD, card_library
+from service.admin.attempts import ATTEMPTS
+from service.admin.diagnosis import TRIAL_SECONDS, Diagnosis, broken, doubtful, fine
+from service.core import machine
+from service.core.settings import Settings, flag, readable, without_secrets
+from service.web.server_state import descriptors_of
+from service.workers.confinement import offers
+from service.workers.sandbox import allowed_files, environment_of
+from service.workers.task import Task
+from service.workers.topology import largest_footprint, typical_footprint
+from service.workers.worker import Worker
+
+_MEMORY: Final = Path("/proc/meminfo")
+#: budgets are rarely used up together: so many times the memory they may be
+_BELIEVED: Final = 1.25
+#: what the system says of a clock that nobody sets (adjtimex)
+_NOT_SYNCHRONISED: Final = 5
+
+
+def processors(settings: Settings) -> Diagnosis:
+    """Check the processors of the machine, and those that this process may use."""
+    usable, there = machine.cpus(), os.cpu_count() or 1
+    says = f"{usable} of {there} processors may be used, by {settings.workers} workers"
+    if settings.workers > usable:
+        return doubtful(says, f"more workers than processors wait for each other: {flag('workers')} {usable}")
+    return fine(says)
+
+
+def memory(settings: Settings) -> Diagnosis:
+    """Check what the budgets allow together against the memory that there is."""
+    whole, free = machine.memory_bytes(), _free_bytes()
+    executions = settings.workers * settings.max_bytes
+    allowed = executions + settings.plan_cache_bytes + settings.held_bytes + settings.max_tensor_bytes
+    says = f"budgets of {_rounded(allowed)} in {_rounded(whole)} of memory, of which {_rounded(free)} are free"
+    if executions > whole:
+        return broken(says, f"executions alone may take more than there is: lower {flag('max_bytes')}")
+    if allowed > _BELIEVED * whole:
+        return doubtful(says, f"lower {flag('max_bytes')}, {flag('max_tensor_bytes')} or {flag('held_bytes')}")
+    if free < settings.max_bytes:
+        return doubtful(says, f"one execution may take {readable(settings.max_bytes)}: stop what else runs here")
+    return fine(says)
+
+
+def caches(settings: Settings) -> Diagnosis:
+    """Check the memory that the processes settle at, beside bodies, tensors and executions."""
+    usual, most, whole = typical_footprint(settings), largest_footprint(settings), machine.memory_bytes()
+    parts = f"the front at {_mebibytes(usual.front)}, {usual.workers} workers at {_mebibytes(usual.worker)} each"
+    says = (
+        f"memory settles at some {_mebibytes(usual.whole)} with small graphs, {_mebibytes(most.whole)} at most: {parts}"
+    )
+    if usual.whole > whole:
+        return doubtful(says, f"that is more than there is: lower {flag('workers')}")
+    if most.whole > whole:
+        return doubtful(says, f"that may be more than there is: lower {flag('plan_cache_bytes')}")
+    return fine(says)
+
+
+def descriptors(settings: Settings) -> Diagnosis:
+    """Files and sockets at a time: a server takes as many as it may."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = descriptors_of(settings)
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        lower = f"lower {flag('max_connections')} or {flag('max_tensors')}"
+        says = f"{hard} descriptors for {settings.max_connections} connections and {settings.max_tensors} tensors"
+        return doubtful(says, f"raise it to {wanted} (ulimit -Hn, LimitNOFILE=), or {lower}")
+    return fine(f"{'any number of' if hard == resource.RLIM_INFINITY else hard} descriptors")
+
+
+def clock(_: Settings) -> Diagnosis:
+    """The time of day: certificates, logs and answers that are kept for a while go by it."""
+    shown = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+    if time.time() < Path(service.__file__).stat().st_mtime - 86_400:
+        return broken(f"it is {shown}, which is before gradserve was installed", "set the clock")
+    if _synchronised() is False:
+        return doubtful(f"it is {shown}, by a clock that nobody keeps right", "run chrony, or systemd-timesyncd")
+    return fine(f"it is {shown}")
+
+
+def _synchronised() -> bool | None:
+    """Return whether the system's clock follows another one; None if it does not say."""
+    adjust = getattr(ctypes.CDLL(None), "adjtimex", None)
+    if adjust is None:
+        return None
+    state: int = adjust(ctypes.create_string_buffer(512))  # modes 0: only asks
+    return None if state < 0 else state != _NOT_SYNCHRONISED
+
+
+def _free_bytes() -> int:
+    """Memory that programs can have now, without others being pushed out, and no more than a container may."""
+    try:
+        lines = dict(line.split(":") for line in _MEMORY.read_text(encoding="ascii").splitlines())
+        return min(machine.memory_bytes(), 1024 * int(lines["MemAvailable"].split()[0]))
+    except (OSError, KeyError, ValueError):
+        return machine.memory_bytes()
+
+
+def _mebibytes(size: int) -> str:
+    return f"{size / (1 << 20):,.0f} MiB"
+
+
+def _rounded(size: float) -> str:
+    return f"{size / (1 << 30):.1f} GiB"
+
+
+# Software that computes: Python, NumPy and its BLAS, compiled kernels, a GPU.
+
+#: sum(exp(x) · x), over enough elements for a loop of its own
+_LENGTH: Final = 4096
+#: seconds in which a kernel is there, where there is a compiler
+_COMPILING: Final = 15.0
+
+
+def python(_: Settings) -> Diagnosis:
+    """The interpreter."""
+    says = f"Python {platform.python_version()} on {platform.system()}, {platform.machine()}"
+    if platform.system() != "Linux":
+        return doubtful(says, "workers are bounded and watched on Linux alone: serve others from there")
+    return fine(says)
+
+
+def blas(_: Settings) -> Diagnosis:
+    """NumPy, and what multiplies its matrices: compared with a product of whole numbers."""
+    left = np.arange(64 * 64, dtype=np.float64).reshape(64, 64)
+    if not np.array_equal(left @ left.T, (left.astype(np.int64) @ left.T.astype(np.int64)).astype(np.float64)):
+        return broken(f"NumPy {np.__version__} multiplies matrices wrongly", "install NumPy anew, from its wheels")
+    found = [f"{each['internal_api']} {each['version']}" for each in threadpool_info() if each["user_api"] == "blas"]
+    if not found:
+        return doubtful(f"NumPy {np.__version__} with no BLAS that is known", "products of matrices will be slow")
+    return fine(f"NumPy {np.__version__} with {', '.join(sorted(set(found)))}")
+
+
+def kernels(settings: Settings) -> Diagnosis:
+    """A kernel that is compiled behind a plan that runs again, and what it computes, against what NumPy does."""
+    if settings.compile == "off":
+        return fine("kernels are not compiled, as --compile off says")
+    worker = Worker(settings.model_copy(update={"device": "cpu", "cache_dir": None, "determinism": "fast"}))
+    started = time.monotonic()
+    expected = _answer(worker)
+    while not worker.vitals().kernels and time.monotonic() - started < _COMPILING:
+        _answer(worker)
+    seconds, compiled = time.monotonic() - started, _answer(worker)
+    count = worker.vitals().kernels
+    worker.engine.executor.close(TRIAL_SECONDS)
+    if not count:
+        return doubtful("no kernel was compiled: NumPy computes everything", "pip install llvmlite")
+    if not np.isclose(compiled, expected, rtol=1e-12):
+        return broken("a compiled kernel computes something else than NumPy", "serve with --compile off, and report it")
+    return fine(f"a kernel was compiled within {1000 * seconds:.0f} ms, and computes what NumPy does")
+
+
+def gpu(settings: Settings) -> Diagnosis:
+    """Check what `--device` finds."""
+    cards = machine.cards()
+    if settings.device == "cpu":
+        return fine("no GPU is wanted, as --device cpu says")
+    try:
+        device = Worker(settings.model_copy(update={"compile": "off"})).device
+    except RuntimeError as error:
+        return broken(str(error), "pip install 'gradserve[cuda12]' or 'gradserve[cuda13]', or serve with --device cpu")
+    if device == "cpu" and cards:
+        return doubtful(
+            f"{len(cards)} GPUs are there, and none can be used",
+            "pip install 'gradserve[cuda12]' or 'gradserve[cuda13]'",
+        )
+    return fine("no GPU is there: the CPU computes" if device == "cpu" else f"{device} computes, of {len(cards)} GPUs")
+
+
+def card_libraries(settings: Settings) -> Diagnosis:
+    """The libraries that compute on a GPU: which were found, where, and what is used instead of each that was not."""
+    if settings.device == "cpu":
+        return fine("no GPU is wanted, as --device cpu says")
+    if settings.device == "auto" and not machine.cards():
+        return fine("no GPU is there, nor needed")
+    found = [card_library(name) for name in INSTEAD]
+    says = "; ".join(map(str, found))
+    if all(library.loaded is not None for library in found):
+        return fine(says)
+    return doubtful(says, "pip install 'gradserve[cudnn12]' or 'gradserve[cudnn13]', with all of them")
+
+
+def _answer(worker: Worker) -> float:
+    """The value of a small graph. Raises RuntimeError where there is none."""
+    reply = worker(Task("forward", _body(), "doctor", TRIAL_SECONDS, time.monotonic() + TRIAL_SECONDS))
+    if reply.status != 200:
+        raise RuntimeError(orjson.loads(reply.body)["detail"])
+    return float(orjson.loads(reply.body)["values"][0]["tensor"]["data"][0])
+
+
+def _body() -> bytes:
+    x = {"dtype": "float64", "shape": [_LENGTH], "data": np.linspace(0.0, 1.0, _LENGTH).tolist()}
+    nodes = [
+        {"op": "input"},
+        {"op": "exp", "operands": [0]},
+        {"op": "mul", "operands": [0, 1]},
+        {"op": "sum", "operands": [2]},
+    ]
+    return orjson.dumps({"graph": {"nodes": nodes}, "feeds": [{"node": 0, "tensor": x}]})
+
+
+# Confinement of workers here, found by confining a process as they are, and having it try.
+
+_COMMAND: Final = (sys.executable, "-P", "-m", "service.admin.attempts")
+
+
+def confinement(settings: Settings) -> Diagnosis:
+    """Check what keeps workers from files, sockets, programs and other processes."""
+    try:
+        allowed = allowed_files(settings)
+    except RuntimeError as error:
+        return broken(str(error), "a server does not start like this")
+    if allowed is None:
+        return doubtful("workers are not confined", f"do without {flag('confine')} off where strangers' graphs are run")
+    missing, can = offers().missing, _possible(environment_of(allowed))
+    if can:
+        reason = f": {'; '.join(missing)}" if missing else ""
+        return doubtful(
+            f"workers can {', '.join(can)}{reason}", "use a kernel that has what is missing, from Linux 6.12"
+        )
+    kept = f"workers cannot {', '.join(ATTEMPTS)}: tried, with Landlock {offers().landlock} and seccomp"
+    return doubtful(kept, "; ".join(missing)) if missing else fine(kept)
+
+
+def _possible(confined_to: dict[str, str]) -> list[str]:
+    """Return what a process can do that is confined like this."""
+    paths = os.pathsep.join((str(Path(service.__file__).parents[1]), *filter(None, sys.path)))
+    environment = {**without_secrets(os.environ), "PYTHONPATH": paths, **confined_to}
+    done = subprocess.run(_COMMAND, capture_output=True, check=True, env=environment, timeout=TRIAL_SECONDS)  # noqa: S603
+    return [str(name) for name in json.loads(done.stdout)]

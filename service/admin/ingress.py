@@ -1,0 +1,93 @@
+"""`gradserve ingress`: one address for several servers, until a signal."""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from engine import printable
+from service.cluster.ingress.configuration import IngressLayout
+from service.cluster.ingress.process import haproxy, haproxy_program
+from service.core.settings import Settings
+from service.web.listening import address, bound, tls_context
+
+_NAME: Final = r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,252}[A-Za-z0-9])?"
+_HOST_AND_PORT: Final = re.compile(rf"({_NAME}|\[[0-9A-Fa-f:.]+\]):([0-9]{{1,5}})")
+_MOST: Final = 1_000_000
+_PORT: Final = (1, 65_535)
+_METRICS: Final = "127.0.0.1"
+#: what numbers may be
+_BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
+    "port": (0, 65_535), "dns_port": _PORT, "metrics_port": (0, 65_535), "timeout_ms": (1, 86_400_000),
+    "shutdown_grace": (1, 86_400), "threads": (1, 64), "slots": (1, 1024), "max_connections": (1, _MOST),
+    "server_connections": (1, _MOST),
+}  # fmt: skip
+
+
+def run_ingress(options: Mapping[str, Any]) -> None:
+    """Run HAProxy until a signal: the first ends it gracefully, the second at once.
+
+    Raises RuntimeError as one sentence, also where HAProxy ends by itself; OSError, UnicodeError where the address
+    cannot be had.
+    """
+    numbers = {name: _number(name, options[name]) for name in _BOUNDS}
+    layout, pem, program = _layout(options, numbers), _pem(options), haproxy_program()
+    with bound(options["host"], numbers["port"]) as listening:
+        url = address(options["host"], listening, "https" if pem else "http")
+        with haproxy(program, layout, listening, pem) as running:
+            for sign in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(sign, lambda *_: running.drain())
+            sys.stdout.write(f"gradserve ingress listening on {url}\n")
+            sys.stdout.flush()
+            running.wait()
+
+
+def _layout(options: Mapping[str, Any], numbers: Mapping[str, int]) -> IngressLayout:
+    nodes = tuple(_place("--node", node) for node in options["node"] or ())
+    if len(nodes) > numbers["slots"]:
+        raise RuntimeError(f"--node names {len(nodes)} servers, and --slots says {numbers['slots']}")
+    asked = options["nameserver"]
+    return IngressLayout(
+        listen="",
+        nodes=nodes,
+        dns=None if options["dns"] is None else _place("--dns", f"{options['dns']}:{numbers['dns_port']}"),
+        nameservers=() if asked is None else (_place("--nameserver", asked),),
+        slots=numbers["slots"],
+        metrics=f"{_METRICS}:{numbers['metrics_port']}" if numbers["metrics_port"] else None,
+        timeout_ms=numbers["timeout_ms"],
+        grace_seconds=numbers["shutdown_grace"],
+        threads=numbers["threads"],
+        connections=numbers["max_connections"],
+        connections_to_each=numbers["server_connections"],
+    )
+
+
+def _number(name: str, stated: str) -> int:
+    least, most = _BOUNDS[name]
+    if not re.fullmatch("[0-9]{1,8}", stated) or not least <= int(stated) <= most:
+        flag = "--" + name.replace("_", "-")
+        raise RuntimeError(f"{flag} is a whole number from {least} to {most}, but came as {printable(stated)}")
+    return int(stated)
+
+
+def _place(flag: str, stated: str) -> str:
+    """HOST:PORT, as HAProxy reads it."""
+    found = _HOST_AND_PORT.fullmatch(stated)
+    if not found or not _PORT[0] <= int(stated.rpartition(":")[2]) <= _PORT[1]:
+        wanted = "a name" if flag == "--dns" else "HOST:PORT, as in 10.0.0.7:8000 or [fd00::7]:8000"
+        raise RuntimeError(f"{flag} is {wanted}, but came as {printable(stated) or 'nothing'}")
+    return stated
+
+
+def _pem(options: Mapping[str, Any]) -> bytes:
+    """Certificate and key in one file, as HAProxy wants them; empty for plain HTTP. Raises RuntimeError."""
+    certificate, key = (None if options[name] is None else Path(options[name]) for name in ("tls_cert", "tls_key"))
+    # A server's own check of the pair: of its settings, it reads these two.
+    context = tls_context(Settings.model_construct(tls_cert=certificate, tls_key=key))
+    if context is None or certificate is None or key is None:
+        return b""
+    return certificate.read_bytes() + b"\n" + key.read_bytes()

@@ -1,0 +1,76 @@
+"""Descriptions of calls, from which routes, the OpenAPI document, tests and the guide are made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+Json = dict[str, Any]
+
+
+class Guide:
+    """Row of a call in the guide: what it answers, roughly what that costs, and when to call it; Markdown."""
+
+    def __init__(self, answers: str, costs: str, ask_for: str, page: str = "") -> None:
+        self.answers = answers
+        self.costs = costs
+        self.ask_for = ask_for
+        #: page of the guide that explains it; by default the one with its name
+        self.page = page
+
+
+class CallDescription:
+    """One call, `POST /v1/NAME`. The docstring of a subclass is its text: a summary, then a paragraph.
+
+    A subclass lives in one file under `service.api.calls`, where discovery finds it. Its messages live in a file under
+    `schemas.calls`. It imports nothing of the engine: the front, which computes nothing, loads it. Its execution is a
+    class under `service.workers.executions`, which only workers load.
+    """
+
+    name: ClassVar[str]
+    #: order in lists for people
+    position: ClassVar[int] = 100
+    #: group in the OpenAPI document
+    tag: ClassVar[str] = "compute"
+    #: messages
+    request: ClassVar[type]
+    answer: ClassVar[type]
+    #: roles of the tensors that may stand beside the JSON of a request
+    roles: ClassVar[tuple[str, ...]] = ("feeds", "constants")
+    #: fields of a request that hold tensors, if only these may differ between similar requests
+    tensor_fields: ClassVar[tuple[str, ...]] = ()
+    #: requests that it answers, by what they show; failing ones are made from the first
+    examples: ClassVar[Mapping[str, Json]]
+    #: whether it differentiates, and then whether one node that must have one element, by default the last
+    differentiates: ClassVar[bool] = True
+    scalar: ClassVar[bool] = False
+    guide: ClassVar[Guide]
+
+
+class ComputingDescription(CallDescription):
+    """A call that runs a graph."""
+
+    #: roles of the tensors that it takes beside the feeds, in fields of these names
+    beside: ClassVar[tuple[str, ...]] = ()
+    #: fields that hold one such tensor each
+    single: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls.roles = ("feeds", "constants", *cls.beside)
+        # in the order of `Computation.tensors`
+        cls.tensor_fields = ("feeds", *cls.beside, *cls.single)
+
+
+# The graph that the examples of all calls share: a mean of squares.
+
+
+def feed(shape: list[int], data: list[float], node: int = 0, dtype: str = "float64") -> Json:
+    """A tensor for a node."""
+    return {"node": node, "tensor": {"dtype": dtype, "shape": shape, "data": data}}
+
+
+W: Final[Json] = {"op": "parameter", "name": "w"}
+NODES: Final[list[Json]] = [W, {"op": "square", "operands": [0]}, {"op": "mean", "operands": [1]}]
+#: with a value of w, and with its type alone
+MEAN: Final[Json] = {"graph": {"nodes": NODES}, "feeds": [feed([2], [1.5, -2.0])]}
+TYPED: Final[Json] = {"graph": {"nodes": NODES}, "types": [{"node": 0, "dtype": "float64", "shape": [2]}]}

@@ -1,0 +1,309 @@
+"""Bytes to JSON values, strictly: no key twice, no NaN, no deep nesting, integers exact.
+
+Long lists of numbers in a long body are not parsed to objects, but read chunk by chunk into arrays.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from array import array as integers
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Final, NamedTuple, Self
+
+import jiter
+import numpy as np
+import orjson
+
+from engine import HostArray, printable
+from service.core.budget import PARSED
+from service.core.errors import Refusal
+
+_CHUNK: Final = 1 << 17
+_COMMA: Final = ord(",")
+_LIST: Final = ord("[")
+_OBJECT: Final = ord("{")
+_BRACKETS: Final = b"[]{}"
+#: by byte: 1 for what opens a list or an object, -1 for what closes one, as int8
+_STEPS: Final = bytes({"[": 1, "{": 1, "]": 255, "}": 255}.get(chr(code), 0) for code in range(256))
+#: bytes for each list or object of a long body, at the least: of many short ones, to find what stands between them
+#: takes longer than to read them
+BYTES_OF_A_PART: Final = 8000
+#: what they take, with their place in another; objects with their first key
+_LIST_BYTES: Final = 96
+_OBJECT_BYTES: Final = 224
+#: what they may take in any body
+_FREE: Final = 64 << 20
+#: what libraries in Rust raise where Python gives them no memory: no Exception, and of a type of each library's own
+_PANIC: Final = "PanicException"
+_DUPLICATE: Final = re.compile(r'Detected duplicate key "(.*)" (at line .*)', re.DOTALL)
+
+
+def parse_json(body: bytes, max_depth: int, what: str = "the body") -> dict[str, Any]:
+    """The JSON object that `body` holds; `what` it is called in reports.
+
+    Raises Refusal: invalid_json, duplicate_key, too_deep, over_budget, invalid_field; MemoryError.
+    """
+    value = parse_value(body, max_depth, what)
+    if not isinstance(value, dict):
+        got = json_kind(value)
+        raise Refusal(
+            "invalid_field",
+            f"{what} must be a JSON object, but is {got}",
+            expected="an object",
+            got=got,
+            pointer="",
+        )
+    return value
+
+
+def parse_value(body: bytes, max_depth: int, what: str) -> object:
+    """The JSON value that `body` holds. Raises Refusal, as `parse_json` does, and MemoryError."""
+    if not body:
+        raise Refusal("invalid_json", f"{what} is empty; a JSON object is expected")
+    if body.startswith(b"\xef\xbb\xbf"):
+        raise Refusal("invalid_json", f"{what} starts with a byte-order mark; send plain UTF-8")
+    _check_structure(body, max_depth, what)
+    try:
+        value: object = jiter.from_json(body, allow_inf_nan=False, catch_duplicate_keys=True)
+    except ValueError as error:
+        raise _refusal(body, str(error), what) from None
+    except BaseException as error:
+        if type(error).__name__ == _PANIC:
+            raise MemoryError from None
+        raise
+    return value
+
+
+def json_kind(value: object) -> str:
+    """Name the JSON type of a parsed value."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    names = {
+        int: "a whole number",
+        float: "a number with a decimal point",
+        str: "a string",
+        list: "a list",
+        dict: "an object",
+    }
+    return names.get(type(value), "something else")
+
+
+def elements(array: bytes) -> int:
+    """Count the elements of a JSON array without creating them: an upper bound if it is malformed."""
+    commas = 0
+    for codes, depths in _levels(array, _BRACKETS + b","):
+        commas += int(np.count_nonzero((codes == _COMMA) & (depths == 1)))
+    return commas + 1 if array.strip()[1:-1].strip() else 0
+
+
+def _check_structure(body: bytes, max_depth: int, what: str) -> None:
+    """Refuse a text before it is parsed that is nested too deeply, or is small and becomes many objects.
+
+    The text is read chunk by chunk up to the first excess: 60 MB of brackets cost as much to refuse as one chunk.
+    Raises Refusal: too_deep, over_budget.
+    """
+    if not _has_more_brackets(body, max_depth):
+        return
+    most = max(PARSED * len(body), _FREE)
+    lists = objects = 0
+    for codes, depths in _levels(body, _BRACKETS):
+        if depths.max(initial=0) > max_depth:
+            detail = f"the JSON is nested more than {max_depth} levels deep"
+            raise Refusal("too_deep", detail, expected=f"at most {max_depth} levels")
+        lists += int(np.count_nonzero(codes == _LIST))
+        objects += int(np.count_nonzero(codes == _OBJECT))
+        taken = _LIST_BYTES * lists + _OBJECT_BYTES * objects
+        if taken > most:
+            detail = (
+                f"{what} has more lists and objects than fit into {most} bytes, the limit for a text of this length"
+            )
+            got = f"{taken} bytes for {lists} lists and {objects} objects, and more to come"
+            raise Refusal("over_budget", detail, expected=f"at most {most} bytes", got=got)
+
+
+def _has_more_brackets(body: bytes, most: int) -> bool:
+    """Tell whether a text has more than `most` opening brackets, those in strings included."""
+    count = 0
+    for start in range(0, len(body), _CHUNK):
+        count += body.count(b"[", start, start + _CHUNK) + body.count(b"{", start, start + _CHUNK)
+        if count > most:
+            return True
+    return False
+
+
+def _levels(body: bytes, kept: bytes) -> Iterator[tuple[HostArray, HostArray]]:
+    """The bytes of `kept` outside of strings, and how deep each is nested, chunk by chunk."""
+    left_out = bytes(set(range(256)) - set(kept + b'"'))
+    depth, start, in_string = 0, 0, False
+    while start < len(body):
+        chunk = body[start : start + _CHUNK]
+        if b"\\" in chunk:
+            if (len(chunk) - len(chunk.rstrip(b"\\"))) % 2:  # what is escaped comes next
+                chunk = body[start : start + _CHUNK + 1]
+            start += len(chunk)
+            chunk = chunk.replace(b"\\\\", b"").replace(b'\\"', b"")
+        else:
+            start += len(chunk)
+        # Two quotes in a row leave the same bytes within strings as none, whether they are one string or end and begin
+        # one. Of most texts no quotes are left: their strings hold no brackets.
+        skeleton = chunk.translate(None, left_out).replace(b'""', b"")
+        parts = (b'"' + skeleton if in_string else skeleton).split(b'"')
+        in_string = len(parts) % 2 == 0
+        outside = b"".join(parts[::2])
+        depths = np.cumsum(np.frombuffer(outside.translate(_STEPS), np.int8), dtype=np.int64) + depth
+        if outside:
+            depth = int(depths[-1])
+        yield np.frombuffer(outside, np.uint8), depths
+
+
+def _refusal(body: bytes, reason: str, what: str) -> Refusal:
+    duplicate = _DUPLICATE.fullmatch(reason)
+    if duplicate:
+        key, place = printable(duplicate[1]), duplicate[2]
+        return Refusal("duplicate_key", f"the key “{key}” stands twice in one JSON object, {place}", got=key)
+    if _has_nan(body):
+        hint = "JSON has no NaN and no Infinity; send tensors that hold them as data_b64"
+        return Refusal("invalid_json", f"{what} is not JSON ({reason}): {hint}")
+    return Refusal("invalid_json", f"{what} is not JSON: {reason}")
+
+
+def _has_nan(body: bytes) -> bool:
+    try:
+        jiter.from_json(body, allow_inf_nan=True)
+    except ValueError:
+        return False
+    return True
+
+
+# Long lists of numbers in JSON: read chunk by chunk into an array, so that no number is an object for long.
+#
+# Only lists that have nothing but numbers are taken, and of these only the data of tensors. Where anything is odd,
+# nothing is taken, and the text is read as any other: what is said of it is said by one reader.
+
+#: bytes of a body, and of a list in it, that are worth it
+LONG_BODY: Final = 1 << 20
+LONG_LIST: Final = 1 << 18
+#: bytes of a chunk, about: its numbers stay in the processor's caches until they are in the array
+_NUMBERS_CHUNK: Final = 1 << 17
+_OF_NUMBERS: Final = b"0123456789+-.eE, \t\r\n"
+_OF_FRACTIONS: Final = (b".", b"e", b"E")
+#: begins what stands in the place of a list: drawn at each start, so that no request says it
+_LIST_STUB: Final = secrets.token_hex(16)
+
+
+class LongList:
+    """The numbers of a list in JSON: int64 where none is written with a point or an exponent, else float64."""
+
+    def __init__(self, array: HostArray, text: bytes, start: int, stop: int) -> None:
+        """The list stands in `text` from `start` to `stop`, without its brackets."""
+        self.array = array
+        self._place = text, start, stop
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether every number is written as a whole number."""
+        return bool(self.array.dtype == np.int64)
+
+    def numbers(self) -> list[int | float]:
+        """Parse the list again: whole numbers as int, others as float."""
+        text, start, stop = self._place
+        found: list[int | float] = parse_json(b'{"data":[%b]}' % text[start:stop], 2)["data"]
+        return found
+
+
+class WithoutLists(NamedTuple):
+    """A text in which each long list has one string, its stub, in place of the numbers; and the lists, by that."""
+
+    text: bytes
+    lists: dict[str, LongList]
+
+    @classmethod
+    def of(cls, body: bytes) -> Self | None:
+        """A text without its long lists; None where it has none, and where one has something else than numbers."""
+        if len(body) < LONG_BODY or body.count(b"]") * BYTES_OF_A_PART > len(body):
+            return None
+        parts, lists, end = list[bytes](), dict[str, LongList](), 0
+        for start, stop in _innermost(body):
+            if stop - start < LONG_LIST:
+                continue
+            numbers = _numbers(body, start, stop)
+            if numbers is None:
+                return None
+            stub = f"{_LIST_STUB}{len(lists)}"
+            lists[stub] = LongList(numbers, body, start, stop)
+            parts += body[end:start], b'"%b"' % stub.encode()
+            end = stop
+        return cls(b"".join((*parts, body[end:])), lists) if lists else None
+
+    def put_into(self, fields: Mapping[str, Any]) -> bool:
+        """Give the tensors of a request their lists; False where one was no tensor's, and the request is of no use."""
+        left = dict(self.lists)
+        for tensor in _tensors(fields):
+            data = tensor.get("data")
+            if type(data) is list and len(data) == 1 and type(data[0]) is str and data[0] in left:
+                tensor["data"] = left.pop(data[0])
+        return not left
+
+
+def parse_tensors(body: bytes, max_depth: int) -> dict[str, Any]:
+    """Parse JSON like `parse_json`; the data of tensors may be a `LongList`."""
+    without = WithoutLists.of(body)
+    if without is not None:
+        with suppress(Refusal):
+            fields = parse_json(without.text, max_depth)
+            if without.put_into(fields):
+                return fields
+    return parse_json(body, max_depth)
+
+
+def _innermost(body: bytes) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each innermost list; text inside a string may look like one."""
+    before, stop = 0, body.find(b"]")
+    while stop >= 0:
+        start = body.rfind(b"[", before, stop)
+        if start >= 0:
+            yield start + 1, stop
+        before, stop = stop + 1, body.find(b"]", stop + 1)
+
+
+def _numbers(body: bytes, start: int, stop: int) -> HostArray | None:
+    """The numbers between; None where anything else is there, and where int64 and float64 do not hold them."""
+    has_fractions = any(body.find(part, start, stop) >= 0 for part in _OF_FRACTIONS)
+    found = np.empty(body.count(b",", start, stop) + 1, np.float64 if has_fractions else np.int64)
+    place = 0
+    for chunk in _chunks(body, start, stop):
+        if chunk.translate(None, _OF_NUMBERS):
+            return None
+        try:
+            said = orjson.loads(b"[%b]" % chunk)
+            read = np.fromiter(said, np.float64, len(said)) if has_fractions else integers("q", said)
+        except (ValueError, TypeError, OverflowError):
+            return None  # no JSON; or, of what is written without a fraction, beyond 64 bits
+        if not said:
+            return None  # nothing between two commas
+        found[place : place + len(said)] = read
+        place += len(said)
+    return found
+
+
+def _chunks(body: bytes, start: int, stop: int) -> Iterator[bytes]:
+    """The text between, cut at commas."""
+    while (cut := body.find(b",", min(start + _NUMBERS_CHUNK, stop), stop)) >= 0:
+        yield body[start:cut]
+        start = cut + 1
+    yield body[start:stop]
+
+
+def _tensors(fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield every object that may be a tensor: the request itself, its fields, and those in lists of feeds."""
+    for part in (fields, *fields.values()):
+        if type(part) is dict:
+            yield part
+        for entry in part if type(part) is list else ():
+            if type(entry) is dict and type(entry.get("tensor")) is dict:
+                yield entry["tensor"]

@@ -1,0 +1,191 @@
+"""Requests about what is kept are answered by its owner: here, or passed on whole."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+import aiohttp
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from service.cluster.http_peers import HttpPeers
+from service.cluster.owners import Owner, Owners
+from service.cluster.protocol import (
+    CALLER_HEADER,
+    MISDIRECTED,
+    PASSED,
+    PROTOCOL_HEADER,
+    SECRET_HEADER,
+    Moved,
+    Silent,
+    Slow,
+    Unreachable,
+    body_of_owner,
+    row_of_caller,
+)
+from service.cluster.shared_store import SharedStore
+from service.core.errors import Refusal
+from service.core.settings import Settings
+from service.observe.store import StoreService
+from service.web.response_head import HEADER
+from service.web.responses import report
+
+#: bytes of a body that are kept until it is known that the owner takes it; of a longer one, the owner is tried once
+_KEPT: Final = 1 << 20
+_REPEATABLE: Final = ("GET", "HEAD")
+#: header fields that are one connection's business, or made anew
+_OF_A_CONNECTION: Final = frozenset(
+    {"connection", "keep-alive", "transfer-encoding", "host", "date", "server", "expect"}
+    | {name.lower() for name in (SECRET_HEADER, PROTOCOL_HEADER, CALLER_HEADER, HEADER)}
+)
+
+
+class Placing:
+    """Way to whoever has what a request is about, where its route is one of `paths`."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        settings: Settings,
+        owners: Owners,
+        peers: HttpPeers,
+        store: SharedStore,
+        paths: frozenset[str],
+    ) -> None:
+        self._app, self._seconds, self._paths = app, settings.timeout_ms / 1000, paths
+        self._owners, self._peers, self._store = owners, peers, store
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http" or scope["state"].get("route_path") not in self._paths:
+            await self._app(scope, receive, send)
+            return
+        try:
+            await self._placed(scope, receive, send)
+        except ClientDisconnect:
+            return
+        except Moved as moved:
+            await send({"type": "http.response.start", "status": MISDIRECTED, "headers": []})
+            await send({"type": "http.response.body", "body": body_of_owner(moved.owner)})
+        except Refusal as refusal:
+            await report(Request(scope), refusal)(scope, receive, send)
+
+    async def _placed(self, scope: Scope, receive: Receive, send: Send) -> None:
+        state = scope["state"]
+        namespace, expires = state["caller"].namespace, state["arrived"] + self._seconds
+        if state.get("passed"):
+            await self._serve(await self._owners.own(namespace, expires), scope, receive, send)
+            return
+        body = _Body(receive)
+        while True:
+            found = await self._owners.found(namespace, expires)
+            if not isinstance(found, Owner):
+                if await self._owners.still_has(found, expires):
+                    await self._serve(found, scope, body.receive, send)
+                    return
+                continue
+            try:
+                answer = await self._asked(found, scope, body, expires)
+            except (Moved, Unreachable, Silent, Slow) as error:
+                if body.failed is not None:  # what the owner saw is a request that broke off
+                    raise body.failed from None
+                repeats = scope["method"] in _REPEATABLE
+                await self._owners.unanswered(namespace, found, error, expires, repeats=repeats)
+                if not body.is_whole:
+                    raise _elsewhere() from None
+                continue
+            await _answered(answer, send)
+            return
+
+    async def _serve(self, store: StoreService, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["state"]["store"] = store
+        await self._app(scope, receive, send)
+
+    async def _asked(self, owner: Owner, scope: Scope, body: _Body, expires: float) -> aiohttp.ClientResponse:
+        """The beginning of what the owner answers."""
+        self._store.passed_on["request"] += 1
+        query = f"?{scope['query_string'].decode('ascii')}" if scope["query_string"] else ""
+        raw = scope.get("raw_path") or scope["path"].encode()
+        path = f"{PASSED}{raw.decode('ascii')}{query}"
+        stated = [(_text(name), _text(value)) for name, value in scope["headers"]]
+        headers = [(name, value) for name, value in stated if name not in _OF_A_CONNECTION and name != "authorization"]
+        headers += [(CALLER_HEADER, row_of_caller(scope["state"]["caller"])), (HEADER, scope["state"]["request_id"])]
+        content = None
+        if scope["method"] not in _REPEATABLE:
+            content = body.parts()  # an iterator: a DELETE without one would be sent again, and find nothing
+            if not any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"]):
+                headers.append(("content-length", "0"))
+        return await self._peers.passed(owner.address, scope["method"], path, headers, content, expires)
+
+
+class _Body:
+    """The body of a request, which can be read again as long as it is short."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._kept: list[bytes] = []
+        self._nbytes = 0
+        self._over = False
+        self.is_whole = True
+        #: why the rest of it does not come
+        self.failed: Exception | None = None
+
+    async def parts(self) -> AsyncIterator[bytes]:
+        """The body from its beginning; it ends early where it has `failed`."""
+        for part in [*self._kept]:
+            yield part
+        while not self._over:
+            message = await self._received()
+            part = message.get("body", b"")
+            self._over = not message.get("more_body", False)
+            self._nbytes += len(part)
+            self.is_whole = self._nbytes <= _KEPT
+            self._kept = [*self._kept, part] if self.is_whole else []
+            if part:
+                yield part
+
+    async def _received(self) -> Message:
+        """The next message of the body. Raises ClientDisconnect, and what refuses it."""
+        try:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+        except Exception as error:
+            self.failed = error  # whoever sends it on says no more than that it ended
+            raise
+        return message
+
+    async def receive(self) -> dict[str, object]:
+        """As ASGI has it, from the beginning."""
+        if self._kept:
+            more = len(self._kept) > 1 or not self._over
+            return {"type": "http.request", "body": self._kept.pop(0), "more_body": more}
+        return dict(await self._receive())
+
+
+async def _answered(answer: aiohttp.ClientResponse, send: Send) -> None:
+    """Pass an answer on as it comes."""
+    try:
+        headers = [
+            (name.lower(), value) for name, value in answer.raw_headers if name.lower().decode() not in _OF_A_CONNECTION
+        ]
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        async for part in answer.content.iter_any():
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    finally:
+        answer.close()
+
+
+def _text(field: bytes) -> str:
+    """The text that is sent as these bytes, which is UTF-8; of other bytes, one that differs as they do."""
+    try:
+        return field.decode()
+    except UnicodeDecodeError:
+        return field.decode("latin-1")
+
+
+def _elsewhere() -> Refusal:
+    detail = "the part of the state that this is about has another server since; send it again"
+    return Refusal("not_ready", detail, retry_after=1)

@@ -1,0 +1,208 @@
+"""The paths between servers, in front of all others: whoever does not know the secret finds nothing there."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from hmac import compare_digest
+from typing import Any, Final
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect, Request
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from service.api.media import JSON
+from service.cluster.owners import Owners
+from service.cluster.protocol import (
+    ALIVE,
+    CALLER_HEADER,
+    MISDIRECTED,
+    PASSED,
+    PROTOCOL,
+    PROTOCOL_HEADER,
+    SECRET_HEADER,
+    Moved,
+    body_of_owner,
+    caller_of,
+    message_of,
+    read_message,
+    record_of,
+    row_of_record,
+    row_of_refusal,
+    row_of_version,
+    speaks,
+    stored_of,
+)
+from service.core.errors import Refusal, fault
+from service.core.keys.caller import Caller, KeyScope
+from service.core.prefix import BETWEEN_SERVERS, path_within
+from service.observe.store import settling
+from service.store.changes import ALWAYS, new_answer
+from service.store.idempotency import Repetition
+from service.store.writes import nbytes_of
+from service.web.middleware import counting
+from service.web.responses import slices_to_send
+from service.web.routing import route_path
+from service.workers.frames import INLINE
+from service.workers.task import Reply, Task
+
+# Questions of other servers, as the owner of a shard answers them.
+
+#: seconds that the owner of a shard has to leave it, where another server is to have it
+_LEAVE: Final = 10.0
+
+#: what is answered: the head of a message, and the bytes behind it
+Said = tuple[Mapping[str, Any], Sequence[bytes | memoryview]]
+#: answers a question: what it says, the bytes behind that, and when its time is up. Raises Moved, Refusal
+AnswerQuestion = Callable[[dict[str, Any], memoryview, float], Awaitable[Said]]
+
+
+class Questions:
+    """Answers to them, for the shards that this server has."""
+
+    def __init__(self, owners: Owners) -> None:
+        self._owners = owners
+        self.by_name: Mapping[str, AnswerQuestion] = {
+            "versions": self._versions,
+            "graph": self._graph,
+            "answer": self._answer,
+            "proposal": self._proposal,
+            "release": self._release,
+        }
+
+    async def _versions(self, asked: dict[str, Any], _: memoryview, expires: float) -> Said:
+        """The etags of all names, of one moment; and the versions that whoever asks does not have."""
+        namespace = asked["namespace"]
+        store = await self._owners.own(namespace, expires)
+        there = await store.versions(namespace, asked["names"], expires)
+        sent = {version.etag: version for version in there.values() if version.etag not in asked["known"]}
+        etags = {name: version.etag for name, version in there.items()}
+        head = {"versions": etags, "sent": [row_of_version(version) for version in sent.values()]}
+        return head, [version.memory.view for version in sent.values()]
+
+    async def _graph(self, asked: dict[str, Any], _: memoryview, expires: float) -> Said:
+        """What workers know a graph by, and the graph where whoever asks has another."""
+        namespace = asked["namespace"]
+        store = await self._owners.own(namespace, expires)
+        graph = await store.graph(namespace, asked["graph_id"], expires)
+        if graph is None:
+            return {"key": None}, ()
+        return {"key": graph.key}, () if graph.key == asked["known"] else (graph.record,)
+
+    async def _answer(self, asked: dict[str, Any], _: memoryview, expires: float) -> Said:
+        """What a call was answered before, if it was."""
+        repetition = Repetition(*asked["asked"])
+        store = await self._owners.own(repetition.namespace, expires)
+        await store.commits.fence.passed(expires)
+        record = store.answers.asked_before(repetition)
+        return ({"record": None}, ()) if record is None else ({"record": row_of_record(record)}, (record.body,))
+
+    async def _proposal(self, asked: dict[str, Any], blobs: memoryview, expires: float) -> Said:
+        """Keep what the reply to a job of another server has for keeping."""
+        namespace = asked["namespace"]
+        store = await self._owners.own(namespace, expires)
+        stored = [stored_of(row) for row in asked["stored"]]
+        kept, at = [], 0
+        for each in stored:
+            kept.append(blobs[at : at + nbytes_of(each.dtype, each.shape)])
+            at += len(kept[-1])
+        changes = []
+        for row in asked["records"]:
+            changes.append(new_answer(store.answers, record_of(row, bytes(blobs[at : at + row["body"]]))))
+            at += row["body"]
+        job = Task("proposal", b"", asked["request_id"], asked["timeout"], expires, namespace=namespace)
+        caller = Caller("", namespace, frozenset([KeyScope.WRITE]))
+        reply = Reply(200, JSON, [b""], stored=stored, kept=kept)
+        result = await settling(store.settle, job, caller, reply, ALWAYS, changes)
+        if result is reply:
+            return {"kept": True}, ()
+        return {"kept": False, "status": result.status, "headers": result.headers}, result.parts
+
+    async def _release(self, asked: dict[str, Any], _: memoryview, __: float) -> Said:
+        """Whether a shard is left to whoever asks, who asks for what it has more than all others do."""
+        shard = int(asked["shard"])
+        goes = self._owners.should_go(shard, int(asked["asked"]))
+        if goes:
+            self._owners.owning.release(shard, _LEAVE)
+        return {"released": goes}, ()
+
+
+_logger = logging.getLogger("gradserve.cluster")
+
+_CONFLICT: Final = 409
+_STATED: Final = (PROTOCOL_HEADER.lower().encode(), str(PROTOCOL).encode())
+
+
+class Between:
+    """Application that answers other servers; all else goes to `app`. Requests that were passed on go to `passed`."""
+
+    def __init__(
+        self, app: ASGIApp, passed: ASGIApp, routes: Sequence[BaseRoute], questions: Questions, secret: str, most: int
+    ) -> None:
+        """A question has `most` bytes."""
+        self._app, self._passed, self._routes = app, passed, routes
+        self._questions, self._secret, self._most = questions, secret.encode(), most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        path = path_within(scope) if scope["type"] == "http" else ""
+        if not path.startswith(BETWEEN_SERVERS) or not self._knows_the_secret(headers := Headers(scope=scope)):
+            await self._app(scope, receive, send)
+        elif not speaks(stated := headers.get(PROTOCOL_HEADER, "")):
+            _logger.error("another server speaks version %r between servers, and this one %d", stated, PROTOCOL)
+            await _say(send, _CONFLICT, [b""])
+        elif path.startswith(f"{PASSED}/"):
+            await self._serve_passed(scope, receive, send, headers)
+        elif path == BETWEEN_SERVERS + ALIVE:
+            await _say(send, 200, [b""])
+        else:
+            await self._answer(path.removeprefix(BETWEEN_SERVERS), scope, receive, send)
+
+    def _knows_the_secret(self, headers: Headers) -> bool:
+        return compare_digest(headers.get(SECRET_HEADER, "").encode(), self._secret)
+
+    async def _answer(self, what: str, scope: Scope, receive: Receive, send: Send) -> None:
+        status = 200
+        try:
+            said, blobs = read_message(await Request(scope, counting(receive, self._most)).body())
+            answer = self._questions.by_name[what]
+            parts = message_of(*await answer(said, blobs, time.monotonic() + float(said["left"])))
+        except ClientDisconnect:
+            return
+        except Moved as moved:
+            status, parts = MISDIRECTED, [body_of_owner(moved.owner)]
+        except Refusal as refusal:
+            status, parts = refusal.status, message_of({"refused": row_of_refusal(refusal)})
+        except Exception:
+            _logger.exception("a question of another server could not be answered: %s", what)
+            status, parts = 500, message_of({"refused": row_of_refusal(fault())})
+        await _say(send, status, parts)
+
+    async def _serve_passed(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
+        """A request that another server has let in, for this caller."""
+        inner: dict[str, Any] = {**scope, "path": path_within(scope).removeprefix(PASSED), "root_path": ""}
+        inner["raw_path"] = scope["raw_path"][scope["raw_path"].index(PASSED.encode()) + len(PASSED) :]
+        caller = caller_of(headers[CALLER_HEADER])
+        inner["state"] = {**scope.get("state", {}), "caller": caller, "prefix": "", "passed": True}
+        inner["state"]["route_path"] = route_path(inner, self._routes)
+
+        async def marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)[PROTOCOL_HEADER] = str(PROTOCOL)
+            await send(message)
+
+        await self._passed(inner, receive, marked)
+
+
+async def _say(send: Send, status: int, parts: Sequence[bytes | memoryview]) -> None:
+    nbytes = sum(map(len, parts))
+    fields = [_STATED, (b"content-type", b"application/octet-stream"), (b"content-length", b"%d" % nbytes)]
+    await send({"type": "http.response.start", "status": status, "headers": fields})
+    if nbytes <= INLINE:  # at once, or whoever asks is woken up several times
+        await send({"type": "http.response.body", "body": b"".join(parts)})
+        return
+    for part in slices_to_send(parts):
+        await send({"type": "http.response.body", "body": bytes(part), "more_body": True})
+    await send({"type": "http.response.body", "body": b""})

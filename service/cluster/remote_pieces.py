@@ -1,0 +1,74 @@
+"""Pieces of sums that other servers do: ordinary requests through the ingress, with the key of whoever asked for all.
+
+Whatever else than the sums comes back, the piece is run by somebody else, or here: it keeps nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from http import HTTPStatus
+from typing import Final
+
+import aiohttp
+
+from service.api.media import PIECE_SUMS, SAFETENSORS
+from service.cluster.connecting import PeerConnections, body_of
+from service.workers.sums import AnsweredSums, NotElsewhere
+from service.workers.task import PIECE_HEADER, Reply, Task
+
+#: seconds in which the ingress is connected to
+_CONNECT: Final = 1.0
+#: connections to the ingress
+_CONNECTIONS: Final = 64
+#: who says so may have room in a moment: 429, 502 to 504
+_LATER: Final = frozenset({429, 502, 503, 504})
+
+
+class IngressPieces:
+    """Client that asks for them, for one event loop."""
+
+    def __init__(self, ingress: str) -> None:
+        self._ingress = ingress
+        self._connections = PeerConnections(_CONNECTIONS, _CONNECT)
+
+    async def sums(self, job: Task, request: Reply, nbytes: int) -> AnsweredSums:
+        """What another server answers to a request of a piece of a job, whose sums take so many bytes.
+
+        Raises NotElsewhere.
+        """
+        left = job.expires - time.monotonic()
+        if left <= 0:
+            raise NotElsewhere("the time is up", later=False)
+        fields, body = body_of(request.parts)
+        url = f"{self._ingress}/v1/{job.call}?timeout_ms={max(1, int(1000 * left))}"
+        asked = self._connections.request("POST", url, [*_headers(job, request), *fields], body, within=left)
+        try:
+            async with await asked as response:
+                return await _sent(response, nbytes)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise NotElsewhere(f"{type(error).__name__}: {error}", later=True) from error
+
+    async def close(self) -> None:
+        """Ask no more."""
+        await self._connections.close()
+
+
+def _headers(job: Task, request: Reply) -> list[tuple[str, str]]:
+    key = next(value for name, value in request.headers if name == PIECE_HEADER)
+    stated = [
+        ("Content-Type", SAFETENSORS),
+        ("Accept", PIECE_SUMS),
+        ("X-Request-ID", job.request_id),
+        (PIECE_HEADER, key),
+    ]
+    return [*stated, ("Authorization", job.credential)] if job.credential else stated
+
+
+async def _sent(response: aiohttp.ClientResponse, nbytes: int) -> AnsweredSums:
+    """What was answered, where it is the sums. Raises NotElsewhere, and aiohttp.ClientError."""
+    if response.status != HTTPStatus.OK:
+        raise NotElsewhere(f"status {response.status}", later=response.status in _LATER)
+    length = response.headers.get("Content-Length", "")
+    if response.headers.get("Content-Type") != PIECE_SUMS or length != str(nbytes):
+        raise NotElsewhere(f"an answer of another kind, of {length or 'unknown'} bytes", later=False)
+    return AnsweredSums(await response.read(), tuple(response.headers.items()))

@@ -1,1 +1,0 @@
-"""Commands of `gradserve` that need more than a few lines, one a file."""

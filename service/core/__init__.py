@@ -1,0 +1,1 @@
+"""Foundations of the service: settings, errors, limits of the machine, keys, logs."""

@@ -1,0 +1,34 @@
+"""Installed packages: their versions, and the error for an extra that is not installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final
+
+
+@contextmanager
+def needs_extra(feature: str, library: str, extra: str) -> Iterator[None]:
+    """Import what an extra of the package installs. Raises RuntimeError with one sentence that names the extra."""
+    try:
+        yield
+    except ImportError as error:
+        raise RuntimeError(f"{feature} needs {library}: pip install 'gradserve[{extra}]' ({error})") from None
+
+
+# Versions of what computes.
+
+
+def installed_version(*packages: str) -> str:
+    """Return the version of the first of these packages that is installed, or "0"."""
+    for package in packages:
+        try:
+            return version(package)
+        except PackageNotFoundError:
+            continue
+    return "0"
+
+
+#: versions of what computes, as answers, log lines and metrics state them
+VERSIONS: Final[dict[str, str]] = {"gradserve": installed_version("gradserve"), "numpy": installed_version("numpy")}

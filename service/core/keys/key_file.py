@@ -1,0 +1,179 @@
+"""Key file: records of keys with their hashes in JSON, readable for its owner, and replaced atomically."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Final, Literal, NamedTuple
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from service.core.keys.caller import Caller, KeyScope
+from service.core.machine import WRITABLE_BY_OTHERS
+from service.core.settings import Size
+
+# Record of a key: everything but the key itself.
+
+_RATE: Final = re.compile(r"([1-9][0-9]{0,8})/(s|min|h)")
+_SECONDS: Final = {"s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+class Rate(NamedTuple):
+    """Rate of so many requests in so many seconds."""
+
+    requests: int
+    seconds: float
+
+
+def rate_of(text: str) -> Rate:
+    """Parse `10/s`, `600/min` or `5000/h`. Raises ValueError."""
+    found = _RATE.fullmatch(text)
+    if found is None:
+        raise ValueError("a rate is a whole number of requests per s, min or h, as in 10/s")
+    return Rate(int(found[1]), _SECONDS[found[2]])
+
+
+def _checked(text: str) -> str:
+    rate_of(text)
+    return text
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+class KeyRecord(BaseModel):
+    """One key: its name, its SHA-256 in hexadecimal digits, what it is good for, and how much of it.
+
+    What begins with `max_` is for its namespace, and replaces the share that a namespace has of the setting so called.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    namespace: str = Field(pattern=r"^[A-Za-z0-9_.-]{0,64}$")
+    scopes: tuple[KeyScope, ...] = Field(min_length=1)
+    rate: Annotated[str, AfterValidator(_checked)] | None = None
+    concurrency: int | None = Field(None, ge=1)
+    max_graphs: int | None = Field(None, ge=0)
+    max_graph_bytes: Size | None = Field(None, ge=0)
+    max_tensors: int | None = Field(None, ge=0)
+    max_tensor_bytes: Size | None = Field(None, ge=0)
+    max_answers: int | None = Field(None, ge=0)
+    max_answer_bytes: Size | None = Field(None, ge=0)
+    max_models: int | None = Field(None, ge=0)
+    max_model_bytes: Size | None = Field(None, ge=0)
+    added: str = Field(default_factory=_now)
+
+    @property
+    def caller(self) -> Caller:
+        """The caller that the key stands for."""
+        return Caller(self.name, self.namespace, frozenset(self.scopes))
+
+
+#: limits of what a namespace keeps that a key may state
+KEPT_LIMITS: Final = tuple(name for name in KeyRecord.model_fields if name.startswith("max_"))
+
+
+class KeyList(BaseModel):
+    """Content of a key file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: Literal[1] = 1
+    keys: tuple[KeyRecord, ...] = ()
+
+
+#: bytes that a file may have: some hundred thousand keys
+_MOST: Final = 64 << 20
+
+Keys = tuple[KeyRecord, ...]
+
+
+def read_keys(path: Path) -> Keys:
+    """The keys of a file. Raises OSError; ValueError with what is wrong, of which nothing is quoted."""
+    with path.open("rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError("it is no file")
+        if status.st_mode & WRITABLE_BY_OTHERS:
+            raise ValueError("others than its owner may write to it; chmod 600 mends that")
+        text = file.read(_MOST + 1)
+    if len(text) > _MOST:
+        raise ValueError(f"it has more than {_MOST} bytes")
+    try:
+        keys = KeyList.model_validate_json(text).keys
+    except ValidationError as error:
+        raise ValueError(_complaint(error)) from None
+    for field in ("name", "sha256"):
+        _require_distinct([getattr(key, field) for key in keys], field)
+    return keys
+
+
+def change_keys(path: Path, change: Callable[[Keys], Keys]) -> None:
+    """Replace the keys of a file, which need not be there yet, by what `change` makes of them.
+
+    Two changes at a time follow each other. Raises OSError, ValueError, and what `change` raises.
+    """
+    path = path.resolve()  # a link stays one
+    with _alone(path.parent):
+        keys = read_keys(path) if path.exists() else ()
+        _replace(path, KeyList(keys=change(keys)).model_dump_json(indent=2, exclude_none=True).encode() + b"\n")
+
+
+def _require_distinct(values: Sequence[str], field: str) -> None:
+    """Two keys of one name could not be told apart in a log, nor revoked one by one."""
+    first: dict[str, int] = {}
+    for number, value in enumerate(values):
+        if first.setdefault(value, number) != number:
+            raise ValueError(f"keys.{number}.{field} is that of keys.{first[value]}")
+
+
+def _complaint(error: ValidationError) -> str:
+    """The first thing that is wrong, without what stands there: it may be a key that should not."""
+    first = error.errors(include_input=False, include_context=False, include_url=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    reason = first["msg"] if first["type"] != "json_invalid" else "it is not JSON"
+    return f"{place}: {reason}" if place else reason
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold a lock on a folder: the file itself is replaced, so a lock on it would be on the old one."""
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+        os.fsync(held)
+    finally:
+        os.close(held)
+
+
+def _replace(path: Path, text: bytes) -> None:
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            with suppress(FileNotFoundError):
+                _give_to_owner_of(path, file.fileno())
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def _give_to_owner_of(path: Path, handle: int) -> None:
+    """Keep the owner: if an administrator changes the file of a server's user, that user still has to read it."""
+    owner = path.stat()
+    if (owner.st_uid, owner.st_gid) != (os.geteuid(), os.getegid()):
+        os.fchown(handle, owner.st_uid, owner.st_gid)

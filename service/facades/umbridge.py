@@ -1,0 +1,287 @@
+"""Calls of UM-Bridge, read and answered: vectors of float64, in the order of a model's inputs and outputs."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final, NotRequired
+
+import numpy as np
+import orjson
+from pydantic import with_config
+from typing_extensions import TypedDict
+
+from engine import HostArray, TensorType
+from engine.ir.tensor_type import FLOAT64
+from schemas.graph import CLOSED
+from service.api.answers import FIELD_BYTES
+from service.api.json_codec import json_kind, parse_json
+from service.api.tensors import encoded_bytes
+from service.api.validation import validate
+from service.core.errors import Refusal
+from service.facades.foreign_call import ForeignCall, OwnRequest, ReadLimits, ResultArrays, WeightedSum
+from service.facades.model import Model, Port
+from service.facades.protocols import SUPPORTED, ForeignAnswer
+
+_Tensor = Mapping[str, Any]
+
+
+@with_config(CLOSED)
+class _Named(TypedDict):
+    """Fields that all requests have."""
+
+    name: str
+    config: NotRequired[dict[str, Any] | None]
+
+
+class _Point(_Named):
+    """The vectors at which a model is evaluated."""
+
+    input: list[Any]
+
+
+class _GradientAsked(_Point):
+    outWrt: int
+    inWrt: int
+    sens: list[Any]
+
+
+class _JacobianAsked(_Point):
+    outWrt: int
+    inWrt: int
+    vec: list[Any]
+
+
+class _HessianAsked(_Point):
+    outWrt: int
+    inWrt1: int
+    inWrt2: int
+    sens: list[Any]
+    vec: list[Any]
+
+
+class _Call(ForeignCall):
+    """One of them, at `/PATH`. A subclass says what its `message` is, and what is asked of a model."""
+
+    path: ClassVar[str]
+    message: ClassVar[type]
+
+    def __init_subclass__(cls) -> None:
+        cls.name = f"umbridge.{cls.path}"
+
+    def model_name(self, body: bytes, limits: ReadLimits) -> str:
+        """The field `name`."""
+        name = parse_json(body, limits.json_depth).get("name")
+        if not isinstance(name, str):
+            got = "nothing" if name is None else json_kind(name)
+            raise Refusal("invalid_field", f"name must be a string, but is {got}", expected="a string", got=got)
+        return name
+
+    def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> OwnRequest | ForeignAnswer:
+        """Validate a request, and translate it."""
+        asked: Mapping[str, Any] = validate(self.message, parse_json(body, limits.json_depth))
+        if asked.get("config"):
+            raise _unsupported("config must be absent or {}: a model of gradserve has no configuration", "config")
+        return self.asked(asked, model)
+
+    @abstractmethod
+    def asked(self, asked: Mapping[str, Any], model: Model) -> OwnRequest | ForeignAnswer:
+        """Translate a valid request into one of ours, or answer it. Raises Refusal."""
+
+
+class _ModelInfo(_Call):
+    """Abilities of a model."""
+
+    path = "ModelInfo"
+    message = _Named
+
+    def asked(self, asked: Mapping[str, Any], model: Model) -> ForeignAnswer:
+        """Derivatives exist where there is an input and an output that have them."""
+        differentiable = all(any(port.is_differentiable for port in ports) for ports in (model.inputs, model.outputs))
+        of_derivatives = dict.fromkeys(("Gradient", "ApplyJacobian", "ApplyHessian"), differentiable)
+        return _written({"support": {"Evaluate": True, **of_derivatives}})
+
+
+class _InputSizes(_Call):
+    """Lengths of the vectors that go in."""
+
+    path = "InputSizes"
+    message = _Named
+
+    def asked(self, asked: Mapping[str, Any], model: Model) -> ForeignAnswer:
+        """Answer with the size of each input."""
+        return _written({"inputSizes": _sizes(model, model.inputs)})
+
+
+class _OutputSizes(_Call):
+    """Lengths of the vectors that come out."""
+
+    path = "OutputSizes"
+    message = _Named
+
+    def asked(self, asked: Mapping[str, Any], model: Model) -> ForeignAnswer:
+        """Answer with the size of each output."""
+        return _written({"outputSizes": _sizes(model, model.outputs)})
+
+
+class _Evaluate(_Call):
+    """The model's outputs."""
+
+    path = "Evaluate"
+    message = _Point
+
+    def asked(self, asked: Mapping[str, Any], model: Model) -> OwnRequest:
+        """Values of all outputs; of a node that is two of them, once."""
+        nodes = list(dict.fromkeys(port.node for port in model.outputs))
+
+        def write_answer(results: ResultArrays) -> ForeignAnswer:
+            named = [(port.name, results("values", port.node)) for port in model.outputs]
+            return _written({"output": _vectors(results, named)})
+
+        return OwnRequest("forward", {"feeds": _feeds(model, asked["input"]), "outputs": nodes}, write_answer)
+
+
+class _Gradient(_Call):
+    """The sensitivity of an output, brought back to an input."""
+
+    path = "Gradient"
+    message = _GradientAsked
+
+    def asked(self, asked: Mapping[str, Any], model: Model) -> OwnRequest:
+        """A product of a vector with the Jacobian."""
+        feeds = _feeds(model, asked["input"])
+        of, by = _chosen(asked, "outWrt", model.outputs), _chosen(asked, "inWrt", model.inputs)
+        cotangents = [{"node": of.node, "tensor": _tensor(of, asked["sens"], "sens")}]
+        fields = {"feeds": feeds, "outputs": [of.node], "cotangents": cotangents, "wrt": [by.node]}
+
+        def write_answer(results: ResultArrays) -> ForeignAnswer:
+            return _written({"output": _vectors(results, [(by.name, results("gradients", by.node))])[0]})
+
+        return OwnRequest("vjp", fields, write_answer)
+
+
+class _ApplyJacobian(_Call):
+    """The direction of an input, carried on to an output."""
+
+    path = "ApplyJacobian"
+    message = _JacobianAsked
+
+    def asked(self, asked: Mapping[str, Any], model: Model) -> OwnRequest:
+        """A product of the Jacobian with a vector."""
+        feeds = _feeds(model, asked["input"])
+        of, by = _chosen(asked, "outWrt", model.outputs), _chosen(asked, "inWrt", model.inputs)
+        tangents = [{"node": by.node, "tensor": _tensor(by, asked["vec"], "vec")}]
+
+        def write_answer(results: ResultArrays) -> ForeignAnswer:
+            return _written({"output": _vectors(results, [(of.name, results("tangents", of.node))])[0]})
+
+        return OwnRequest("jvp", {"feeds": feeds, "outputs": [of.node], "tangents": tangents}, write_answer)
+
+
+class _ApplyHessian(_Call):
+    """The action of the Hessian of an output, weighted by `sens`: along `vec` at one input, read at the other."""
+
+    path = "ApplyHessian"
+    message = _HessianAsked
+
+    def asked(self, asked: Mapping[str, Any], model: Model) -> OwnRequest:
+        """The second derivative of the output's weighted sum, with a vector at `inWrt2`, and zeros at `inWrt1`."""
+        feeds = _feeds(model, asked["input"])
+        of = _chosen(asked, "outWrt", model.outputs)
+        first, second = (_chosen(asked, name, model.inputs) for name in ("inWrt1", "inWrt2"))
+        zeros = {"dtype": first.dtype, "shape": list(first.shape), "data": [0.0] * first.size}
+        vectors: dict[int, _Tensor] = {first.node: zeros, second.node: _tensor(second, asked["vec"], "vec")}
+        fields = {
+            "feeds": feeds,
+            "wrt": list(vectors),
+            "vectors": [{"node": node, "tensor": tensor} for node, tensor in vectors.items()],
+        }
+
+        def write_answer(results: ResultArrays) -> ForeignAnswer:
+            return _written({"output": _vectors(results, [(first.name, results("hvp", first.node))])[0]})
+
+        weighted = WeightedSum(of.node, of.dtype, _tensor(of, asked["sens"], "sens"))
+        return OwnRequest("hvp", fields, write_answer, weighted=weighted)
+
+
+#: all of them
+UMBRIDGE_CALLS: Final[Sequence[_Call]] = (
+    _ModelInfo(),
+    _InputSizes(),
+    _OutputSizes(),
+    _Evaluate(),
+    _Gradient(),
+    _ApplyJacobian(),
+    _ApplyHessian(),
+)
+
+
+def _unsupported(detail: str, field: str | None = None) -> Refusal:
+    pointer = None if field is None else f"/{field}"
+    return Refusal("invalid_field", detail, expected=SUPPORTED, pointer=pointer)
+
+
+def _sizes(model: Model, ports: Sequence[Port]) -> list[int]:
+    """Return the sizes of inputs or outputs. Raises Refusal for a model with free extents."""
+    if model.is_free:
+        free = next(port for port in (*model.inputs, *model.outputs) if port.is_free)
+        raise _unsupported(
+            f"the model “{model.name}” has free extents, as “{free.name}” of the shape {list(free.shape)}: vectors of "
+            "UM-Bridge have one length each; put a model of the same graph in which all extents are stated"
+        )
+    return [port.size for port in ports]
+
+
+def _feeds(model: Model, vectors: Sequence[Any]) -> list[dict[str, Any]]:
+    """The feeds of a request at these vectors. Raises Refusal."""
+    _sizes(model, model.inputs)
+    if len(vectors) != len(model.inputs):
+        listed = ", ".join(port.name for port in model.inputs) or "none"
+        count = len(model.inputs)
+        detail = f"input has {len(vectors)} vectors, where the model “{model.name}” has {count} inputs: {listed}"
+        raise Refusal("invalid_field", detail, expected=f"{count} vectors", got=str(len(vectors)), pointer="/input")
+    pairs = zip(model.inputs, vectors, strict=True)
+    return model.feeds({port.name: _tensor(port, vector, f"input[{i}]") for i, (port, vector) in enumerate(pairs)})
+
+
+def _tensor(port: Port, vector: object, where: str) -> _Tensor:
+    """A vector that stands for an input or output, in its shape. Raises Refusal where it is not as long."""
+    if not isinstance(vector, list) or len(vector) != port.size:
+        got = f"{len(vector)}" if isinstance(vector, list) else json_kind(vector)
+        detail = f"{where}, which is for “{port.name}”, must have {port.size} numbers, but has {got}"
+        raise Refusal("invalid_field", detail, expected=f"{port.size} numbers", got=got)
+    for i, number in enumerate(vector):
+        if type(number) not in (int, float):
+            got = json_kind(number)
+            detail = f"{where}, which is for “{port.name}”, must hold numbers, but has {got} at {i}"
+            raise Refusal("invalid_field", detail, expected="a number", got=got)
+    return {"dtype": port.dtype, "shape": list(port.shape), "data": vector}
+
+
+def _chosen(asked: Mapping[str, Any], field: str, ports: Sequence[Port]) -> Port:
+    """The input or output that a field counts. Raises Refusal."""
+    i: int = asked[field]
+    if not 0 <= i < len(ports):
+        detail = f"{field} is {i}, where the model has {len(ports)}: 0 to {len(ports) - 1}"
+        raise Refusal("invalid_field", detail, expected=f"0 to {len(ports) - 1}", got=str(i), pointer=f"/{field}")
+    return ports[i]
+
+
+def _vectors(results: ResultArrays, named: Sequence[tuple[str, HostArray]]) -> list[HostArray]:
+    """Results by name as float64, flat. Raises Refusal for what JSON has no numbers for, and OverBudget."""
+    types = [TensorType((array.size,), FLOAT64) for _, array in named]
+    results.admit(FIELD_BYTES + encoded_bytes(types, "json"))
+    return [_vector(name, array) for name, array in named]
+
+
+def _vector(name: str, array: HostArray) -> HostArray:
+    flat = np.ascontiguousarray(array, np.float64).reshape(-1)
+    if not np.isfinite(flat).all():
+        at = int(np.flatnonzero(~np.isfinite(flat))[0])
+        detail = f"“{name}” is {flat[at]} at {at}, and UM-Bridge has finite numbers alone"
+        raise Refusal("invalid_field", detail, expected="finite numbers", got=f"{flat[at]} at {at}")
+    return flat
+
+
+def _written(answer: Mapping[str, Any]) -> ForeignAnswer:
+    return ForeignAnswer([orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)])

@@ -1,0 +1,422 @@
+"""A commit as one object: safetensors, with a checksum over its head and one over the bytes of each item.
+
+`__metadata__` says the format, and has what the items are as JSON; their bytes are the tensors "0", "1", and so on, as
+the items are numbered. The tensor "checksum" stands first: the CRC-32 of all that is before it. So a head can be
+checked alone, and so can the bytes of each item: nothing has to be read of what is not current any more.
+
+`Reading` reads the commits of a place back and checks them.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final
+
+import orjson
+
+from engine.ir.dtypes import ELEMENT_TYPES
+from service.store.journal import SYSTEM, Loaded, Surroundings
+from service.store.objects import Missing, Objects
+from service.store.writes import AnswerRecord, Commit, GraphWrite, ModelWrite, TensorWrite
+
+# Items of a commit, one by one: a value under a key, or that there is none any more.
+
+TENSOR: Final = "tensor"
+GRAPH: Final = "graph"
+ANSWER: Final = "answer"
+MODEL: Final = "model"
+
+#: kind, namespace and name
+ItemKey = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Statement of a commit on one key, without its bytes: `nbytes` of them, or the end of the key where that is None.
+
+    `facts` are what the kind has to tell beside, as JSON. `came` is the commit that said it first: an item that is
+    moved into a later object keeps it. Where the bytes are is known once it is in an object: from its byte `start` on,
+    with a CRC-32.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    nbytes: int | None
+    facts: dict[str, Any] = field(default_factory=dict)
+    came: int = 0
+    start: int = 0
+    checksum: int = 0
+
+    @property
+    def key(self) -> ItemKey:
+        """The key under which a later item replaces it."""
+        return self.kind, self.namespace, self.name
+
+    @property
+    def expires(self) -> float | None:
+        """The time at which it expires, in Unix seconds; None: never."""
+        return float(self.facts["expires"]) if self.kind == ANSWER else None
+
+
+def items_of(batch: Sequence[Commit], came: int) -> dict[ItemKey, tuple[Item, memoryview | None]]:
+    """Return the last item of each key in these commits, and its bytes."""
+    said = (pair for commit in batch for pair in _said(commit, came))
+    return {item.key: (item, data) for item, data in said}
+
+
+def loaded(found: Iterable[tuple[Item, bytes]]) -> Loaded:
+    """The values of these items, in the order in which they came."""
+    result = Loaded()
+    for item, data in sorted(found, key=lambda pair: pair[0].came):
+        facts = item.facts
+        if item.kind == TENSOR:
+            shape = tuple(facts["shape"])
+            write = TensorWrite(item.namespace, item.name, facts["etag"], facts["dtype"], shape, memoryview(data))
+            result.tensors.append(write)
+        elif item.kind == GRAPH:
+            result.graphs.append(GraphWrite(item.namespace, item.name, data))
+        elif item.kind == MODEL:
+            result.models.append(ModelWrite(item.namespace, item.name, data))
+        else:
+            headers = tuple((name, value) for name, value in facts["headers"])
+            known = (facts["fingerprint"], facts["media_type"], data, facts["expires"], facts["status"], headers)
+            result.answers.append(AnswerRecord(item.namespace, item.name, *known))
+    return result
+
+
+def _said(commit: Commit, came: int) -> Iterable[tuple[Item, memoryview | None]]:
+    for tensor in commit.tensors:
+        facts: dict[str, Any] = {"etag": tensor.etag, "dtype": tensor.dtype, "shape": list(tensor.shape)}
+        yield _item(TENSOR, tensor.namespace, tensor.name, tensor.data, facts, came)
+    for graph in commit.graphs:
+        yield _item(GRAPH, graph.namespace, graph.graph_id, graph.record, {}, came)
+    for model in commit.models:
+        yield _item(MODEL, model.namespace, model.name, model.record, {}, came)
+    for answer in commit.answers:
+        facts = {
+            "fingerprint": answer.fingerprint,
+            "media_type": answer.media_type,
+            "expires": answer.expires,
+            "status": answer.status,
+            "headers": [list(header) for header in answer.headers],
+        }
+        yield _item(ANSWER, answer.namespace, answer.key, answer.body, facts, came)
+
+
+def _item(
+    kind: str, namespace: str, name: str, data: bytes | memoryview | None, facts: dict[str, Any], came: int
+) -> tuple[Item, memoryview | None]:
+    view = None if data is None else memoryview(data).cast("B") if memoryview(data).nbytes else memoryview(b"")
+    return Item(kind, namespace, name, None if view is None else view.nbytes, facts, came), view
+
+
+#: what the objects of a commit say of themselves; and those that have models, which versions without them do not read
+COMMIT_FORMAT: Final = "gradserve commit 1"
+COMMIT_FORMAT_OF_MODELS: Final = "gradserve commit 2"
+
+#: of a safetensors file: bytes of the number in front, and where its header says what is no tensor
+LENGTH: Final = 8
+METADATA: Final = "__metadata__"
+_FORMATS: Final = (COMMIT_FORMAT, COMMIT_FORMAT_OF_MODELS)
+_KNOWN_FORMATS: Final = " and ".join(f"“{known}”" for known in _FORMATS)
+_CHECKSUM: Final = 8  # bytes of the checksum behind the header
+_SPELLINGS: Final = {element.name: element.safetensors for element in ELEMENT_TYPES}
+_PARTS: Final = {element.name: element.parts for element in ELEMENT_TYPES if element.parts}
+_BYTES: Final = _SPELLINGS["uint8"]  # of what is no tensor
+
+
+def safetensors_type(dtype: str, shape: Sequence[int]) -> dict[str, Any]:
+    """Dtype and shape as safetensors has them: of complex numbers their parts, along a last axis of 2."""
+    if dtype in _PARTS:
+        return {"dtype": _SPELLINGS[_PARTS[dtype]], "shape": [*shape, 2]}
+    return {"dtype": _SPELLINGS[dtype], "shape": shape}
+
+
+class Damaged(Exception):
+    """An object is not what was written: the message says why, as the end of a sentence that begins with its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Note in a commit beside its items, at a place that several servers reach.
+
+    `lease`: seconds for which its server answers from memory after a look. `again`: the commit before it was sent more
+    than once, and may arrive once more. `emptied`: it had items, of which none was current. `released`: its server
+    answers no more. Where several servers share a state, `owner` is the address of the one that wrote it, and `began`
+    when that made its opening, in Unix seconds.
+    """
+
+    lease: float | None = None
+    again: bool = False
+    emptied: bool = False
+    released: bool = False
+    owner: str | None = None
+    began: float | None = None
+
+
+_PLAIN: Final = Note()
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The head of an object: which commit it is, by number and by a token of its own; its items, and all its bytes."""
+
+    sequence: int
+    token: str
+    items: tuple[Item, ...]
+    nbytes: int
+    note: Note = _PLAIN
+
+    @property
+    def is_opening(self) -> bool:
+        """True if a server began with it."""
+        return not self.items and not self.note.emptied and not self.note.released
+
+
+def encoded(
+    sequence: int, token: str, said: Sequence[tuple[Item, memoryview | None]], note: Note = _PLAIN
+) -> tuple[list[bytes | memoryview], Contents]:
+    """The parts of the object that says these items, and its head."""
+    checked = [item if data is None else replace(item, checksum=zlib.crc32(data)) for item, data in said]
+    head = _head(sequence, token, checked, note)
+    items, end = [], len(head)
+    for item in checked:
+        items.append(item if item.nbytes is None else replace(item, start=end))
+        end += item.nbytes or 0
+    return [head, *(data for _, data in said if data)], Contents(sequence, token, tuple(items), end, note)
+
+
+def head_bytes(first: bytes) -> int:
+    """Return the size of the head of an object, of which these are the first bytes. Raises Damaged."""
+    if len(first) < LENGTH:
+        raise Damaged("is cut off")
+    return LENGTH + int.from_bytes(first[:LENGTH], "little") + _CHECKSUM
+
+
+def decoded(head: bytes) -> Contents:
+    """Decode the head of an object; bytes that follow it do no harm. Raises Damaged."""
+    base = head_bytes(head)
+    if len(head) < base:
+        raise Damaged("is cut off, or was not written by gradserve")
+    covered = memoryview(head)[: base - _CHECKSUM]
+    if zlib.crc32(covered) != int.from_bytes(head[base - _CHECKSUM : base], "little"):
+        raise Damaged("does not have the bytes that were written: its checksum is another")
+    try:
+        header = orjson.loads(covered[LENGTH:])
+        stated = header[METADATA]["format"]
+        if stated not in _FORMATS:
+            raise Damaged(f"has the format “{stated}”, where this version of gradserve reads {_KNOWN_FORMATS}")
+        return _contents(orjson.loads(header[METADATA]["commit"]), header, base)
+    except (KeyError, TypeError, ValueError):
+        raise Damaged("was not written by gradserve") from None
+
+
+def require_whole(item: Item, data: bytes) -> None:
+    """Raise Damaged where these are not the bytes of the item."""
+    if len(data) != (item.nbytes or 0):
+        raise Damaged("is cut off")
+    if zlib.crc32(data) != item.checksum:
+        raise Damaged(f"does not have the bytes that were written of its {item.kind}: their checksum is another")
+
+
+def _head(sequence: int, token: str, items: Sequence[Item], note: Note) -> bytes:
+    """The first bytes of an object, up to those of its items."""
+    commit: dict[str, Any] = {"sequence": sequence, "token": token, "items": [_row(item) for item in items]}
+    if note != _PLAIN:
+        commit["note"] = {name: value for name, value in asdict(note).items() if value not in (None, False)}
+    form = COMMIT_FORMAT_OF_MODELS if any(item.kind == MODEL for item in items) else COMMIT_FORMAT
+    header: dict[str, Any] = {
+        METADATA: {"format": form, "commit": orjson.dumps(commit).decode()},
+        "checksum": {"dtype": "U64", "shape": [1], "data_offsets": [0, _CHECKSUM]},
+    }
+    end = _CHECKSUM
+    for number, item in enumerate(items):
+        if item.nbytes is not None:
+            start, end = end, end + item.nbytes
+            header[str(number)] = {**_kind_of_tensor(item), "data_offsets": [start, end]}
+    text = orjson.dumps(header)
+    text += b" " * (-len(text) % LENGTH)
+    covered = len(text).to_bytes(LENGTH, "little") + text
+    return covered + zlib.crc32(covered).to_bytes(_CHECKSUM, "little")
+
+
+def _row(item: Item) -> dict[str, Any]:
+    row = {"kind": item.kind, "namespace": item.namespace, "name": item.name, "facts": item.facts, "came": item.came}
+    return row if item.nbytes is None else row | {"checksum": item.checksum}
+
+
+def _kind_of_tensor(item: Item) -> dict[str, Any]:
+    """Dtype and shape as safetensors has them, for whoever looks into an object with its library."""
+    if item.kind != TENSOR:
+        return {"dtype": _BYTES, "shape": [item.nbytes]}
+    return safetensors_type(item.facts["dtype"], item.facts["shape"])
+
+
+def _contents(commit: dict[str, Any], header: dict[str, Any], base: int) -> Contents:
+    items = tuple(_placed(commit["items"], header, base - _CHECKSUM))
+    end = max((item.start + (item.nbytes or 0) for item in items), default=base)
+    note = _noted(commit["note"]) if "note" in commit else _PLAIN
+    return Contents(int(commit["sequence"]), str(commit["token"]), items, end, note)
+
+
+def _noted(said: dict[str, Any]) -> Note:
+    lease, owner, began = said.get("lease"), said.get("owner"), said.get("began")
+    flags = {name: bool(said.get(name)) for name in ("again", "emptied", "released")}
+    owned = None if owner is None else str(owner), None if began is None else float(began)
+    return Note(None if lease is None else float(lease), flags["again"], flags["emptied"], flags["released"], *owned)
+
+
+def _placed(rows: Sequence[dict[str, Any]], header: dict[str, Any], data: int) -> Iterable[Item]:
+    """The items of these rows, with their places; `data` is where the bytes of the tensors begin."""
+    for number, row in enumerate(rows):
+        said = row["kind"], row["namespace"], row["name"]
+        if "checksum" in row:
+            start, stop = header[str(number)]["data_offsets"]
+            yield Item(*said, stop - start, row["facts"], row["came"], data + start, row["checksum"])
+        else:
+            yield Item(*said, None, row["facts"], row["came"])
+
+
+# Commits that are read back from their objects and checked; a sentence tells what is wrong with one.
+
+COMMITS: Final = "commits/"
+_NUMBER: Final = re.compile(r"[0-9]{20}")
+_HEAD: Final = 64 << 10  # bytes that most heads fit into, and all of most commits
+_TOGETHER: Final = 4 << 20  # bytes between items that are read with one request
+_READS_AT_ONCE: Final = 16  # objects that are read at a time
+
+
+class Vanished(Exception):
+    """Object that was to be read and is not there any more: another server tidies the place."""
+
+
+def commit_key(sequence: int) -> str:
+    """The key of the commit of a number, so that keys are in the order of their numbers."""
+    return f"{COMMITS}{sequence:020}"
+
+
+def read_head(objects: Objects, sequence: int) -> Contents:
+    """The head of a commit. Raises Missing, Damaged, OSError."""
+    key = commit_key(sequence)
+    first = objects.get(key, 0, _HEAD)
+    needed = head_bytes(first)
+    head = decoded(first if needed <= len(first) else objects.get(key, 0, needed))
+    if head.sequence != sequence:
+        raise Damaged(f"is commit {head.sequence} under another name")
+    return head
+
+
+def read_items(objects: Objects, sequence: int, items: Sequence[Item]) -> list[bytes]:
+    """The bytes of several items of a commit, with few requests. Raises Missing, Damaged, OSError."""
+    start = min(item.start for item in items)
+    stop = max(item.start + (item.nbytes or 0) for item in items)
+    wanted = sum(item.nbytes or 0 for item in items)
+    if len(items) == 1 or stop - start > min(2 * wanted, _TOGETHER):
+        return [read_item(objects, sequence, item) for item in items]
+    block = objects.get(commit_key(sequence), start, stop) if wanted else b""
+    found = [block[item.start - start : item.start - start + (item.nbytes or 0)] for item in items]
+    for item, data in zip(items, found, strict=True):
+        require_whole(item, data)
+    return found
+
+
+def read_item(objects: Objects, sequence: int, item: Item) -> bytes:
+    """The bytes of an item of a commit, as they were written. Raises Missing, Damaged, OSError."""
+    data = objects.get(commit_key(sequence), item.start, item.start + item.nbytes) if item.nbytes else b""
+    require_whole(item, data)
+    return data
+
+
+def _place_of(item: Item) -> tuple[object, ...]:
+    return item.key, item.start, item.nbytes
+
+
+class Reading:
+    """The commits of a place, which messages call `place`; several are read at a time, until this is left."""
+
+    def __init__(self, objects: Objects, place: str, around: Surroundings = SYSTEM) -> None:
+        self._objects, self._place = objects, place
+        self._threads = around.threads(_READS_AT_ONCE, "gradserve-read")
+
+    def __enter__(self) -> Reading:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._threads.shutdown()
+
+    def sequences(self, after: int = 0) -> list[int]:
+        """The numbers of the commits that are there, above one. Raises RuntimeError where something else is among them.
+
+        OSError where it cannot be read.
+        """
+        listed = map(self._sequence, self._objects.list(COMMITS, commit_key(after) if after else ""))
+        return sorted(sequence for sequence in listed if sequence > after)  # a store may not know where to begin
+
+    def heads(self, sequences: Iterable[int]) -> dict[int, Contents]:
+        """The heads of commits by their numbers, without those that have been deleted meanwhile.
+
+        Raises RuntimeError where one is damaged or cannot be read.
+        """
+        wanted = list(sequences)
+        return {n: head for n, head in zip(wanted, self._threads.map(self._head, wanted), strict=True) if head}
+
+    def data(self, found: Iterable[tuple[int, Item]]) -> Iterator[tuple[Item, bytes]]:
+        """Items with their bytes, each given with the number of its commit.
+
+        Raises RuntimeError as `heads`, and Vanished.
+        """
+        by_commit = defaultdict[int, list[Item]](list)
+        for sequence, item in found:
+            by_commit[sequence].append(item)
+        for (_, items), data in zip(by_commit.items(), self._threads.map(self._data, by_commit.items()), strict=True):
+            yield from zip(items, data, strict=True)
+
+    def _sequence(self, key: str) -> int:
+        name = key.removeprefix(COMMITS)
+        if not _NUMBER.fullmatch(name):
+            raise RuntimeError(f"{self._place} has {key!r}, which is no commit of gradserve's; move it elsewhere")
+        return int(name)
+
+    def _head(self, sequence: int) -> Contents | None:
+        try:
+            return read_head(self._objects, sequence)
+        except Missing:
+            return None
+        except Damaged as error:
+            raise self._damage(sequence, error) from None
+        except OSError as error:
+            raise self._unread(sequence, error) from None
+
+    def _data(self, found: tuple[int, list[Item]]) -> list[bytes]:
+        sequence, items = found
+        try:
+            data = read_items(self._objects, *found)
+        except Missing:
+            raise Vanished from None
+        except Damaged as error:
+            self._require_said(sequence, items)
+            raise self._damage(sequence, error) from None
+        except OSError as error:
+            self._require_said(sequence, items)
+            raise self._unread(sequence, error) from None
+        if not any(data):  # then nothing was read, and it may all be gone
+            self._require_said(sequence, items)
+        return data
+
+    def _require_said(self, sequence: int, items: Sequence[Item]) -> None:
+        """Raise Vanished where a commit does not say these items any more."""
+        head = self._head(sequence)
+        if head is None or not set(map(_place_of, items)) <= set(map(_place_of, head.items)):
+            raise Vanished
+
+    def _unread(self, sequence: int, error: OSError) -> RuntimeError:
+        return RuntimeError(f"{self._place} cannot be read: {commit_key(sequence)}: {error.strerror or error}")
+
+    def _damage(self, sequence: int, error: Damaged) -> RuntimeError:
+        advice = "restore a backup, or move this one elsewhere to start without what it holds"
+        return RuntimeError(f"{self._place} is damaged: {commit_key(sequence)} {error}; {advice}")

@@ -1,0 +1,270 @@
+"""Objects as files of a local folder, each on disk before anyone is told.
+
+A file is written beside its place and flushed, then linked to its name, and then the folder of the name is flushed:
+only then does `put_new` return. A link replaces nothing, so of two that race one wins. What has its own name was whole
+when it got it; what a crash left unfinished lies in `unfinished/`, and goes when the folder is opened the next time.
+
+One server has a folder: it holds a lock on the file LOCK, which the system gives back when the process ends, however it
+ends. All names are looked up in folders that are open, so nothing else is met when the path is moved or replaced.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+from service.core.machine import WRITABLE_BY_OTHERS
+from service.store.objects import Data, Exists, Missing
+
+try:
+    import fcntl
+except ImportError:  # a system without locks of this kind, such as Windows
+    fcntl = None  # type: ignore[assignment]
+
+_LOCK: Final = "LOCK"
+_UNFINISHED: Final = "unfinished"
+#: what is no object: our own, and what a new file system has in its root
+_NO_OBJECTS: Final = (_LOCK, _UNFINISHED, "lost+found")
+#: parts that are written at once, at most (IOV_MAX is 1024 on Linux and macOS)
+_MOST_AT_ONCE: Final = 512
+_NO_LINKS: Final = (errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, getattr(errno, "ENOTSUP", errno.EOPNOTSUPP))
+_OPEN_FOLDER: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+_OPEN_FILE: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_OPEN_LOCK: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+_OPEN_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+
+
+class Folder:
+    """The objects of one folder; `make` says to make it where it is missing. Raises OSError where it cannot be opened.
+
+    Keys have one / at most: `commits/7` is the file 7 in the folder commits.
+    """
+
+    def __init__(self, path: Path, *, make: bool = True) -> None:
+        self.path = path
+        self.exclusive = False
+        if make:
+            _make(path)
+        self._folders = {"": os.open(path, _OPEN_FOLDER)}
+        self._opening = Lock()
+        self._lock: int | None = None
+
+    def lock(self) -> None:
+        """Have the folder alone from now on. Raises BlockingIOError where another process has it, and OSError."""
+        self._lock = os.open(_LOCK, _OPEN_LOCK, 0o600, dir_fd=self._folders[""])
+        if fcntl is not None:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.exclusive = True
+
+    def clean(self, *names: str) -> None:
+        """Remove what was never finished; and have on disk what is in these folders of it. For whoever has it alone.
+
+        A process that was killed may have named a file and not have flushed the name: whoever sees it now relies on it.
+        """
+        unfinished = self._folder(_UNFINISHED)
+        for part in _names(unfinished):
+            os.unlink(part, dir_fd=unfinished)
+        for name in names:
+            _flush(self._folder(name))
+
+    def require_writable(self, *names: str) -> None:
+        """Raise OSError where files cannot be made in these folders of it."""
+        for name in (_UNFINISHED, *names):
+            folder = self._folder(name)
+            if os.fstatvfs(folder).f_flag & os.ST_RDONLY:
+                raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+            if not os.access(".", os.W_OK | os.X_OK, dir_fd=folder):
+                raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+
+    def require_private(self, *names: str) -> None:
+        """Raise OSError where others may write to it, or to these folders of it: what is read could be theirs."""
+        for name in ("", *names):
+            status = os.fstat(self._folder(name))
+            if status.st_mode & WRITABLE_BY_OTHERS or status.st_uid not in (0, os.geteuid()):
+                problem = f"others may write to {self.path / name}, which chmod 700 would mend"
+                raise OSError(errno.EPERM, problem)
+
+    def get(self, key: str, start: int = 0, stop: int | None = None) -> bytes:
+        """Implement `Objects.get`."""
+        with self._opened(key) as file:
+            end = os.fstat(file).st_size
+            return _read_between(file, start, end if stop is None else min(stop, end))
+
+    def put(self, key: str, data: Sequence[Data]) -> None:
+        """Implement `Objects.put`."""
+        folder, name = self._place(key)
+        with self._written(data) as (unfinished, part):
+            os.replace(part, name, src_dir_fd=unfinished, dst_dir_fd=folder)
+        _flush(folder)
+
+    def put_new(self, key: str, data: Sequence[Data]) -> None:
+        """Implement `Objects.put_new`."""
+        folder, name = self._place(key)
+        with self._written(data) as (unfinished, part):
+            try:
+                _name(part, name, unfinished, folder)
+            except FileExistsError:
+                raise Exists(key) from None
+        _flush(folder)
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Implement `Objects.delete`."""
+        touched = set()
+        for key in keys:
+            folder, name = self._place(key)
+            with suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=folder)
+                touched.add(folder)
+        for folder in touched:
+            _flush(folder)
+
+    def list(self, prefix: str, after: str = "") -> Iterable[str]:
+        """Implement `Objects.list`."""
+        return (key for key in self._inside(prefix) if key > after)
+
+    def close(self) -> None:
+        """Implement `Objects.close`: the lock goes to whoever comes next."""
+        opened, self._folders = self._folders, {}
+        for file in (*opened.values(), self._lock):
+            if file is not None:
+                os.close(file)
+        self._lock = None
+
+    def _inside(self, prefix: str) -> Iterable[str]:
+        if prefix:
+            with suppress(FileNotFoundError):
+                return [prefix + name for name in _names(self._folder(prefix.rstrip("/"), make=False))]
+            return []
+        return self._everything()
+
+    def _everything(self) -> Iterator[str]:
+        """List all files, in nested folders too: they may be another program's."""
+        for path in self.path.rglob("*"):
+            inside = path.relative_to(self.path)
+            if inside.parts[0] not in _NO_OBJECTS and not path.is_dir():
+                yield inside.as_posix()
+
+    def _place(self, key: str) -> tuple[int, str]:
+        folder, _, name = key.rpartition("/")
+        return self._folder(folder), name
+
+    def _folder(self, name: str, *, make: bool = True) -> int:
+        """An open folder, kept open; `make` says to make it where it is missing."""
+        with self._opening:
+            if name not in self._folders:
+                root = self._folders[""]
+                if make:
+                    with suppress(FileExistsError):
+                        os.mkdir(name, mode=0o700, dir_fd=root)
+                        os.chmod(name, 0o700, dir_fd=root)  # the umask may have taken something away
+                        _flush(root)
+                self._folders[name] = os.open(name, _OPEN_FOLDER, dir_fd=root)
+            return self._folders[name]
+
+    @contextmanager
+    def _opened(self, key: str) -> Iterator[int]:
+        folder, _, name = key.rpartition("/")
+        try:
+            file = os.open(name, _OPEN_FILE, dir_fd=self._folder(folder, make=False))
+        except FileNotFoundError:
+            raise Missing(key) from None
+        try:
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                raise OSError(errno.EINVAL, "it is no file")
+            yield file
+        finally:
+            os.close(file)
+
+    @contextmanager
+    def _written(self, data: Sequence[Data]) -> Iterator[tuple[int, str]]:
+        """A file with these bytes, on disk, under a name that nobody looks for: it is gone in the end."""
+        folder, part = self._folder(_UNFINISHED), secrets.token_hex(8)
+        file = os.open(part, _OPEN_NEW, 0o600, dir_fd=folder)
+        try:
+            try:
+                _write_parts(file, data)
+                _flush(file)
+            finally:
+                os.close(file)
+            yield folder, part
+        finally:
+            with suppress(OSError):  # it has been renamed; or it is removed at the next start
+                os.unlink(part, dir_fd=folder)
+
+
+def _make(path: Path) -> None:
+    """A folder, with those around it, on disk."""
+    if path.is_dir():
+        return
+    _make(path.parent)
+    try:
+        path.mkdir(mode=0o700)
+        path.chmod(0o700)  # the umask may have taken something away
+    except FileExistsError:
+        if not path.is_dir():
+            raise
+    flush_folder(path.parent)
+
+
+def flush_folder(path: Path) -> None:
+    """Have the names in a folder on the disk."""
+    folder = os.open(path, _OPEN_FOLDER)
+    try:
+        _flush(folder)
+    finally:
+        os.close(folder)
+
+
+def _names(folder: int) -> list[str]:
+    with os.scandir(folder) as found:
+        return [file.name for file in found]
+
+
+def _name(part: str, name: str, unfinished: int, folder: int) -> None:
+    """Give a file its name, which replaces nothing."""
+    try:
+        os.link(part, name, src_dir_fd=unfinished, dst_dir_fd=folder, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        # A file system without links: whoever has the lock is alone, and nobody makes the name meanwhile.
+        with suppress(FileNotFoundError):
+            os.stat(name, dir_fd=folder, follow_symlinks=False)
+            raise FileExistsError(name) from None
+        os.rename(part, name, src_dir_fd=unfinished, dst_dir_fd=folder)
+
+
+def _flush(file: int) -> None:
+    """Have a file's bytes, or a folder's names, on the disk."""
+    full = getattr(fcntl, "F_FULLFSYNC", None)  # macOS, whose fsync leaves them in the disk's own cache
+    if full is not None:
+        with suppress(OSError):  # a file system that does not know it
+            fcntl.fcntl(file, full)
+            return
+    os.fsync(file)
+
+
+def _write_parts(file: int, data: Sequence[Data]) -> None:
+    rest = [memoryview(part).cast("B") for part in data if len(part)]
+    while rest:
+        written = os.writev(file, rest[:_MOST_AT_ONCE])
+        while rest and written >= len(rest[0]):
+            written -= len(rest.pop(0))
+        if written:
+            rest[0] = rest[0][written:]
+
+
+def _read_between(file: int, start: int, stop: int) -> bytes:
+    """The bytes between, fewer where the file ends."""
+    parts = []
+    while start < stop and (part := os.pread(file, min(stop - start, 1 << 30), start)):
+        parts.append(part)
+        start += len(part)
+    return b"".join(parts)

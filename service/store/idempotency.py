@@ -1,0 +1,132 @@
+"""Answers to calls that wrote something, for when the same call comes again: it is answered, and not done twice."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from engine import printable
+from service.core.errors import Refusal
+from service.store.tables import Quota, Share, Table, TableKey
+from service.store.writes import AnswerRecord
+
+#: the header that names a call
+KEY_HEADER: Final = "Idempotency-Key"
+#: bytes that an answer may have to be kept
+MOST_OF_ANSWER: Final = 1 << 20
+#: bytes that an answer takes beside its own
+ANSWER_OVERHEAD: Final = 500
+_STATED: Final = re.compile(r"[\x21-\x7e]{1,255}")
+
+
+class Repetition(NamedTuple):
+    """Identity of a request: the key that its client gave it, and a digest of all that it asks."""
+
+    namespace: str
+    key: str
+    fingerprint: str
+
+
+class AnswerTable(Table[AnswerRecord]):
+    """Answers by namespace and key, each for so many seconds; and which calls are under way."""
+
+    plural = "answers to calls with an Idempotency-Key"
+
+    def __init__(
+        self, quota: Quota, seconds: float, clock: Callable[[], float] = time.time, share: Share | None = None
+    ) -> None:
+        super().__init__(quota, lambda record: ANSWER_OVERHEAD + len(record.body), share)
+        self._seconds = seconds
+        self._clock = clock
+        self._under_way: dict[TableKey, str] = {}
+
+    def begin(self, asked: Repetition) -> AnswerRecord | None:
+        """The answer that the call was given before; None where it has to be done, which is noted until its `end`.
+
+        Raises Refusal: invalid_field where the key stands for another request, conflict while that is under way.
+        """
+        key = (asked.namespace, asked.key)
+        known = self._fresh(key)
+        before = self._first(key) if known is None else known.fingerprint
+        if before is not None and before != asked.fingerprint:
+            detail = "this Idempotency-Key came before with another request; a new request needs a key of its own"
+            raise Refusal("invalid_field", detail, expected="the same request, or another key", got="another request")
+        if known is None:
+            if before is not None:
+                raise under_way()
+            self._under_way[key] = asked.fingerprint
+        return known
+
+    def is_fresh(self, record: AnswerRecord) -> bool:
+        """Return whether the answer is still given."""
+        return record.expires > self._clock()
+
+    def asked_before(self, asked: Repetition) -> AnswerRecord | None:
+        """Look up a call that another server has, as `begin` does, but note nothing."""
+        known = self.begin(asked)
+        if known is None:
+            self.end(asked)
+        return known
+
+    def end(self, asked: Repetition) -> None:
+        """The call is done, or given up."""
+        self._under_way.pop((asked.namespace, asked.key), None)
+
+    def record(
+        self,
+        asked: Repetition,
+        status: int,
+        media_type: str,
+        parts: Sequence[bytes | memoryview],
+        headers: tuple[tuple[str, str], ...],
+    ) -> AnswerRecord:
+        """Make the record that is kept of an answer. Raises Refusal: over_budget."""
+        nbytes = sum(map(len, parts))
+        if nbytes > MOST_OF_ANSWER:
+            expected, got = f"at most {MOST_OF_ANSWER} bytes", f"{nbytes} bytes"
+            detail = (
+                f"an answer that may be asked for again has {expected}, and this one has {got}; ask for fewer outputs, "
+                "or leave Idempotency-Key out; nothing was written"
+            )
+            raise Refusal("over_budget", detail, expected=expected, got=got)
+        expires = self._clock() + self._seconds
+        return AnswerRecord(*asked, media_type, b"".join(parts), expires, status, headers)
+
+    def _first(self, key: TableKey) -> str | None:
+        """The fingerprint of a call that is under way; or was answered, and nobody knows yet whether it was kept."""
+        coming = self._coming.get(key)
+        return self._under_way.get(key) if coming is None else coming.fingerprint
+
+    def _fresh(self, key: TableKey) -> AnswerRecord | None:
+        self._expire()
+        found = self.find(key)
+        return found if found is not None and self.is_fresh(found) else None
+
+    def _expire(self) -> None:
+        """Forget what has had its time; of each namespace, the oldest come first."""
+        now = self._clock()
+        for namespace in tuple(self._kept):
+            over = []
+            for key, record in self._kept[namespace].items():
+                if record.expires > now:
+                    break
+                over.append(key)
+            for key in over:
+                self.load((namespace, key), None)
+
+
+def check_key(stated: str) -> str:
+    """Return what can be an Idempotency-Key, unchanged. Raises Refusal: invalid_field."""
+    if not _STATED.fullmatch(stated):
+        expected = "1 to 255 visible ASCII characters"
+        detail = f"{KEY_HEADER} has {expected}, and this one has others, or none, or more"
+        raise Refusal("invalid_field", detail, expected=expected, got=printable(stated))
+    return stated
+
+
+def under_way() -> Refusal:
+    """The refusal of a call that is named as one that is being answered."""
+    detail = "the first call with this Idempotency-Key is under way; send it again for its answer"
+    return Refusal("conflict", detail, retry_after=1)

@@ -1,0 +1,147 @@
+"""A place for state, as the setting `--state` names it, made into a journal: whose it is, and in which format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from service.core.settings import NO_STATE
+from service.store.commit_objects import COMMITS
+from service.store.folder import Folder
+from service.store.journal import Journal, MemoryJournal
+from service.store.object_journal import ObjectJournal
+from service.store.objects import Exists, Missing, Objects
+from service.store.remote import open_remote
+
+FORMAT_KEY: Final = "FORMAT"
+#: what a place says of itself: one journal, for one server; or shards, which servers share
+WHOLE_FORMAT: Final = b"gradserve state 1\n"
+SHARED_FORMAT: Final = b"gradserve state 2\n"
+
+
+def open_state(place: str | None, lease: float = 1.0) -> Journal:
+    """The journal of a place: a folder, an s3://, gs:// or az:// URL, or nowhere (`memory`, None).
+
+    `lease`: seconds for which a look at a place that others reach is good enough.
+
+    Raises RuntimeError with one sentence where the place cannot be had.
+    """
+    if place is None or place == NO_STATE:
+        return MemoryJournal()
+    objects, found = claim_objects(place)
+    with _sentences(place, objects):
+        if not found:
+            write_format(objects)
+    return ObjectJournal(objects, place_name(place), lease=lease)
+
+
+def open_shared(place: str) -> Objects:
+    """The objects of a place that servers share, in shards. Raises RuntimeError with one sentence."""
+    objects, found = claim_objects(place, SHARED_FORMAT)
+    with _sentences(place, objects):
+        if not found:
+            write_format(objects, SHARED_FORMAT)
+    return objects
+
+
+def claim_objects(place: str, form: bytes = WHOLE_FORMAT) -> tuple[Objects, bool]:
+    """The objects of a place, had alone where that can be granted, and whether there is state; else it is empty.
+
+    Raises RuntimeError with one sentence, also where that is of another form. What is not ours is left as it is.
+    """
+    objects = open_objects(place, make=True)
+    with _sentences(place, objects):
+        found = place_format(objects, place_name(place))
+        if found is not None and found != form:
+            raise RuntimeError(_of_another_form(place, found))
+        if isinstance(objects, Folder):
+            commits = COMMITS.rstrip("/")
+            objects.require_private()
+            objects.lock()
+            objects.require_writable(commits)
+            objects.require_private(commits)
+            objects.clean(commits)
+        return objects, found is not None
+
+
+def open_objects(place: str, *, make: bool = False) -> Objects:
+    """The objects of a place, which others may have. `make` says to make a folder. Raises RuntimeError."""
+    if "://" in place:
+        return open_remote(place)
+    try:
+        return Folder(Path(place), make=make)
+    except OSError as error:
+        raise _unusable(place, error) from None
+
+
+def place_name(place: str) -> str:
+    """Return what a place is called in a sentence."""
+    return f"the state at {place}" if "://" in place else f"the state folder {place}"
+
+
+def place_format(objects: Objects, name: str) -> bytes | None:
+    """The form that state has there, WHOLE_FORMAT or SHARED_FORMAT; None where there is nothing.
+
+    Raises RuntimeError where there is something else, and OSError.
+    """
+    stated = _stated(objects)
+    if stated is None:
+        stranger = next(iter(objects.list("")), None)
+        if stranger is None:
+            return None
+        stated = _stated(objects)  # another server may have begun meanwhile
+    if stated is None:
+        problem = f"{name} is none of gradserve's: it has {stranger!r} but no {FORMAT_KEY}"
+        raise RuntimeError(f"{problem}; name an empty one, or another, with --state")
+    if stated not in (WHOLE_FORMAT, SHARED_FORMAT):
+        known = " and ".join(repr(form.decode().strip()) for form in (WHOLE_FORMAT, SHARED_FORMAT))
+        shown = stated.decode("ascii", "replace").strip()
+        raise RuntimeError(f"{name} is in the format {shown!r}, and this version of gradserve reads {known} alone")
+    return stated
+
+
+def _stated(objects: Objects) -> bytes | None:
+    """Read what a place says of itself; None if it says nothing."""
+    try:
+        return objects.get(FORMAT_KEY, 0, 100)
+    except Missing:
+        return None
+
+
+def write_format(objects: Objects, form: bytes = WHOLE_FORMAT) -> None:
+    """Say that the place is ours, and in which form."""
+    with suppress(Exists):  # by a server that has just begun as well
+        objects.put_new(FORMAT_KEY, [form])
+
+
+def _of_another_form(place: str, found: bytes) -> str:
+    """A sentence on a place of the form that was not expected."""
+    advice = "gradserve backup and restore move it into an empty place"
+    form = found.decode().strip()
+    if found == SHARED_FORMAT:
+        return f"{place_name(place)} is in the format {form!r}, which servers share by --cluster on; {advice}"
+    return f"{place_name(place)} is in the format {form!r}, which is one server's, and not for --cluster on; {advice}"
+
+
+@contextmanager
+def _sentences(place: str, objects: Objects) -> Iterator[None]:
+    """Raise what goes wrong with a place as RuntimeError with a sentence; the objects are closed then."""
+    try:
+        yield
+    except BlockingIOError:
+        objects.close()
+        problem = f"{place_name(place)} is in use by another server"
+        raise RuntimeError(f"{problem}; name another one for this server with --state") from None
+    except OSError as error:
+        objects.close()
+        raise _unusable(place, error) from None
+    except RuntimeError:
+        objects.close()
+        raise
+
+
+def _unusable(place: str, error: OSError) -> RuntimeError:
+    problem = f"{place_name(place)} cannot be used: {error.strerror or error}"
+    return RuntimeError(f"{problem}; name another with --state, or {NO_STATE} to keep none")

@@ -1,0 +1,301 @@
+"""In front of the body: a request is refused by its head where that suffices, else its body is counted as it comes.
+
+Where the connection has not asked who makes the request, that is asked here.
+
+How long a body may take is the business of whoever holds the connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from typing import Final
+
+import orjson
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from engine import printable
+from service.api.media import PROBLEM
+from service.core.errors import Refusal, fault
+from service.core.keys.authentication import Access, Gate, Keyholder
+from service.core.keys.caller import credential_of
+from service.core.prefix import path_within, prefix_of
+from service.core.settings import Settings
+from service.facades.protocols import Facade, owner_of
+from service.web.head import check_head, media_of, most_bytes, too_large, too_long
+from service.web.origin import OriginPolicy
+from service.web.response_head import HEADER, NO_SNIFFING, new_id, sane
+from service.web.responses import report
+from service.web.routing import route_path, scope_of, shortened_path
+
+
+class Guard:
+    """Check of heads, and count of bodies."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, gate: Gate) -> None:
+        self._app = app
+        self._settings = settings
+        self._gate = gate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, or refuse it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        try:
+            _check_size(scope, self._settings.max_header_bytes)
+            holder = self._entered(scope)
+        except Refusal as refusal:
+            await report(Request(scope), refusal)(scope, receive, send)
+            return
+        try:
+            await self._served(scope, receive, send)
+        finally:
+            if holder is not None:
+                holder.leave()
+
+    def _entered(self, scope: Scope) -> Keyholder | None:
+        """Who is to be told when the request is over. Raises Refusal: they may not make it."""
+        if "caller" in scope["state"]:
+            return None
+        needed = scope_of(scope["method"], scope["state"]["route_path"], metrics=self._settings.metrics)
+        holder = self._gate.enter(Access(needed, credential_of(scope["headers"])))
+        scope["state"]["caller"] = holder.caller
+        return holder
+
+    async def _served(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            most = self._most(scope)
+        except Refusal as refusal:
+            await report(Request(scope), refusal)(scope, receive, send)
+        else:
+            await self._app(scope, counting(receive, most), send)
+
+    def _most(self, scope: Scope) -> int:
+        """The bytes that the body may have. Raises Refusal."""
+        headers = Headers(scope=scope)
+        media = scope["state"]["media"] = media_of(scope["method"], path_within(scope), headers)
+        most, announced = most_bytes(media, self._settings), headers.get("content-length", "")
+        if announced.isdecimal() and int(announced) > most:
+            raise too_long(most, f"{announced} bytes")
+        return most
+
+
+def counting(receive: Receive, most: int) -> Receive:
+    """`receive`, which raises Refusal (body_too_large) once there was more."""
+    count = 0
+
+    async def receive_counted() -> Message:
+        nonlocal count
+        message = await receive()
+        count += len(message.get("body", b""))
+        if count > most:
+            raise too_long(most, "more")
+        return message
+
+    return receive_counted
+
+
+def _check_size(scope: Scope, limit: int) -> None:
+    size = len(scope.get("raw_path") or b"") + len(scope["query_string"])
+    if size + sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > limit:
+        raise too_large(limit)
+
+
+# In front of everything that is decided of a request: does it come by a name, and from a page, that may call?
+
+
+class Origins:
+    """Middleware that refuses strangers' names and pages, and heads that two readers could take differently.
+
+    Notes the route that the request takes, `route_path`, and the `prefix` of links, for what depends on them.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings, routes: Sequence[BaseRoute]) -> None:
+        self._app = app
+        self._policy = OriginPolicy(settings)
+        self._routes = routes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, or refuse it."""
+        if scope["type"] == "http":
+            try:
+                self._check(scope)
+            except Refusal as refusal:
+                await report(Request(scope), refusal)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _check(self, scope: Scope) -> None:
+        headers, method = Headers(scope=scope), scope["method"]
+        scope["state"]["prefix"] = prefix_of(scope)
+        self._policy.check_address((scope.get("server") or ("",))[0])
+        check_head(scope["http_version"], scope["path"], headers)
+        route = scope["state"]["route_path"] = route_path(scope, self._routes)
+        is_page = method == "GET" and route is not None and scope_of(method, route) is None
+        self._policy.check(headers, scope["scheme"], route, visits=is_page)
+
+
+# A slash at the end of a path: it means the path without it, where there is something.
+
+
+class Slashes:
+    """Middleware for `/path/` as `/path`. Not by a redirect: many clients lose their body then, or turn it into a GET.
+
+    A path that leads nowhere in either form stays as it was sent, and so it stands in the report.
+    """
+
+    def __init__(self, app: ASGIApp, routes: Sequence[BaseRoute]) -> None:
+        self._app = app
+        self._routes = routes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] == "http":
+            scope["path"] = shortened_path(scope, self._routes)
+        await self._app(scope, receive, send)
+
+
+# Cross-origin calls: which web pages may make them, by the browser's rules.
+
+
+class Cors(CORSMiddleware):
+    """Starlette's CORS, with a problem report for a page that may not call."""
+
+    def __init__(self, app: ASGIApp, origins: tuple[str, ...]) -> None:
+        super().__init__(
+            app,
+            allow_origins=origins,
+            allow_methods=("GET", "POST", "PUT", "DELETE"),
+            allow_headers=("*",),
+            expose_headers=(HEADER, "ETag", "Idempotency-Replayed", "Location", "Retry-After"),
+        )
+
+    def preflight_response(self, request_headers: Headers) -> Response:
+        """What the browser is told before it calls. Raises Refusal (forbidden)."""
+        response = super().preflight_response(request_headers)
+        if response.status_code == 200:
+            return response
+        origin = printable(request_headers.get("origin", ""))
+        raise Refusal("forbidden", f"pages of {origin} may not make this call", got=origin)
+
+
+# Errors of paths that belong to other protocols: in the form that these have, since their clients know no other.
+
+#: what a head says of a body, which becomes another
+_OF_THE_BODY: Final = (b"content-type", b"content-length")
+
+
+class ForeignErrors:
+    """Writer of problem reports anew, whoever has made them."""
+
+    def __init__(self, app: ASGIApp, facades: Sequence[Facade]) -> None:
+        self._app = app
+        self._facades = facades
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        facade = owner_of(path_within(scope), self._facades) if scope["type"] == "http" else None
+        await self._app(scope, receive, send if facade is None else _Rewriting(facade, send))
+
+
+class _Rewriting:
+    """Sender of what is no report as it comes, which holds a report back until it is whole."""
+
+    def __init__(self, facade: Facade, send: Send) -> None:
+        self._facade = facade
+        self._send = send
+        self._start: Message | None = None
+        self._report = b""
+
+    async def __call__(self, message: Message) -> None:
+        """The next part of an answer."""
+        if message["type"] == "http.response.start" and _is_report(message):
+            self._start = message
+        elif self._start is None:
+            await self._send(message)
+        else:
+            self._report += message.get("body", b"")
+            if not message.get("more_body", False):
+                await self._send_error(self._start)
+
+    async def _send_error(self, start: Message) -> None:
+        status, answer = self._facade.write_error(orjson.loads(self._report))
+        body = b"".join(answer.parts)
+        kept = [pair for pair in start["headers"] if pair[0].lower() not in _OF_THE_BODY]
+        told = [(b"content-type", answer.media_type.encode()), (b"content-length", b"%d" % len(body))]
+        await self._send({**start, "status": status, "headers": kept + told})
+        await self._send({"type": "http.response.body", "body": body})
+
+
+def _is_report(start: Message) -> bool:
+    return Headers(raw=start["headers"]).get("content-type", "").startswith(PROBLEM)
+
+
+# The outermost layer: a request gets its id and its time of arrival, and a fault of ours still gets a report.
+
+_logger = logging.getLogger("gradserve")
+
+
+class Envelope:
+    """Envelope around the whole application."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request. Never raises: a server would close the connection."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        known = {"request_id": id_of(scope), "arrived": time.monotonic()}
+        scope["state"] = {**known, **scope.get("state", {})}  # what holds the connection may have begun it
+        outgoing = _Outgoing(scope["state"]["request_id"], send)
+        try:
+            await self._app(scope, receive, outgoing)
+        except Refusal as refusal:
+            await _last_word(refusal, scope, outgoing)
+        except asyncio.CancelledError:  # the grace after SIGTERM is over
+            await _last_word(Refusal("shutting_down", "the server stopped before this was done"), scope, outgoing)
+        except Exception:
+            request_id = scope["state"]["request_id"]
+            _logger.exception("request %s failed", request_id, extra={"request_id": request_id})
+            await _last_word(fault(), scope, outgoing)
+
+
+class _Outgoing:
+    """`send`, with the headers that every answer has; remembers whether an answer has begun."""
+
+    def __init__(self, request_id: str, send: Send) -> None:
+        self._request_id = request_id
+        self._send = send
+        self.begun = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.begun = True
+            headers = MutableHeaders(scope=message)
+            headers[HEADER] = self._request_id
+            headers.setdefault(*NO_SNIFFING)
+        await self._send(message)
+
+
+def id_of(scope: Scope) -> str:
+    """The client's own id for the request where it is sane, else a new one."""
+    return sane(Headers(scope=scope).get(HEADER, "")) or new_id()
+
+
+async def _last_word(refusal: Refusal, scope: Scope, outgoing: _Outgoing) -> None:
+    if not outgoing.begun:
+        await report(Request(scope), refusal)(scope, _nothing, outgoing)
+
+
+async def _nothing() -> Message:
+    return {"type": "http.disconnect"}

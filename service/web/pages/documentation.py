@@ -1,0 +1,223 @@
+"""The pages for people. Their assets come with a package: nothing is loaded from the network."""
+
+from __future__ import annotations
+
+import os
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from typing import Any, Final
+
+from fastapi import FastAPI
+from fastapi.openapi.docs import get_swagger_ui_html
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from engine import printable
+from service.core.errors import ERRORS, Refusal
+from service.web.pages.error_pages import ErrorPage, Example, error_pages, laid_out
+
+# Headers that protect a page in a browser: to load nothing else, and to let no other page near it.
+#
+# By the rules of Mozilla's HTTP Observatory. Of transport security nothing is said: it would hold for all that the host
+# serves, under any port.
+
+_INLINE: Final = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
+_ALWAYS: Final = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+def policy_of(html: str) -> str:
+    """The content security policy of a page: what the server itself has, and what stands in the page, by its hash."""
+    found = _INLINE.findall(html)
+    scripts, styles = (
+        " ".join(["'self'", *(_hash(text) for kind, text in found if kind == wanted)]) for wanted in ("script", "style")
+    )
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src {styles}; img-src 'self' data:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+def page(html: str) -> HTMLResponse:
+    """A page."""
+    return HTMLResponse(html, headers={**_ALWAYS, "Content-Security-Policy": policy_of(html)})
+
+
+def redirection(path: str, status: int) -> RedirectResponse:
+    """The way to another page."""
+    return RedirectResponse(path, status, headers=_ALWAYS)
+
+
+class Assets(StaticFiles):
+    """Files that pages load."""
+
+    def file_response(
+        self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
+    ) -> Response:
+        """The response of one file."""
+        response = super().file_response(full_path, stat_result, scope, status_code)
+        if isinstance(response, FileResponse):
+            response.headers.update(_ALWAYS)
+        return response
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+# The playground: the page at `/`, where a request is written, drawn and run. `make playground` builds its files.
+
+#: under /docs, as what else pages load: that is open where keys are asked for
+_PLAYGROUND: Final = "/docs/playground"
+_FOLDER: Final = files(__package__) / "playground"
+_KEPT_PREFIXES: Final = 16  # prefixes that the page is kept for
+
+
+def add_playground(app: FastAPI) -> None:
+    """Serve the page at `/`, and its script, style sheet and examples."""
+    drawn = (_FOLDER / "index.html").read_text(encoding="utf-8")
+
+    @lru_cache(maxsize=_KEPT_PREFIXES)
+    def under(prefix: str) -> HTMLResponse:
+        return page(drawn.replace("{prefix}", prefix))
+
+    async def start(request: Request) -> HTMLResponse:
+        return under(request.state.prefix)
+
+    app.add_api_route("/", start, include_in_schema=False, response_class=HTMLResponse)
+    app.mount(_PLAYGROUND, Assets(directory=str(_FOLDER)), name="playground")
+
+
+OPENING: Final = (
+    "What the `code` of a refusal means. Its `detail` says what was wrong with the request, and its `type` leads to "
+    "the page of its code. The calls, each with its errors, are on [the page of the calls](/docs)."
+)
+_ASSETS: Final = "/docs/assets"
+_ICON: Final = f"{_ASSETS}/favicon-32x32.png"
+_KEPT: Final = 256  # pages that are kept as they are drawn
+_STYLE: Final = """
+:root { color-scheme: light dark }
+body { font: 1rem/1.5 sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+th, td { padding: .2rem 1rem .2rem 0; text-align: left; vertical-align: top }
+pre { background: #8882; padding: .8rem; overflow-x: auto }
+""".strip()
+
+
+def add_pages(app: FastAPI, document: Mapping[str, Any], *, playground: bool) -> None:
+    """Serve `/docs`, its assets, and the pages that explain the error codes, whose examples are those of this document.
+
+    At `/` is the playground, if there is to be one, or the way to `/docs`.
+    """
+    pages = error_pages(dict(document))
+
+    @lru_cache(maxsize=_KEPT)
+    def drawn(code: str | None, prefix: str) -> HTMLResponse:
+        return page(_index(pages.values(), prefix) if code is None else _page(pages[code], prefix))
+
+    async def errors(request: Request) -> HTMLResponse:
+        return drawn(None, request.state.prefix)
+
+    async def error(request: Request) -> HTMLResponse:
+        code = request.path_params["code"]
+        if code not in pages:
+            raise Refusal(
+                "not_found", f"there is no code “{printable(code)}”; {ERRORS} lists them", got=printable(code)
+            )
+        return drawn(code, request.state.prefix)
+
+    if playground:
+        add_playground(app)
+    else:
+        app.add_api_route("/", _start, include_in_schema=False, response_class=RedirectResponse)
+    app.add_api_route("/docs", _docs, include_in_schema=False, response_class=HTMLResponse)
+    app.add_api_route(ERRORS, errors, include_in_schema=False, response_class=HTMLResponse)
+    app.add_api_route(f"{ERRORS}/{{code}}", error, include_in_schema=False, response_class=HTMLResponse)
+    app.mount(_ASSETS, Assets(directory=str(files("fastapi_swagger") / "resources")), name="assets")
+
+
+async def _start() -> RedirectResponse:
+    return redirection("/docs", 307)  # not for good: with other settings, a page stands here
+
+
+async def _docs(request: Request) -> HTMLResponse:
+    prefix = request.state.prefix
+    drawn = get_swagger_ui_html(
+        openapi_url=f"{prefix}/openapi.json",
+        title="gradserve",
+        swagger_js_url=f"{prefix}{_ASSETS}/swagger-ui-bundle.js",
+        swagger_css_url=f"{prefix}{_ASSETS}/swagger-ui.css",
+        swagger_favicon_url=f"{prefix}{_ICON}",
+    )
+    return page(bytes(drawn.body).decode())
+
+
+def _index(pages: Iterable[ErrorPage], prefix: str) -> str:
+    rows = "".join(
+        f'<tr id="{page.code}"><td>{page.kind.status}<td>'
+        f'<a href="{prefix}{ERRORS}/{page.code}"><code>{page.code}</code></a>'
+        f"<td>{page.kind.title}.{' (reserved)' if page.reserved else ''}"
+        for page in pages
+    )
+    return _html(
+        "Errors",
+        prefix,
+        f"<p>{_prose(OPENING, prefix)}",
+        f"<table><tr><th>status<th>code<th>meaning{rows}</table>",
+    )
+
+
+def _page(page: ErrorPage, prefix: str) -> str:
+    return _html(
+        page.code,
+        prefix,
+        f"<p><strong>{page.kind.status}: {page.kind.title}.</strong>",
+        *([f"<p>{page.where}"] if page.reserved else []),
+        f"<p>{_prose(page.explanation.meaning, prefix)}",
+        f"<h2>What to do</h2><p>{_prose(page.explanation.remedy, prefix)}",
+        *_example(page.example),
+        *([] if page.reserved else [f"<h2>Where</h2><p>{_prose(page.where, prefix)}"]),
+        f'<p><a href="{prefix}{ERRORS}">All codes</a>',
+    )
+
+
+def _example(example: Example | None) -> list[str]:
+    if example is None:
+        return []
+    request = f"<p>This request:{_block(example.sent.text)}<p>is answered:" if example.sent else "<p>Such a report:"
+    return [f"<h2>Example</h2>{request}{_block(laid_out(example.problem))}"]
+
+
+def _block(text: str) -> str:
+    return f"<pre>{escape(text)}</pre>"
+
+
+def _prose(text: str, prefix: str = "") -> str:
+    """Text with code between backticks, and with links, as HTML; those to pages of ours are under a prefix."""
+    coded = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text)).replace("](/", f"]({prefix}/")
+    return re.sub(r"\[([^]]+)\]\(([^)]+)\)", r'<a href="\2">\1</a>', coded)
+
+
+def _html(title: str, prefix: str, *parts: str) -> str:
+    head = (
+        '<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width">',
+        f"<title>gradserve: {title}</title>",
+        f'<link rel="icon" href="{prefix}{_ICON}">',
+        f"<style>\n{_STYLE}\n</style>",
+        f"<h1>{title}</h1>",
+    )
+    return "\n".join(["<!doctype html>", '<html lang="en">', *head, *parts, "</html>", ""])

@@ -1,0 +1,89 @@
+"""The job that a request is, made in one place for both doors."""
+
+from __future__ import annotations
+
+from typing import Protocol, cast
+
+from starlette.requests import Request
+
+from service.core.allocation import GrowingAllocation
+from service.core.keys.caller import Caller, tenant_of
+from service.store.tables import Registered
+from service.web.body_buffer import BodyBuffer
+from service.web.head import Media
+from service.workers.task import Task
+
+
+class Asker(Protocol):
+    """Request that a job is for; `arrived` is on the monotonic clock."""
+
+    request_id: str
+    arrived: float
+    caller: Caller
+
+
+def job_of(
+    call: str,
+    asker: Asker,
+    tenant: str,
+    timeout: float,
+    media: Media,
+    body: bytes | memoryview,
+    memory: GrowingAllocation | None = None,
+    *,
+    graph: Registered | None = None,
+    subject: str | None = None,
+    credential: str = "",
+) -> Task:
+    """The job that has so many seconds from the request's arrival on; its body lies in `memory`, if in any.
+
+    It is made of a registered `graph`, or of its own; `subject` is the name of the tensor that it is about. It came
+    with this `credential`, where that may be needed.
+    """
+    return Task(
+        call,
+        body,
+        asker.request_id,
+        timeout,
+        asker.arrived + timeout,
+        media.sent,
+        media.accepted,
+        None if graph is None else graph.key,
+        None if graph is None else graph.record,
+        memory=memory,
+        namespace=asker.caller.namespace,
+        subject=subject,
+        tenant=tenant,
+        credential=credential,
+    )
+
+
+def job_of_upload(
+    call: str,
+    request: Request,
+    timeout: float,
+    upload: BodyBuffer,
+    *,
+    graph: Registered | None = None,
+    subject: str | None = None,
+) -> Task:
+    """The job that a request is, once its body is there."""
+    found = cast("Asker", request.state)
+    media, body = request.state.media, upload.body
+    return job_of(
+        call,
+        found,
+        tenant_of_request(request),
+        timeout,
+        media,
+        body,
+        upload.memory,
+        graph=graph,
+        subject=subject,
+        credential=request.headers.get("authorization", ""),
+    )
+
+
+def tenant_of_request(request: Request) -> str:
+    """Whose share a request comes out of."""
+    return tenant_of(request.state.caller, request.client.host if request.client else "")

@@ -1,0 +1,30 @@
+"""A worker process: `python -m service.workers.child`, with the descriptors of its sockets and of its control page.
+
+It is spawned, never forked, so that a GPU can be opened in it, and ends when the front does.
+"""
+
+from __future__ import annotations
+
+from service.workers.confinement import confine_as_told
+
+if __name__ == "__main__":
+    confine_as_told()  # before NumPy is loaded: what starts threads comes after
+
+from engine import registry, warm
+from service.core.settings import Settings
+from service.workers.worker import Worker
+from service.workers.worker_main import Opened, divide, run_worker, warm_up
+
+
+def computing(settings: Settings) -> Opened:
+    """The work of a server."""
+    worker = Worker(settings)
+    divide(settings.workers)
+    worker.calibrate()
+    warm(registry())
+    warm_up(worker)
+    return Opened(worker.attempt, worker.device, worker.vitals, worker.engine.executor.condemn)
+
+
+if __name__ == "__main__":
+    run_worker(computing)

@@ -1,0 +1,161 @@
+"""Cost model: how long tasks take, by what their plans say, corrected by what was measured.
+
+The front does not read bodies, so it knows a task by its kind: the caller, the call, the registered graph, the length,
+and the first bytes if no graph says what follows. Only kinds that turned out to be long are remembered: most tasks are
+short, and cost nothing here. Each caller has an experience of its own, since what one sends says nothing of what
+another will: nobody is refused for what others have done.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import OrderedDict
+from collections.abc import Hashable
+from hashlib import blake2b
+from typing import Final, NamedTuple, cast
+
+from engine.ir.fairness import FairEviction
+from service.workers.task import TEXT_RATE, Estimate, Task
+
+#: seconds that a task may take where others wait behind it
+QUICK: Final = 0.002
+#: bytes of a body that says too little to be run where short tasks are
+LARGE_BODY: Final = 256 << 10
+#: a task that was thought to be short, and takes longer than so many seconds, belongs to a long kind
+MISJUDGED: Final = 0.02
+#: kinds that are remembered, and callers whose tasks were compared with the cost model
+_KINDS: Final = 4096
+_CALLERS: Final = 4096
+#: bytes of a body that its kind is known by: half of it, within these bounds. What follows are numbers
+_PREFIX, _LONGEST_PREFIX = 512, 4096
+#: drawn at each start, so that nobody can look for another body of the same kind
+_SECRET: Final = secrets.token_bytes(32)
+#: the weight of the last measurement
+_NEW: Final = 0.3
+#: runs of a plan that take longer than those that follow: it is made in the first, and compiled beside the second
+_WARMING: Final = 2
+#: by what factor one measurement may differ from the cost model, to be believed
+_MOST: Final = 4.0
+#: measurements after which the cost model's correction is trusted, and what is added to it before and after
+_TRUSTED: Final = 3
+_UNSURE, _SURE = 1.25, 1.1
+
+
+class _Kind:
+    """Plan of one long kind, and what its tasks took: seconds, 0 before one has been measured, and how many."""
+
+    __slots__ = ("count", "last", "plan", "taken")
+
+    def __init__(self, plan: Estimate) -> None:
+        self.plan = plan
+        self.taken = 0.0
+        self.count = 0
+        self.last: tuple[float, ...] = ()
+
+
+class _Calibration:
+    """Factor by which a caller's tasks differ from the cost model, and how many were compared with it."""
+
+    __slots__ = ("factor", "measured")
+
+    def __init__(self) -> None:
+        self.factor = 1.0
+        self.measured = 0
+
+    @property
+    def margin(self) -> float:
+        """By how much more than is expected has to fit."""
+        return _SURE if self.measured >= _TRUSTED else _UNSURE
+
+    def add(self, estimated: float, measured: float) -> None:
+        """The cost model said `estimated` seconds, and it took `measured`; a single one does not say much."""
+        if estimated > 0:
+            ratio = min(_MOST, max(1 / _MOST, measured / estimated))
+            self.factor = self.factor * (1 - _NEW) + ratio * _NEW
+            self.measured += 1
+
+
+class TaskKind(NamedTuple):
+    """Properties that tasks of a caller share when they are expected to take the same time."""
+
+    tenant: str
+    about: Hashable
+
+
+class CostModel:
+    """Memory of what long tasks took, of each caller by itself."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[TaskKind, _Kind] = {}
+        self._claims = FairEviction()
+        self._calibrations: OrderedDict[str, _Calibration] = OrderedDict()
+
+    def margin(self, tenant: str) -> float:
+        """By how much more than is expected of this caller's tasks has to fit."""
+        return self._calibration(tenant).margin
+
+    def known(self, job: Task) -> tuple[TaskKind | None, Estimate | None]:
+        """The task's kind, and what it takes, where that is known to be long. A large body is taken to be."""
+        large = len(job.body) > LARGE_BODY
+        if not (large or self._claims.has(job.tenant)):
+            return None, None
+        kind = kind_of(job)
+        if found := self._kinds.get(kind):
+            return kind, self._expected(kind, found)
+        return kind, Estimate(len(job.body) / TEXT_RATE, 0, 0) if large else None
+
+    def planned(self, kind: TaskKind, plan: Estimate) -> Estimate:
+        """A plan of this kind is estimated to be long: what it is expected to take."""
+        found = self._kinds.setdefault(kind, _Kind(plan))
+        found.plan = plan
+        self._claims.use(kind, kind.tenant)
+        if len(self._kinds) > _KINDS:
+            self._kinds.pop(cast("TaskKind", self._claims.let_go()))
+        return self._expected(kind, found)
+
+    def settled(self, kind: TaskKind | None, workers: int) -> Estimate | None:
+        """What a task takes at the least: each of the workers has planned its kind, and compiled it, and run it."""
+        found = None if kind is None else self._kinds.get(kind)
+        if found is None or found.count <= _WARMING * workers:
+            return None
+        return found.plan._replace(seconds=min(found.last))
+
+    def measured(self, kind: TaskKind, expected: Estimate | None, seconds: float, *, planned: bool) -> None:
+        """A task of this kind took so many seconds. One that turns out to be short is forgotten.
+
+        Where it had to be `planned` first, and perhaps compiled, the next of its kind will take less.
+        """
+        found = self._kinds.get(kind)
+        if seconds < QUICK / 2:
+            self._kinds.pop(kind, None)
+            self._claims.drop(kind)
+            return
+        if found is None:
+            self.planned(kind, (expected or Estimate(0, 0, 0))._replace(seconds=0.0))
+            found = self._kinds[kind]
+        self._calibration(kind.tenant).add(found.plan.seconds, seconds)
+        found.count += 1
+        found.last = (*found.last[-2:], seconds)
+        if not planned or not found.plan.seconds:
+            found.taken = found.taken * (1 - _NEW) + seconds * _NEW if found.taken else seconds
+
+    def _expected(self, kind: TaskKind, found: _Kind) -> Estimate:
+        factor = self._calibration(kind.tenant).factor
+        return found.plan._replace(seconds=found.taken or found.plan.seconds * factor)
+
+    def _calibration(self, tenant: str) -> _Calibration:
+        found = self._calibrations.get(tenant)
+        if found is None:
+            found = self._calibrations[tenant] = _Calibration()
+            if len(self._calibrations) > _CALLERS:
+                self._calibrations.popitem(last=False)
+        self._calibrations.move_to_end(tenant)
+        return found
+
+
+def kind_of(job: Task) -> TaskKind:
+    """The kind that a task is of."""
+    if job.graph is not None:
+        return TaskKind(job.tenant, (job.call, job.graph, len(job.body)))
+    prefix = bytes(job.body[: max(_PREFIX, min(len(job.body) // 2, _LONGEST_PREFIX))])
+    return TaskKind(job.tenant, (job.call, len(job.body), blake2b(prefix, key=_SECRET, digest_size=16).digest()))

@@ -1,0 +1,26 @@
+"""Executions of calls: how each is read, planned, run and answered. Only workers import them.
+
+    execution → computing → forward, gradients, vjp, …
+              → plan, check, differentiate
+
+What may live here: what a call asks of the engine, and the body of its answer. What may not: HTTP (`service.web`), what
+is said about a call (`service.api.calls`), or the shape of messages (`schemas`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
+
+from service.api.calls import calls
+from service.core.discovery import classes_in
+from service.workers.executions.execution import AnyExecution, CallExecution
+
+
+@lru_cache(maxsize=1)
+def executions() -> Mapping[str, AnyExecution]:
+    """The executions of all calls by name, in the order of the calls."""
+    classes = classes_in(__path__, __name__, CallExecution, "description")  # type: ignore[type-abstract]
+    found = {cls.description: cls() for cls in classes}
+    return MappingProxyType({name: found[call] for name, call in calls().items()})

@@ -1,0 +1,132 @@
+"""Execution of the batch call."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from engine import Batch, BatchSum, Call, CompiledSum, Deadline, HostArray, NonfiniteWatch, Plan, compile_sum
+from engine.analysis.diagnose import Nonfinite
+from engine.compiler.estimates import run_seconds
+from engine.ir.run_report import RunReport
+from engine.runtime.sum_runs import finished, run_blocks
+from service.api.calls.batch import BatchCall
+from service.core.errors import Refusal
+from service.workers.executions.computing import CallArguments, Computation, Computing, Prepared, Result, admitted
+from service.workers.executions.execution import CachedRequest, Engine
+from service.workers.task import Estimate
+
+
+class AddedUp(NamedTuple):
+    """The sums over all blocks, which others have done in pieces, some of them repeatedly; and how, in how long."""
+
+    sums: Sequence[HostArray]
+    pieces: int
+    repeated: int
+    seconds: float
+    report: RunReport
+
+
+@dataclass(frozen=True)
+class PreparedSum(Prepared):
+    """A sum over examples with the plans of its blocks, of which `compiled` is the one of most examples.
+
+    Where it is `added_up` already, nothing is left to be run.
+    """
+
+    call: BatchSum
+    parts: CompiledSum
+    added_up: AddedUp | None = None
+
+    @property
+    def recomputed_flops(self) -> int:
+        """Return the FLOPs computed again in all blocks."""
+        return self.parts.recomputed_flops
+
+
+class BatchExecution(Computing):
+    """One graph on many examples."""
+
+    description = BatchCall
+
+    def call(self, arguments: CallArguments) -> Call:
+        """Values and gradients along N, or of the sum."""
+        mapped, reduce, block = arguments.get("mapped", "reduce", "block")
+        _check_block(reduce or "none", block)
+        program, types, mapped = arguments.program, arguments.types, mapped or ()
+        rest = arguments.get("of", "wrt", "outputs")
+        if reduce in (None, "none"):
+            return Batch.of_program(program, types, mapped, *rest)
+        return BatchSum.over_program(program, types, mapped, *rest, is_mean=reduce == "mean", block=block)
+
+    def prepare(self, parsed: Computation, engine: Engine, deadline: Deadline) -> Prepared:
+        """Compile one plan, or the plans of a sum's blocks."""
+        if not isinstance(parsed.call, BatchSum):
+            return super().prepare(parsed, engine, deadline)
+        parts = compile_sum(engine.compiler, parsed.compile_request(engine, deadline))
+        return admitted(PreparedSum(parsed, parts.full, 0, engine.dense_flop, parsed.call, parts), engine)
+
+    def run_call(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:
+        """Run the plan; for a sum, add the number of its pieces and their time to the statistics."""
+        outcome = super().run_call(ready, engine, deadline)
+        if not isinstance(ready, PreparedSum):
+            return outcome
+        if (added := ready.added_up) is None:
+            return replace(outcome, stats=replace(outcome.stats, pieces=1))
+        stats = replace(
+            outcome.stats,
+            pieces=added.pieces,
+            repeated=added.repeated,
+            execute_ms=round(outcome.stats.execute_ms + 1000 * added.seconds, 4),
+            report=added.report,
+        )
+        return replace(outcome, stats=stats)
+
+    def cost(self, ready: Prepared) -> Estimate:
+        """Estimate one run; for a sum, all blocks, with memory for the partial sums."""
+        once = super().cost(ready)
+        if not isinstance(ready, PreparedSum):
+            return once
+        count, plan = ready.parts.blocks.count, ready.compiled.plan
+        sums = sum(type.nbytes for type in plan.result_types) * count.bit_length()
+        seconds = (count - 1) * once.seconds + run_seconds(ready.parts.last.plan, ready.dense_flop)
+        return once._replace(seconds=seconds, peak_bytes=once.peak_bytes + sums)
+
+    def execute(
+        self, ready: Prepared, engine: Engine, deadline: Deadline
+    ) -> tuple[Sequence[HostArray], Nonfinite | None]:
+        """Run the plan once; for a sum, block by block."""
+        if not isinstance(ready, PreparedSum):
+            return super().execute(ready, engine, deadline)
+        if ready.added_up is not None:
+            return finished(ready.call, ready.added_up.sums), None
+        parsed, watches = ready.execution, list[NonfiniteWatch]()
+
+        def watch(plan: Plan, feeds: Mapping[Hashable, HostArray]) -> NonfiniteWatch:
+            watches.append(NonfiniteWatch(parsed.program, feeds, plan, engine.executor))
+            return watches[-1]
+
+        sums = run_blocks(
+            engine.executor,
+            ready.parts,
+            ready.call,
+            parsed.tensors,
+            range(ready.parts.blocks.count),
+            deadline,
+            watch if parsed.diagnose else None,
+        )
+        found = (each.found for each in watches if each.found is not None)
+        return finished(ready.call, sums), next(found, None)
+
+    def remembered(self, ready: Prepared, outcome: Result, engine: Engine, cost: Estimate) -> CachedRequest | None:
+        """Cache the request, but not a sum, which has more than one plan."""
+        return None if isinstance(ready, PreparedSum) else super().remembered(ready, outcome, engine, cost)
+
+
+def _check_block(reduce: str, block: Any) -> None:
+    """Refuse a number of examples that is none, or that nothing is to be made of."""
+    if block is not None and (block < 1 or reduce == "none"):
+        wanted = "at least 1" if reduce != "none" else "absent where nothing is reduced"
+        detail = f"block must be {wanted}, but is {block}"
+        raise Refusal("invalid_field", detail, expected=wanted, got=str(block), pointer="/block")

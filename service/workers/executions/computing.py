@@ -1,0 +1,257 @@
+"""Base of the calls that run a graph: one engine call each, and answers of one form."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from engine import (
+    STORED_VALUES,
+    Call,
+    Compiled,
+    Deadline,
+    HostArray,
+    Label,
+    NonfiniteWatch,
+    Program,
+    TensorType,
+    keeping,
+)
+from engine.analysis.diagnose import Nonfinite
+from engine.compiler.compiler import CompileRequest
+from engine.compiler.estimates import run_seconds
+from engine.ir.run_report import IEEE, Precision
+from service.api.answers import FIELD_BYTES, PLACE_BYTES, AnswerBody, RunStats, admit_answer, write_result
+from service.api.calls.description import ComputingDescription
+from service.api.request import ParsedRequest, types_of
+from service.api.residents import Destination, Kept, ResidentFeed, Storing, check_gradients, read_places, sources_of
+from service.api.templates import AnswerTemplate
+from service.api.tensors import encoded_bytes
+from service.workers.executions.execution import CachedRequest, CallExecution, Engine
+from service.workers.task import Estimate
+
+#: types of tensors that belong to nodes
+TypesOfNodes = tuple[tuple[int, TensorType], ...]
+
+
+@dataclass(frozen=True)
+class CallArguments:
+    """Arguments of an engine call: a program, the types of its feeds and, by role, of the tensors beside them."""
+
+    program: Program
+    types: Mapping[int, TensorType]
+    fields: Mapping[str, Any]
+    beside: Mapping[str, TypesOfNodes]
+
+    def get(self, *names: str) -> list[Any]:
+        """Fields of the request, None where they are absent."""
+        return [self.fields.get(name) for name in names]
+
+
+@dataclass(frozen=True)
+class Computation:
+    """A `call` of a program, ready to be planned.
+
+    `tensors` are the feeds by node, and what comes beside them by (role, node). Of these, `residents` are known by
+    name. Nodes go to `places`. It takes `memory_budget` bytes at most. Products and convolutions are of this
+    `precision`.
+    """
+
+    program: Program
+    types: Mapping[int, TensorType]
+    call: Call
+    tensors: Mapping[Hashable, HostArray]
+    residents: Mapping[Hashable, ResidentFeed]
+    places: tuple[Destination, ...] = ()
+    encoding: str = "json"
+    diagnose: bool = False
+    memory_budget: int | None = None
+    precision: Precision = IEEE
+
+    def compile_request(self, engine: Engine, deadline: Deadline) -> CompileRequest:
+        """What the engine is asked to compile: with `diagnose`, a step for each node."""
+        return engine.compiler.request(
+            self.program,
+            self.types,
+            self.call,
+            deadline,
+            node_by_node=self.diagnose,
+            memory=self.memory_budget,
+            precision=self.precision,
+        )
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An execution with its plan, and how many bytes its answer has at most.
+
+    The first results are the answer's; what follows is kept.
+    """
+
+    execution: Computation
+    compiled: Compiled
+    response_bytes: int
+    dense_flop: float
+
+    @property
+    def answered(self) -> int:
+        """How many results are the answer's."""
+        return sum(label.kind != STORED_VALUES for label in self.compiled.labels)
+
+    @property
+    def recomputed_flops(self) -> int:
+        """What is done again for want of memory."""
+        return self.compiled.plan.recomputed_flops
+
+
+@dataclass(frozen=True)
+class Result:
+    """Arrays and what they are, in the order of the answer; `disconnected` is None where there are no gradients."""
+
+    arrays: list[tuple[Label, HostArray]]
+    disconnected: Sequence[int] | None
+    stats: RunStats
+    kept: Sequence[Kept]
+
+
+class Computing(CallExecution[Computation, Prepared, Result]):
+    """A call that runs a graph. A subclass says which call of the engine it is."""
+
+    description: ClassVar[type[ComputingDescription]]
+
+    @abstractmethod
+    def call(self, arguments: CallArguments) -> Call:
+        """The engine's call. Raises Refusal and EngineError."""
+
+    def tensors_beside(self, request: ParsedRequest) -> dict[str, dict[int, HostArray]]:
+        """The tensors that come beside the feeds, by role and node."""
+        return {role: request.tensors(role) for role in self.description.beside}
+
+    def read_call(self, request: ParsedRequest) -> Computation:
+        """Program, feeds, and the engine's call."""
+        program, feeds = request.program, request.feeds
+        beside = self.tensors_beside(request)
+        types = types_of(feeds)
+        given = {role: tuple(types_of(arrays).items()) for role, arrays in beside.items()}
+        tensors: dict[Hashable, HostArray] = {node: array for node, array in feeds.items()}  # noqa: C416 - wider keys
+        tensors |= {(role, node): array for role, arrays in beside.items() for node, array in arrays.items()}
+        residents: dict[Hashable, ResidentFeed] = dict(request.residents("feeds").items())
+        residents |= {(role, node): one for role in beside for node, one in request.residents(role).items()}
+        places = read_places(request.fields)
+        call = self.call(CallArguments(program, types, request.fields, given))
+        return Computation(
+            program=program,
+            types=types,
+            call=_keeping(call, program, places) if places else call,
+            tensors=tensors,
+            residents=residents,
+            places=places,
+            encoding=request.encoding,
+            diagnose=request.fields.get("diagnose", False),
+            memory_budget=request.memory_budget,
+            precision=request.precision,
+        )
+
+    def prepare(self, parsed: Computation, engine: Engine, deadline: Deadline) -> Prepared:
+        """The plan. Refuses what is over the budgets, of the answer too."""
+        compiled = engine.compiler.compile_request(parsed.compile_request(engine, deadline))
+        return admitted(Prepared(parsed, compiled, 0, engine.dense_flop), engine)
+
+    def cost(self, ready: Prepared) -> Estimate:
+        """By its plan."""
+        plan = ready.compiled.plan
+        kept = sum(type.nbytes for type in plan.result_types[ready.answered :])
+        return Estimate(run_seconds(plan, ready.dense_flop), plan.peak_bytes, ready.response_bytes + kept)
+
+    def run_call(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:
+        """Values and derivatives."""
+        parsed, compiled = ready.execution, ready.compiled
+        started = time.perf_counter()
+        arrays, nonfinite = self.execute(ready, engine, deadline)
+        elapsed = 1000 * (time.perf_counter() - started)
+        stats = RunStats(
+            device=engine.executor.device,
+            plan_cached=compiled.cached,
+            execute_ms=round(elapsed, 4),
+            report=deadline.report,
+            peak_bytes=compiled.plan.peak_bytes,
+            recomputed_flops=ready.recomputed_flops,
+            graph_id=compiled.name.of(parsed.program),
+            opset=parsed.program.opset,
+            dtype=compiled.dtype,
+            first_nonfinite=nonfinite,
+            server=engine.server,
+        )
+        count = ready.answered
+        named = list(zip(compiled.labels[:count], arrays[:count], strict=True))
+        kept = Storing(parsed.places, engine.write_behind_ms).kept(arrays[count:])
+        return Result(named, _disconnected(compiled), stats, kept)
+
+    def execute(
+        self, ready: Prepared, engine: Engine, deadline: Deadline
+    ) -> tuple[Sequence[HostArray], Nonfinite | None]:
+        """The results of the plan; and, with `diagnose`, the first that was not finite."""
+        parsed, plan = ready.execution, ready.compiled.plan
+        watch = NonfiniteWatch(parsed.program, parsed.tensors, plan, engine.executor) if parsed.diagnose else None
+        arrays = engine.executor.run(plan, parsed.tensors, deadline, watch)
+        return arrays, None if watch is None else watch.found
+
+    def write_body(self, outcome: Result, ready: Prepared, encoding: str) -> AnswerBody:
+        """A list of tensors for each kind of result."""
+        told = [one.told for one in outcome.kept]
+        return write_result(outcome.arrays, outcome.disconnected, outcome.stats, encoding, told)
+
+    def kept(self, outcome: Result) -> Sequence[Kept]:
+        """The values of the nodes of `store`."""
+        return outcome.kept
+
+    def is_cached(self, ready: Prepared) -> bool:
+        """Whether the plan was made for an earlier request."""
+        return ready.compiled.cached
+
+    def remembered(self, ready: Prepared, outcome: Result, engine: Engine, cost: Estimate) -> CachedRequest | None:
+        """The plan by its key; what a call with `diagnose` looks at differs from run to run."""
+        parsed, compiled = ready.execution, ready.compiled
+        if parsed.diagnose or compiled.key is None:
+            return None
+        disconnected, stats, count = outcome.disconnected, outcome.stats, ready.answered
+        labels, types = compiled.labels[:count], compiled.plan.result_types[:count]
+        template = AnswerTemplate.of(labels, types, disconnected, stats) if parsed.encoding == "json" else None
+        fed = {feed: TensorType.of(array) for feed, array in parsed.tensors.items()}
+        return CachedRequest(
+            plan=compiled.key,
+            feeds=tuple((feed, type) for feed, type in fed.items() if feed not in parsed.residents),
+            residents=tuple((feed, fed[feed], one) for feed, one in parsed.residents.items()),
+            disconnected=disconnected,
+            encoding=parsed.encoding,
+            stats=stats,
+            cost=cost,
+            template=template,
+            storing=Storing(parsed.places, engine.write_behind_ms) if parsed.places else None,
+        )
+
+
+def _keeping(call: Call, program: Program, places: Sequence[Destination]) -> Call:
+    """The call, which also gives what goes to these places. Raises Refusal and EngineError."""
+    check_gradients(places, call.gradient_nodes)
+    sources = sources_of(places)
+    values, gradients = ([node for is_gradient, node in sources if is_gradient is kind] for kind in (False, True))
+    return keeping(call, program, values, gradients)
+
+
+def admitted(ready: Prepared, engine: Engine) -> Prepared:
+    """The same, once its answer is no longer than it may be."""
+    parsed, types = ready.execution, ready.compiled.plan.result_types[: ready.answered]
+    own = len(engine.server or "")
+    response = FIELD_BYTES + own + encoded_bytes(types, parsed.encoding) + PLACE_BYTES * len(parsed.places)
+    admit_answer(response, parsed.encoding, engine.max_response_bytes)
+    return replace(ready, response_bytes=response)
+
+
+def _disconnected(compiled: Compiled) -> Sequence[int] | None:
+    """The nodes without a path; None where there are no gradients."""
+    has_gradients = any(label.kind == "gradients" for label in compiled.labels)
+    return compiled.disconnected if has_gradients else None

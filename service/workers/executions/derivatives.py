@@ -1,0 +1,107 @@
+"""Executions of the calls that evaluate or differentiate a graph: one call of the engine each."""
+
+from __future__ import annotations
+
+from engine import HVP, JVP, VJP, Call, Gradients, Hessian, HostArray, Jacobian, Values
+from service.api.calls.forward import ForwardCall
+from service.api.calls.gradients import GradientsCall
+from service.api.calls.hessian import HessianCall
+from service.api.calls.hvp import HvpCall
+from service.api.calls.jacobian import JacobianCall
+from service.api.calls.jvp import JvpCall
+from service.api.calls.vjp import VjpCall
+from service.api.graphs import read_array, unexpected_tensor
+from service.api.request import ParsedRequest
+from service.core.errors import Refusal
+from service.workers.executions.computing import CallArguments, Computing
+
+
+class ForwardExecution(Computing):
+    """Values of nodes."""
+
+    description = ForwardCall
+
+    def call(self, arguments: CallArguments) -> Call:
+        """The values of `outputs`."""
+        return Values.of_program(arguments.program, *arguments.get("outputs"))
+
+
+class GradientsExecution(Computing):
+    """Values, and the gradients of one node."""
+
+    description = GradientsCall
+
+    def tensors_beside(self, request: ParsedRequest) -> dict[str, dict[int, HostArray]]:
+        """The cotangent: in a field of its own, or beside the JSON as that of `of`."""
+        cotangents = request.tensors("cotangents")
+        if "cotangent" in request.fields:
+            of = request.fields.get("of", len(request.program.statements) - 1)
+            if of in cotangents:
+                raise unexpected_tensor(f"cotangents.{of}", "its request has a cotangent, too")
+            cotangents[of] = read_array(request.fields["cotangent"], request.reader.limits, ("cotangent",), None)
+        return {"cotangents": cotangents}
+
+    def call(self, arguments: CallArguments) -> Call:
+        """The gradients of `of`."""
+        call = Gradients.of_program(arguments.program, *arguments.get("of", "wrt", "outputs"))
+        cotangents = dict(arguments.beside["cotangents"])
+        for node in cotangents:
+            if node != call.of:
+                raise Refusal(
+                    "bad_reference",
+                    f"a cotangent is given for node {node}, but the node to differentiate is {call.of}",
+                    expected=f"a cotangent of node {call.of}",
+                    got=f"one of node {node}",
+                )
+        return Gradients(call.outputs, call.of, call.wrt, cotangents.get(call.of))
+
+
+class VjpExecution(Computing):
+    """Cotangents times the Jacobian."""
+
+    description = VjpCall
+
+    def call(self, arguments: CallArguments) -> Call:
+        """The products of `cotangents`."""
+        wrt, outputs, batched = arguments.get("wrt", "outputs", "batched")
+        return VJP.of_program(arguments.program, arguments.beside["cotangents"], wrt, outputs, bool(batched))
+
+
+class JvpExecution(Computing):
+    """The Jacobian times tangents."""
+
+    description = JvpCall
+
+    def call(self, arguments: CallArguments) -> Call:
+        """The products with `tangents`."""
+        return JVP.of_program(arguments.program, arguments.beside["tangents"], *arguments.get("outputs"))
+
+
+class HvpExecution(Computing):
+    """The Hessian times vectors."""
+
+    description = HvpCall
+
+    def call(self, arguments: CallArguments) -> Call:
+        """The products with `vectors`."""
+        return HVP.along(arguments.program, arguments.beside["vectors"], *arguments.get("of", "wrt", "outputs"))
+
+
+class JacobianExecution(Computing):
+    """Whole Jacobians."""
+
+    description = JacobianCall
+
+    def call(self, arguments: CallArguments) -> Call:
+        """The Jacobian of `outputs`."""
+        return Jacobian.of_program(arguments.program, *arguments.get("wrt", "outputs"))
+
+
+class HessianExecution(Computing):
+    """Whole Hessians."""
+
+    description = HessianCall
+
+    def call(self, arguments: CallArguments) -> Call:
+        """The Hessian of `of`."""
+        return Hessian.of_program(arguments.program, *arguments.get("of", "wrt", "outputs"))

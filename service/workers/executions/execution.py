@@ -1,0 +1,179 @@
+"""The contract of an execution, from a parsed request to the body of its answer; cached requests."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar, cast
+
+import numpy as np
+
+from engine import Compiler, Deadline, HostArray, Label, Program, TensorType
+from engine.compiler.estimates import DENSE_FLOP, planning_seconds
+from engine.ir.run_report import RunReport
+from engine.runtime.interpreter import Executor
+from service.api.answers import AnswerBody, RunStats, write_result
+from service.api.calls.description import CallDescription
+from service.api.request import ParsedRequest
+from service.api.residents import Find, Kept, ResidentFeed, Storing, rows_from
+from service.api.templates import AnswerTemplate
+from service.api.tensors import decode_again
+from service.workers.task import Estimate
+
+#: bytes of one, beside its template
+BYTES: Final = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class CachedRequest:
+    """Rest of a request that was answered: its plan by name, what it fed, and how its answer is written.
+
+    It holds no tensors, no graph and no plan. `feeds` are those that came, and `residents` have a name each.
+    `disconnected` is None where there are no gradients; `stats` are those of the answer, but for the time and the
+    report; `storing` is None where nothing is kept.
+    """
+
+    plan: Hashable
+    feeds: tuple[tuple[Hashable, TensorType], ...]
+    residents: tuple[tuple[Hashable, TensorType, ResidentFeed], ...]
+    disconnected: Sequence[int] | None
+    encoding: str
+    stats: RunStats
+    cost: Estimate
+    template: AnswerTemplate | None
+    storing: Storing | None
+
+    def read_tensors(
+        self, data: Sequence[tuple[str | None, Any]], starts: Sequence[int | None], find: Find
+    ) -> dict[Hashable, HostArray] | None:
+        """The tensors that these data stand for, in the order of `feeds`, and the resident ones, whose rows so start.
+
+        None where one of these is not there, or of another type. Raises Refusal, which does not say where.
+        """
+        with np.errstate(over="ignore"):
+            tensors = {feed: decode_again(one, type) for (feed, type), one in zip(self.feeds, data, strict=True)}
+        for (feed, type, resident), start in zip(self.residents, starts, strict=True):
+            array = _resident(resident, type, start, find)
+            if array is None or array.shape != type.shape or array.dtype != type.dtype:
+                return None
+            tensors[feed] = array
+        return tensors
+
+    def kept(self, arrays: Sequence[HostArray], conditions: Sequence[str | None]) -> list[Kept]:
+        """What is to be kept of these results, upon these conditions."""
+        assert self.storing is not None
+        return self.storing.kept(arrays[len(arrays) - len(self.storing.sources) :], conditions)
+
+    def write_body(
+        self,
+        labels: Sequence[Label],
+        arrays: Sequence[HostArray],
+        execute_ms: float,
+        report: RunReport,
+        kept: Sequence[Kept],
+    ) -> AnswerBody:
+        """The answer with these results; those that are kept come last, and are not in it."""
+        if self.storing is not None:
+            count = len(arrays) - len(self.storing.sources)
+            labels, arrays = labels[:count], arrays[:count]
+        stored = [one.told for one in kept] if kept else ()
+        filled = None if self.template is None else self.template.fill(arrays, execute_ms, report, stored)
+        if filled is not None:
+            return filled
+        stats = self.stats.after(execute_ms, report)
+        return write_result(list(zip(labels, arrays, strict=True)), self.disconnected, stats, self.encoding, stored)
+
+    @property
+    def nbytes(self) -> int:
+        """What keeping it takes, about."""
+        return BYTES + (0 if self.template is None else self.template.nbytes)
+
+
+def _resident(resident: ResidentFeed, type: TensorType, start: int | None, find: Find) -> HostArray | None:
+    """The resident tensor, or so many of its rows as the type has; None where there is no such thing."""
+    version = find(resident.name)
+    if version is None or resident.is_cut != (start is not None):
+        return None
+    return version.array if start is None else rows_from(version.array, start, type.shape[0])
+
+
+Parsed = TypeVar("Parsed")
+Ready = TypeVar("Ready")
+Outcome = TypeVar("Outcome")
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Engine that calls run on: a compiler with its plans, a device, and the limits of one request."""
+
+    compiler: Compiler
+    executor: Executor
+    max_response_bytes: int
+    #: milliseconds in which what is stored without waiting for the disk is there
+    write_behind_ms: int
+    #: all limits, as `plan` tells them
+    limits: Mapping[str, int]
+    #: what answers call the server that it is of, where there are others
+    server: str | None = None
+    #: seconds of a FLOP in products of matrices, for each byte of an element
+    dense_flop: float = DENSE_FLOP
+
+
+class _OfProgram(Protocol):
+    """Parsed call that looks at a program."""
+
+    program: Program
+
+
+class CallExecution(ABC, Generic[Parsed, Ready, Outcome]):
+    """Execution of one call.
+
+    Data flows one way: `read_call` says what is asked in the engine's terms, `prepare` plans it, `run_call` does it,
+    `write_body` makes the answer. None of them knows HTTP.
+    """
+
+    description: ClassVar[type[CallDescription]]
+
+    @abstractmethod
+    def read_call(self, request: ParsedRequest) -> Parsed:
+        """What is asked, in the engine's terms. Raises Refusal and EngineError."""
+
+    def prepare(self, parsed: Parsed, engine: Engine, deadline: Deadline) -> Ready:
+        """All that can be done and refused before anything is computed; by default nothing. Raises EngineError."""
+        return cast("Ready", parsed)
+
+    def cost(self, ready: Ready) -> Estimate:
+        """What `run_call` will take; by default as long as to look at every node of its program."""
+        return cost_of_analysis(cast("_OfProgram", ready).program)
+
+    @abstractmethod
+    def run_call(self, ready: Ready, engine: Engine, deadline: Deadline) -> Outcome:
+        """Do it. Raises EngineError."""
+
+    @abstractmethod
+    def write_body(self, outcome: Outcome, ready: Ready, encoding: str) -> AnswerBody:
+        """The answer, its tensors in this encoding: json, base64 or binary."""
+
+    def kept(self, outcome: Outcome) -> Sequence[Kept]:
+        """The tensors that are to be kept; by default none."""
+        return ()
+
+    def is_cached(self, ready: Ready) -> bool:
+        """Whether it was planned for an earlier request."""
+        return False
+
+    def remembered(self, ready: Ready, outcome: Outcome, engine: Engine, cost: Estimate) -> CachedRequest | None:
+        """What is left to do when the same comes with other tensors, once it was done; None where that is all of it.
+
+        `cost` is what `cost` said.
+        """
+        return None
+
+
+def cost_of_analysis(program: Program, times: int = 1) -> Estimate:
+    """What a call takes that looks at every node, so many times over."""
+    return Estimate(times * planning_seconds(program.size))
+
+
+AnyExecution = CallExecution[Any, Any, Any]

@@ -1,0 +1,262 @@
+"""Executions of the calls that answer about a graph: plan, check and differentiate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+import numpy as np
+
+from engine import (
+    Analysis,
+    Call,
+    Certificate,
+    Deadline,
+    Exported,
+    Gradients,
+    HostArray,
+    Label,
+    Program,
+    TensorType,
+    analyse,
+    certify,
+    export_gradients,
+    graph_id,
+    printable,
+)
+from schemas import Graph, Tensor
+from service.api.answers import FIELD_BYTES, AnswerBody, RunStats, int64, stats_fields, write_answer
+from service.api.calls.check import CheckCall
+from service.api.calls.differentiate import DifferentiateCall
+from service.api.calls.plan import PlanCall
+from service.api.graphs import written
+from service.api.json_codec import json_kind
+from service.api.request import ParsedRequest
+from service.api.tensors import encode, encoded_bytes
+from service.api.validation import NodePlace
+from service.core.errors import Refusal
+from service.workers.executions import executions
+from service.workers.executions.computing import CallArguments, Computing
+from service.workers.executions.execution import CallExecution, Engine, cost_of_analysis
+from service.workers.task import Estimate
+
+_ANY: Final = TensorType((), np.dtype(np.float64))
+
+
+@dataclass(frozen=True)
+class Planning:
+    """A call whose cost is asked for; its answer would be in `encoding`. Nothing is run."""
+
+    program: Program
+    types: Mapping[int, TensorType]
+    call: Call
+    encoding: str = "json"
+    memory_budget: int | None = None
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Needs of a request, whether they are within the budgets, and these."""
+
+    analysis: Analysis
+    response_bytes: int
+    admitted: bool
+    limits: Mapping[str, int]
+
+
+class PlanExecution(CallExecution[Planning, Planning, Forecast]):
+    """Forecast of a request: shapes, FLOPs and bytes."""
+
+    description = PlanCall
+
+    def read_call(self, request: ParsedRequest) -> Planning:
+        """The call that is to be planned; tensors that it takes beside feeds are given no types yet."""
+        stated = _computing(request.fields["call"]) if "call" in request.fields else None
+        outputs, wrt = request.fields.get("outputs"), request.fields.get("wrt") or request.program.parameters
+        planned = stated or _computing("gradients" if wrt or "of" in request.fields else "forward")
+        described = planned.description
+        nodes = {"cotangents": outputs or [len(request.program.statements) - 1], "tangents": wrt, "vectors": wrt}
+        taken = () if described.name == "gradients" else described.beside
+        beside = {role: tuple((node, _ANY) for node in nodes[role] if role in taken) for role in described.beside}
+        call = planned.call(CallArguments(request.program, request.types, request.fields, beside))
+        return Planning(request.program, request.types, call, request.encoding, request.memory_budget)
+
+    def run_call(self, ready: Planning, engine: Engine, deadline: Deadline) -> Forecast:
+        """Analyse the call; exceeding a budget of bytes or FLOPs is no error here."""
+        memory = ready.memory_budget
+        analysis = analyse(engine.compiler.request(ready.program, ready.types, ready.call, deadline, memory=memory))
+        _check_extents(analysis, ready.program)
+        response = FIELD_BYTES + encoded_bytes(analysis.result_types, ready.encoding)
+        admitted = analysis.within and response <= engine.max_response_bytes
+        return Forecast(analysis, response, admitted, engine.limits)
+
+    def write_body(self, outcome: Forecast, ready: Planning, encoding: str) -> AnswerBody:
+        """Costs, node by node and in all."""
+        analysis, statements = outcome.analysis, ready.program.statements
+        nodes = [
+            {
+                "node": cost.node,
+                "op": statements[cost.node].op.name,
+                "dtype": cost.type.dtype.name,
+                "shape": list(cost.type.shape),
+                "flops": int64(cost.flops),
+                "bytes": int64(cost.type.nbytes),
+            }
+            for cost in analysis.nodes
+        ]
+        answer: dict[str, Any] = {
+            "nodes": nodes,
+            "forward_flops": int64(analysis.forward_flops),
+            "backward_flops": int64(analysis.backward_flops),
+            "recomputed_flops": int64(analysis.recomputed_flops),
+            "saved_bytes": int64(analysis.saved_bytes),
+            "peak_bytes": int64(analysis.peak_bytes),
+            "fastest_flops": int64(analysis.fastest_flops),
+            "fastest_peak_bytes": int64(analysis.fastest_peak_bytes),
+            "response_bytes": int64(outcome.response_bytes),
+            "stops_gradient": list(analysis.stops_gradient),
+            "admitted": outcome.admitted,
+            "limits": dict(outcome.limits),
+        }
+        if analysis.blocks is not None:
+            answer |= {"block": analysis.blocks.block, "blocks": analysis.blocks.count}
+        return write_answer(answer, encoding)
+
+
+def _check_extents(analysis: Analysis, program: Program) -> None:
+    """Raise Refusal for an extent beyond 64 bits: no reader of the answer would take it. Bytes are no limit here."""
+    for cost in analysis.nodes:
+        if max(cost.type.shape, default=0) >= 2**63:
+            detail = f"node {cost.node} ({program.statements[cost.node].op.name}) has an extent beyond 64 bits"
+            raise Refusal("over_budget", detail, node=cost.node, expected="extents of 64 bits", got="a larger one")
+
+
+def _computing(name: object) -> Computing:
+    """The execution of the call of this name. Raises Refusal."""
+    known = {call: found for call, found in executions().items() if isinstance(found, Computing)}
+    if isinstance(name, str) and name in known:
+        return known[name]
+    expected = f"one of {', '.join(known)}"
+    got = f"“{printable(name)}”" if isinstance(name, str) else json_kind(name)
+    raise Refusal(
+        "invalid_field", f"call must be {expected}, but is {got}", expected=expected, got=got, pointer="/call"
+    )
+
+
+@dataclass(frozen=True)
+class Checking:
+    """Gradients to compare with differences."""
+
+    program: Program
+    feeds: Mapping[int, HostArray]
+    call: Gradients
+    directions: int
+    tolerance: float
+    memory_budget: int | None = None
+
+
+class CheckExecution(CallExecution[Checking, Checking, tuple[Certificate, RunStats]]):
+    """A certificate for gradients."""
+
+    description = CheckCall
+
+    def read_call(self, request: ParsedRequest) -> Checking:
+        """Feeds, gradients, and how thoroughly."""
+        program = request.program
+        return Checking(
+            program=program,
+            feeds=request.feeds,
+            call=Gradients.of_program(program, *request.get("of", "wrt")),
+            directions=request.number("directions", 4, 1, 64),
+            tolerance=request.number("tolerance", 1e-6, 1e-12, 1.0),
+            memory_budget=request.memory_budget,
+        )
+
+    def cost(self, ready: Checking) -> Estimate:
+        """Every link of the chain is compared in each direction."""
+        return cost_of_analysis(ready.program, 10 * ready.directions)
+
+    def run_call(self, ready: Checking, engine: Engine, deadline: Deadline) -> tuple[Certificate, RunStats]:
+        """The certificate."""
+        started, limits = time.perf_counter(), engine.compiler.limits
+        certificate = certify(
+            engine.executor,
+            ready.program,
+            ready.feeds,
+            ready.call,
+            ready.directions,
+            ready.tolerance,
+            limits,
+            deadline,
+            ready.memory_budget,
+        )
+        elapsed = 1000 * (time.perf_counter() - started)
+        return certificate, RunStats(
+            device=engine.executor.device,
+            plan_cached=False,
+            execute_ms=round(elapsed, 4),
+            report=deadline.report,
+            peak_bytes=certificate.peak_bytes,
+            recomputed_flops=certificate.recomputed_flops,
+            graph_id=graph_id(ready.program),
+            opset=ready.program.opset,
+            dtype="float64",
+        )
+
+    def write_body(self, outcome: tuple[Certificate, RunStats], ready: Checking, encoding: str) -> AnswerBody:
+        """Write the certificate: the error of each gradient, and the nodes that were not compared."""
+        found, stats = outcome
+        answer = {
+            "passed": found.passed,
+            "errors": [{"node": node, "relative_error": error} for node, error in found.errors],
+            "uncertified": [open_._asdict() for open_ in found.uncertified],
+            "directions": ready.directions,
+            "tolerance": found.tolerance,
+            "stats": stats_fields(stats),
+        }
+        return write_answer(answer, encoding)
+
+
+@dataclass(frozen=True)
+class Differentiation:
+    """Gradients to export as a graph."""
+
+    program: Program
+    types: Mapping[int, TensorType]
+    call: Gradients
+    graph: Graph
+
+
+class DifferentiateExecution(CallExecution[Differentiation, Differentiation, Exported]):
+    """The gradient as a graph."""
+
+    description = DifferentiateCall
+
+    def read_call(self, request: ParsedRequest) -> Differentiation:
+        """The gradients, of leaves of these types."""
+        program = request.program
+        call = Gradients.of_program(program, *request.get("of", "wrt"))
+        return Differentiation(program, request.types, call, request.graph)
+
+    def run_call(self, ready: Differentiation, engine: Engine, deadline: Deadline) -> Exported:
+        """The gradient as a program."""
+        return export_gradients(ready.program, ready.types, ready.call, engine.compiler.limits, deadline)
+
+    def write_body(self, outcome: Exported, ready: Differentiation, encoding: str) -> AnswerBody:
+        """The graph; constants that came beside the JSON go back beside it."""
+        constants: list[tuple[Label, HostArray]] = []
+
+        def value(at: NodePlace, array: HostArray) -> Tensor | None:
+            if encoding != "binary":
+                return cast("Tensor", encode(array, encoding))
+            constants.append((Label(at.kind("constants"), (at.node,)), array))
+            return None
+
+        answer = {
+            "graph": written(ready.graph, outcome.statements, outcome.functions, value),
+            "gradients": [{"node": node, "gradient_node": gradient} for node, gradient in outcome.gradients],
+            "disconnected": list(outcome.disconnected),
+        }
+        return write_answer(answer, encoding, constants)

@@ -1,0 +1,103 @@
+"""Pool of workers as the front sees it, and its statistics."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from service.core.allocation import Allocation, GrowingAllocation
+from service.store.tables import TensorVersion
+from service.workers.task import Reply, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Numbers of what waits and runs at this moment, and of what has become of workers since the start.
+
+    `queued` and `workers` are by lane, `restarts` by the reason for which workers were replaced. Bytes: `reserved` for
+    requests from their heads on, `resident` of the workers in all, `device` of their GPUs' pools. `compiled` are
+    kernels that were made or loaded. `incidents` are workers that were ended by a signal, by its name; `condemned` are
+    plans that run without kernels since they ended workers. `callers` share it all at this moment, and `displaced`
+    tasks have given way to others' since the start. `pieces` of sums have been done since then, by where, and some of
+    them `repeated`.
+    """
+
+    queued: Mapping[str, int] = field(default_factory=dict)
+    running: int = 0
+    workers: Mapping[str, int] = field(default_factory=dict)
+    restarts: Mapping[str, int] = field(default_factory=dict)
+    reserved: int = 0
+    resident: int = 0
+    device: int = 0
+    compiled: int = 0
+    incidents: Mapping[str, int] = field(default_factory=dict)
+    condemned: int = 0
+    callers: int = 0
+    displaced: int = 0
+    pieces: Mapping[str, int] = field(default_factory=dict)
+    repeated: int = 0
+
+
+#: called once with the reply to a task, on the event loop's thread; never after `cancel`
+Done = Callable[[Reply], None]
+
+
+class Pool(Protocol):
+    """Admission, and the workers behind it."""
+
+    device: str
+
+    @property
+    def ready(self) -> bool:
+        """Whether work is accepted."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether a task runs or waits."""
+
+    def allocate(self, nbytes: int, tenant: str = "") -> GrowingAllocation:
+        """Memory for a body of this many bytes at most, out of a tenant's share; nothing of it is reserved yet.
+
+        Raises Refusal: shutting_down.
+        """
+
+    def allocate_tensor(self, nbytes: int) -> Allocation:
+        """Memory for a resident tensor of this many bytes, which no admission counts: whoever places it has a quota.
+
+        Raises Refusal: store_full, where the system has none.
+        """
+
+    def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
+        """From now on tasks that are submitted read this version under the name; None: nothing is there any more.
+
+        Several that are placed in one turn of the event loop are seen together. The pool gives back the memory of the
+        version before; tasks that have begun with it go on with it.
+        """
+
+    def submit(self, job: Task, done: Done) -> None:
+        """Take up a task. Its reply may be a refusal: shutting_down, queue_full, deadline_exceeded.
+
+        At the deadline there is a reply, whatever the worker does then.
+        """
+
+    def cancel(self, job: Task) -> None:
+        """Nobody waits for the reply any more: the work stops."""
+
+    def stats(self) -> Stats:
+        """What it says of itself, at this moment."""
+
+    def drain(self) -> None:
+        """Accept nothing more; what was accepted goes on."""
+
+
+async def awaited(pool: Pool, job: Task) -> Reply:
+    """The reply to a task; cancelled with whoever awaits it."""
+    reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+    pool.submit(job, lambda found: None if reply.done() else reply.set_result(found))
+    try:
+        return await reply
+    except asyncio.CancelledError:
+        pool.cancel(job)
+        raise

@@ -1,0 +1,247 @@
+"""Resident tensors between the front and its workers: versions that are lent to tasks, and those that workers know.
+
+A worker knows the tensors that it has asked for, up to a number. It is never told in between: what has changed of what
+it knows goes down its socket before the next task does, so a task never reads an older version than its client could
+know of. The memory of a version stays as long as a task that reads it may be sent to a worker.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Container, Mapping, MutableMapping, Sequence
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from engine import HostArray
+from service.api.residents import Find, Version
+from service.core.allocation import VisibleBuffer
+from service.core.budget import TENSOR_BYTES
+from service.store.tables import TensorVersion
+from service.store.writes import nbytes_of
+from service.workers import frames
+from service.workers.frames import TensorFrame
+from service.workers.shared_memory import DescriptorChannel
+
+
+def array_of(data: memoryview | bytes, dtype: str, shape: tuple[int, ...]) -> HostArray:
+    """The read-only array that row-major, little-endian bytes are; their memory goes with it."""
+    little_endian = np.dtype(dtype).newbyteorder("<")
+    if not len(data):
+        return np.empty(shape, dtype)
+    flat = np.frombuffer(data, little_endian).astype(dtype, copy=False)
+    array = flat.reshape(shape)
+    array.flags.writeable = False
+    return array
+
+
+#: tensors that a worker knows at a time
+MOST_KNOWN: Final = 4096
+
+_NOTHING: Final[dict[str, Version]] = {}
+
+
+class Residents:
+    """Versions by namespace and name."""
+
+    def __init__(self, channel: DescriptorChannel) -> None:
+        self._channel = channel
+        self._known: dict[str, dict[str, Version]] = {}
+        self._buffers: dict[tuple[str, str], int] = {}
+
+    def of(self, namespace: str) -> Find:
+        """What the tasks of a namespace find."""
+        return self._known.get(namespace, _NOTHING).get
+
+    def hear(self, frame: bytes, at: int) -> None:
+        """Another version than before, or none. The one before goes with its last reader."""
+        told = frames.read_tensor(frame, at)
+        if number := self._buffers.pop((told.namespace, told.name), 0):
+            self._channel.forget(number)
+        if not told.dtype:
+            self._drop(told.namespace, told.name)
+            return
+        data = told.data
+        if told.buffer:
+            data = memoryview(self._channel.mapped(told.buffer))[: nbytes_of(told.dtype, told.shape)]
+            self._buffers[told.namespace, told.name] = told.buffer
+        version = Version(told.etag, array_of(data, told.dtype, told.shape))
+        self._known.setdefault(told.namespace, {})[told.name] = version
+
+    def _drop(self, namespace: str, name: str) -> None:
+        known = self._known.get(namespace, {})
+        known.pop(name, None)
+        if not known:
+            self._known.pop(namespace, None)
+
+
+#: (namespace, name)
+TensorKey = tuple[str, str]
+
+#: bytes of a version that a worker which rests does not keep for longer than it is current
+BURDEN: Final = 1 << 20
+
+
+class _KnownVersion(NamedTuple):
+    """A version that the worker knows, of so many bytes: in the buffer of this number, or 0 for memory of its own."""
+
+    nbytes: int
+    buffer: int
+
+    @property
+    def held(self) -> int:
+        return 0 if self.buffer else self.nbytes
+
+
+class Replica:
+    """The versions that one worker knows."""
+
+    def __init__(self, current: Mapping[TensorKey, TensorVersion], most_mapped: float = float("inf")) -> None:
+        """Of versions in buffers, so many bytes at most are known that are not needed for the next task."""
+        self._current = current
+        self._most_mapped, self._mapped = most_mapped, 0
+        self._known: OrderedDict[TensorKey, _KnownVersion] = OrderedDict()
+        self._held = 0
+        #: tensors that are not any more what the worker knows
+        self.stale: dict[TensorKey, None] = {}
+
+    def changed(self, key: TensorKey) -> bool:
+        """There is another version, or none any more. Whether the worker has one that is large."""
+        known = self._known.get(key)
+        if known is None:
+            return False
+        self.stale[key] = None
+        return known.nbytes >= BURDEN
+
+    def news(self, wanted: Sequence[TensorKey]) -> News:
+        """What has changed, and what is `wanted` for a task and not known: together, all that the task needs."""
+        news = News([], [], [])
+        for key in self.stale:
+            if self._forget(key, news) and key not in self._current:
+                news.frames.append(_gone(key))
+        fresh = dict.fromkeys([*self.stale, *wanted])
+        self.stale.clear()
+        for key in fresh:
+            if key in self._known:
+                self._known.move_to_end(key)
+            elif (resident := self._current.get(key)) is not None:
+                self._tell(key, resident, news)
+        self._bound(fresh, news)
+        return news
+
+    def _bound(self, needed: Container[TensorKey], news: News) -> None:
+        """Let the worker forget what it was told of longest ago, but nothing that is needed now."""
+        while len(self._known) > MOST_KNOWN or self._held > TENSOR_BYTES or self._mapped > self._most_mapped:
+            oldest = next(iter(self._known))
+            if oldest in needed:
+                return
+            self._forget(oldest, news)
+            news.frames.append(_gone(oldest))
+
+    def _tell(self, key: TensorKey, resident: TensorVersion, news: News) -> None:
+        number, memory = 0, resident.memory
+        if memory.buffer is not None:
+            number = memory.buffer.number
+            news.buffers.append(memory.buffer)
+        data = memoryview(b"") if number else memory.view
+        news.frames.append(
+            frames.tensor_frame(TensorFrame(*key, resident.etag, resident.dtype, resident.shape, number, data))
+        )
+        self._known[key] = known = _KnownVersion(len(memory.view), number)
+        self._held += known.held
+        self._mapped += known.nbytes - known.held
+
+    def _forget(self, key: TensorKey, news: News) -> bool:
+        """Whether the worker knew it."""
+        known = self._known.pop(key, None)
+        if known is None:
+            return False
+        self._held -= known.held
+        self._mapped -= known.nbytes - known.held
+        if known.buffer:
+            news.hidden.append(known.buffer)
+        return True
+
+
+class News(NamedTuple):
+    """Frames for a worker, the buffers that it has to see before them, and the numbers of those it needs no more."""
+
+    frames: list[bytes]
+    buffers: list[VisibleBuffer]
+    hidden: list[int]
+
+
+def _gone(key: TensorKey) -> bytes:
+    return frames.tensor_frame(TensorFrame(*key))
+
+
+class Lending:
+    """Count of who reads a version. For one thread."""
+
+    def __init__(self) -> None:
+        self._lent: dict[TensorVersion, int] = {}
+        self._retired: set[TensorVersion] = set()
+
+    def lend(self, version: TensorVersion) -> None:
+        """Somebody reads it, until they give it back."""
+        self._lent[version] = self._lent.get(version, 0) + 1
+
+    def give_back(self, *versions: TensorVersion) -> None:
+        """They read these no more."""
+        for version in versions:
+            left = self._lent.pop(version) - 1
+            if left:
+                self._lent[version] = left
+            elif version in self._retired:
+                self._retired.discard(version)
+                version.memory.give_back()
+
+    def retire(self, version: TensorVersion) -> None:
+        """Nobody else will read it: its memory goes with the last who does."""
+        if version in self._lent:
+            self._retired.add(version)
+        else:
+            version.memory.give_back()
+
+
+# Sets of versions that are read together, each known to workers under one name for as long as it is read.
+#
+# What a tensor is may change between two tasks of one request; what a set is never does.
+
+
+class VersionSets:
+    """The sets that somebody reads, among what tasks read. For one thread."""
+
+    def __init__(self, residents: MutableMapping[TensorKey, TensorVersion], lending: Lending) -> None:
+        self._residents = residents
+        self._lending = lending
+        self._readers: dict[str, int] = {}
+
+    def enter(self, found: Mapping[str, TensorVersion]) -> str:
+        """Somebody reads these versions, which are lent: the name of their set."""
+        name = _name_of(found)
+        self._readers[name] = self._readers.get(name, 0) + 1
+        for tensor, version in found.items():
+            self._residents[name, tensor] = version
+        return name
+
+    def leave(self, name: str, found: Mapping[str, TensorVersion]) -> list[TensorKey]:
+        """They read them no more, and give them back. What nobody reads under this name any more."""
+        unread = list[TensorKey]()
+        self._readers[name] -= 1
+        if not self._readers[name]:
+            del self._readers[name]
+            unread = [(name, tensor) for tensor in found]
+            for key in unread:
+                del self._residents[key]
+        self._lending.give_back(*found.values())
+        return unread
+
+
+def _name_of(found: Mapping[str, TensorVersion]) -> str:
+    """What workers know these versions by: the same for the same."""
+    digest = blake2b(digest_size=16)
+    for name in sorted(found):
+        digest.update(f"{name}\n{found[name].etag}\n".encode())
+    return f"={digest.hexdigest()}"

@@ -1,0 +1,462 @@
+"""Tasks that are no computing calls: put or get a tensor, put a model, register a graph.
+
+A worker does them so that the front parses no body, and holds nobody up with one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Final, cast
+
+import numpy as np
+import orjson
+
+from engine import (
+    Compiler,
+    Deadline,
+    DeadlineExceeded,
+    EngineError,
+    HostArray,
+    Limits,
+    Program,
+    TensorType,
+    Values,
+    graph_id,
+)
+from engine.ir.errors import BadReference, MissingFeed, UnexpectedFeed, counted
+from engine.ir.limits import NO_END
+from engine.ir.tensor_type import dtype_name
+from schemas import Graph, NodeType, Tensor
+from schemas.resources import (
+    BoundLeaf,
+    ModelInput,
+    ModelOutput,
+    ModelTensor,
+    NamedOutput,
+    PutModelRequest,
+    RegisteredGraph,
+    RegisterGraphRequest,
+)
+from service.api.answers import FIELD_BYTES, AnswerBody, admit_answer, write_answer
+from service.api.binary import own_bytes, read_one, write_one
+from service.api.calls.description import CallDescription
+from service.api.graphs import GraphSource, Programs, located, written
+from service.api.json_codec import parse_json, parse_tensors
+from service.api.media import JSON, SAFETENSORS
+from service.api.request import ParsedRequest
+from service.api.residents import Find, Version, new_etag
+from service.api.tensors import decode, encode, encoded_bytes, type_of
+from service.api.validation import NodePlace, validate
+from service.core.errors import Refusal, from_engine
+from service.core.settings import Settings
+from service.store.tables import FREE, checked_name, is_name, no_graph, unknown_tensor
+from service.store.writes import Stored
+from service.workers.executions.execution import CallExecution, Engine, cost_of_analysis
+from service.workers.task import (
+    REGISTER,
+    TEXT_RATE,
+    Estimate,
+    NeedsGraph,
+    NotDone,
+    Reply,
+    Task,
+    TaskResult,
+    TooLong,
+    WantsTensors,
+)
+from service.workers.task_context import PLANNING, UNPLANNED, TaskContext
+
+#: bytes of a tensor's elements that are written in a second as they are
+_COPY_RATE: Final = 2e9
+
+
+class TensorTasks:
+    """Runner of both tasks."""
+
+    def __init__(self, settings: Settings, limits: Limits) -> None:
+        self._settings = settings
+        self._limits = limits
+
+    def put(self, context: TaskContext) -> Reply:
+        """The tensor that a body holds is to be kept under the name that is the task's subject.
+
+        The body is a tensor in JSON, or safetensors with one. Raises Refusal: what is wrong with either.
+        """
+        job = context.job
+        name = checked_name(job.subject or "", "the name of a tensor")
+        array = self._array(job)
+        context.deadline.check()
+        context.mark_read()
+        stored = Stored(name, new_etag(), array.dtype.name, array.shape)
+        body = orjson.dumps(stored.summary())
+        return Reply(200, JSON, [body], (), context.timings(), stored=[stored], kept=[own_bytes(array)])
+
+    def get(self, context: TaskContext) -> Reply | NotDone:
+        """The tensor that the body names, {"tensor_id": …, "encoding": …}: the front writes that, and it is right.
+
+        Its ETag is among the headers. Raises Refusal (not_found), and the engine's OverBudget for an answer too long.
+        """
+        job = context.job
+        asked = orjson.loads(bytes(job.body))
+        name, encoding = asked["tensor_id"], asked.get("encoding", "json")
+        version = job.tensor(name)
+        if version is None:
+            if job.may_ask:
+                return WantsTensors([name])
+            raise unknown_tensor(name)
+        form = "binary" if job.accepted == SAFETENSORS else encoding
+        cost = _cost(version.array, form)
+        if context.is_too_long(cost):
+            return TooLong(cost)
+        admit_answer(cost.response_bytes, form, self._settings.max_response_bytes)
+        context.mark_read()
+        headers = (("ETag", f'"{version.etag}"'),)
+        return Reply(200, job.accepted, _written(name, version, form), headers, context.timings())
+
+    def _array(self, job: Task) -> HostArray:
+        settings = self._settings
+        if job.sent == SAFETENSORS:
+            return read_one(job.body, settings.max_body_bytes, settings.json_depth, self._limits)
+        stated = validate(Tensor, parse_tensors(bytes(job.body), settings.json_depth))
+        try:
+            return decode(stated, self._limits)
+        except (EngineError, Refusal) as error:
+            refusal = from_engine(error) if isinstance(error, EngineError) else error
+            refusal.detail = f"the tensor {refusal.detail}" if refusal.code == "bad_tensor" else refusal.detail
+            refusal.pointer = ""
+            raise refusal from None
+
+
+def _written(name: str, version: Version, form: str) -> list[bytes | memoryview]:
+    if form == "binary":
+        return write_one(name, version.array)
+    told = {"tensor_id": name, "etag": version.etag, "tensor": encode(version.array, form)}
+    return write_answer(told, form)
+
+
+def _cost(array: HostArray, form: str) -> Estimate:
+    rate = TEXT_RATE if form == "json" else _COPY_RATE
+    return Estimate(array.nbytes / rate, 0, FIELD_BYTES + encoded_bytes([TensorType.of(array)], form))
+
+
+# Check of a model before it is kept. It reports all faults at once.
+
+#: what free extents are while a model is planned, one after the other: what comes out differently depends on them
+PLANNED_WITH: Final = (2, 3)
+
+#: faults of one report
+_MOST: Final = 10
+_Types = dict[int, TensorType]
+
+
+@dataclass(frozen=True)
+class TypedModel:
+    """Leaves and outputs of a model, as it says them, with the types that were found."""
+
+    inputs: list[ModelInput]
+    outputs: list[ModelOutput]
+    bound: list[ModelTensor]
+
+
+class ModelCheck:
+    """Check of what is `asked`, on the program of its graph. None: there is no such graph, which is a fault."""
+
+    def __init__(self, asked: PutModelRequest, program: Program | None, limits: Limits) -> None:
+        self._asked = asked
+        self._program = program
+        self._limits = replace(limits, bytes=NO_END)  # nothing of these types is allocated here
+        self._bound: Sequence[BoundLeaf] = asked.get("bound", [])
+
+    @property
+    def tensor_names(self) -> list[str]:
+        """The resident tensors that are bound."""
+        return list(dict.fromkeys(one["tensor_id"] for one in self._bound if is_name(one["tensor_id"])))
+
+    def typed(self, find: Find, compiler: Compiler, deadline: Deadline) -> TypedModel:
+        """All of it, typed; `find` gives resident tensors. Raises Refusal with all faults, and DeadlineExceeded."""
+        faults = [*self._faults_of_names(), *self._faults_of_leaves()]
+        faults += (
+            self._faults_of_graph(self._program) if self._program else [no_graph(self._asked["graph_id"], "/graph_id")]
+        )
+        faults += [*self._faults_of_inputs(), *self._faults_of_bound(find)]
+        outputs: list[ModelOutput] = []
+        if not faults and self._program is not None:
+            bound = self._bound_types(find)
+            try:
+                planned = [self._planned(self._program, bound, extent, compiler, deadline) for extent in self._extents]
+                outputs = [_output(*each) for each in zip(self._asked["outputs"], *planned, strict=True)]
+            except Refusal as refusal:
+                faults += refusal.errors or [refusal]
+        if faults:
+            raise replace(faults[0], errors=faults[:_MOST] if len(faults) > 1 else [])
+        tensors = [_tensor(one, bound[one["node"]]) for one in self._bound]
+        return TypedModel(self._asked["inputs"], outputs, tensors)
+
+    @property
+    def _extents(self) -> Sequence[int]:
+        """What free extents are to be, one after the other; where there are none, the first will do."""
+        is_free = any(FREE in one["shape"] for one in self._asked["inputs"])
+        return PLANNED_WITH if is_free else PLANNED_WITH[:1]
+
+    def _leaves(self) -> Iterator[tuple[str, int]]:
+        """The places where leaves are named, and the nodes there."""
+        for role, listed in (("inputs", self._asked["inputs"]), ("bound", self._bound)):
+            for i, one in enumerate(listed):
+                yield f"{role}/{i}", one["node"]
+
+    def _faults_of_names(self) -> Iterator[Refusal]:
+        yield from _faults_of_names("inputs", self._asked["inputs"])
+        yield from _faults_of_names("outputs", self._asked["outputs"])
+        if not self._asked["outputs"]:
+            detail = "outputs is empty, where a model has at least one"
+            yield Refusal("invalid_field", detail, expected="at least one output", got="none", pointer="/outputs")
+
+    def _faults_of_leaves(self) -> Iterator[Refusal]:
+        """Leaves that are named twice."""
+        seen: dict[int, str] = {}
+        for place, node in self._leaves():
+            if seen.setdefault(node, place) != place:
+                detail = f"node {node}: {_spoken(place)} names it, and so does {_spoken(seen[node])}"
+                where = f"/{place}/node"
+                yield Refusal("invalid_field", detail, node, expected="each leaf once", got="twice", pointer=where)
+
+    def _faults_of_graph(self, program: Program) -> Iterator[Refusal]:
+        """Nodes that are not there or take no value, and leaves that are missing."""
+        leaves, count, given = set(program.leaves), len(program.statements), set[int]()
+        for place, node in self._leaves():
+            given.add(node)
+            if not 0 <= node < count:
+                yield _at(UnexpectedFeed(_outside(place, node, count)), f"/{place}/node")
+            elif node not in leaves:
+                wrong = UnexpectedFeed(f"{_spoken(place)} names it, but only input and parameter nodes take a value")
+                yield _at(program.located(wrong, node), f"/{place}/node")
+        outputs = [one["node"] for one in self._asked["outputs"]]
+        for i, node in enumerate(outputs):
+            if not 0 <= node < count:
+                yield _at(BadReference(_outside(f"outputs/{i}", node, count)), f"/outputs/{i}/node")
+        needed = program.needed(node for node in outputs if 0 <= node < count)
+        for node in sorted(leaves.intersection(needed) - given):
+            missing = MissingFeed("an output needs it, but it is neither among inputs nor bound", expected="either")
+            yield from_engine(program.located(missing, node))
+
+    def _faults_of_inputs(self) -> Iterator[Refusal]:
+        """Types that there are not."""
+        for i, one in enumerate(self._asked["inputs"]):
+            least = min(one["shape"], default=0)
+            if least < FREE:
+                detail = f"inputs[{i}].shape has the extent {least}; 0 or more is expected, or {FREE} for a free one"
+                expected, where = f"extents of 0 or more, or {FREE}", f"/inputs/{i}/shape"
+                yield Refusal("invalid_field", detail, one["node"], expected=expected, got=str(least), pointer=where)
+                continue
+            try:
+                type_of(NodeType(node=one["node"], dtype=one["dtype"], shape=_filled(one, 1)), self._limits)
+            except (EngineError, Refusal) as error:
+                yield located(error, ("inputs", i), NodePlace(one["node"]))
+
+    def _faults_of_bound(self, find: Find) -> Iterator[Refusal]:
+        """Tensors that there are not."""
+        for i, one in enumerate(self._bound):
+            place, node = f"/bound/{i}/tensor_id", one["node"]
+            try:
+                if find(checked_name(one["tensor_id"], f"bound[{i}].tensor_id", place, node)) is None:
+                    raise unknown_tensor(one["tensor_id"], place, node)
+            except Refusal as refusal:
+                yield refusal
+
+    def _bound_types(self, find: Find) -> _Types:
+        found = ((one["node"], find(one["tensor_id"])) for one in self._bound)
+        return {node: TensorType.of(version.array) for node, version in found if version is not None}
+
+    def _planned(
+        self, program: Program, bound: _Types, extent: int, compiler: Compiler, deadline: Deadline
+    ) -> list[TensorType]:
+        """The types of the outputs, with this extent in place of free ones. Raises Refusal, DeadlineExceeded."""
+        inputs = {
+            one["node"]: TensorType(tuple(_filled(one, extent)), np.dtype(one["dtype"]))
+            for one in self._asked["inputs"]
+        }
+        nodes = list(dict.fromkeys(one["node"] for one in self._asked["outputs"]))
+        try:
+            compiled = compiler.compile(program, inputs | bound, Values(tuple(nodes)), deadline)
+        except DeadlineExceeded:
+            raise
+        except EngineError as error:
+            raise self._unplanned(from_engine(error), extent) from None
+        types = dict(zip(nodes, compiled.plan.result_types, strict=True))
+        return [types[one["node"]] for one in self._asked["outputs"]]
+
+    def _unplanned(self, refusal: Refusal, extent: int) -> Refusal:
+        if len(self._extents) == 1:
+            return refusal
+        said = f"with {extent} in place of each free extent, "
+        errors = [replace(error, detail=said + error.detail) for error in refusal.errors]
+        return replace(refusal, detail=said + refusal.detail, errors=errors)
+
+
+def _faults_of_names(role: str, named: Sequence[ModelInput] | Sequence[NamedOutput]) -> Iterator[Refusal]:
+    """Names that cannot be, and such that are there twice."""
+    seen = set[str]()
+    for i, one in enumerate(named):
+        place = f"/{role}/{i}/name"
+        try:
+            name = checked_name(one["name"], f"{role}[{i}].name", place)
+        except Refusal as refusal:
+            yield refusal
+            continue
+        if name in seen:
+            detail = f"{role}[{i}].name is “{name}”, as that of another is"
+            yield Refusal("invalid_field", detail, expected="each name once", got=f"“{name}” twice", pointer=place)
+        seen.add(name)
+
+
+def _output(one: NamedOutput, type: TensorType, *others: TensorType) -> ModelOutput:
+    """An output, typed: what is not the same in all of these is free. Raises Refusal where their ranks differ."""
+    for other in others:
+        if other.ndim != type.ndim:
+            detail = f"node {one['node']}: the output “{one['name']}” has another rank where free extents are others"
+            ranks = f"{type.ndim} and {other.ndim}"
+            raise Refusal("shape_mismatch", detail, one["node"], expected="one rank for all extents", got=ranks)
+    shapes = [type.shape, *(other.shape for other in others)]
+    shape = [extents[0] if len(set(extents)) == 1 else FREE for extents in zip(*shapes, strict=True)]
+    return ModelOutput(name=one["name"], node=one["node"], dtype=dtype_name(type.dtype), shape=shape)
+
+
+def _tensor(one: BoundLeaf, type: TensorType) -> ModelTensor:
+    return ModelTensor(
+        node=one["node"], tensor_id=one["tensor_id"], dtype=dtype_name(type.dtype), shape=list(type.shape)
+    )
+
+
+def _filled(one: ModelInput, extent: int) -> list[int]:
+    return [extent if stated == FREE else stated for stated in one["shape"]]
+
+
+def _spoken(place: str) -> str:
+    role, _, i = place.partition("/")
+    return f"{role}[{i}]"
+
+
+def _outside(place: str, node: int, count: int) -> str:
+    return f"{_spoken(place)} names node {node}, but the graph has {counted(count, 'node')}"
+
+
+def _at(error: EngineError, pointer: str) -> Refusal:
+    return replace(from_engine(error), pointer=pointer)
+
+
+# Two tasks put a model: the first reads the request, and the second checks and writes it once its graph is found.
+#
+# The front finds the graph in between, since it parses no body, and a worker keeps no graphs.
+
+#: the registered graph of a key, and its record where that was sent; None where it is not known
+FindGraph = Callable[[str, bytes | None], GraphSource | None]
+
+
+class ModelTasks:
+    """Runner of both tasks."""
+
+    def __init__(
+        self, settings: Settings, limits: Limits, registered: FindGraph, programs: Programs, compiler: Compiler
+    ) -> None:
+        self._settings = settings
+        self._limits = limits
+        self._registered = registered
+        self._programs = programs
+        self._compiler = compiler
+
+    def read_model(self, context: TaskContext) -> Reply:
+        """What is asked, written down with the graph's id before all lists. Raises Refusal where it is malformed."""
+        asked = self._asked(context)
+        return _replied(context, {**_told(asked), "inputs": asked["inputs"], **asked})
+
+    def put(self, context: TaskContext) -> TaskResult:
+        """The model that is the task's subject, of its graph, written down under an etag of its own.
+
+        Of a task without a graph, all else is said that is wrong. Raises Refusal.
+        """
+        job = context.job
+        asked = self._asked(context)
+        source = None if job.graph is None else self._registered(job.graph, job.graph_bytes)
+        if job.graph is not None and source is None:
+            return NeedsGraph()
+        program = None if source is None else self._programs.of(source)
+        check = ModelCheck(asked, program, self._limits)
+        if job.may_ask and any(job.tensor(name) is None for name in check.tensor_names):
+            return WantsTensors(check.tensor_names)
+        if program is not None and context.is_too_long(cost_of_analysis(program, len(PLANNED_WITH)), PLANNING):
+            return TooLong(UNPLANNED)
+        try:
+            typed = check.typed(job.tensor, self._compiler, context.patience(PLANNING))
+        except DeadlineExceeded:
+            if context.most_seconds is None:
+                raise
+            context.deadline.check()
+            return TooLong(UNPLANNED)
+        etag = new_etag()
+        return _replied(context, {"name": job.subject, "etag": etag, **_told(asked), **asdict(typed)}, etag)
+
+    def _asked(self, context: TaskContext) -> PutModelRequest:
+        return validate(PutModelRequest, parse_json(bytes(context.job.body), self._settings.json_depth))
+
+
+def _told(asked: PutModelRequest) -> dict[str, str]:
+    """What is said of a model before its leaves, which the front reads."""
+    told = {"graph_id": asked["graph_id"]}
+    return told | {"description": asked["description"]} if "description" in asked else told
+
+
+def _replied(context: TaskContext, told: dict[str, object], etag: str | None = None) -> Reply:
+    """The reply that says this."""
+    context.mark_read()
+    headers = () if etag is None else (("ETag", f'"{etag}"'),)
+    return Reply(200, JSON, [orjson.dumps(told)], headers, context.timings())
+
+
+# Registration of a graph: a worker checks it, and writes the record that is answered and kept.
+
+
+@dataclass(frozen=True)
+class Registering:
+    """A graph to check and to name."""
+
+    program: Program
+    graph: Graph
+    description: str | None
+
+
+class RegistrationDescription(CallDescription):
+    """Registration of a graph. It is no call of the API: it computes nothing."""
+
+    name = REGISTER
+    request = RegisterGraphRequest
+    answer = RegisteredGraph
+    roles = ("constants",)
+
+
+class Registration(CallExecution[Registering, Registering, RegisteredGraph]):
+    """Call that checks a graph and names it. Whoever asked for it keeps the record that comes back."""
+
+    description = RegistrationDescription
+
+    def read_call(self, request: ParsedRequest) -> Registering:
+        """The graph, once it is a program."""
+        return Registering(request.program, request.graph, request.fields.get("description"))
+
+    def run_call(self, ready: Registering, engine: Engine, deadline: Deadline) -> RegisteredGraph:
+        """Its id, and itself with all of its tensors."""
+        described = {} if ready.description is None else {"description": ready.description}
+        whole = {
+            "node_count": ready.program.size,
+            "graph": written(
+                ready.graph,
+                ready.program.statements,
+                ready.program.functions,
+                lambda _, array: cast("Tensor", encode(array, "base64")),
+            ),
+        }
+        return cast("RegisteredGraph", {"graph_id": graph_id(ready.program), **described, **whole})
+
+    def write_body(self, outcome: RegisteredGraph, ready: Registering, encoding: str) -> AnswerBody:
+        """The record, the graph last."""
+        return write_answer(dict(outcome), encoding)

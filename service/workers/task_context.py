@@ -1,0 +1,69 @@
+"""Context of a task while a worker has it: its deadline, and the times at which its parts ended."""
+
+from __future__ import annotations
+
+from time import monotonic, perf_counter
+from typing import Final
+
+from engine import Deadline
+from service.facades.foreign_call import OwnRequest
+from service.workers.task import Estimate, Task, Timings
+
+#: seconds that planning may take even where what is over a time is not to be run: it is done once
+PLANNING: Final = 0.05
+#: what is expected of a task that was not planned in that time
+UNPLANNED: Final = Estimate(1.0, 0, 0)
+
+
+class TaskContext:
+    """A task from the moment on that a worker takes it up; what takes longer than `most_seconds` is not to be run."""
+
+    __slots__ = ("_backward", "_marks", "deadline", "job", "most_seconds", "own")
+
+    def __init__(self, job: Task, most_seconds: float | None) -> None:
+        self._marks = [perf_counter()]
+        self._backward = 0.0
+        self.job = job
+        self.most_seconds = most_seconds
+        #: what it comes to, where it is of another protocol
+        self.own: OwnRequest | None = None
+        self.deadline = Deadline(job.timeout, start=job.expires - job.timeout, stop=job.stop)
+
+    def patience(self, seconds: float) -> Deadline:
+        """The deadline of a part of the work that is not to take longer than this, where the task is to be short."""
+        if self.most_seconds is None:
+            return self.deadline
+        start = monotonic()
+        return Deadline(max(0.0, min(seconds, self.job.expires - start)), start, self.job.stop)
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether the request is still being read: none of its parts is over."""
+        return len(self._marks) == 1
+
+    def is_too_long(self, cost: Estimate, patience: float = 0.0) -> bool:
+        """Whether this is not to be done now. What takes no longer than `patience` always is."""
+        return self.most_seconds is not None and cost.seconds > max(self.most_seconds, patience)
+
+    def mark(self) -> float:
+        """A part is over: decoding, planning, or execution. When that is."""
+        now = perf_counter()
+        self._marks.append(now)
+        return now
+
+    def mark_read(self) -> None:
+        """It was decoded; nothing is to be planned, nor executed."""
+        for _ in ("decoding", "planning", "execution"):
+            self.mark()
+
+    def ran(self) -> float:
+        """Execution is over. When that is."""
+        if self.deadline.turned is not None:
+            self._backward = monotonic() - self.deadline.turned
+        return self.mark()
+
+    def timings(self) -> Timings:
+        """All of them, now that the last one is over, which is encoding."""
+        began, decoded, planned, executed = self._marks
+        ended = perf_counter()
+        return Timings(0.0, decoded - began, planned - decoded, executed - planned, self._backward, ended - executed)

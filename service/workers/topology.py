@@ -1,0 +1,109 @@
+"""Topology: the number of worker processes, the purpose of each, and the memory that all of them take."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from service.core import machine
+from service.core.budget import (
+    FRONT_BYTES,
+    FRONT_LIMIT,
+    REMEMBERED_BYTES,
+    REQUESTS_OF_A_PLAN,
+    SMALL_PLAN,
+    SMALL_REQUEST,
+    WORKER_BYTES,
+    WorkerPlaces,
+)
+from service.core.settings import Settings, budget_of, own_settings
+
+#: who has set these has decided
+_BLAS: Final = {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"}
+
+
+class Topology(NamedTuple):
+    """`general` workers that take any task; whether there are a quick one and a spare; the GPU of each, if it has one.
+
+    A GPU has one worker, which takes short tasks too, and no spare: each process that opens it takes hundreds of
+    megabytes of its memory, and two would take turns at it. Beside processors, one worker more that never runs long
+    tasks, and one that only waits to take the place of another, cost memory alone.
+    """
+
+    general: int
+    quick: bool
+    spare: bool
+    cards: tuple[str, ...]
+
+    @property
+    def processes(self) -> int:
+        """How many there are in all."""
+        return self.general + self.quick + self.spare
+
+    def environment(self, number: int) -> Mapping[str, str]:
+        """What the worker of a number finds in its environment: its card; and how many threads BLAS shall start.
+
+        Without that, each would start one for every processor, though it may use only its share of them.
+        """
+        threads = {} if _BLAS & os.environ.keys() else {"OPENBLAS_NUM_THREADS": str(machine.cpus_each(self.general))}
+        return threads | ({"CUDA_VISIBLE_DEVICES": self.cards[number]} if self.cards else {})
+
+
+def topology_for(settings: Settings, device: str) -> Topology:
+    """Those that a server has on a device."""
+    if device == "cpu":
+        return Topology(*WorkerPlaces(settings.workers), cards=())
+    cards = machine.cards()
+    return Topology(max(1, len(cards)), quick=False, spare=False, cards=cards)
+
+
+def share_of_memory(settings: Settings) -> int:
+    """The bytes that each worker may take: all of them together, and the front, no more than there are.
+
+    Bodies and tensors that are held come on top: they are shared, and have budgets of their own. Whether cards compute
+    is not known yet when the first worker starts, so there are as many as there may be.
+    """
+    processes = max(topology_for(settings, "cpu").processes, len(machine.cards()))
+    return max(0, machine.memory_bytes() - FRONT_LIMIT) // processes
+
+
+# Footprint of the processes once their caches are full, by the settings and by what was measured.
+#
+# Bodies, tensors and executions come on top, each with a budget of its own.
+
+
+class Footprint(NamedTuple):
+    """Bytes of private memory of the front, and of each of so many workers."""
+
+    front: int
+    workers: int
+    worker: int
+
+    @property
+    def whole(self) -> int:
+        """Of all processes together."""
+        return self.front + self.workers * self.worker
+
+
+def typical_footprint(settings: Settings) -> Footprint:
+    """What a server settles at where graphs have some 60 nodes: as many plans as there may be, and all kernels."""
+    own = own_settings(settings, topology_for(settings, "cpu").processes)
+    budget = budget_of(own)
+    again = min(budget.cached_requests, SMALL_REQUEST * REQUESTS_OF_A_PLAN * own.plan_cache)
+    plans = min(own.plan_cache_bytes, SMALL_PLAN * own.plan_cache)
+    return _footprint(settings, FRONT_BYTES, plans + again + budget.kernels)
+
+
+def largest_footprint(settings: Settings) -> Footprint:
+    """What it settles at whatever it is sent: as many bytes of everything as there may be, and of what the front keeps.
+
+    What is kept by the front are registered graphs, and answers for those who ask again.
+    """
+    own = own_settings(settings, topology_for(settings, "cpu").processes)
+    front = FRONT_BYTES + settings.max_graph_bytes + settings.max_answer_bytes
+    return _footprint(settings, front, budget_of(own).caches)
+
+
+def _footprint(settings: Settings, front: int, caches: int) -> Footprint:
+    return Footprint(front, topology_for(settings, "cpu").processes, WORKER_BYTES + REMEMBERED_BYTES + caches)

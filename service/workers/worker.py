@@ -1,0 +1,447 @@
+"""The work of one request: a task goes in, a reply comes out, and neither holds on to anything.
+
+A request that was asked before with other numbers is found in the cache of requests: its numbers are read by a
+template, its plan is run, and its answer is written by a template (`_run_cached`). Any other request is parsed,
+checked, planned and run by the execution of its call (`_run_uncached`). A request of another protocol (a facade)
+becomes a call of ours first, and its answer is written by the facade.
+
+A `Worker` is made from settings alone. It lives in a process of its own or is shared by threads.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import wraps
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec
+
+from engine import Compiled, Compiler, DeadlineExceeded, EngineError, HostArray, Limits, open_executor, registry
+from engine.codegen.native.kernel_store import KernelStore
+from engine.compiler.cache import Cache
+from engine.compiler.estimates import measured_dense_flop
+from engine.ir.fairness import charge_to
+from schemas.graph import NAME_CHARACTERS
+from schemas.resources import without_graph
+from service.api.binary import own_bytes, read_request
+from service.api.graphs import GraphSource, Programs, Translator
+from service.api.json_codec import parse_tensors
+from service.api.json_reader import NO_TENSORS, JsonReader, Message, split_graph
+from service.api.media import JSON, PIECE_SUMS, SAFETENSORS
+from service.api.request import ParsedRequest, PrecisionChoice, RequestReader
+from service.api.residents import Kept
+from service.api.templates import RequestTemplate
+from service.core import machine
+from service.core.budget import REQUESTS_OF_A_PLAN
+from service.core.errors import Refusal, fault, from_engine, out_of_memory, unreadable
+from service.core.settings import Settings, budget_of
+from service.facades.foreign_call import ForeignCall, ReadLimits, ResultArrays
+from service.facades.model import Model
+from service.facades.openinference import Infer, Metadata, ModelReady
+from service.facades.protocols import ForeignAnswer, facades_of
+from service.facades.tesseract import TESSERACT_CALLS, Document, Health
+from service.facades.umbridge import UMBRIDGE_CALLS
+from service.workers.executions import executions
+from service.workers.executions.computing import Computing
+from service.workers.executions.execution import AnyExecution, CachedRequest, Engine, cost_of_analysis
+from service.workers.sandbox import kernel_folder
+from service.workers.shared_memory import Vitals
+from service.workers.store_tasks import ModelTasks, Registration, TensorTasks
+from service.workers.sum_tasks import check_versions, division, piece_of, put_together, request_of
+from service.workers.task import (
+    GET_TENSOR,
+    PUT_MODEL,
+    PUT_TENSOR,
+    READ_MODEL,
+    REGISTER,
+    Estimate,
+    NeedsGraph,
+    PieceRequest,
+    Reply,
+    Task,
+    TaskResult,
+    TooLong,
+    Total,
+    WantsModel,
+    WantsTensors,
+    refused,
+)
+from service.workers.task_context import PLANNING, UNPLANNED, TaskContext
+
+# Table of the calls of all facades, by which workers read and answer them.
+
+_CALLS: Final[Sequence[ForeignCall]] = (
+    *UMBRIDGE_CALLS,
+    Infer(),
+    Metadata(),
+    ModelReady(),
+    *TESSERACT_CALLS,
+    Document(),
+    Health(),
+)
+_BY_NAME: Final[Mapping[str, ForeignCall]] = {call.name: call for call in _CALLS}
+
+
+def foreign_calls(names: Iterable[str]) -> dict[str, ForeignCall]:
+    """Map the calls of the facades of these names by their own."""
+    return {place.call: _BY_NAME[place.call] for facade in facades_of(names) for place in facade.places}
+
+
+def kernel_store(settings: Settings) -> KernelStore | None:
+    """The store of a server's kernels; None where nothing is to be compiled."""
+    return None if settings.compile == "off" else KernelStore(kernel_folder(settings), budget_of(settings).kernels)
+
+
+_logger = logging.getLogger("gradserve.worker")
+_Given = ParamSpec("_Given")
+
+
+def _never_raising(
+    step: Callable[Concatenate[Worker, TaskContext, _Given], TaskResult],
+) -> Callable[Concatenate[Worker, TaskContext, _Given], TaskResult]:
+    """A step of a task that has a reply whatever goes wrong: a problem report. It is charged to whose task it is."""
+
+    @wraps(step)
+    def safe(worker: Worker, context: TaskContext, /, *args: _Given.args, **kwargs: _Given.kwargs) -> TaskResult:
+        job = context.job
+        charge_to(job.tenant)
+        try:
+            done = step(worker, context, *args, **kwargs)
+        except Refusal as refusal:
+            done = refused(refusal, job.request_id)
+        except EngineError as error:
+            done = refused(from_engine(error), job.request_id)
+        except MemoryError:
+            done = refused(out_of_memory(), job.request_id, recycle="memory")
+        except Exception:
+            _logger.exception("request %s failed", job.request_id, extra={"request_id": job.request_id})
+            # As long as the request is read, nothing of it has run: the worker is as it was, and goes on.
+            is_read = not context.is_reading
+            done = refused(fault() if is_read else unreadable(), job.request_id, recycle="fault" if is_read else None)
+        if job.consulted and isinstance(done, Reply):
+            done.consulted = True
+        return done
+
+    return safe
+
+
+class Worker:
+    """Worker that parses, checks, plans, executes and writes. May be shared by threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Opens the device. Raises RuntimeError when it cannot be had."""
+        limits = Limits(
+            nodes=settings.max_expanded_nodes,
+            rank=settings.max_rank,
+            bytes=settings.max_bytes,
+            flops=settings.max_flops,
+            expansion=settings.max_expansion,
+            depth=settings.max_depth,
+        )
+        budget = budget_of(settings)
+        executor = open_executor(
+            settings.device,
+            threads=machine.cpus_each(settings.workers),
+            determinism=settings.determinism,
+            compile=settings.compile,
+            store=kernel_store(settings),
+            instance_bytes=budget.ready,
+            device_bytes=settings.device_bytes or None,
+            device_workspace=settings.device_workspace,
+        )
+        self._executor = executor
+        self.device = executor.device
+        self._settings = settings
+        self._limits = limits
+        self._read_limits = ReadLimits(settings.max_body_bytes, settings.json_depth, limits)
+        translator = Translator(registry(), limits)
+        self._programs = programs = Programs(translator, settings.plan_cache, budget.graphs, settings.json_depth - 1)
+        self._json = JsonReader(programs, settings.json_depth, settings.max_nodes)
+        precisions = PrecisionChoice(settings.precision, settings.least_precision)
+        self._reader = RequestReader(translator, programs, limits, settings.max_nodes, precisions)
+        self._cached_requests: Cache[CachedRequest] = Cache(
+            REQUESTS_OF_A_PLAN * settings.plan_cache, budget.cached_requests, lambda kept: kept.nbytes
+        )
+        self._calls: dict[str, AnyExecution] = {**executions(), REGISTER: Registration()}
+        self._foreign = foreign_calls(settings.facades)
+        tensors = TensorTasks(settings, limits)
+        self.engine = Engine(
+            Compiler(
+                limits,
+                settings.plan_cache,
+                budget.plans,
+                loop_threads=executor.loop_threads,
+                splits_sums=executor.splits_sums,
+            ),
+            executor,
+            settings.max_response_bytes,
+            settings.write_behind_ms,
+            limits_of(settings),
+            settings.known_as,
+        )
+        models = ModelTasks(settings, limits, self._registered, programs, self.engine.compiler)
+        self._of_the_store: dict[str, Callable[[TaskContext], TaskResult]] = {
+            PUT_TENSOR: tensors.put,
+            GET_TENSOR: tensors.get,
+            READ_MODEL: models.read_model,
+            PUT_MODEL: models.put,
+        }
+
+    def __call__(self, job: Task) -> Reply:
+        """The reply to a task that brings all it needs, whatever that takes. Never raises: see `attempt`."""
+        outcome = self.attempt(job)
+        if isinstance(outcome, WantsModel):
+            outcome = self._of_model(TaskContext(job, None), outcome.name)
+        assert isinstance(outcome, Reply), "it has its graph and its tensors, and all the time that it wants"
+        return outcome
+
+    @_never_raising
+    def _of_model(self, context: TaskContext, name: str) -> TaskResult:
+        context.job.give_model(name)
+        return self.attempt(context.job)
+
+    def attempt(self, job: Task, most_seconds: float | None = None) -> TaskResult:
+        """What becomes of a task. Never raises: whatever goes wrong is a problem report.
+
+        One that would take longer than `most_seconds`, or lacks its graph or tensors, is not done.
+        """
+        return self._attempt(TaskContext(job, most_seconds))
+
+    @_never_raising
+    def _attempt(self, context: TaskContext) -> TaskResult:
+        request = self._read_request(context)
+        if isinstance(request, KnownRequest):
+            return self._run_cached(request)
+        return self._run_uncached(*request) if isinstance(request, NewRequest) else request
+
+    def vitals(self) -> Vitals:
+        """What it says of itself."""
+        return Vitals(self._executor.kernels, self._executor.device_bytes)
+
+    def calibrate(self) -> None:
+        """Measure what the cost model has to know of this machine; once BLAS has the threads that it will have."""
+        if self.device == "cpu":
+            self.engine = replace(self.engine, dense_flop=measured_dense_flop())
+
+    def _read_request(self, context: TaskContext) -> KnownRequest | NewRequest | TaskResult:
+        job = context.job
+        foreign, call = self._foreign.get(job.call), self._calls.get(job.call)
+        if foreign is not None:
+            return self._read_foreign(context, foreign)
+        if call is None:
+            return self._of_the_store[job.call](context)
+        source = None if job.graph is None else self._registered(job.graph, job.graph_bytes)
+        if job.graph is not None and source is None:
+            return NeedsGraph()
+        return self._known_or_new(context, call, self._parse(job, source))
+
+    def _read_foreign(self, context: TaskContext, foreign: ForeignCall) -> KnownRequest | NewRequest | TaskResult:
+        """A task of another protocol, as one of ours on the graph of its model."""
+        job, limits = context.job, self._read_limits
+        if job.model is None:
+            return WantsModel(foreign.model_name(bytes(job.body), limits))
+        assert job.graph is not None, "it came with the model"
+        model = Model.of(job.model)
+        model.require_real()
+        model.require_bound(job.tensor)
+        own = foreign.read_request(bytes(job.body), job.subject or "", model, limits)
+        if isinstance(own, ForeignAnswer):
+            context.mark_read()
+            return _foreign_reply(own, context)
+        source = self._registered(job.graph, job.graph_bytes)
+        if source is None:
+            return NeedsGraph()
+        context.own, fields = own, own.fields
+        if own.weighted is not None:
+            source, first = own.weighted.of(source, self._programs)
+            fields = own.weighted.asked(fields, first)
+        return self._known_or_new(context, self._calls[own.call], Message(fields, own.tensors, source))
+
+    def _known_or_new(
+        self, context: TaskContext, call: AnyExecution, message: Message
+    ) -> KnownRequest | NewRequest | TaskResult:
+        context.deadline.check()
+        key = _key_of(context.job, call, message)
+        return (key and self._recalled(context, key)) or NewRequest(context, call, message, key)
+
+    def _recalled(self, context: TaskContext, key: RequestKey) -> KnownRequest | TooLong | None:
+        """What was asked before with other numbers; None where it was not, and where anything is odd."""
+        cached = self._cached_requests.find(key.question)
+        compiled = None if cached is None else self.engine.compiler.plans.find(cached.plan)
+        if cached is None or compiled is None:
+            return None
+        try:
+            tensors = cached.read_tensors(key.template.data, key.template.starts, context.job.tensor)
+        except Refusal:
+            return None
+        if tensors is None:
+            return None
+        context.mark()
+        if context.is_too_long(cached.cost):
+            return TooLong(cached.cost)
+        return KnownRequest(context, cached, compiled, tensors, key.template.conditions)
+
+    def _run_cached(self, known: KnownRequest) -> Reply:
+        """The reply, once the plan has run."""
+        context, cached, labels = known.context, known.cached, known.compiled.labels
+        started = context.mark()
+        arrays = self.engine.executor.run(known.compiled.plan, known.tensors, context.deadline)
+        seconds = context.ran() - started
+        if context.own is not None:
+            results = ResultArrays(zip(labels, arrays, strict=True), self.engine.max_response_bytes)
+            return _foreign_reply(context.own.write_answer(results), context, cached=True)
+        kept = cached.kept(arrays, known.conditions) if cached.storing is not None else ()
+        parts = cached.write_body(labels, arrays, round(1000 * seconds, 4), context.deadline.report, kept)
+        reply = Reply(200, context.job.accepted, parts, (), context.timings(), True)
+        return _keeping(reply, kept) if kept else reply
+
+    def _run_uncached(
+        self, context: TaskContext, call: AnyExecution, message: Message, key: RequestKey | None
+    ) -> TaskResult:
+        """The reply to a request of which nothing is known but, perhaps, its graph and its plan."""
+        if key is not None:
+            key.template.put_back()
+        request = self._open(context.job, call, message)
+        if context.job.may_ask and (wanted := request.wanted(call.description.roles)):
+            return WantsTensors(wanted)
+        parsed = call.read_call(request)
+        context.mark()
+        if context.job.part is None and context.is_too_long(planning := cost_of_analysis(request.program), PLANNING):
+            return TooLong(planning)
+        try:
+            ready = call.prepare(parsed, self.engine, context.patience(PLANNING))
+        except DeadlineExceeded:
+            if context.most_seconds is None:
+                raise
+            context.deadline.check()
+            return TooLong(UNPLANNED)
+        context.mark()
+        if (instead := self._instead(context, request, ready, cost := call.cost(ready))) is not None:
+            return instead
+        if isinstance(context.job.part, Total):
+            ready = put_together(ready, context.job.part, context.job.beside, self.engine)
+        outcome = call.run_call(ready, self.engine, context.deadline)
+        context.ran()
+        own = context.own
+        parts = call.write_body(outcome, ready, request.encoding) if own is None else ()
+        cached = None if key is None else call.remembered(ready, outcome, self.engine, cost)
+        if key is not None and cached is not None:
+            self._cached_requests.get(key.question, lambda: cached)
+        if own is not None:
+            results = _results(call, outcome, ready, self.engine.max_response_bytes)
+            return _foreign_reply(own.write_answer(results), context, cached=call.is_cached(ready))
+        reply = Reply(200, context.job.accepted, parts, (), context.timings(), call.is_cached(ready))
+        return _keeping(reply, call.kept(outcome))
+
+    def _instead(self, context: TaskContext, request: ParsedRequest, ready: Any, cost: Estimate) -> TaskResult | None:
+        """What a task comes to that is not to be run as a whole, or not here and now; None for any other."""
+        part = context.job.part
+        if isinstance(part, Total):
+            return None
+        if isinstance(part, PieceRequest):
+            return request_of(ready, context, request)
+        if part is not None or context.job.accepted == PIECE_SUMS:
+            check_versions(request.message.versions, context.job)
+            return piece_of(ready, context, self.engine)
+        divisible = division(ready, context, cost.response_bytes)
+        return TooLong(cost) if divisible is None and context.is_too_long(cost) else divisible
+
+    def _open(self, job: Task, call: AnyExecution, message: Message) -> ParsedRequest:
+        """The request, on its own graph or on one that is registered."""
+        packed = job.accepted in (SAFETENSORS, PIECE_SUMS)
+        if job.graph is None:
+            return self._reader.open(
+                message, call.description.request, call.description.roles, job.tensor, packed=packed
+            )
+        roles = [role for role in call.description.roles if role != "constants"]
+        return self._reader.open(message, without_graph(call.description.request), roles, job.tensor, packed=packed)
+
+    def _registered(self, key: str, record: bytes | None) -> GraphSource | None:
+        """The registered graph of this key; None where it is not known, and was not sent along."""
+        known = self._programs.known(key)
+        if known is not None or record is None:
+            return known
+        apart = split_graph(record)
+        assert apart is not None, "a worker has written it"
+        return self._programs.source(key, apart.graph)
+
+    def _parse(self, job: Task, source: GraphSource | None) -> Message:
+        """The parts of a request; its graph is `source`, where it is registered."""
+        if job.sent == SAFETENSORS:
+            message = read_request(job.body, self._settings.max_body_bytes, self._json, self._limits)
+            return message if source is None else message._replace(source=source)
+        if source is not None:
+            return Message(parse_tensors(bytes(job.body), self._settings.json_depth), NO_TENSORS, source)
+        return self._json.read_request(bytes(job.body))
+
+
+class KnownRequest(NamedTuple):
+    """Question that was asked before, of other numbers: what is left to do is to run its plan, and to write."""
+
+    context: TaskContext
+    cached: CachedRequest
+    compiled: Compiled
+    tensors: dict[Hashable, HostArray]
+    conditions: Sequence[str | None]
+
+
+class NewRequest(NamedTuple):
+    """A request of which nothing is known but, perhaps, its graph and its plan."""
+
+    context: TaskContext
+    call: AnyExecution
+    message: Message
+    key: RequestKey | None
+
+
+def _results(call: AnyExecution, outcome: Any, ready: Any, most_bytes: int) -> ResultArrays:
+    """What a call came to: arrays, or else its answer."""
+    if isinstance(call, Computing):
+        return ResultArrays(outcome.arrays, most_bytes)
+    return ResultArrays((), most_bytes, b"".join(call.write_body(outcome, ready, "json")))
+
+
+def _foreign_reply(answer: ForeignAnswer, context: TaskContext, *, cached: bool = False) -> Reply:
+    """The reply with an answer in the words of another protocol."""
+    return Reply(200, answer.media_type, answer.parts, answer.headers, context.timings(), cached)
+
+
+def _keeping(reply: Reply, kept: Sequence[Kept]) -> Reply:
+    """The reply, with the tensors that it is to have kept."""
+    reply.stored = [one.stored for one in kept]
+    reply.kept = [own_bytes(one.array) for one in kept]
+    return reply
+
+
+class RequestKey(NamedTuple):
+    """Key of a request: what it asks, and the numbers that it brings; of the same key, only numbers differ."""
+
+    question: Hashable
+    template: RequestTemplate
+
+
+def _key_of(job: Task, call: AnyExecution, message: Message) -> RequestKey | None:
+    """What the request asks, its numbers taken out; None where it has to be read as a whole."""
+    if job.sent != JSON or not call.description.tensor_fields or message.source is None or message.tensors:
+        return None
+    template = RequestTemplate.of(message.body, call.description.tensor_fields)
+    if template is None:
+        return None
+    return RequestKey((job.call, message.source.name, job.accepted, template.shape), template)
+
+
+def limits_of(settings: Settings) -> dict[str, int]:
+    """What one request may take, as `plan` tells it."""
+    return {
+        "nodes": settings.max_nodes,
+        "rank": settings.max_rank,
+        "peak_bytes": settings.max_bytes,
+        "flops": settings.max_flops,
+        "response_bytes": settings.max_response_bytes,
+        "body_bytes": settings.max_body_bytes,
+        "binary_body_bytes": settings.max_binary_bytes,
+        "json_depth": settings.json_depth,
+        "function_depth": settings.max_depth,
+        "name_characters": NAME_CHARACTERS,
+        "timeout_ms": settings.timeout_ms,
+    }

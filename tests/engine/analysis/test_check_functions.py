@@ -1,0 +1,394 @@
+"""Certificates of graphs that run functions: a loop as one link, or by its first, middle and last step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import Builder, Compiler, Gradients, Limits, Value, Values, certify, registry
+from engine.analysis.certificate import Certificate
+from engine.analysis.point import Point
+from engine.autodiff.bodies import BodyBack
+from engine.ir.body import Body
+from engine.ir.graph import ancestors
+from engine.ir.limits import NO_DEADLINE
+from tests.engine.looping import EXECUTOR, Write, Writer, Written, random, run, written
+from tests.engine.printers import COMPILED
+
+LIMITS = Limits()
+
+
+def certificate(write: Write, *arrays: Any, wrt: Sequence[int] | None = None) -> Certificate:
+    asked = written(write, *arrays)
+    call = Gradients.of_program(asked.program, asked.total, wrt)
+    return certify(EXECUTOR, asked.program, asked.feeds, call, 4, 1e-6, LIMITS)
+
+
+def turn(g: Writer, k: int, y: int) -> list[int]:
+    """y + sin(k y) / 10."""
+    return [g.add(y, g.mul_scalar(g.sin(g.mul(k, y)), scalar=0.1))]
+
+
+def turn_and_square(g: Writer, k: int, y: int) -> list[int]:
+    (new,) = turn(g, k, y)
+    return [new, g.square(new)]
+
+
+def recurrent(g: Writer, k: int, h: int, x: int) -> list[int]:
+    return [g.tanh(g.add(g.mul(k, h), x)), h]
+
+
+def cosine(g: Writer, k: int, x: int) -> list[int]:
+    return [g.cos(g.mul(k, x))]
+
+
+def below(g: Writer, _: int, y: int) -> list[int]:
+    return [g.less(y, g.number(1.5))]
+
+
+def exponential(g: Writer, *operands: int) -> list[int]:
+    return [g.exp(operands[-1])]
+
+
+def derivative(factor: float) -> Write:
+    """That of the exponential, times a factor."""
+    return lambda g, x, y, arrived: [g.mul_scalar(g.mul(y, arrived), scalar=factor)]
+
+
+def told(factor: float) -> Write:
+    """The exponential of sin x, by a derivative of its own."""
+    return lambda g, *operands: g.call(g.sin(operands[-1]), body=exponential, derivative=derivative(factor))
+
+
+def flagged(then: Write, otherwise: Write) -> Write:
+    return lambda g, x: g.cond(g.number(True, "bool"), x, then=then, otherwise=otherwise)
+
+
+WRONG = 1.01
+#: by a derivative of this factor
+TOLD: dict[str, Any] = {
+    "call": lambda factor: lambda g, x: g.call(x, body=exponential, derivative=derivative(factor)),
+    "scan": lambda factor: lambda g, x: g.scan(x, body=told(factor), carries=1, length=5),
+    "long scan": lambda factor: (
+        lambda g, x: g.scan(x, body=lambda g, x: 2 * list(told(factor)(g, x)), carries=1, length=50)
+    ),
+    "while": lambda factor: (
+        lambda g, x: g.while_(
+            x, condition=lambda g, x: [g.less(x, g.number(2.5))], body=told(factor), carries=1, max_steps=5
+        )[:1]
+    ),
+    "then": lambda factor: flagged(told(factor), exponential),
+    "otherwise": lambda factor: (
+        lambda g, x: g.cond(g.number(False, "bool"), x, then=exponential, otherwise=told(factor))
+    ),
+    "map": lambda factor: lambda g, x: g.map(g.stack(x, x, axis=0), body=told(factor), sequences=1),
+    "within": lambda factor: (
+        lambda g, x: g.scan(x, body=lambda g, x: g.scan(x, body=told(factor), carries=1, length=2), carries=1, length=3)
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TOLD)
+def test_an_own_derivative_is_held_against_differences(case: str) -> None:
+    right, lie = (certificate(TOLD[case](factor), 0.9) for factor in (1.0, WRONG))
+    assert right.passed, right
+    assert not lie.uncertified
+    assert lie.errors[0][1] > 1e-3
+
+
+#: what differences of the whole loop agree with
+PLAIN: dict[str, tuple[Write, list[Any]]] = {
+    "scan": (lambda g, k, y: g.scan(k, y, body=turn_and_square, carries=1, length=10), [0.7, 1.1]),
+    "of no step": (lambda g, k, y: [*g.scan(k, y, body=turn, carries=1, length=0), k], [0.7, 1.1]),
+    "sequences": (
+        lambda g, k, x: g.scan(k, g.sum(x), x, body=recurrent, carries=1, sequences=1, reverse=True),
+        [0.7, random(7)],
+    ),
+    "while": (lambda g, k, y: g.while_(k, y, condition=below, body=turn, carries=1, max_steps=50)[:1], [0.7, 1.1]),
+    "cond": (lambda g, k, y: g.cond(g.less(y, g.number(0.0)), k, y, then=turn, otherwise=cosine), [0.7, 1.1]),
+    "map": (lambda g, k, x: g.map(k, x, body=cosine, sequences=1, at_once=2), [0.7, random(7)]),
+    "fixed_point": (
+        lambda g, k: g.fixed_point(k, g.number(1.0), body=cosine, carries=1, tolerance=1e-12, max_steps=500)[:1],
+        [0.7],
+    ),
+    "recomputed": (lambda g, k, y: g.call(k, y, body=turn, recompute=True), [0.7, 1.1]),
+}
+
+
+@pytest.mark.parametrize("case", PLAIN)
+def test_what_runs_functions_passes(case: str) -> None:
+    write, arrays = PLAIN[case]
+    found = certificate(write, *arrays)
+    assert found.passed, found
+
+
+#: results that carry no derivative, which are read beside others
+FLAGGED: dict[str, tuple[Write, list[Any]]] = {
+    "finished": (
+        lambda g, k, y: _with_flag(g, *g.while_(k, y, condition=below, body=turn, carries=1, max_steps=50)[::2]),
+        [0.7, 1.1],
+    ),
+    "a branch": (
+        lambda g, k, y: _with_flag(g, *g.cond(g.number(True, "bool"), k, y, then=turn_or_not, otherwise=turn_or_not)),
+        [0.7, 1.1],
+    ),
+}
+
+
+def turn_or_not(g: Writer, k: int, y: int) -> list[int]:
+    return [*turn(g, k, y), *below(g, k, y)]
+
+
+def _with_flag(g: Writer, y: int, flag: int) -> list[int]:
+    return [g.mul(y, g.cast(flag, dtype="float64"))]
+
+
+@pytest.mark.parametrize("case", FLAGGED)
+def test_a_result_without_derivative_passes_where_it_does_not_change(case: str) -> None:
+    write, arrays = FLAGGED[case]
+    found = certificate(write, *arrays)
+    assert found.passed, found
+
+
+def test_a_result_without_derivative_that_changes_is_an_integer_path() -> None:
+    def write(g: Writer, x: int) -> list[int]:
+        flag = g.cond(g.number(True, "bool"), x, then=itself_and_sign, otherwise=itself_and_sign)
+        return _with_flag(g, *flag)
+
+    def itself_and_sign(g: Writer, x: int) -> list[int]:
+        return [x, g.less(x, g.number(1.0))]
+
+    (found,) = certificate(write, 1.0).uncertified
+    assert found.reason == "integer_path"
+
+
+# ---------------------------------------------------------------- by steps
+
+
+def logistic(g: Writer, r: int, x: int) -> list[int]:
+    """r x (1 − x): after 60 steps, nothing is left of what differences could see."""
+    return [g.mul(g.mul(r, x), g.add_scalar(g.neg(x), scalar=1.0))]
+
+
+def blind(g: Writer, r: int, x: int) -> list[int]:
+    """The same with a derivative that forgets r."""
+
+    def back(g: Writer, r: int, x: int, _: int, arrived: int) -> list[int]:
+        slope = g.add_scalar(g.mul_scalar(x, scalar=-2.0), scalar=1.0)
+        return [g.number(0.0), g.mul(arrived, g.mul(r, slope))]
+
+    return list(g.call(r, x, body=logistic, derivative=back))
+
+
+def always(g: Writer, *_: int) -> list[int]:
+    return [g.number(True, "bool")]
+
+
+def chaotic(body: Write, *, reverse: bool = False) -> Write:
+    return lambda g, r, x: g.scan(r, x, body=body, carries=1, length=60, reverse=reverse)
+
+
+def gone_through(g: Writer, r: int, x: int, entry: int) -> list[int]:
+    (new,) = logistic(g, r, x)
+    return [g.add(new, entry), x]
+
+
+CHAOTIC: dict[str, tuple[Write, list[Any]]] = {
+    "scan": (chaotic(logistic), [3.9, 0.3]),
+    "sequences": (
+        lambda g, r, x, s: g.scan(r, x, s, body=gone_through, carries=1, sequences=1, reverse=True),
+        [3.9, 0.3, 1e-3 * random(60)],
+    ),
+    "while": (
+        lambda g, r, x: g.while_(r, x, condition=always, body=logistic, carries=1, max_steps=60)[:1],
+        [3.9, 0.3],
+    ),
+    "nested": (
+        lambda g, r, x: g.scan(
+            r, x, body=lambda g, r, x: g.scan(r, x, body=logistic, carries=1, length=8), carries=1, length=8
+        ),
+        [3.9, 0.3],
+    ),
+}
+#: ops that run it, whatever step it has, on the operands that follow
+RUNNING: dict[str, tuple[Callable[[Write], Write], list[Any]]] = {
+    "map": (
+        lambda step: lambda g, r, x: g.map(r, x, body=chaotic(step), sequences=1, at_once=2),
+        [3.9, np.linspace(0.3, 0.7, 6)],
+    ),
+    "a sequence": (
+        lambda step: lambda g, x, r: g.map(x, r, body=lambda g, x, r: chaotic(step)(g, r, x), sequences=1),
+        [0.3, np.array([3.9, 3.8])],
+    ),
+    "then": (
+        lambda step: (
+            lambda g, r, x: g.cond(g.less(x, g.number(0.5)), r, x, then=chaotic(step), otherwise=chaotic(blind))
+        ),
+        [3.9, 0.3],
+    ),
+    "otherwise": (
+        lambda step: (
+            lambda g, r, x: g.cond(g.less(x, g.number(0.1)), r, x, then=chaotic(blind), otherwise=chaotic(step))
+        ),
+        [3.9, 0.3],
+    ),
+    "call": (lambda step: lambda g, r, x: g.call(r, x, body=chaotic(step), recompute=True), [3.9, 0.3]),
+    "a cond in a scan": (
+        lambda step: (
+            lambda g, r, x: g.scan(
+                r,
+                x,
+                body=lambda g, r, x: g.cond(g.less(x, g.number(0.5)), r, x, then=step, otherwise=step),
+                carries=1,
+                length=60,
+            )
+        ),
+        [3.9, 0.3],
+    ),
+    "a while in a map": (
+        lambda step: (
+            lambda g, r, x: g.map(
+                r,
+                x,
+                body=lambda g, r, x: g.while_(r, x, condition=always, body=step, carries=1, max_steps=60)[:1],
+                sequences=1,
+            )
+        ),
+        [3.9, np.array([0.3, 0.7])],
+    ),
+    "fixed_point": (lambda step: lambda g, r, x: found_at(g, r, x, step), [3.9, 0.3]),
+}
+
+
+def found_at(g: Writer, r: int, c: int, step: Write) -> list[int]:
+    """x = cos(y) / 2 + what the loop makes of c, and y = x sin(x) / 3."""
+
+    def body(g: Writer, r: int, c: int, x: int, y: int) -> list[int]:
+        new = g.add(g.mul_scalar(g.cos(y), scalar=0.5), chaotic(step)(g, r, c)[0])
+        return [new, g.mul_scalar(g.mul(x, g.sin(x)), scalar=1 / 3)]
+
+    first = g.number([0.1, 0.2])
+    return g.fixed_point(r, c, first, first, body=body, carries=2, tolerance=1e-12, max_steps=300)[:2]
+
+
+@pytest.mark.parametrize("case", CHAOTIC)
+def test_a_loop_that_forgets_where_it_began_is_certified_by_its_steps(case: str) -> None:
+    write, arrays = CHAOTIC[case]
+    found = certificate(write, *arrays)
+    assert found.passed, found
+
+
+@pytest.mark.parametrize("case", RUNNING)
+def test_what_runs_such_a_loop_is_certified_by_what_it_runs(case: str) -> None:
+    write, arrays = RUNNING[case]
+    found = certificate(write(logistic), *arrays)
+    assert found.passed, found
+
+
+@pytest.mark.parametrize("case", RUNNING)
+def test_a_lie_in_what_is_run_is_not_certified(case: str) -> None:
+    write, arrays = RUNNING[case]
+    assert not certificate(write(blind), *arrays).passed
+
+
+def test_a_body_that_lies_is_not_certified_by_its_steps() -> None:
+    found = certificate(chaotic(blind), 3.9, 0.3)
+    assert not found.passed
+    assert [one.node for one in found.uncertified] == [0]
+
+
+@pytest.mark.parametrize("arrays", [(3.9, 0.3), (0.9, 0.3)])
+def test_a_wrong_rule_of_loops_is_not_certified(monkeypatch: pytest.MonkeyPatch, arrays: tuple[float, float]) -> None:
+    scan = registry().ops["scan"]
+    right: Any = scan.vjp
+
+    def rule(g: Any, y: Value, *operands: Value, **attrs: Any) -> list[Value | None]:
+        const, *others = right(g, y, *operands, **attrs)
+        return [const * 1.001, *others]
+
+    assert certificate(chaotic(logistic), *arrays).passed
+    monkeypatch.setattr(scan, "vjp", rule)
+    assert not certificate(chaotic(logistic), *arrays).passed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("op", ["map", "cond", "call", "fixed_point"])
+def test_a_wrong_rule_of_what_runs_functions_is_not_certified(monkeypatch: pytest.MonkeyPatch, op: str) -> None:
+    write, arrays = RUNNING["then" if op == "cond" else op]
+    definition = registry().ops[op]
+    right: Any = definition.vjp
+
+    def rule(*given: Any, **attrs: Any) -> list[Value | None]:
+        return [None if g is None else g * 1.001 for g in right(*given, **attrs)]
+
+    monkeypatch.setattr(definition, "vjp", rule)
+    for step in (logistic, turn):
+        assert not certificate(write(step), *arrays).passed
+
+
+@pytest.mark.slow
+def test_cotangents_of_a_fixed_point_that_do_not_solve_are_not_certified(monkeypatch: pytest.MonkeyPatch) -> None:
+    write, arrays = RUNNING["fixed_point"]
+    monkeypatch.setattr("engine.ops.control.fixed_point._adjoint", _passed_on)
+    for step in (logistic, turn):
+        assert not certificate(write(step), *arrays).passed
+
+
+def _passed_on(way: BodyBack, consts: int) -> Body:
+    """Of consts, x, g and u: g."""
+    carries = (len(way.body.inputs) - consts) // 2
+    types = [*way.body.inputs, *way.body.inputs[-carries:]]
+    builder = Builder(registry())
+    leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
+    return Body(builder.graph([x.identity() for x in leaves[consts + carries : consts + 2 * carries]]), types)
+
+
+def by_steps(asked: Written) -> tuple[Any, list[str]]:
+    """The total of a program whose loops are some of their steps, and the ops that are written for it."""
+    assert asked.total is not None
+    call = Gradients.of_program(asked.program, asked.total)
+    point = Point.widened(EXECUTOR, asked.program, asked.feeds, LIMITS, NO_DEADLINE)
+    builder = point.builder()
+    nodes = point.displaced(builder, call, (), lambda x, _: x, point.peeled(builder))
+    (total,) = point.run_plan(point.plan(builder, [nodes[asked.total]]))
+    read = ancestors([nodes[asked.total].index], lambda i: builder.nodes[i].operands)
+    return total, [builder.nodes[i].op.name for i in read]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(
+    ("length", "steps", "loops"), [(0, 0, 1), (1, 1, 0), (2, 2, 0), (3, 3, 0), (5, 5, 0), (6, 4, 1), (9, 3, 2)]
+)
+def test_loops_as_some_of_their_steps_say_the_same(length: int, steps: int, loops: int, reverse: bool) -> None:
+    def write(g: Writer, k: int, y: int, x: int) -> list[int]:
+        return g.scan(k, y, x, body=recurrent, carries=1, sequences=1, reverse=reverse)
+
+    asked = written(write, 0.7, 1.1, random(length))
+    total, ops = by_steps(asked)
+    (wanted,) = EXECUTOR.run(Compiler(LIMITS).forward(asked.program, asked.types, [asked.total]).plan, asked.feeds)
+    np.testing.assert_array_equal(total, wanted)
+    assert (ops.count("tanh"), ops.count("scan")) == (steps, loops)
+
+
+def test_what_is_run_in_the_places_of_ops_says_the_same() -> None:
+    for write, arrays in [*PLAIN.values(), *[(write(turn), arrays) for write, arrays in RUNNING.values()]]:
+        asked = written(write, *arrays)
+        assert asked.total is not None
+        total, ops = by_steps(asked)
+        (wanted,) = run(asked, Values.of_program(asked.program, [asked.total]))
+        np.testing.assert_allclose(total, wanted, rtol=1e-14)
+        assert "cond" not in ops
+
+
+def test_a_while_is_as_many_steps_as_run() -> None:
+    def ended(g: Writer, k: int, y: int) -> list[int]:
+        return g.while_(k, y, condition=below, body=turn, carries=1, max_steps=50)
+
+    asked = written(ended, 0.7, 1.1)
+    total, ops = by_steps(asked)
+    (wanted,) = EXECUTOR.run(Compiler(LIMITS).forward(asked.program, asked.types, [asked.total]).plan, asked.feeds)
+    np.testing.assert_allclose(total, wanted, 2 * np.finfo(float).eps if COMPILED else 0.0)  # a loop is a kernel's
+    assert "while" not in ops

@@ -1,0 +1,19 @@
+"""Layouts that operands of kernels may have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tests.engine.codegen.microkernels.running import Array
+
+
+def lines(x: Array) -> Iterator[Array]:
+    """x as it is, and lying in other ways: the last axis strided, turned round, axes in another order."""
+    yield x
+    yield np.asfortranarray(x)
+    wide = np.full((*x.shape[:-1], 2 * x.shape[-1]), np.nan, x.dtype)
+    wide[..., ::2] = x
+    yield wide[..., ::2]
+    yield np.ascontiguousarray(x[..., ::-1])[..., ::-1]

@@ -1,0 +1,40 @@
+"""Axes along which arrays are stepped are as few as all of them allow."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.codegen.microkernels.axis_kernels import ITEM, Axes, steps_over, without_matrices
+from engine.ir.tensor_type import Strided, TensorType
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "outer", "run"),
+    [
+        ((), [()], (), 1),
+        ((1, 1), [(8, 8)], (), 1),
+        ((2, 3, 4), [(96, 32, 8)], (), 24),
+        ((2, 3, 4), [(96, 32, 8), (0, 0, 0)], (), 24),
+        ((2, 3, 4), [(96, 32, 8), (32, 0, 8)], (2, 3), 4),
+        ((2, 3, 4), [(96, 32, 8), (96, 32, 8), (8, 0, 0)], (2,), 12),
+        ((2, 1, 4), [(32, 7, 8)], (), 8),
+        ((2, 3, 4), [(8, 16, 48)], (2, 3), 4),
+    ],
+)
+def test_neighbours_are_one_where_all_step_alike(
+    shape: tuple[int, ...], strides: list[tuple[int, ...]], outer: tuple[int, ...], run: int
+) -> None:
+    found = Axes.of(shape, strides)
+    assert (found.outer, found.run) == (outer, run)
+
+
+def test_a_long_run_is_made_in_parts() -> None:
+    assert Axes.of((3, 2 * ITEM + 1), [(8, 8)]).items == 9
+    assert Axes.of((12,), [(8,)], 5).items == 3
+
+
+def test_an_operand_is_repeated_where_it_lacks_an_axis() -> None:
+    x = Strided(TensorType((3, 1, 4), np.dtype("float64")), (64, 32, 8))
+    assert steps_over((2, 3, 5, 4), x) == (0, 64, 0, 8)
+    assert (without_matrices(x).shape, without_matrices(x).strides) == ((3,), (64,))

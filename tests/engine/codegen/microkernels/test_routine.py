@@ -1,0 +1,250 @@
+"""What kernels are written with: each of its words as a kernel of its own, against NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.codegen.microkernels.recipe import Recipe
+from engine.codegen.microkernels.routine import Int64, Routine
+from engine.codegen.microkernels.windows import arranged, parted
+from tests.engine.codegen.microkernels.running import Array, run_recipe
+
+pytest.importorskip("llvmlite")
+
+LANES = 8
+VECTOR = LANES * 4
+numbers = st.integers(-(2**40), 2**40)
+few = st.integers(-LANES - 3, 3 * LANES)
+
+
+def random(*shape: int) -> Array:
+    return np.random.default_rng(0).normal(size=shape).astype("float32")
+
+
+def run(write: Callable[[Routine, str, str], None], x: Array, size: int, items: int = 1) -> Array:
+    """What is written to a result of so many numbers, which are 7 at first, by `write`: it has x, and the result."""
+    to = Routine("float32", LANES)
+    here, there = to.place("operand", 0), to.place("result", 0)
+    for start in range(0, size, LANES):
+        to.store(to.splat(7.0), to.at(there, start * 4), to.below(size - start))
+    write(to, here, there)
+    recipe = Recipe((to.phase(items, 0),))
+    return run_recipe(recipe, [x], (size,), "float32")
+
+
+def whole(write: Callable[[Routine, Sequence[Int64]], Sequence[Int64]], *given_numbers: int) -> list[int]:
+    """Int64 numbers that are made of such as are not known when the kernel is written."""
+    to = Routine("float64", 2)
+    x, y = to.place("operand", 0), to.place("result", 0)
+    taken = [to.to.value(f"load i64, ptr {to.at(x, 8 * i)}") for i in range(len(given_numbers))]
+    made = write(to, taken)
+    for i, value in enumerate(made):
+        to.to.line(f"store i64 {value}, ptr {to.at(y, 8 * i)}")
+    recipe = Recipe((to.phase(1, 0),))
+    found = run_recipe(recipe, [np.array(given_numbers, "int64")], (len(made),), "int64")
+    return [int(number) for number in found]
+
+
+# ---------------------------------------------------------------- whole numbers
+
+
+@given(a=numbers, b=numbers)
+def test_whole_numbers_are_the_same_known_or_not(a: int, b: int) -> None:
+    def write(to: Routine, taken: Sequence[Int64]) -> list[Int64]:
+        x, y = taken
+        return [to.add(x, y), to.sub(x, y), to.mul(x, 12), to.least(x, y), to.most(x, y), to.within(x, 1000)]
+
+    wanted = [a + b, a - b, 12 * a, min(a, b), max(a, b), int(0 <= a < 1000)]
+    assert whole(write, a, b) == wanted == write(Routine("float32", 8), [a, b])
+
+
+@pytest.mark.slow
+@given(a=st.integers(0, 2**40), b=st.integers(1, 2**20))
+def test_quotients_and_index_tuples(a: int, b: int) -> None:
+    def write(to: Routine, taken: Sequence[Int64]) -> list[Int64]:
+        return [*to.divided(taken[0], b), *to.unravelled(taken[0], (2**50, 3, b, 1, 5))]
+
+    (rest, last), (first, inner) = divmod(a, 5), divmod(a // 5, 3 * b)
+    assert rest == first * 3 * b + inner
+    wanted = [*divmod(a, b), first, *divmod(inner, b), 0, last]
+    assert whole(write, a) == wanted == write(Routine("float32", 8), [a])
+    assert Routine("float32", 8).unravelled("%a", ()) == []
+
+
+@pytest.mark.parametrize("how", ["slt", "eq", "sge"])
+@pytest.mark.parametrize("a", [-3, 4, 5])
+def test_a_choice(how: str, a: int) -> None:
+    holds = {"slt": a < 4, "eq": a == 4, "sge": a >= 4}[how]
+    assert whole(lambda to, taken: [to.choose(how, taken[0], 4, taken[0], 11)], a) == [a if holds else 11]
+
+
+# ---------------------------------------------------------------- control
+
+
+@pytest.mark.parametrize("how", ["slt", "eq", "sge"])
+@pytest.mark.parametrize("a", [-3, 4, 5])
+def test_what_happens_on_a_condition(how: str, a: int) -> None:
+    def write(to: Routine, x: str, y: str) -> None:
+        with to.loop(a, a + 1) as known_when_it_runs, to.when(how, known_when_it_runs.index, 4):
+            to.store(to.load(x), y)
+
+    x = random(LANES)
+    holds = {"slt": a < 4, "eq": a == 4, "sge": a >= 4}[how]
+    np.testing.assert_array_equal(run(write, x, LANES), x if holds else np.full(LANES, 7))
+
+
+@pytest.mark.parametrize(("first", "past", "step"), [(0, 5, 1), (2, 11, 3), (-4, 5, 2), (3, 3, 1), (4, 1, 1)])
+def test_a_loop_carries_values(first: int, past: int, step: int) -> None:
+    """Out of each round into the next, past conditions and loops inside, and out of the last."""
+
+    def write(to: Routine, taken: Sequence[Int64]) -> list[Int64]:
+        with to.loop(first, taken[0], step, [("i64", "5"), ("i64", "0")]) as outer:
+            total, inner_rounds = outer.carried
+            with to.when("eq", outer.index, 2):
+                to.sub(outer.index, 1)
+            with to.loop(0, outer.index, 1, [("i64", inner_rounds)]) as inner:
+                inner.carry = [str(to.add(inner.carried[0], 1))]
+            outer.carry = [str(to.add(to.mul(total, 3), outer.index)), *inner.carried]
+        return list(outer.carried)
+
+    total, rounds = 5, 0
+    for i in range(first, past, step):
+        total, rounds = 3 * total + i, rounds + max(i, 0)
+    assert whole(write, past) == [total, rounds]
+
+
+def test_items_are_those_asked_for() -> None:
+    def write(to: Routine, x: str, y: str) -> None:
+        with to.loop("%first", "%past") as item:
+            to.store(to.load(to.at(x, to.mul(item.index, VECTOR))), to.at(y, to.mul(item.index, VECTOR)))
+
+    x = random(3 * LANES)
+    found = run(write, x, 3 * LANES, items=2)
+    np.testing.assert_array_equal(found[: 2 * LANES], x[: 2 * LANES])
+    assert (found[2 * LANES :] == 7).all()
+
+
+# ---------------------------------------------------------------- masks
+
+
+def lanes_of(mask: Callable[[Routine, Int64, Int64], str], first: int, past: int, *, known: bool) -> list[bool]:
+    """Which lanes a mask has, of numbers that are known or not."""
+
+    def write(to: Routine, x: str, y: str) -> None:
+        a, b = (to.to.value(f"load i64, ptr {to.at(x, 8 * i)}") for i in range(2)) if not known else (first, past)
+        to.store(to.splat(1.0), y, mask(to, a, b))
+
+    return [bool(lane == 1) for lane in run(write, np.array([first, past], "int64"), LANES)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("known", [True, False])
+@given(first=few, past=few, step=st.sampled_from([1, 2, 3]))
+def test_masks(known: bool, first: int, past: int, step: int) -> None:
+    found = lanes_of(lambda to, a, b: to.between(a, b, step), first, past, known=known)
+    assert found == [first <= lane * step < past for lane in range(LANES)]
+    found = lanes_of(lambda to, _, count: to.below(count), first, past, known=known)
+    assert found == [lane < past for lane in range(LANES)]
+    both = lanes_of(lambda to, a, b: to.both(to.below(a), to.between(a, b)), first, past, known=known)
+    assert not any(both)
+
+
+@pytest.mark.parametrize("flag", [0, 1])
+def test_a_mask_of_all_or_none(flag: int) -> None:
+    assert lanes_of(lambda to, a, _: to.all_or_none(a), flag, 0, known=False) == [bool(flag)] * LANES
+
+
+def test_no_mask_stands_for_all_lanes() -> None:
+    to = Routine("float32", LANES)
+    assert to.below(LANES) == to.between(-1, 99) == to.between(0, 15, 2) == to.both("", "") == ""
+    assert to.both("%a", "") == to.both("", "%a") == "%a"
+    assert not to.to.lines
+
+
+# ---------------------------------------------------------------- vectors
+
+
+@given(count=few)
+def test_lanes_outside_a_mask_are_not_read_nor_written(count: int) -> None:
+    def write(to: Routine, x: str, y: str) -> None:
+        mask = to.below(count)
+        to.store(to.load(x, mask), y)
+        to.store(to.load(x, mask, to.splat(-2.0)), to.at(y, VECTOR))
+        to.store(to.load(x), to.at(y, 2 * VECTOR), mask)
+        to.store(to.kept(to.load(x), mask), to.at(y, 3 * VECTOR))
+
+    x = random(LANES)
+    inside = np.arange(LANES) < count
+    wanted = [np.where(inside, x, outside) for outside in (0, -2, 7, 0)]
+    np.testing.assert_array_equal(run(write, x, 4 * LANES).reshape(4, LANES), wanted)
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, -2])
+def test_numbers_apart_are_gathered_and_scattered(step: int) -> None:
+    """And those outside the mask are not."""
+
+    def write(to: Routine, x: str, y: str) -> None:
+        start = 0 if step > 0 else -step * (LANES - 1) * 4
+        every, some = to.first(LANES), to.first(5)
+        to.store(to.gather(to.at(x, start), 4 * step, every), y)
+        to.store(to.gather(to.at(x, start), 4 * step, some, to.splat(3.0)), to.at(y, VECTOR))
+        to.store(to.load_apart(to.at(x, start), 4 * step), to.at(y, 2 * VECTOR))
+        to.scatter(to.load(x), to.at(y, 3 * VECTOR + start), 4 * step, some)
+
+    x = random(4 * LANES)
+    apart = (x[::step] if step > 0 else x[-step * (LANES - 1) :: step])[:LANES]
+    scattered = np.full(4 * LANES, 7, "float32")
+    (scattered[::step] if step > 0 else scattered[-step * (LANES - 1) :: step])[:5] = x[:5]
+    wanted = [apart, np.where(np.arange(LANES) < 5, apart, 3), apart, scattered]
+    np.testing.assert_array_equal(run(write, x, 7 * LANES), np.concatenate(wanted))
+
+
+def test_a_matrix_is_transposed() -> None:
+    def write(to: Routine, x: str, y: str) -> None:
+        rows = [to.load(to.at(x, r * VECTOR)) for r in range(LANES)]
+        for r, row in enumerate(to.transposed(rows)):
+            to.store(row, to.at(y, r * VECTOR))
+
+    x = random(LANES, LANES)
+    np.testing.assert_array_equal(run(write, x, LANES**2).reshape(LANES, LANES), x.T)
+
+
+def test_a_sum_of_lanes_is_that_of_halves() -> None:
+    x = random(LANES)
+    halves = x
+    while len(halves) > 1:
+        halves = halves[: len(halves) // 2] + halves[len(halves) // 2 :]
+    assert run(lambda to, x, y: to.store_number(to.halved(to.load(x)), y), x, 1)[0] == halves[0]
+
+
+def test_a_number_is_spread_and_multiplied_with_one_rounding() -> None:
+    def write(to: Routine, x: str, y: str) -> None:
+        to.store(to.fma(to.broadcast(x), to.load(x), to.sum(to.load(to.at(x, VECTOR)), to.zero)), y)
+
+    x = random(2 * LANES)
+    wanted = x[0].astype(float) * x[:LANES] + x[LANES:]
+    np.testing.assert_array_equal(run(write, x, LANES), wanted.astype("float32"))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 7])
+def test_lanes_are_parted(count: int) -> None:
+    def write(to: Routine, x: str, y: str) -> None:
+        parts = parted(to, [to.load(to.at(x, k * VECTOR)) for k in range(count)])
+        for k, part in enumerate(parts):
+            to.store(part, to.at(y, k * VECTOR))
+
+    x = random(LANES, count)
+    np.testing.assert_array_equal(run(write, x, x.size).reshape(count, LANES), x.T)
+
+
+@pytest.mark.slow
+@given(lanes=st.lists(st.one_of(st.none(), st.integers(0, LANES - 1)), min_size=LANES, max_size=LANES))
+def test_lanes_are_arranged(lanes: list[int | None]) -> None:
+    x = random(LANES)
+    found = run(lambda to, x, y: to.store(arranged(to, to.load(x), lanes), y), x, LANES)
+    np.testing.assert_array_equal(found, [0 if lane is None else x[lane] for lane in lanes])

@@ -1,0 +1,22 @@
+"""Reasons are told once each, and no more than a few of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.codegen.native.kernel_errors import MOST_TOLD, Reasons
+from tests.engine.runtime.kernel_plans import warnings
+
+
+def test_each_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    reasons = Reasons("it is so: %s")
+    for reason in ("one", "other", "one"):
+        reasons.tell(reason)
+    assert warnings(caplog) == ["it is so: one", "it is so: other"]
+
+
+def test_there_is_an_end_to_it(caplog: pytest.LogCaptureFixture) -> None:
+    reasons = Reasons("%s")
+    for k in range(MOST_TOLD + 3):
+        reasons.tell(str(k))
+    assert len(warnings(caplog)) == MOST_TOLD

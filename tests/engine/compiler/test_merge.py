@@ -1,0 +1,84 @@
+"""Loops over the same steps are one: the way back costs no second way there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine import HVP, Builder, Compiler, Gradients, Limits, TensorType, registry
+from engine.compiler.control_flow import RunsPlans
+from engine.compiler.loop_passes import merge
+from engine.compiler.plan import Plan
+from engine.ir.tensor_type import FLOAT64
+from engine.ops.control.while_loop import StackingWhile
+from tests.engine.looping import Write, Writer, random, written
+from tests.engine.ops.values import body_of
+
+
+def curve(g: Writer, k: int, x: int) -> list[int]:
+    """x ← sin(k·x), stacked as well."""
+    new = g.sin(g.mul(k, x))
+    return [new, new]
+
+
+def below(g: Writer, _: int, x: int) -> list[int]:
+    return [g.less(x, g.number(100.0))]
+
+
+def doubled(g: Writer, k: int, x: int) -> list[int]:
+    return [g.add(x, g.mul(k, g.mul(x, x)))]
+
+
+def names(plan: Plan) -> list[str]:
+    return [step.op.name for step in plan.steps if isinstance(step.op, RunsPlans)]
+
+
+def gradients_of(write: Write, *arrays: object) -> Plan:
+    asked = written(write, *arrays)
+    return Compiler(Limits()).compile(asked.program, asked.types, Gradients.of_program(asked.program)).plan
+
+
+def test_a_scan_goes_there_once_and_back_once() -> None:
+    plan = gradients_of(lambda g, k, x: g.scan(k, x, body=curve, carries=1, length=5), 0.7, random(3))
+    assert names(plan) == ["scan", "scan"]
+
+
+def test_so_does_a_while() -> None:
+    def write(g: Writer, k: int, x: int) -> list[int]:
+        return list(g.while_(k, x, condition=below, body=doubled, carries=1, max_steps=20)[:1])
+
+    assert names(gradients_of(write, 0.7, 1.5)) == ["stacking_while", "counted_scan"]
+
+
+def test_second_derivatives_share_the_way_there() -> None:
+    asked = written(lambda g, k, x: g.scan(k, x, body=curve, carries=1, length=5), 0.7, random(3))
+    types = tuple((node, TensorType.of(asked.feeds[node])) for node in asked.floats)
+    plan = Compiler(Limits()).compile(asked.program, asked.types, HVP.along(asked.program, types)).plan
+    fed = set(plan.feeds.values()) - {plan.feeds[feed] for feed in plan.feeds if isinstance(feed, tuple)}
+    loops = [step for step in plan.steps if isinstance(step.op, RunsPlans)]
+    assert sum(fed.issuperset(step.operands) for step in loops) == 1
+
+
+def test_loops_over_other_values_stay_apart() -> None:
+    def write(g: Writer, k: int, x: int, y: int) -> list[int]:
+        return [
+            *g.scan(k, x, body=curve, carries=1, length=5),
+            *g.scan(k, y, body=curve, carries=1, length=5),
+            *g.scan(k, x, body=curve, carries=1, length=6),
+        ]
+
+    asked = written(write, 0.7, random(3), np.ones(3), floats=())
+    plan = Compiler(Limits()).forward(asked.program, asked.types, asked.results).plan
+    assert names(plan) == ["scan"] * 3
+
+
+def test_stacks_of_whiles_stand_behind_what_is_beside_the_carries() -> None:
+    number = TensorType((), FLOAT64)
+    above = body_of([number], lambda x: [x.greater(1.0)])
+    halved = [body_of([number], lambda x, ahead=ahead: [x * 0.5, x + ahead]) for ahead in (1.0, 2.0)]
+    builder = Builder(registry())
+    x = builder.leaf(number, "x")
+    attrs = {"condition": above, "carries": 1, "max_steps": 5}
+    loops = [builder.emit(StackingWhile(), (x,), {**attrs, "body": body}) for body in halved]
+    merged = merge(builder.graph([loop.output(k) for loop in loops for k in range(4)]))
+    assert [node.op.name for node in merged.nodes].count("stacking_while") == 1
+    assert [merged.nodes[o].attrs["index"] for o in merged.outputs] == [0, 1, 2, 3, 0, 1, 2, 4]

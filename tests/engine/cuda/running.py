@@ -1,0 +1,150 @@
+"""Card recipes run on a processor: kernels as the machine's C compiler builds them, and products by NumPy."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, Final
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+from numpy.lib.stride_tricks import as_strided
+
+from engine.codegen.microkernels.product import Matrices
+from engine.cuda.card_recipe import CardPlace, CardRecipe, LaunchPhase, ProductPhase, card_definitions, computed_in
+from engine.cuda.cuda_text import OPTIONS
+from engine.cuda.launch import Launch
+from tests.engine.codegen.kernels import nvrtc
+from tests.engine.codegen.kernels.c_compiler import compile_c
+from tests.engine.codegen.kernels.cuda_shim import launch_on_host, shimmed
+
+Array = np.ndarray[Any, Any]
+
+#: bytes around what may be written
+GUARD: Final = 512
+#: what memory holds before: a NaN, for who reads it
+_UNTOUCHED: Final = 0xFF
+#: a processor's numbers of 16 bits, where a card's are read and rounded by instructions
+HALF_ON_HOST: Final = """\
+typedef unsigned short E;
+static F WIDEN(E x) { union { E bits; _Float16 number; } u; u.bits = x; return (F)u.number; }
+static E NARROW(F x) { union { E bits; _Float16 number; } u; u.number = (_Float16)x; return u.bits; }
+"""
+_WHOLE: Final = "typedef F E;\n#define WIDEN(x) (x)\n#define NARROW(x) (x)\n"
+
+
+class CardRun:
+    """A recipe with its memory: operands, results, the workspace and the flag."""
+
+    def __init__(self, recipe: CardRecipe, dtype: str, operands: Sequence[Array], *results: Array) -> None:
+        self.recipe, self.dtype, self.operands, self.results = recipe, dtype, operands, results
+        self._workspace = np.full(recipe.workspace + 2 * GUARD, _UNTOUCHED, np.uint8)
+        self._flag = np.zeros(1, np.int32)
+
+    @property
+    def flag(self) -> int:
+        """What was noted."""
+        return int(self._flag[0])
+
+    def run(self) -> None:
+        """All phases; nothing is written around the workspace."""
+        for phase in self.recipe.phases:
+            if isinstance(phase, LaunchPhase):
+                self._launch(phase)
+            else:
+                assert isinstance(phase, ProductPhase)
+                self._multiply(phase)
+        assert (self._workspace[:GUARD] == _UNTOUCHED).all()
+        assert (self._workspace[len(self._workspace) - GUARD :] == _UNTOUCHED).all()
+
+    def _launch(self, phase: LaunchPhase) -> None:
+        table = [self._address(entry) if isinstance(entry, CardPlace) else entry for entry in phase.table]
+        assert f"at[{len(table)}]" in self.recipe.text
+        launch = Launch(phase.kernel, phase.grid, phase.block, np.array(table, np.int64), ())
+        launch_on_host(host_library(self.recipe.text, self.dtype), launch)
+
+    def _multiply(self, phase: ProductPhase) -> None:
+        of, number = phase.of, np.dtype(phase.of.dtype)
+        wide = np.dtype(computed_in(of.dtype))
+        assert number.itemsize == of.itemsize
+        assert len(of.batch) <= 2
+        a = self._matrices(phase.a, of.a, of.batch, (of.rows, of.inner), number)
+        b = self._matrices(phase.b, of.b, of.batch, (of.inner, of.columns), number)
+        c = self._matrices(phase.c, of.c, of.batch, (of.rows, of.columns), wide if phase.widens else number)
+        found = a.astype(wide) @ b.astype(wide)
+        if phase.bias is not None:
+            found += self._numbers(phase.bias, of.columns, number)
+        c[...] = c.astype(wide) + found if phase.adds else found
+
+    def _matrices(
+        self, place: CardPlace, lying: Matrices, batch: tuple[int, ...], shape: tuple[int, int], number: np.dtype[Any]
+    ) -> Array:
+        """A view of the memory there, as cuBLASLt can have it: numbers of rows, or of columns, side by side."""
+        rows, columns = shape
+        size = number.itemsize
+        assert (lying.column == size and lying.row >= columns * size) or (
+            lying.row == size and lying.column >= rows * size
+        )
+        assert not any(step < 0 or step % size for step in lying.batch)
+        address = self._address(place)
+        assert address % size == 0
+        first = np.frombuffer((ctypes.c_char * size).from_address(address), number)
+        found = as_strided(first, (*batch, *shape), (*lying.batch, lying.row, lying.column))
+        low, high = byte_bounds(found)
+        begin, end = self._bounds(place)
+        assert begin <= low <= high <= end
+        return found
+
+    def _numbers(self, place: CardPlace, count: int, number: np.dtype[Any]) -> Array:
+        address = self._address(place)
+        begin, end = self._bounds(place)
+        assert begin <= address <= address + count * number.itemsize <= end
+        return np.frombuffer((ctypes.c_char * (count * number.itemsize)).from_address(address), number)
+
+    def _bounds(self, place: CardPlace) -> tuple[int, int]:
+        if place.kind == "workspace":
+            begin = self._workspace.ctypes.data + GUARD
+            return begin, begin + self.recipe.workspace
+        return byte_bounds((self.operands if place.kind == "operand" else self.results)[place.number])
+
+    def _address(self, place: CardPlace) -> int:
+        starts = {
+            "operand": lambda: self.operands[place.number].ctypes.data,
+            "result": lambda: self.results[place.number].ctypes.data,
+            "workspace": lambda: self._workspace.ctypes.data + GUARD,
+            "flag": lambda: self._flag.ctypes.data,
+        }
+        return int(starts[place.kind]()) + place.offset
+
+
+def run_card_recipe(
+    recipe: CardRecipe, dtype: str, operands: Sequence[Array], shape: tuple[int, ...], result_dtype: Any = None
+) -> Array:
+    """The result, dense; nothing around it is written, and nothing is noted."""
+    number = np.dtype(result_dtype or dtype)
+    nbytes = int(np.prod(shape, dtype=np.int64)) * number.itemsize
+    memory = np.full(nbytes + 2 * GUARD, _UNTOUCHED, np.uint8)
+    result = memory[GUARD : GUARD + nbytes].view(number).reshape(shape)
+    run = CardRun(recipe, dtype, operands, result)
+    run.run()
+    assert run.flag == 0
+    assert (memory[:GUARD] == _UNTOUCHED).all()
+    assert (memory[GUARD + nbytes :] == _UNTOUCHED).all()
+    return result
+
+
+@cache
+def host_library(text: str, dtype: str) -> ctypes.CDLL:
+    """The kernels of a text, built for this processor."""
+    head = card_definitions(dtype)
+    assert text.startswith(head)
+    kernels = (HALF_ON_HOST if dtype == "float16" else _WHOLE) + text.removeprefix(head)
+    return compile_c(shimmed(computed_in(dtype), kernels), Path(mkdtemp()), "-O1", "-Wno-unknown-pragmas")
+
+
+def compiled_for(text: str, architecture: str) -> bytes:
+    """What NVRTC makes of a text."""
+    return nvrtc.compiled(text, (*OPTIONS, f"--gpu-architecture={architecture}"))

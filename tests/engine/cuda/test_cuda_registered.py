@@ -1,0 +1,198 @@
+"""Large feeds from mapped memory: registered once, copied in pieces, and let go of before the memory is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import Plan
+from engine.codegen.native.kernel_errors import Reasons
+from engine.cuda import transfers as cuda_registered
+from engine.cuda.cupy_backend import CuPyExecutor
+from engine.cuda.transfers import COPIED_AT_ONCE, RegisteredMemory
+from engine.runtime.host_mapping import HostMapping, mapping_of
+from tests.engine.cuda.card_memory import CARD, TO_DEVICE
+from tests.engine.cuda.stand_in_card import StandInCard
+from tests.engine.cuda.test_cuda_exchange import leaf, numbers, plan_of
+from tests.engine.runtime.kernel_plans import warnings
+
+Array = np.ndarray[Any, Any]
+#: floats of a feed, in two pieces and some more
+COUNT = (2 * COPIED_AT_ONCE + 40) // 4
+OFFSET = 64
+
+
+@pytest.fixture(autouse=True)
+def _as_if_nothing_was_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_registered, "_reasons", Reasons("by other memory: %s"))
+
+
+@pytest.fixture
+def copied(stand_in: StandInCard, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Bytes of what was copied from registered memory to the card, piece by piece."""
+    assert stand_in
+    import cupy
+
+    seen: list[int] = []
+    real = cupy.cuda.runtime.memcpyAsync
+
+    def counting(to: int, of: int, nbytes: int, kind: int, stream: int) -> None:
+        if any(start <= of < start + CARD.pinned[start] for start in CARD.registered):
+            assert kind == TO_DEVICE
+            seen.append(nbytes)
+        real(to, of, nbytes, kind, stream)
+
+    monkeypatch.setattr(cupy.cuda.runtime, "memcpyAsync", counting)
+    yield seen
+    assert not CARD.registered
+
+
+def mapped(seed: int = 0) -> tuple[HostMapping, Array]:
+    """Shared memory, and a feed in it that is seen as a worker sees one: by a view of a view of its bytes."""
+    mapping = HostMapping(-1, OFFSET + 4 * COUNT)
+    np.frombuffer(mapping, "float32", COUNT, OFFSET)[...] = numbers(COUNT, seed=seed)
+    body = np.frombuffer(mapping, np.uint8)
+    feed = np.frombuffer(memoryview(body)[OFFSET:], "float32").reshape(2, COUNT // 2)
+    feed.flags.writeable = False
+    return mapping, feed
+
+
+def doubling() -> Plan:
+    x = leaf(2, COUNT // 2)
+    return plan_of(x * 2.0, x.sum())
+
+
+def assert_doubled(found: list[Array], feed: Array) -> None:
+    np.testing.assert_array_equal(found[0], feed * 2)
+    assert found[1] == feed.sum(dtype="float64")
+
+
+def test_what_comes_again_is_registered_once_and_copied_in_pieces(copied: list[int]) -> None:
+    mapping, feed = mapped()
+    plan, executor, before = doubling(), CuPyExecutor(), CARD.registrations
+    assert_doubled(executor.run(plan, {0: feed}), feed)
+    assert (CARD.registrations, copied) == (before, [])
+    for seed in range(3):
+        np.frombuffer(mapping, "float32", COUNT, OFFSET)[...] = numbers(COUNT, seed=seed)
+        assert_doubled(executor.run(plan, {0: feed}), feed)
+    assert CARD.registrations == before + 1
+    assert copied == 3 * [COPIED_AT_ONCE, COPIED_AT_ONCE, 40]
+    assert CARD.registered == [mapping.address]
+
+
+@pytest.mark.usefixtures("copied")
+def test_it_is_let_go_of_before_its_memory_is_gone() -> None:
+    plan, executor = doubling(), CuPyExecutor()
+    for seed in range(3):
+        mapping, feed = mapped(seed)
+        for _ in range(2):
+            assert_doubled(executor.run(plan, {0: feed}), feed)
+        assert len(CARD.registered) == 1
+        del mapping
+        assert len(CARD.registered) == 1  # the feed still lies there
+        del feed
+        assert not CARD.registered
+    mapping, feed = mapped()
+    for _ in range(2):
+        executor.run(plan, {0: feed})
+    with pytest.raises(BufferError):
+        mapping.close()
+    assert not CARD.registered  # it may be closed by any view that goes
+    assert_doubled(executor.run(plan, {0: feed}), feed)
+    del feed
+    mapping.close()
+
+
+def test_memory_that_says_nothing_of_its_end_is_not_registered(copied: list[int]) -> None:
+    plan, executor, feed = doubling(), CuPyExecutor(), numbers(2, COUNT // 2)
+    for _ in range(3):
+        assert_doubled(executor.run(plan, {0: feed}), feed)
+    assert copied == []
+
+
+def test_what_lies_askew_there_is_copied_first(copied: list[int]) -> None:
+    _, feed = mapped()
+    x = leaf(COUNT // 2, 2)
+    plan, executor = plan_of(x + 1.0), CuPyExecutor()
+    for _ in range(3):
+        np.testing.assert_array_equal(executor.run(plan, {0: feed.T})[0], feed.T + 1)
+    assert copied == []
+
+
+@pytest.mark.parametrize("error", ["cudaErrorNotPermitted", "cudaErrorHostMemoryAlreadyRegistered"])
+def test_what_cuda_refuses_is_copied_as_ever(
+    copied: list[int], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, error: str
+) -> None:
+    """One line is told for each reason, and CUDA is asked once for each mapping."""
+    import cupy
+
+    asked: list[int] = []
+
+    def refused(address: int, *_: int) -> None:
+        asked.append(address)
+        raise cupy.cuda.runtime.CUDARuntimeError(error)
+
+    monkeypatch.setattr(cupy.cuda.runtime, "hostRegister", refused)
+    plan, executor = doubling(), CuPyExecutor()
+    mappings = [mapped(seed) for seed in range(2)]
+    for mapping, feed in mappings:
+        for _ in range(3):
+            assert_doubled(executor.run(plan, {0: feed}), feed)
+        assert asked.pop() == mapping.address
+    assert not asked
+    assert copied == []
+    assert warnings(caplog) == [f"by other memory: {error}"]
+
+
+def test_what_another_has_registered_stays_its_own(copied: list[int]) -> None:
+    """Only who registered it knows until when it is."""
+    import cupy
+
+    _, feed = mapped()
+    first, second = RegisteredMemory(cupy), RegisteredMemory(cupy)
+    for known in (first, first, second, second):
+        found = known.copied(feed, cupy.asarray)
+        CARD.arrive()
+        np.testing.assert_array_equal(found.get(), feed)
+    assert copied == [COPIED_AT_ONCE, COPIED_AT_ONCE, 40]
+
+
+# ------------------------------------------------------------ mappings
+
+
+def test_a_mapping_is_found_behind_views() -> None:
+    mapping, feed = mapped()
+    assert mapping_of(feed) is mapping
+    assert mapping_of(feed.view("uint8")[1:, ::2]) is mapping
+    assert mapping_of(feed.copy()) is None
+    assert mapping_of(np.frombuffer(b"12345678")) is None
+
+
+def test_who_has_to_let_go_is_told_once_while_the_memory_is_there() -> None:
+    seen: list[bytes] = []
+    mapping = HostMapping(-1, 4096)
+    mapping[:3] = b"abc"
+    address = mapping.address
+
+    def told() -> None:
+        import ctypes
+
+        seen.append(ctypes.string_at(address, 3))
+
+    mapping.before_it_goes(told)
+    del mapping
+    assert seen == [b"abc"]
+    closed = HostMapping(-1, 4096)
+    closed.before_it_goes(lambda: seen.append(b"closed"))
+    closed.close()
+    del closed
+    assert seen == [b"abc", b"closed"]
+
+
+def test_an_end_that_fails_stops_nothing() -> None:
+    mapping = HostMapping(-1, 4096)
+    mapping.before_it_goes(lambda: 1 / 0)
+    del mapping

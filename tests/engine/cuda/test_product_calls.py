@@ -1,0 +1,325 @@
+"""Products as cuBLASLt is asked for them, computed by its stand-in, against NumPy's in float64."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.codegen.microkernels.product import Product
+from engine.codegen.native.kernel_errors import KernelUnavailable
+from engine.codegen.native.kernel_store import KernelStore
+from engine.compiler.geometry import geometry_of
+from engine.cuda.autotuning import NO_CHOICES, Choices
+from engine.cuda.card_recipe import CardPlace, ProductPhase
+from engine.cuda.cublaslt import (
+    COMPUTE_32F,
+    COMPUTE_32F_FAST_16BF,
+    COMPUTE_32F_FAST_TF32,
+    COMPUTE_64F,
+    MOST_CALLS_OF_A_BATCH,
+    MOST_EXTENT,
+    CublasLt,
+    axes_of_batch,
+    stored_products,
+)
+from engine.cuda.products import ProductCalls, ProductPlaces
+from engine.ir.op import Kernel
+from engine.ir.run_report import PRECISIONS
+from engine.ir.tensor_type import Strided, TensorType
+from engine.ops import registry
+from tests.engine.cuda.cublaslt_stand_in import Called, CublasLtStandIn
+from tests.engine.cuda.host_clock import HostClock
+
+Array = np.ndarray[Any, Any]
+PLACE = CardPlace("operand", 0)
+MATMUL = registry().ops["matmul"]
+assert isinstance(MATMUL, Kernel)
+
+
+def numbers(*shape: int, dtype: str = "float32", seed: int = 0) -> Array:
+    """Small whole numbers: exact in every format, so that sums are, in whichever order."""
+    return np.random.default_rng(seed).integers(-8, 9, shape).astype(dtype)
+
+
+def product_of_arrays(out: Array, a: Array, b: Array) -> Product:
+    found = geometry_of(MATMUL, *(Strided(TensorType.of(x), x.strides) for x in (out, a, b)))
+    assert isinstance(found, Product)
+    return found
+
+
+class Multiplier:
+    """Multiplies by the stand-in; arrays of pointers are kept."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.library = CublasLtStandIn(**settings)
+        self.uploaded: list[list[int]] = []
+        self.calls = ProductCalls(CublasLt(self.library), self._upload)
+        self._workspace = np.empty(1 << 12, np.uint8)
+
+    def _upload(self, addresses: Sequence[int]) -> tuple[int, Any]:
+        array = (ctypes.c_int64 * len(addresses))(*addresses)
+        self.uploaded.append([*addresses])
+        return ctypes.addressof(array), array
+
+    def multiply(self, out: Array, a: Array, b: Array, bias: Array | None = None, **phase: Any) -> list[Called]:
+        asked = ProductPhase(product_of_arrays(out, a, b), PLACE, PLACE, PLACE, **phase)
+        places = ProductPlaces(*(x.ctypes.data for x in (a, b, out)), 0 if bias is None else bias.ctypes.data)
+        for each in self.calls.bound(asked, places, self._workspace.nbytes):
+            each.launch(self._workspace.ctypes.data, 0)
+        return self.library.calls
+
+
+def heads(x: Array) -> Array:
+    """[batch, heads, time, width] as it lies among the columns of [batch, time, 3, heads, width]."""
+    return x.transpose(2, 0, 3, 1, 4)[1]
+
+
+#: operands as they may lie
+LYING = {
+    "rows": (numbers(3, 5), numbers(5, 4, seed=1)),
+    "a transposed": (numbers(5, 3).T, numbers(5, 4, seed=1)),
+    "b transposed": (numbers(3, 5), numbers(4, 5, seed=1).T),
+    "both transposed": (numbers(5, 3).T, numbers(4, 5, seed=1).T),
+    "columns apart": (numbers(3, 9)[:, 2:7], numbers(5, 8, seed=1)[:, 3:7]),
+    "rows apart": (numbers(6, 5)[::2], numbers(10, 4, seed=1)[::2]),
+    "a row": (numbers(1, 5), numbers(5, 4, seed=1)),
+    "a column": (numbers(3, 5), numbers(5, 1, seed=1)),
+    "a column of many": (numbers(3, 5), numbers(5, 4, seed=1)[:, 2:3]),
+    "an outer product": (numbers(3, 4)[:, 1:2], numbers(1, 4, seed=1)),
+    "numbers": (numbers(1, 1), numbers(1, 1, seed=1)),
+    "a batch": (numbers(2, 3, 5), numbers(2, 5, 4, seed=1)),
+    "a batch of two axes": (numbers(2, 3, 4, 5), numbers(2, 3, 5, 2, seed=1)),
+    "one for all": (numbers(3, 4, 5), np.broadcast_to(numbers(5, 2, seed=1), (3, 5, 2))),
+    "a batch backwards transposed": (numbers(4, 5, 3).transpose(0, 2, 1), numbers(4, 2, 5, seed=1).transpose(0, 2, 1)),
+    "heads": (heads(numbers(2, 5, 3, 4, 6)), heads(numbers(2, 5, 3, 4, 6, seed=1)).transpose(0, 1, 3, 2)),
+    "heads, one for all": (heads(numbers(2, 5, 3, 4, 6)), numbers(2, 1, 6, 3, seed=1)),
+    "three axes": (numbers(3, 2, 4, 5, 6)[:, :, ::2], numbers(2, 3, 2, 6, 3, seed=1).swapaxes(0, 1)),
+}
+
+
+@pytest.mark.parametrize("has_pointer_arrays", [True, False])
+@pytest.mark.parametrize("lying", LYING)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_products_are_right_however_the_operands_lie(dtype: str, lying: str, has_pointer_arrays: bool) -> None:
+    a, b = (_alike(x, dtype) for x in LYING[lying])
+    out = np.full(np.matmul(a, b).shape, 77, dtype)
+    Multiplier(has_pointer_arrays=has_pointer_arrays).multiply(out, a, b)
+    np.testing.assert_array_equal(out, np.matmul(a.astype("float64"), b.astype("float64")).astype(dtype))
+
+
+def _alike(x: Array, dtype: str) -> Array:
+    """The same in another dtype, lying in the same way."""
+    base = x
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    other = base.astype(dtype)
+    start = (x.ctypes.data - base.ctypes.data) // base.itemsize
+    steps = [step // base.itemsize * other.itemsize for step in x.strides]
+    return np.lib.stride_tricks.as_strided(other.reshape(-1)[start:], x.shape, steps)
+
+
+@pytest.mark.parametrize("lying", LYING)
+def test_a_transposed_operand_is_read_where_it_is(lying: str) -> None:
+    multiplier, (a, b) = Multiplier(), LYING[lying]
+    out = np.empty(np.matmul(a, b).shape, "float32")
+    (called,) = multiplier.multiply(out, a, b)
+    assert called.matrices == max(1, out[..., 0, 0].size)
+    by_pointers = lying.startswith(("heads", "three"))
+    assert called.by_pointers is by_pointers
+    assert [len(each) for each in multiplier.uploaded] == [3 * called.matrices] * by_pointers
+
+
+def test_without_arrays_of_pointers_the_longest_axis_is_one_call() -> None:
+    multiplier, (a, b) = Multiplier(has_pointer_arrays=False), LYING["heads"]
+    calls = multiplier.multiply(np.empty((2, 4, 5, 5), "float32"), a, b)
+    assert [(call.matrices, call.by_pointers) for call in calls] == [(4, False)] * 2
+    assert not multiplier.uploaded
+
+
+def test_what_is_asked_alike_shares_an_algorithm() -> None:
+    multiplier, (a, b) = Multiplier(), LYING["rows"]
+    phase = ProductPhase(product_of_arrays(np.empty((3, 4), "float32"), a, b), PLACE, PLACE, PLACE)
+    (one,), (other,) = (multiplier.calls.bound(phase, ProductPlaces(256, 512, start), 64) for start in (768, 1024))
+    assert one.matmul is other.matmul
+    (less,) = multiplier.calls.bound(phase, ProductPlaces(256 + 16, 512, 768), 64)
+    assert (one.matmul.terms.alignments, less.matmul.terms.alignments) == ((256, 256, 256), (256, 16, 256))
+
+
+def reach(x: Array) -> int:
+    """Bytes from the first element to the end of the last one."""
+    return sum((extent - 1) * step for extent, step in zip(x.shape, x.strides, strict=True)) + x.itemsize
+
+
+@pytest.mark.parametrize("has_pointer_arrays", [True, False])
+@pytest.mark.parametrize("lying", LYING)
+def test_algorithms_are_timed_in_memory_as_large_as_operands_reach(lying: str, has_pointer_arrays: bool) -> None:
+    """And the one that is chosen is what is bound from then on, at other addresses, too."""
+    a, b = LYING[lying]
+    out = np.empty(np.matmul(a, b).shape, "float32")
+    multiplier = Multiplier(has_pointer_arrays=has_pointer_arrays, wants=64, milliseconds=(2, 1, 3))
+    library, phase = multiplier.library, ProductPhase(product_of_arrays(out, a, b), PLACE, PLACE, PLACE)
+    clock = HostClock(lambda: library.milliseconds[library.calls[-1].algorithm])
+    choices = Choices(KernelStore(), clock)
+    multiplier.calls.choose(phase, 4096, choices)
+    choices.close()
+    assert clock.sizes == [(4096, reach(a), reach(b), out.nbytes)]
+    assert {call.algorithm for call in library.calls} == {0, 1, 2}
+    found = {}
+    for name, known in (("chosen", choices), ("first", NO_CHOICES)):
+        library.calls.clear()
+        places = ProductPlaces(*(x.ctypes.data for x in (a, b, out)))
+        for each in multiplier.calls.bound(phase, places, 4096, known):
+            each.launch(multiplier._workspace.ctypes.data, 0)
+        np.testing.assert_array_equal(out, np.matmul(a, b))
+        found[name] = {call.algorithm for call in library.calls}
+    assert found == {"chosen": {1}, "first": {0}}
+
+
+def test_algorithms_are_chosen_for_each_precision_and_workspace() -> None:
+    a, b = LYING["rows"]
+    multiplier, clock = Multiplier(milliseconds=(2, 1)), HostClock(lambda: 1.0)
+    choices = Choices(KernelStore(), clock)
+    of = product_of_arrays(np.empty((3, 4), "float32"), a, b)
+    for precision in ("float32", "tf32", "float32"):
+        for workspace in (0, 64):
+            multiplier.calls.choose(
+                ProductPhase(of, PLACE, PLACE, PLACE, precision=precision),  # type: ignore[arg-type]
+                workspace,
+                choices,
+            )
+    assert len(clock.sizes) == 4
+    assert {sizes[0] for sizes in clock.sizes} == {0}  # they want none
+
+
+@pytest.mark.parametrize("lying", ["rows", "a batch", "heads"])
+def test_with_a_bias_algorithms_are_timed_with_one(lying: str) -> None:
+    a, b = LYING[lying]
+    out, bias = np.empty(np.matmul(a, b).shape, "float32"), numbers(b.shape[-1], seed=2)
+    multiplier = Multiplier(milliseconds=(2, 1))
+    library, clock = multiplier.library, HostClock(lambda: library.milliseconds[library.calls[-1].algorithm])
+    choices = Choices(KernelStore(), clock)
+    phase = ProductPhase(product_of_arrays(out, a, b), PLACE, PLACE, PLACE)
+    multiplier.calls.choose(phase._replace(bias=PLACE), 64, choices)
+    assert clock.sizes == [(0, reach(a), reach(b), out.nbytes, bias.nbytes)]
+    places = ProductPlaces(*(x.ctypes.data for x in (a, b, out, bias)))
+    for with_bias, chosen in ((True, 1), (False, 0)):
+        library.calls.clear()
+        choices.close()
+        for each in multiplier.calls.bound(phase, places if with_bias else places._replace(bias=0), 64, choices):
+            each.launch(0, 0)
+        assert {call.algorithm for call in library.calls} == {chosen}
+        np.testing.assert_array_equal(out, np.matmul(a, b) + (bias if with_bias else 0))
+
+
+def test_what_has_no_algorithm_is_not_timed() -> None:
+    of = product_of_arrays(np.empty((3, 4), "float32"), *LYING["rows"])
+    clock, multiplier = HostClock(lambda: 1.0), Multiplier(milliseconds=(2, 1), wants=65)
+    multiplier.calls.choose(ProductPhase(of, PLACE, PLACE, PLACE), 64, Choices(KernelStore(), clock))
+    assert not clock.sizes
+
+
+def test_the_alignment_is_that_of_each_matrix_of_a_batch() -> None:
+    a, b = numbers(2, 3, 5), numbers(2, 5, 4)
+    phase = ProductPhase(product_of_arrays(np.empty((2, 3, 4), "float32"), a, b), PLACE, PLACE, PLACE)
+    (bound,) = Multiplier().calls.bound(phase, ProductPlaces(0x1000, 0x2000, 0x3000), 0)
+    assert bound.matmul.terms.alignments == (16, 4, 16)  # of b, a and c: 80, 60 and 48 bytes apart
+
+
+@pytest.mark.parametrize("has_pointer_arrays", [True, False])
+def test_a_bias_goes_to_each_row(has_pointer_arrays: bool) -> None:
+    bias = numbers(5, seed=2)
+    for a, b in (LYING["heads"], (numbers(3, 7), numbers(7, 5, seed=1))):
+        out = np.empty(np.matmul(a, b).shape, "float32")
+        Multiplier(has_pointer_arrays=has_pointer_arrays).multiply(out, a, b, bias)
+        np.testing.assert_array_equal(out, np.matmul(a, b) + bias)
+
+
+def test_a_product_is_added_to_what_is_there() -> None:
+    a, b = LYING["b transposed"]
+    out = numbers(3, 4, seed=5)
+    wanted = out + a @ b
+    Multiplier().multiply(out, a, b, adds=True)
+    np.testing.assert_array_equal(out, wanted)
+
+
+def test_half_adds_up_in_single_and_is_rounded_once() -> None:
+    a, b = np.full((1, 4096), 1, "float16"), np.full((4096, 1), 1, "float16")
+    b[-1] = 0.5
+    out = np.empty((1, 1), "float16")
+    (called,) = Multiplier().multiply(out, a, b)
+    assert called.compute == COMPUTE_32F
+    assert out[0, 0] == np.float16(4095.5)
+
+
+@pytest.mark.parametrize("lying", ["rows", "a batch", "heads"])
+def test_half_may_stay_single(lying: str) -> None:
+    a, b = (_alike(x, "float16") for x in LYING[lying])
+    out = np.full(np.matmul(a, b).shape, 0.25, "float32")
+    wanted = np.matmul(a.astype("float64"), b.astype("float64")) + 0.25
+    of = product_of_arrays(np.empty(out.shape, "float16"), a, b)
+    *batch, row, column = out.strides
+    of = of._replace(c=of.c._replace(row=row, column=column, batch=tuple(batch)))
+    multiplier = Multiplier()
+    phase = ProductPhase(of, PLACE, PLACE, PLACE, adds=True, widens=True)
+    for each in multiplier.calls.bound(phase, ProductPlaces(*(x.ctypes.data for x in (a, b, out))), 0):
+        each.launch(0, 0)
+    np.testing.assert_array_equal(out, wanted)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_float32_is_read_as_precisely_as_is_said(precision: Any) -> None:
+    computes = {"tf32": COMPUTE_32F_FAST_TF32, "bfloat16": COMPUTE_32F_FAST_16BF}
+    for dtype in ("float16", "float32", "float64"):
+        a, b = (_alike(x, dtype) for x in LYING["rows"])
+        (called,) = Multiplier().multiply(np.empty((3, 4), dtype), a, b, precision=precision)
+        other = COMPUTE_64F if dtype == "float64" else COMPUTE_32F
+        assert called.compute == (computes.get(precision, COMPUTE_32F) if dtype == "float32" else other)
+
+
+UNREADABLE = {
+    "no rows": (numbers(0, 5), numbers(5, 4)),
+    "nothing to add up": (numbers(3, 0), numbers(0, 4)),
+    "no products": (numbers(0, 3, 5), numbers(0, 5, 4)),
+    "repeated rows": (np.broadcast_to(numbers(5), (3, 5)), numbers(5, 4)),
+    "backwards": (numbers(3, 5)[::-1], numbers(5, 4)),
+    "neither axis dense": (numbers(3, 10)[:, ::2], numbers(5, 4)),
+    "a batch backwards": (numbers(2, 3, 5)[::-1], numbers(2, 5, 4)),
+}
+
+
+@pytest.mark.parametrize("lying", UNREADABLE)
+def test_what_cublaslt_does_not_read_is_left_to_others(lying: str) -> None:
+    a, b = UNREADABLE[lying]
+    out = np.empty(np.matmul(a, b).shape, a.dtype)
+    assert stored_products(product_of_arrays(out, a, b)) == []
+    with pytest.raises(KernelUnavailable, match="lie so"):
+        Multiplier().multiply(out, a, b)
+
+
+def test_extents_that_the_library_does_not_count_are_left_to_others() -> None:
+    of = product_of_arrays(np.empty((3, 4), "float32"), *LYING["rows"])
+    assert stored_products(of._replace(rows=MOST_EXTENT))
+    assert not stored_products(of._replace(rows=MOST_EXTENT + 1))
+
+
+def test_a_batch_of_too_many_calls_has_pointers_alone() -> None:
+    of = product_of_arrays(np.empty((2, 4, 5, 5), "float32"), *LYING["heads"])
+    few = of._replace(batch=(MOST_CALLS_OF_A_BATCH, 4))
+    many = of._replace(batch=(MOST_CALLS_OF_A_BATCH + 1,) * 2)
+    assert [way.by_pointers for way in stored_products(few)] == [True, False]
+    assert [way.by_pointers for way in stored_products(many)] == [True]
+    multiplier = Multiplier(has_pointer_arrays=False)
+    with pytest.raises(KernelUnavailable):
+        multiplier.calls.bound(ProductPhase(many, PLACE, PLACE, PLACE), ProductPlaces(0, 0, 0), 0)
+
+
+def test_axes_that_lie_in_one_another_are_one() -> None:
+    dense = product_of_arrays(np.empty((2, 3, 4, 5), "float32"), numbers(2, 3, 4, 6), numbers(2, 3, 6, 5))
+    assert [axis.extent for axis in axes_of_batch(dense)] == [6]
+    assert [axis.extent for axis in axes_of_batch(dense._replace(batch=(1, 3)))] == [3]
+    repeated = product_of_arrays(np.empty((2, 3, 4, 5), "float32"), numbers(4, 6), numbers(2, 3, 6, 5))
+    assert [axis.extent for axis in axes_of_batch(repeated)] == [6]

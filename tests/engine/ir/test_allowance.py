@@ -1,0 +1,123 @@
+"""Optimising takes what its request may: FLOPs hold for what is folded too, and the deadline inside each pass."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import (
+    Builder,
+    Compiler,
+    Deadline,
+    DeadlineExceeded,
+    Graph,
+    Limits,
+    OverBudget,
+    Program,
+    Statement,
+    TensorType,
+    Values,
+    analyse,
+    registry,
+)
+from engine.compiler.compiler import CompileRequest
+from engine.compiler.plan import make_plan
+from engine.ir.passes import PASSES, Allowance, Pass, fold, optimise
+from tests.engine.compiler.test_compiler import Clock
+
+FLOAT64 = np.dtype("float64")
+
+
+def line(op: str, *operands: int, **attrs: Any) -> Statement:
+    return Statement(registry().ops[op], operands, attrs)
+
+
+def products(count: int) -> list[Statement]:
+    """Products of whole numbers, each of 2 · 16 · 2000 · 16 FLOPs, which is little enough to be folded; and a feed."""
+    rng = np.random.default_rng(0)
+    nodes, sums = [line("parameter")], []
+    for _ in range(count):
+        i = len(nodes)
+        nodes += [
+            line("constant", value=rng.integers(0, 9, (16, 200))),
+            line("constant", value=rng.integers(0, 9, (200, 16))),
+            line("matmul", i, i + 1),
+            line("cast", i + 2, dtype="float64"),
+        ]
+        sums.append(i + 3)
+    for i in sums:
+        nodes.append(line("add", 0 if i == sums[0] else len(nodes) - 1, i))
+    return [*nodes, line("sum", len(nodes) - 1)]
+
+
+TYPES = {0: TensorType((16, 16), FLOAT64)}
+ONE = 2 * 16 * 200 * 16
+
+
+def test_products_of_constants_are_refused_as_if_nothing_were_folded() -> None:
+    nodes = products(30)
+    program = Program(registry(), nodes)
+    whole = make_plan(optimise(written(nodes), off=("fold",)), Limits()).flops
+    assert whole > 30 * ONE
+    for flops in (ONE // 2, 30 * ONE):
+        with pytest.raises(OverBudget) as caught:
+            Compiler(Limits(flops=flops)).forward(program, TYPES)
+        assert caught.value.detail == f"this needs {whole} FLOPs, and the limit is {flops} FLOPs"
+
+
+def test_a_forecast_over_the_budget_counts_what_is_not_folded_then() -> None:
+    nodes = products(30)
+    program = Program(registry(), nodes)
+    found = analyse(CompileRequest(program, TYPES, Values.of_program(program), Limits(flops=30 * ONE)))
+    assert not found.within
+    assert found.forward_flops == make_plan(optimise(written(nodes), off=("fold",)), Limits()).flops
+    assert analyse(CompileRequest(program, TYPES, Values.of_program(program), Limits())).forward_flops < ONE
+
+
+def test_what_is_folded_and_what_is_left_are_within_the_budget_together() -> None:
+    program = Program(registry(), products(30))
+    whole = Compiler(Limits()).forward(program, TYPES).plan.flops
+    assert whole < ONE, "folded"
+    for flops in (whole, 15 * ONE, 30 * ONE + whole - 1):
+        with pytest.raises(OverBudget):
+            Compiler(Limits(flops=flops)).forward(program, TYPES)
+
+
+def written(nodes: list[Statement]) -> Graph:
+    builder, values = Program(registry(), nodes).build(TYPES, [len(nodes) - 1])
+    return builder.graph([values[len(nodes) - 1]])
+
+
+def test_a_graph_over_the_budget_is_left_as_it_is() -> None:
+    graph = written(products(3))
+    assert fold(graph, Allowance(flops=3 * ONE)) is graph
+    assert len([n for n in fold(graph, Allowance(flops=4 * ONE)).nodes if n.op.name == "matmul"]) == 0
+
+
+def long(count: int) -> Graph:
+    """A chain on a feed, and one on a constant."""
+    builder = Builder(registry())
+    x, c = builder.leaf(TYPES[0], 0), builder.constant(np.array([0.25, 0.5]))
+    for _ in range(count):
+        x, c = x.sin(), c.sin()
+    return builder.graph([x, c])
+
+
+@pytest.mark.parametrize("apply", {f.__name__: f for f in PASSES}.values(), ids=lambda f: f.__name__)
+def test_the_deadline_is_looked_at_inside_every_pass(apply: Pass, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = long(1500)
+    monkeypatch.setattr(time, "monotonic", Clock())
+    with pytest.raises(DeadlineExceeded):
+        apply(graph, Allowance(deadline=Deadline(8)))
+
+
+@pytest.mark.parametrize("seconds", [2, 15, 30, 45])
+def test_the_deadline_is_looked_at_all_the_while_a_plan_is_made(seconds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that moves on with each look: at 3,000 nodes, storage, costs, packing and steps look 13 times each."""
+    graph = long(1500)
+    monkeypatch.setattr(time, "monotonic", Clock())
+    with pytest.raises(DeadlineExceeded):
+        make_plan(graph, Limits(), Deadline(seconds))

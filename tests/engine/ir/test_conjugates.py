@@ -1,0 +1,45 @@
+"""Conjugates write nothing for what is real; a real operand's cotangent is the real part, in its dtype."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine import Builder, TensorType, Value, registry
+from engine.ir.value_functions import adjoint, conjugate, for_dtype, for_real
+
+
+def leaf(dtype: str) -> Value:
+    return Builder(registry()).leaf(TensorType((2, 3), np.dtype(dtype)), dtype)
+
+
+def test_of_what_is_real_nothing_is_written() -> None:
+    x = leaf("float32")
+    assert conjugate(x) is x
+    assert adjoint(x).node.op.name == "transpose"
+    assert for_real(x, x.type) is x
+    assert for_dtype(x, x.type) is x
+
+
+def test_of_what_is_complex_the_conjugate_is() -> None:
+    x = leaf("complex64")
+    assert conjugate(x).node.op.name == "conj"
+    assert (adjoint(x).node.op.name, adjoint(x).shape) == ("conj", (3, 2))
+    assert for_real(x, x.type) is x
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted", "written"),
+    [
+        ("complex128", "float64", ["real"]),
+        ("complex128", "float32", ["real", "cast"]),
+        ("complex128", "complex64", ["cast"]),
+        ("float32", "complex64", ["cast"]),
+        ("float64", "float32", ["cast"]),
+    ],
+)
+def test_a_cotangent_becomes_one_of_its_node(given: str, wanted: str, written: list[str]) -> None:
+    g = leaf(given)
+    found = for_dtype(g, TensorType((2, 3), np.dtype(wanted)))
+    assert found.dtype == wanted
+    assert [node.op.name for node in g.builder.nodes[1:]] == written

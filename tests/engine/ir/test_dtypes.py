@@ -1,0 +1,92 @@
+"""The table of dtypes: what it says is so, and types and printers say the same."""
+
+from __future__ import annotations
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+from engine import DTYPES, TensorType
+from engine.codegen.functions.elementary import FORMATS
+from engine.codegen.microkernels.routine import MOVED_AS
+from engine.ir.dtypes import (
+    COMPLEX,
+    ELEMENT_TYPES,
+    FLOATS,
+    INTEGERS,
+    NUMBERS,
+    REALS,
+    ElementType,
+    element_type,
+    has_infinities,
+    has_loops,
+    in_opset,
+    real_dtype,
+)
+from engine.ir.tensor_type import promote
+
+#: NumPy's letters for the kinds
+LETTERS = {"b": "boolean", "i": "integer", "u": "integer", "f": "floating", "c": "complex"}
+
+
+@pytest.mark.parametrize("element", ELEMENT_TYPES, ids=DTYPES)
+def test_a_row_says_what_numpy_does(element: ElementType) -> None:
+    dtype = np.dtype(element.name)
+    assert (dtype.name, dtype.itemsize, LETTERS[dtype.kind]) == (element.name, element.width, element.kind)
+    assert element_type(dtype) is element
+    assert element_type(dtype.newbyteorder()) is element
+
+
+@pytest.mark.parametrize("element", ELEMENT_TYPES, ids=DTYPES)
+def test_a_type_says_what_its_row_does(element: ElementType) -> None:
+    type = TensorType((2, 3), np.dtype(element.name))
+    assert type.nbytes == 6 * element.width
+    assert type.is_differentiable is element.is_differentiable
+    assert type.is_float is (element.kind == "floating")
+    assert type.is_complex is (element.kind == "complex")
+    assert has_infinities(type.dtype) is (element.kind in ("floating", "complex"))
+    assert has_loops(type.dtype) is (element.name in FORMATS)
+
+
+def test_what_is_not_in_the_table_is_neither() -> None:
+    for dtype in ("complex256", "uint16", "U3"):
+        type = TensorType((2,), np.dtype(dtype))
+        assert (element_type(type.dtype), type.is_differentiable, type.is_float) == (None, False, False)
+
+
+def test_every_name_is_there_once_and_kinds_part_them() -> None:
+    spellings = [element.safetensors for element in ELEMENT_TYPES]
+    assert len(set(DTYPES)) == len(set(spellings)) == len(ELEMENT_TYPES)
+    assert {*INTEGERS, *FLOATS, *COMPLEX, "bool"} == set(DTYPES)
+    assert tuple(name for name in DTYPES if name != "bool") == (*NUMBERS, *COMPLEX)
+    assert (*REALS, *COMPLEX) == DTYPES
+
+
+@pytest.mark.parametrize("element", ELEMENT_TYPES, ids=DTYPES)
+def test_parts_are_those_of_numpy(element: ElementType) -> None:
+    dtype = np.dtype(element.name)
+    assert real_dtype(dtype) == np.zeros((), dtype).real.dtype
+    assert (element.parts == "") is (element.kind != "complex")
+
+
+def test_of_a_kind_the_narrowest_comes_first() -> None:
+    widths = [(element.kind, element.width) for element in ELEMENT_TYPES]
+    assert all(here[1] <= there[1] for here, there in pairwise(widths) if here[0] == there[0])
+
+
+def test_promotion_stays_in_the_table() -> None:
+    for a, b in product(map(np.dtype, DTYPES), repeat=2):
+        assert promote(a, b).name in DTYPES
+        assert np.can_cast(a, promote(a, b)), "it holds the numbers of both"
+
+
+@pytest.mark.parametrize(("absent", "wider"), [("uint16", "int32"), ("uint64", "int64")])
+def test_integers_that_the_opset_lacks(absent: str, wider: str) -> None:
+    assert in_opset(np.dtype(absent)) == np.dtype(wider)
+
+
+def test_printers_agree_on_widths() -> None:
+    widths = {element.name: element.width for element in ELEMENT_TYPES}
+    assert {dtype: 8 * widths[dtype] for dtype in FORMATS} == {dtype: form.width for dtype, form in FORMATS.items()}
+    assert {widths[dtype]: dtype for dtype in MOVED_AS.values()} == MOVED_AS

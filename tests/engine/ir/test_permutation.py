@@ -1,0 +1,29 @@
+"""Axes in another order and back; nothing is written where nothing changes."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+
+from engine.ir.value_functions import permute, shaped, unpermute
+from tests.engine.ops.values import written
+
+X = np.arange(24.0).reshape(2, 3, 4)
+
+
+def test_permuted_and_back() -> None:
+    for order in permutations(range(3)):
+        (moved, back), (there, here) = written(
+            lambda x, order=order: [permute(x, order), unpermute(permute(x, order), order)], X
+        )
+        np.testing.assert_array_equal(there, X.transpose(order))
+        np.testing.assert_array_equal(here, X)
+        assert (moved.node.is_leaf, back.node.is_leaf)[0] == (order == (0, 1, 2))
+
+
+def test_shaped() -> None:
+    (same, flat), (_, numbers) = written(lambda x: [shaped(x, [2, 3, 4]), shaped(x, [24])], X)
+    assert same.node.is_leaf
+    assert not flat.node.is_leaf
+    np.testing.assert_array_equal(numbers, X.reshape(24))

@@ -1,0 +1,67 @@
+"""Infinities and NaN as what fills: NumPy's arrays are the reference, in every float dtype."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import LATEST, Compiler, Limits, Program, Statement, TensorType, registry
+from engine.ir.errors import BadAttribute
+from engine.ops.common.source import word_of
+from engine.runtime.numpy_backend import NumPyExecutor
+
+WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+
+
+def answer(op: str, *operands: Any, opset: int = LATEST, **attrs: Any) -> Any:
+    """The value of one node on inputs."""
+    ops, n = registry().ops, len(operands)
+    statements = [*[Statement(ops["input"])] * n, Statement(ops[op], tuple(range(n)), attrs)]
+    types = {i: TensorType.of(x) for i, x in enumerate(operands)}
+    plan = Compiler(Limits()).forward(Program(registry(), statements, opset=opset), types, [n]).plan
+    return NumPyExecutor().run(plan, dict(enumerate(operands)))[0]
+
+
+@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_what_fills_is_what_the_word_says(word: str, dtype: str) -> None:
+    found = answer("full", shape=[2, 3], dtype=dtype, fill_as=word)
+    np.testing.assert_array_equal(found, np.full((2, 3), WORDS[word], dtype))
+    x = np.arange(3, dtype=dtype)
+    padded = answer("pad", x, pad_width=[2, 1], fill_as=word)
+    np.testing.assert_array_equal(padded, np.pad(x, (2, 1), constant_values=WORDS[word]))
+    assert found.dtype == padded.dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int64"])
+def test_it_wants_a_float_dtype(dtype: str) -> None:
+    with pytest.raises(BadAttribute, match=f"fill_as needs a float dtype, but fills {dtype}"):
+        answer("full", shape=[2], dtype=dtype, fill_as="inf")
+    with pytest.raises(BadAttribute, match=f"fill_as needs a float dtype, but fills {dtype}"):
+        answer("pad", np.zeros(2, dtype), pad_width=[1, 1], fill_as="nan")
+
+
+@pytest.mark.parametrize("fill", [0.0, 1.0])
+def test_it_is_refused_beside_fill_even_at_its_default(fill: float) -> None:
+    with pytest.raises(BadAttribute, match="fill_as stands in place of fill, but both are stated"):
+        answer("full", shape=[2], fill=fill, fill_as="inf")
+
+
+@pytest.mark.parametrize("word", ["infinity", "-nan", "Inf", ""])
+def test_there_are_three_words(word: str) -> None:
+    with pytest.raises(BadAttribute, match="fill_as must be one of inf, -inf, nan"):
+        answer("full", shape=[2], fill_as=word)
+
+
+def test_the_first_opset_has_no_such_words() -> None:
+    with pytest.raises(BadAttribute, match="fill_as is an attribute since opset 2"):
+        answer("full", opset=1, shape=[2], fill_as="inf")
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_number_is_said_by_its_word(word: str) -> None:
+    assert word_of(WORDS[word]) == word
+    assert word_of(1e308) is None

@@ -1,0 +1,61 @@
+"""Ops without operands: which numbers a dtype holds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine import registry
+from engine.ir.errors import BadAttribute, DtypeMismatch
+from engine.ir.run_context import RunContext
+from engine.ir.tensor_type import TensorType
+from engine.ops.common.source import (
+    Source,
+    check_representable,
+    is_integral,
+    is_representable,
+    require_real,
+    whole_limits,
+)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "int64"])
+def test_whole_numbers_have_limits(dtype: str) -> None:
+    kind = np.dtype(dtype)
+    low, high = whole_limits(kind)
+    assert np.array([low, high]).astype(kind).tolist() == ([False, True] if dtype == "bool" else [low, high])
+    assert is_representable(low, kind)
+    assert is_representable(high, kind)
+    assert not is_representable(high + 1, kind)
+    assert not is_representable(low - 1 if low > -(2**60) else -(2.0**64), kind)
+    assert not is_representable(0.5, kind)
+    with pytest.raises(BadAttribute, match=rf"fill must be a whole number that {dtype} holds, but is 0\.5"):
+        check_representable(0.5, kind)
+
+
+def test_of_truths_there_are_two() -> None:
+    assert whole_limits(np.dtype("bool")) == (0, 1)
+
+
+def test_complex_numbers_are_refused_where_they_are_not_meant() -> None:
+    for dtype in ("float64", "int8", "bool"):
+        require_real(np.dtype(dtype))
+    with pytest.raises(DtypeMismatch, match="dtype must be a dtype that is not complex, but is complex64"):
+        require_real(np.dtype("complex64"))
+
+
+def test_floats_round_whatever_their_size() -> None:
+    assert is_representable(1e300, np.dtype("float16"))
+    assert [is_integral(x) for x in (2.0, 2.5, -0.0)] == [True, False, True]
+
+
+@pytest.mark.parametrize("device", ["cpu", "new"])
+def test_a_constant_that_lies_densely_is_not_copied_on_the_processor(device: str) -> None:
+    constant = registry().ops["constant"]
+    assert isinstance(constant, Source)
+    run = RunContext(np, device=device)
+    for value in (np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(3, 2).T, np.array(3)):
+        found = constant.tensor(run, TensorType.of(value), value=value)
+        assert found.flags.c_contiguous
+        np.testing.assert_array_equal(found, value)
+        assert np.shares_memory(found, value) == (device == "cpu" and value.flags.c_contiguous)

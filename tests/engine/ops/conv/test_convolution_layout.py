@@ -1,0 +1,59 @@
+"""Chunks of a convolution hold all of it, once, and as much as fits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.ir.tensor_type import TensorType
+from engine.ops.conv import im2col as convolution_layout
+from engine.ops.conv.im2col import Layout, layout, slices, within_chunk
+from engine.ops.conv.windows import Windows
+
+SIZES = layout(
+    TensorType((3, 4, 9, 8), np.dtype("float32")),
+    TensorType((3, 6, 4, 7), np.dtype("float32")),
+    TensorType((3, 6, 4, 7), np.dtype("float16")),
+    Windows((3, 2), (2, 1), (0, 0), (1, 1)),
+    2,
+)
+
+
+def test_sizes() -> None:
+    assert (SIZES.positions, SIZES.places, SIZES.depth, SIZES.features) == ((4, 7), 28, 2, 3)
+    assert (SIZES.lines, SIZES.products, SIZES.dtype) == (12, 3 * 6 * 28 * 12, "float32")
+    assert SIZES.span_bytes == 9 * 8 * 4
+    assert SIZES.place_bytes == 2 * 12 * 4
+
+
+def test_slices_follow_one_another() -> None:
+    assert list(slices(5, 2)) == [slice(0, 2), slice(2, 4), slice(4, 5)]
+    assert list(slices(0, 2)) == []
+
+
+@pytest.mark.parametrize("chunk", [1, 300, 5000, 1 << 21])
+def test_parts_images_and_rows_hold_everything_once(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convolution_layout, "CHUNK", chunk)
+    monkeypatch.setattr(convolution_layout, "LEAST", 2)
+    seen = np.zeros((SIZES.groups, *SIZES.narrow[:1], *SIZES.positions), int)
+    for groups, part in SIZES.parts():
+        assert part.groups == groups.stop - groups.start
+        assert (part.depth, part.features) == (SIZES.depth, SIZES.features)
+        for images in part.image_chunks():
+            for rows in part.row_chunks():
+                seen[groups, images][rows] += 1
+    assert (seen == 1).all()
+    most = max(chunk, SIZES.part(1).place_bytes * max(2, SIZES.rows[1]) * (SIZES.images_at_once or 1))
+    assert SIZES.part(1).places_at_once * SIZES.part(1).place_bytes <= most
+
+
+def test_how_many_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convolution_layout, "CHUNK", 100)
+    assert [within_chunk(7, each) for each in (0, 1, 30, 50, 101)] == [7, 7, 3, 2, 1]
+
+
+def test_rows_run_along_the_first_axis_that_has_several() -> None:
+    one = Layout(Windows((1, 1, 1), (1, 1, 1), (0, 0, 0), (1, 1, 1)), 1, (1, 1, 1, 5, 6), (1, 1, 1, 5, 6), SIZES.dtype)
+    assert one.rows == (1, 6)
+    assert one.at_rows(slice(2, 3)) == (..., slice(2, 3), slice(None))
+    assert one.exchanged.windows == Windows((1, 5, 6), (1, 1, 1), (0, 0, 0), (1, 1, 1))

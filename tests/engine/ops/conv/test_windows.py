@@ -1,0 +1,103 @@
+"""Where windows are placed by the least numbers, they see what they saw, and nothing that is multiplied is large."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.ops.conv.windows import Windows
+
+LARGE = st.sampled_from([2**31, 2**57, 2**61, 2**62, 2**63 - 1])
+DISTANCES = st.one_of(st.integers(1, 9), LARGE)
+SEVERAL = st.integers(1, 4)
+
+
+@st.composite
+def windows(draw: st.DrawFn) -> Windows:
+    """On one axis."""
+    padding = draw(st.one_of(st.integers(0, 9), LARGE))
+    return Windows((draw(SEVERAL),), (draw(DISTANCES),), (padding,), (draw(DISTANCES),))
+
+
+def seen(of: Windows, extent: int, count: int) -> set[tuple[int, int, int]]:
+    """Which window has which tap at which element; by the definition, in numbers of any size."""
+    (size,), (stride,), (padding,), (dilation,) = of.size, of.stride, of.padding, of.dilation
+    each = ((w, t, w * stride + t * dilation - padding) for w, t in product(range(count), range(size)))
+    return {met for met in each if 0 <= met[2] < extent}
+
+
+def by_slices(of: Windows, extent: int, count: int) -> Iterator[tuple[int, int, int]]:
+    for tap, places, elements in of.meetings(0, extent, count):
+        pairs = zip(range(count)[places], range(extent)[elements], strict=True)
+        yield from ((window, tap, element) for window, element in pairs)
+
+
+@given(of=windows(), extent=st.integers(1, 9), count=SEVERAL)
+def test_meetings_are_what_the_definition_says(of: Windows, extent: int, count: int) -> None:
+    found = list(by_slices(of, extent, count))
+    assert len(found) == len(set(found))
+    assert set(found) == seen(of, extent, count)
+
+
+@given(of=windows(), extent=st.integers(1, 9))
+def test_the_least_numbers_place_as_many_windows_that_see_the_same(of: Windows, extent: int) -> None:
+    (count,), least = of.positions((extent,)), of.least((extent,))
+    assert least.positions((extent,)) == (count,)
+    if 1 <= count <= 1000:
+        assert seen(least, extent, count) == seen(of, extent, count)
+    if count == 1:
+        assert max(*least.stride, *least.padding) <= extent + least.reach[0] + 1
+    if of.size == (1,):
+        assert least.dilation == (1,)
+    assert least.least((extent,)) == least
+
+
+@given(of=windows(), count=SEVERAL, more=st.one_of(st.integers(0, 9), LARGE, st.just(2**62 - 1)))
+def test_the_least_numbers_spread_the_same_over_as_much(of: Windows, count: int, more: int) -> None:
+    (extent,) = of.cover((count,))
+    extent += more
+    if extent < 0 or more >= max(*of.stride, *of.dilation):
+        return
+    least, (behind,) = of.least_spread((count,), (more,))
+    assert least.cover((count,))[0] + behind == extent
+    assert 0 <= behind < max(*least.stride, *least.dilation)
+    assert min(*least.stride, *least.dilation) >= 1
+    assert seen(least, extent, count) == seen(of, extent, count)
+    if count == 1 and of.size == (1,):
+        assert max(*least.stride, *least.padding, *least.dilation, behind) <= extent + 2
+    assert least.least_spread((count,), (behind,)) == (least, (behind,))
+
+
+def line(size: int, stride: int, padding: int, dilation: int) -> Windows:
+    return Windows((size,), (stride,), (padding,), (dilation,))
+
+
+def test_a_window_that_just_fits_moves_by_one() -> None:
+    assert line(3, 2**61, 0, 1).least((3,)) == line(3, 1, 0, 1)
+    assert line(2, 2**61, 1, 3).least((2,)) == line(2, 1, 1, 3)
+    assert line(3, 7, 1, 1).least((5,)) == line(3, 5, 1, 1)  # so that a second one does not fit
+    assert line(1, 5, 2**57, 2**61).least((2,)) == line(1, 5, 2**57, 1)  # there are two and more
+
+
+def test_of_what_spreads_the_least_that_keeps_what_is_behind() -> None:
+    """Nothing is felt of either distance; of the taps' alone; of the windows' alone."""
+    assert line(1, 2**61, 0, 2**57).least_spread((1,), (0,)) == (line(1, 1, 0, 1), (0,))
+    assert line(1, 2, 0, 2**57).least_spread((3,), (5,)) == (line(1, 2, 0, 6), (5,))
+    assert line(2, 2**57, 0, 3).least_spread((1,), (5,)) == (line(2, 6, 0, 3), (5,))
+
+
+def test_a_single_window_and_a_single_tap_are_seen_however_large_their_distance() -> None:
+    seen = line(1, 2**62, 0, 2**62).view(np, np.array([[7.0]]), (1,))
+    assert seen.tolist() == [[[7.0]]]
+
+
+def test_with_axes_of_one_element_in_front_they_see_the_same() -> None:
+    of = Windows((3,), (2,), (1,), (4,))
+    raised = of.on_axes(3)
+    assert raised == Windows((1, 1, 3), (1, 1, 2), (0, 0, 1), (1, 1, 4))
+    assert raised.positions((1, 1, 20)) == (1, 1, *of.positions((20,)))
+    assert raised.on_axes(3) == raised

@@ -1,0 +1,73 @@
+"""Scalars as what a formula takes, and the dtype that it computes in."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from engine.codegen.kernels.program import KernelBuilder, Scalars
+from engine.ops.elementwise.base import PRIMITIVE_OF, number_dtype, primitive_of, read_as, scalars_of
+
+
+@pytest.mark.parametrize(
+    ("out", "computed"),
+    [("float16", "float32"), ("bool", "float32"), ("float32", "float32"), ("float64", "float64"), ("int64", "int64")],
+)
+def test_where_results_are_rounded_once(out: str, computed: str) -> None:
+    assert number_dtype(np.dtype(out)) == computed
+
+
+def test_a_bool_counts_as_one_and_a_number_as_true() -> None:
+    builder = KernelBuilder("float64")
+    number, truth = builder.load(0, "float"), builder.load(1, "bool")
+    assert read_as(number, "float") is number
+    assert read_as(truth, "bool") is truth
+    assert [read_as(number, "bool").type, read_as(truth, "float").type] == ["bool", "float"]
+
+
+class Told:
+    """In place of a scalar: what it is asked for."""
+
+    def __init__(self, type: Scalars) -> None:
+        self.type = type
+
+    def ne(self, other: float) -> tuple[str, float]:
+        return "ne", other
+
+    def where(self, then: float, other: float) -> tuple[float, float]:
+        return then, other
+
+
+@pytest.mark.parametrize(
+    ("type", "taken", "wanted"),
+    [("float", "bool", ("ne", 0)), ("pair", "bool", ("ne", 0)), ("bool", "float", (1, 0)), ("bool", "pair", (1, 0))],
+)
+def test_a_number_is_true_where_it_is_not_0(type: Scalars, taken: Scalars, wanted: Any) -> None:
+    assert cast("Any", read_as(cast("Any", Told(type)), taken)) == wanted
+
+
+def test_a_complex_number_remains_one() -> None:
+    x: Any = Told("pair")
+    assert read_as(x, "float") is x
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scalar"),
+    [("bool", "bool"), ("float32", "float"), ("int64", "float"), ("complex64", "pair"), ("complex128", "pair")],
+)
+def test_elements_are_truths_numbers_or_pairs(dtype: str, scalar: Scalars) -> None:
+    assert scalars_of(np.dtype(dtype)) == scalar
+
+
+def test_some_primitives_are_of_numbers_or_of_pairs_alone() -> None:
+    """There is no order of complex numbers, and nothing to conjugate of others."""
+    names = "multiply", "maximum", "conjugate"
+    assert [primitive_of(name, ["float", "float"]) for name in names] == ["mul", "maximum", None]
+    assert [primitive_of(name, ["float", "pair"]) for name in names] == ["mul", None, "conj"]
+
+
+def test_every_primitive_that_is_a_ufunc_is_found_by_its_name() -> None:
+    assert PRIMITIVE_OF["multiply"] == "mul"
+    assert all(isinstance(getattr(np, name), np.ufunc) for name in PRIMITIVE_OF)

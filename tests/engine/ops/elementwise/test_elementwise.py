@@ -1,0 +1,88 @@
+"""The base of elementwise ops: dtypes as NumPy decides, masks that select, and the adjoint of broadcasting."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine import registry
+from engine.codegen.kernels.program import KernelBuilder, Level
+from engine.ir.errors import DtypeMismatch
+from engine.ir.run_context import RunContext
+from engine.ir.tensor_type import TensorType
+from engine.ops.elementwise.base import Elementwise, scale, ufunc_call, unbroadcast
+from tests.engine.ops.values import come_to, written
+
+G = np.random.default_rng(8).normal(size=(2, 3, 4))
+
+
+def op(name: str) -> Elementwise:
+    found = registry().ops[name]
+    assert isinstance(found, Elementwise)
+    return found
+
+
+@pytest.mark.parametrize("a", ["bool", "int8", "uint8", "int64", "float16", "float32", "float64"])
+@pytest.mark.parametrize("b", ["bool", "int32", "float16", "float64"])
+def test_dtypes_are_numpys(a: str, b: str) -> None:
+    types = [TensorType((2, 1), np.dtype(a)), TensorType((3,), np.dtype(b))]
+    assert op("add").infer(*types) == TensorType((2, 3), (np.ones(1, a) + np.ones(1, b)).dtype)
+
+
+def test_what_numpy_has_no_loop_for_is_refused() -> None:
+    with pytest.raises(DtypeMismatch, match="bool"):
+        op("neg").infer(TensorType((2,), np.dtype("bool")))
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4), (3, 4), (4,), (), (1, 3, 1), (2, 1, 4), (1, 1, 1)])
+def test_the_adjoint_of_broadcasting(shape: tuple[int, ...]) -> None:
+    """Σ g · broadcast(x) = Σ unbroadcast(g) · x."""
+    x = np.random.default_rng(9).normal(size=shape)
+    found = come_to(unbroadcast, G, x)
+    assert found.shape == shape
+    np.testing.assert_allclose(np.sum(found * x), np.sum(G * x), 1e-12)
+
+
+def test_a_mask_selects_so_that_an_infinite_cotangent_beside_it_does_no_harm() -> None:
+    g, partial = np.array([1.0, np.inf, np.nan]), np.array([True, False, False])
+    np.testing.assert_array_equal(come_to(scale, g, partial), [1.0, 0.0, 0.0])
+    np.testing.assert_array_equal(come_to(scale, g[:1], np.array([3.0])), [3.0])
+    (same, half), _ = written(lambda g: [scale(g, 1), scale(g, 0.5)], g)
+    assert same.node.is_leaf
+    assert not half.node.is_leaf
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum", "add", "power"])
+def test_a_ufunc_is_called_on_its_arrays(name: str) -> None:
+    out = np.empty(2)
+    function, arguments = ufunc_call(getattr(np, name), [np.array([1.0, 5.0]), np.array([2.0, 3.0])], out)
+    function(*arguments)
+    np.testing.assert_array_equal(out, getattr(np, name)([1.0, 5.0], [2.0, 3.0]))
+
+
+@pytest.mark.parametrize("size", [3, 5000])
+@pytest.mark.parametrize("name", ["exp", "softplus", "sigmoid", "mod", "add"])
+def test_what_is_bound_computes_what_is_filled(name: str, size: int) -> None:
+    each = op(name)
+    operands = [np.random.default_rng(k).uniform(0.5, 2, size) for k in range(len(each.operands))]
+    attrs = {key: attr.default for key, attr in each.attrs.items()}
+    there, here = np.empty(size), np.empty(size)
+    host = RunContext(np)
+    each.fill(host, operands, there, attrs)
+    function, arguments = each.bind(host, operands, here, attrs)
+    function(*arguments)
+    assert there.tobytes() == here.tobytes()
+    assert each.is_fusible(TensorType.of(there), *map(TensorType.of, operands), **attrs)
+    assert not each.is_fusible(TensorType.of(there), *(TensorType.of(x.astype("int64")) for x in operands), **attrs)
+
+
+def test_what_has_no_formula_is_opaque_and_what_is_a_ufunc_has_no_kernel_of_its_own() -> None:
+    builder = KernelBuilder("float64")
+    x = builder.load(Level.ELEMENT)
+    assert op("asin").scalar_of([x], {}) is None
+    assert op("exp").scalar_of([x], {}) is not None
+    float64 = np.dtype("float64")
+    for name, own in (("add", False), ("asin", False), ("square", False), ("sigmoid", True)):
+        each = op(name)
+        kernel = each._kernel([float64] * len(each.operands), float64, {})
+        assert (kernel is not None) is own

@@ -1,0 +1,124 @@
+"""igamma, igammac and their derivatives against their series in fifty digits, over the whole domain."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.ir.errors import NotDifferentiable
+from tests.engine.ops.derivatives import derivatives
+from tests.engine.ops.run import run
+
+mp = pytest.importorskip("mpmath")
+
+Array = np.ndarray[Any, Any]
+INF, NAN = math.inf, math.nan
+
+
+def points() -> tuple[Array, Array]:
+    """Shapes from 10⁻⁶ to 3,000; x anywhere, and where the distribution changes."""
+    rng = np.random.default_rng(1)
+    a = np.concatenate([10 ** rng.uniform(-6, 3.3, 60), rng.uniform(0.1, 50, 40), 10 ** rng.uniform(1, 3.5, 20)])
+    x = np.concatenate([10 ** rng.uniform(-6, 3, 60), rng.uniform(0.01, 80, 40), np.ones(20)])
+    x[100:] = np.abs(a[100:] * (1 + rng.normal(size=20) / np.sqrt(a[100:]) * 2))
+    return a, x
+
+
+A, X = points()
+
+
+@cache
+def series(a: float, x: float) -> tuple[Any, Any, Any]:
+    """P, Q and ∂P/∂a: P = xᵃ exp(−x) Σ xⁿ / Γ(a + n + 1) (DLMF 8.7.1), of terms that are all positive."""
+    extra = max(0.0, x - a * math.log(x / a + 1))
+    with mp.workdps(50 + int(extra / 2)):
+        shape, at = mp.mpf(a), mp.mpf(x)
+        term, slope, total, slopes, n = mp.mpf(1), mp.mpf(0), mp.mpf(0), mp.mpf(0), 0
+        while n <= x or term * (1 + slope) > mp.eps * total:
+            total, slopes, n = total + term, slopes + term * slope, n + 1
+            term, slope = term * at / (shape + n), slope + 1 / (shape + n)
+        before = mp.exp(shape * mp.log(at) - at - mp.loggamma(shape + 1))
+        by_shape = before * ((mp.log(at) - mp.psi(0, shape + 1)) * total - slopes)
+        return before * total, 1 - before * total, by_shape
+
+
+def density(a: float, x: float) -> Any:
+    with mp.workdps(50):
+        return mp.exp((mp.mpf(a) - 1) * mp.log(x) - x - mp.loggamma(a))
+
+
+def exact(function: Any) -> Array:
+    return np.array([float(function(a, x)) for a, x in zip(A.tolist(), X.tolist(), strict=True)])
+
+
+def assert_close(found: Array, wanted: Array, tolerance: float, of: Any = 0) -> None:
+    """Relative to what is wanted, or to `of`; where that is next to nothing, so is what is found."""
+    large = np.abs(wanted) > 1e-285
+    off = np.abs(found - wanted)[large] / np.maximum(np.abs(wanted), of)[large]
+    assert off.max() <= tolerance, np.column_stack([A[large], X[large], off])[np.argsort(-off)[:3]]
+    np.testing.assert_allclose(found[~large], wanted[~large], atol=1e-280)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("op", "part"), [("igamma", 0), ("igammac", 1)])
+def test_values(op: str, part: int) -> None:
+    assert_close(run(op, A, X), exact(lambda a, x: series(a, x)[part]), 512 * 2.0**-52)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("op", "sign"), [("igamma", 1), ("igammac", -1)])
+def test_derivatives(op: str, sign: int) -> None:
+    by_a, by_x = exact(lambda a, x: series(a, x)[2]), exact(density)
+    mixed = exact(lambda a, x: density(a, x) * (mp.log(x) - mp.psi(0, a)))
+    twice = exact(lambda a, x: density(a, x) * ((mp.mpf(a) - 1) / x - 1))
+    _, first, second = derivatives(op, A, X, by=(0, 1))
+    assert_close(sign * first, by_a, 1e-12)
+    assert_close(sign * second, mixed, 1e-12, by_x)
+    _, first, second = derivatives(op, A, X, by=(1, 1))
+    assert_close(sign * first, by_x, 1e-12)
+    assert_close(sign * second, twice, 1e-12, by_x * (np.abs((A - 1) / X) + 1))
+    assert_close(sign * derivatives(op, A, X, by=(1, 0))[2], mixed, 1e-12, by_x)
+
+
+def test_for_large_shapes_it_is_the_normal_distribution() -> None:
+    """At x = a: P = 1/2 + (1/3 + 1 / 540a + …) / √(2πa), ∂P/∂x = (1 − 1 / 12a + …) / √(2πa)."""
+    a = np.array([1e6, 1e9, 1e12])
+    near = 1 / np.sqrt(2 * np.pi * a)
+    np.testing.assert_allclose(run("igamma", a, a), 0.5 + near * (1 / 3 + 1 / (540 * a)), 1e-13)
+    np.testing.assert_allclose(derivatives("igamma", a, a, by=1)[1], near * (1 - 1 / (12 * a)), 1e-13)
+    np.testing.assert_allclose(derivatives("igamma", a, a, by=0)[1], -near, 1e-6)
+
+
+def test_a_second_derivative_by_a_is_refused() -> None:
+    for op in ("igamma", "igammac"):
+        with pytest.raises(NotDifferentiable, match="no second derivative by a"):
+            derivatives(op, A, X, by=(0, 0))
+
+
+def test_at_the_ends() -> None:
+    a = np.array([0.0, 0.0, 2.0, 2.0, INF, 2.0, -1.0, 1.0])
+    x = np.array([0.0, 1.0, 0.0, INF, 3.0, -1.0, 1.0, NAN])
+    np.testing.assert_array_equal(run("igamma", a, x), [NAN, 1, 0, 1, 0, NAN, NAN, NAN])
+    np.testing.assert_array_equal(run("igammac", a, x), [NAN, 0, 1, 0, 1, NAN, NAN, NAN])
+    shape, at = np.array([0.5, 1.0, 3.0, 3.0]), np.array([0.0, 0.0, 0.0, INF])
+    np.testing.assert_array_equal(derivatives("igamma", shape, at, by=1)[1], [INF, 1, 0, 0])
+    np.testing.assert_array_equal(derivatives("igamma", shape, at, by=0)[1], 0)
+    np.testing.assert_allclose(derivatives("igamma", np.zeros(1), np.ones(1), by=0)[1], -0.21938393439552029)  # E₁(1)
+
+
+def test_narrow_floats_are_rounded_once() -> None:
+    a, x = A[A < 1e3].astype("float32"), X[A < 1e3].astype("float32")
+    np.testing.assert_array_equal(
+        run("igamma", a, x), run("igamma", a.astype(float), x.astype(float)).astype("float32")
+    )
+
+
+def test_derivatives_in_float32() -> None:
+    near = (A > 0.1) & (A < 50) & (np.abs(X - A) < 3 * np.sqrt(A)) & (X > 0.1)
+    a, x = A[near], X[near]
+    narrow = derivatives("igamma", a.astype("float32"), x.astype("float32"), by=0)[1]
+    np.testing.assert_allclose(narrow, derivatives("igamma", a, x, by=0)[1], 1e-4)

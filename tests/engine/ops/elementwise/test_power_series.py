@@ -1,0 +1,16 @@
+"""Polynomials in nodes are those of NumPy, bit for bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.ops.elementwise.base import power_series
+from tests.engine.ops.values import come_to
+
+
+@pytest.mark.parametrize("coefficients", [[2.5], [1.0, -3.0], [0.1, 0.2, 0.3, -0.4]])
+def test_it_is_numpys(coefficients: list[float]) -> None:
+    x = np.linspace(-3.0, 3.0, 7)
+    found = come_to(lambda v: power_series(coefficients, v), x)
+    np.testing.assert_array_equal(found, np.polynomial.polynomial.polyval(x, coefficients))

@@ -1,0 +1,66 @@
+"""Who writes last: a loop is the reference, on every device's way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import Builder, TensorType, registry
+from engine.autodiff.vmap import vmap
+from engine.ir.errors import IndexOutOfRange
+from engine.ir.limits import NO_LIMITS
+from engine.ir.run_context import RunContext
+from engine.ops.index import index as module
+from engine.ops.index.index import last_writer
+from tests.contract.cases import run_graph
+
+
+@pytest.mark.parametrize("count", [0, 1, 500])
+def test_the_last_in_order_stands(count: int) -> None:
+    index = np.random.default_rng(0).integers(0, 40, count)
+    expected = np.full(50, -1)
+    for i, place in enumerate(index):
+        expected[place] = i
+    builder = Builder(registry())
+    x = builder.leaf(TensorType.of(index), 0)
+    made = last_writer(x, 50)
+    (public,) = made.node.op.written_out(x, extent=50)
+    for found in run_graph(builder.graph([made, public]), {0: index}):
+        np.testing.assert_array_equal(found, expected)
+    there = np.full(50, -1)
+    module._write_largest.general(RunContext(np), index, there)
+    np.testing.assert_array_equal(there, expected)
+
+
+def batched(index: np.ndarray[Any, Any], extent: int) -> np.ndarray[Any, Any]:
+    """Of each row by itself."""
+    builder = Builder(registry())
+    x = builder.leaf(TensorType(index.shape[1:], index.dtype), "x")
+    graph = vmap(builder.graph([last_writer(x, extent)]), {"x"}, len(index), NO_LIMITS)
+    (found,) = run_graph(graph, {"x": index})
+    return found
+
+
+def test_each_example_counts_its_own_entries() -> None:
+    found = batched(np.array([[1, 1, 0], [2, 0, 2]]), 4)
+    assert found.tolist() == [[2, 1, -1, -1], [1, -1, 2, -1]]
+    assert found.dtype == "int64"
+
+
+def test_there_may_be_no_places() -> None:
+    builder = Builder(registry())
+    x = builder.leaf(TensorType((0,), np.dtype("int64")), 0)
+    (found,) = run_graph(builder.graph([last_writer(x, 0)]), {0: np.zeros(0, "int64")})
+    assert found.shape == (0,)
+
+
+@pytest.mark.parametrize("entry", [-1, 4])
+def test_what_lies_outside_is_refused_as_the_first_operand(entry: int) -> None:
+    builder = Builder(registry())
+    x = builder.leaf(TensorType((2,), np.dtype("int64")), 0)
+    with pytest.raises(IndexOutOfRange, match=r"operand 0 .* in \[0, 4\)"):
+        run_graph(builder.graph([last_writer(x, 4)]), {0: np.array([0, entry])})
+    with pytest.raises(IndexOutOfRange, match=r"operand 0 .* in \[0, 4\)"):
+        batched(np.array([[0, 0], [0, entry]]), 4)

@@ -1,0 +1,70 @@
+"""Laid products by NumPy: where parts lie, what is rounded, and what they take beside the result."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.ir.run_context import RunContext
+from engine.ir.tensor_type import HostArray, TensorType
+from engine.ops.linalg.layouts import LaidProduct, LaidProducts
+from tests.engine.ops.values import allocated
+
+
+def computed(shape: tuple[int, ...], parts: list[LaidProduct], *arrays: HostArray) -> HostArray:
+    out = np.full(shape, 77, arrays[0].dtype)
+    LaidProducts(TensorType.of(out), parts).forward(RunContext(np), *arrays, out=out)
+    return out
+
+
+def whole(*shape: int, dtype: str = "float64", seed: int = 0) -> HostArray:
+    return np.random.default_rng(seed).integers(-4, 5, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_parts_lie_beside_one_another(dtype: str) -> None:
+    a, b, c, d, bias = (whole(*shape, dtype=dtype) for shape in ((5, 3), (3, 2), (5, 4), (4, 6), (1, 6)))
+    parts = [LaidProduct((5, 2), 6, (8, 1)), LaidProduct((5, 6), 0, (8, 1), has_bias=True)]
+    found = computed((5, 8), parts, a, b, c, d, bias)
+    np.testing.assert_array_equal(found, np.concatenate([c @ d + bias, a @ b], axis=1))
+
+
+def test_heads_lie_beside_one_another() -> None:
+    a, b = whole(2, 3, 5, 4), whole(2, 3, 4, 6)
+    found = computed((2, 5, 3, 6), [LaidProduct((2, 3, 5, 6), 0, (90, 6, 18, 1))], a, b)
+    np.testing.assert_array_equal(found, (a @ b).swapaxes(1, 2))
+
+
+def test_halves_are_rounded_once_with_their_bias() -> None:
+    """2049 is no half, and 2049 + 1 is one."""
+    a, b = np.array([[2048, 1]], "float16"), np.array([[1], [1]], "float16")
+    found = computed((1, 1), [LaidProduct((1, 1), 0, (1, 1), has_bias=True)], a, b, np.ones(1, "float16"))
+    assert found == 2050
+
+
+@pytest.mark.parametrize(
+    ("dtype", "strides", "expected"),
+    [
+        ("float64", (6, 1), 0),
+        ("float64", (8, 1), 8 * 30),
+        ("float16", (6, 1), 4 * (30 + 15 + 18)),
+    ],
+    ids=["in place", "at strides", "in float32"],
+)
+def test_what_it_works_in_is_stated(dtype: str, strides: tuple[int, int], expected: int) -> None:
+    a, b, type = (TensorType(shape, np.dtype(dtype)) for shape in ((5, 3), (3, 6), (5, 8)))
+    op = LaidProducts(type, [LaidProduct((5, 6), 0, strides, has_bias=True)])
+    assert op.workspace(type, a, b, TensorType((6,), a.dtype)) == expected
+    assert op.flops(type, a, b) == 30 * (2 * 3 + 1)
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_it_takes_no_more_than_is_stated(step: int) -> None:
+    """Nothing, where a product is written as it lies."""
+    a, b, out = whole(300, 200), whole(200, 300), np.zeros((300, 300 * step))
+    op = LaidProducts(TensorType.of(out), [LaidProduct((300, 300), 0, (300 * step, step))])
+    assert op.internal
+    stated = op.workspace(TensorType.of(out), TensorType.of(a), TensorType.of(b))
+    assert stated == (step - 1) * 8 * 300 * 300
+    assert allocated(lambda: op.forward(RunContext(np), a, b, out=out)) <= stated + 20_000
+    np.testing.assert_array_equal(out[:, ::step], a @ b)

@@ -1,0 +1,77 @@
+"""Where a run turns round: what goes forth and what goes back are told apart, and nothing else changes."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from engine import Compiled, Compiler, Deadline, Limits, Program, Statement, TensorType, registry
+from engine.compiler.plan import Step
+from engine.ir.run_context import RunContext
+from engine.runtime.binding import Binder
+from engine.runtime.numpy_backend import NumPyExecutor
+from engine.runtime.prepared_plan import PreparedPlan
+
+X = np.linspace(0.1, 1.0, 8)
+
+
+def compiled(*, gradients: bool) -> Compiled:
+    """Of sum(exp(sin x)·x)."""
+    ops = registry().ops
+    operands: list[tuple[str, tuple[int, ...]]] = [("sin", (0,)), ("exp", (1,)), ("mul", (2, 0)), ("sum", (3,))]
+    statements = [Statement(ops["parameter"]), *(Statement(ops[name], at) for name, at in operands)]
+    compiler, program = Compiler(Limits(), loop_threads=0), Program(registry(), statements)
+    types = {0: TensorType.of(X)}
+    return compiler.gradients(program, types) if gradients else compiler.forward(program, types)
+
+
+class Turning(Deadline):
+    """Lists what happens: True for a call of the way back, False for another, and "turn"."""
+
+    __slots__ = ("seen",)
+
+    def __init__(self) -> None:
+        super().__init__(3600.0)
+        self.seen: list[object] = []
+
+    def turn(self) -> None:
+        super().turn()
+        self.seen.append("turn")
+
+
+def seen_in(found: Compiled) -> list[object]:
+    deadline = Turning()
+
+    class Telling(Binder):
+        def calls(self, run: RunContext, step: Step, operands: Any, out: Any) -> Any:
+            back = step.origin is not None and step.origin.backward
+            return [(deadline.seen.append, (back,)), *super().calls(run, step, operands, out)]
+
+    PreparedPlan(found.plan, NumPyExecutor(), Telling()).run({0: X}, deadline)
+    return deadline.seen
+
+
+def test_a_run_turns_once_in_front_of_the_first_step_that_goes_back() -> None:
+    seen = seen_in(compiled(gradients=True))
+    turn = seen.index("turn")
+    assert True not in seen[:turn]
+    assert seen[turn + 1] is True
+    assert seen.count("turn") == 1
+    assert turn > 0
+
+
+def test_a_forward_pass_does_not_turn() -> None:
+    assert "turn" not in seen_in(compiled(gradients=False))
+
+
+def test_the_moment_is_noted_on_the_deadline() -> None:
+    executor = NumPyExecutor()
+    before, deadline = time.monotonic(), Deadline(3600.0)
+    executor.run(compiled(gradients=True).plan, {0: X}, deadline)
+    assert deadline.turned is not None
+    assert before <= deadline.turned <= time.monotonic()
+    other = Deadline(3600.0)
+    executor.run(compiled(gradients=False).plan, {0: X}, other)
+    assert other.turned is None

@@ -1,0 +1,189 @@
+"""`gradserve ingress`: its flags, its announcement, TLS, names that are looked up, and its end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from service.cluster.ingress import process as program
+from tests.service.cluster.ingress.support import Node, RunningIngress, needs_haproxy, nodes, wait_until
+from tests.service.command_support import called
+
+ROOT = Path(__file__).parents[3]
+PLACE = "--node is HOST:PORT, as in 10.0.0.7:8000 or [fd00::7]:8000"
+ANNOUNCEMENT = "gradserve ingress listening on "
+
+
+@contextmanager
+def command(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], RunningIngress]]:
+    """The command in a process of its own, once it has said where it is."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "service", "ingress", "--port", "0", "--metrics-port", "0", *arguments],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith(ANNOUNCEMENT), process.communicate()[1]
+        yield process, RunningIngress(int(line.rpartition(":")[2]), None)  # type: ignore[arg-type]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def serves(running: RunningIngress, node: Node) -> None:
+    wait_until(lambda: running.ask("GET", "/v1/ops").body == node.name.encode())
+
+
+class TestWords:
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            ([], "one of the arguments --node --dns is required"),
+            (["--node", "a:1", "--dns", "a"], "argument --dns: not allowed with argument --node"),
+            (["--node", "10.0.0.7"], f"{PLACE}, but came as 10.0.0.7"),
+            (["--node", "a:0"], f"{PLACE}, but came as a:0"),
+            (["--node", "a\n b:1"], f"{PLACE}, but came as a? b:1"),
+            (["--dns", "a b"], "--dns is a name, but came as a b:8000"),
+            (["--node", "a:1", "--port", "x"], "--port is a whole number from 0 to 65535, but came as x"),
+            (["--node", "a:1", "--threads", "0"], "--threads is a whole number from 1 to 64, but came as 0"),
+            (["--node", "a:1", "--node", "b:1", "--slots", "1"], "--node names 2 servers, and --slots says 1"),
+            (["--node", "a:1", "--tls-cert", "x"], "--tls-cert and --tls-key go together: a certificate and its key"),
+            (["--node", "a:1", "--wkrs", "2"], "there is no flag --wkrs; gradserve ingress --help lists all flags"),
+        ],
+        ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+    )  # fmt: skip
+    def test_what_cannot_be_is_said(self, arguments: list[str], said: str) -> None:
+        done = called("ingress", *arguments)
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", f"gradserve: {said}\n")
+
+    def test_no_haproxy_is_said(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(program, "find_spec", lambda _: None)
+        monkeypatch.setattr(program.shutil, "which", lambda *_, **__: None)
+        done = called("ingress", "--node", "127.0.0.1:1")
+        assert done.returncode == 2
+        assert "apt-get install haproxy" in done.stderr
+
+    @needs_haproxy
+    def test_an_address_that_is_taken_is_said(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = str(taken.getsockname()[1])
+            done = called("ingress", "--node", "127.0.0.1:1", "--port", port)
+        assert (done.returncode, done.stderr) == (
+            2, f"gradserve: cannot listen on 127.0.0.1 port {port}: Address already in use\n"
+        )  # fmt: skip
+
+
+@needs_haproxy
+@pytest.mark.slow
+class TestRunning:
+    def test_it_serves_until_a_signal(self) -> None:
+        with nodes(1) as (node,), command("--node", node.place) as (process, running):
+            serves(running, node)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0
+
+    def test_the_death_of_haproxy_ends_it_with_a_sentence(self) -> None:
+        with command("--node", "127.0.0.1:1") as (process, _):
+            children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="utf-8").split()
+            os.kill(int(children[0]), signal.SIGKILL)
+            _, errors = process.communicate(timeout=30)
+            assert process.returncode == 2
+            assert errors.splitlines()[-1] == "gradserve: HAProxy ended by SIGKILL; what it said stands above"
+
+    @pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl to make a certificate")
+    def test_tls(self, tmp_path: Path) -> None:
+        key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+             "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+             "-keyout", key, "-out", certificate],
+            check=True, capture_output=True,
+        )  # fmt: skip
+        stated = ("--tls-cert", str(certificate), "--tls-key", str(key))
+        with nodes(1) as (node,), command("--node", node.place, *stated) as (_, running):
+            running.context = ssl.create_default_context(cafile=str(certificate))
+            serves(running, node)
+        swapped = called("ingress", "--node", "a:1", "--tls-cert", str(key), "--tls-key", str(key))
+        assert swapped.stderr.startswith(f"gradserve: cannot use {key} with {key}: ")
+
+    def test_a_name_whose_addresses_change(self) -> None:
+        """The first server is taken out of the name, and the second put in its place."""
+        with nodes(1) as (first,), NameServer() as names:
+            second, port = Node("node2", "127.0.0.2", first.port), str(first.port)
+            names.addresses = ["127.0.0.1"]
+            with command("--dns", "nodes.test", "--dns-port", port, "--nameserver", names.place) as (_, running):
+                serves(running, first)
+                names.addresses = ["127.0.0.2"]
+                serves(running, second)
+                wait_until(lambda: {running.ask("GET", "/v1/ops").body for _ in range(20)} == {b"node2"})
+            second.stop()
+
+    def test_a_name_that_cannot_be_looked_up_changes_nothing(self) -> None:
+        with nodes(1) as (node,), NameServer() as names:
+            names.addresses = ["127.0.0.1"]
+            asked = ("--dns", "nodes.test", "--dns-port", str(node.port), "--nameserver", names.place)
+            with command(*asked) as (_, running):
+                serves(running, node)
+                names.code = 2  # the nameserver says that it has failed
+                names.wait_for(3)
+                assert running.ask("GET", "/v1/ops").body == b"node1"
+
+
+class NameServer:
+    """A nameserver on the loopback that gives one list of addresses, whatever it is asked (RFC 1035)."""
+
+    def __init__(self) -> None:
+        self.addresses: list[str] = []
+        self.code = 0
+        self._questions = threading.Semaphore(0)
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind(("127.0.0.1", 0))
+        self.place = f"127.0.0.1:{self._socket.getsockname()[1]}"
+        self._over = False
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    def __enter__(self) -> NameServer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over = True
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as last:
+            last.sendto(b"", self._socket.getsockname())
+        self._thread.join()
+        self._socket.close()
+
+    def wait_for(self, questions: int) -> None:
+        """Return when so many more have come."""
+        while self._questions.acquire(blocking=False):
+            pass
+        for _ in range(questions):
+            assert self._questions.acquire(timeout=30)
+
+    def _serve(self) -> None:
+        while not self._over:
+            question, asker = self._socket.recvfrom(4096)
+            if question:
+                self._questions.release()
+                self._socket.sendto(self._answer(question), asker)
+
+    def _answer(self, question: bytes) -> bytes:
+        end = question.index(b"\0", 12) + 5
+        asks_for_ipv4 = question[end - 4 : end - 2] == b"\0\1"
+        given = self.addresses if asks_for_ipv4 and not self.code else []
+        head = question[:2] + bytes([0x81, 0x80 | self.code, 0, 1, 0, len(given), 0, 0, 0, 0])
+        record = b"\xc0\x0c\0\1\0\1\0\0\0\1\0\4"  # the name of the question, A, IN, a second, four bytes
+        return head + question[12:end] + b"".join(record + socket.inet_aton(address) for address in given)

@@ -1,0 +1,137 @@
+"""`gradserve keys`: what it prints, what it writes, and what it refuses in one sentence."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from service.cli import main
+from service.core.keys.caller import KeyScope, digest_of
+from service.core.keys.key_file import read_keys
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "keys.json"
+
+
+def added(capsys: Capture, file: Path, *arguments: str) -> str:
+    main(["keys", "add", *arguments, "--keys-file", str(file)])
+    return capsys.readouterr().out.rstrip("\n")
+
+
+def sentence(capsys: Capture, *arguments: str) -> str:
+    with pytest.raises(SystemExit) as ended:
+        main(["keys", *arguments])
+    told = capsys.readouterr()
+    assert (ended.value.code, told.out) == (2, "")
+    assert told.err.startswith("gradserve: ")
+    assert told.err.count("\n") == 1
+    return told.err.removeprefix("gradserve: ").rstrip("\n")
+
+
+def test_a_key_is_printed_once_and_its_hash_is_kept(capsys: Capture, file: Path) -> None:
+    key = added(capsys, file, "alice")
+    assert re.fullmatch(r"gs_[A-Za-z0-9_-]{43}", key)
+    (alice,) = read_keys(file)
+    assert alice.sha256 == digest_of(key).hex()
+    assert (alice.name, alice.namespace, alice.rate, alice.concurrency) == ("alice", "alice", None, None)
+    assert alice.scopes == (KeyScope.COMPUTE, KeyScope.READ, KeyScope.WRITE)
+    main(["keys", "list", "--keys-file", str(file)])
+    listed = capsys.readouterr().out
+    assert "alice" in listed
+    assert key not in listed + file.read_text(encoding="ascii")
+    assert alice.sha256 not in listed
+
+
+def test_all_that_can_be_said_of_a_key(capsys: Capture, file: Path) -> None:
+    more = ["--scopes", "read, admin,read", "--namespace", "team", "--rate", "600/min", "--concurrency", "4"]
+    more += ["--max-tensors", "5", "--max-graph-bytes", "1MiB"]
+    added(capsys, file, "watch", *more)
+    (key,) = read_keys(file)
+    assert (key.scopes, key.namespace) == ((KeyScope.READ, KeyScope.ADMIN), "team")
+    assert (key.rate, key.concurrency) == ("600/min", 4)
+    assert (key.max_tensors, key.max_graph_bytes, key.max_graphs) == (5, 1 << 20, None)
+    main(["keys", "list", "--keys-file", str(file)])
+    assert re.search(
+        r"^watch +team +read,admin +600/min +4 +max-graph-bytes=1048576,max-tensors=5 +20\S+Z$",
+        capsys.readouterr().out,
+        re.MULTILINE,
+    )
+
+
+def test_the_namespace_of_a_server_without_keys(capsys: Capture, file: Path) -> None:
+    added(capsys, file, "old", "--namespace", "")
+    assert read_keys(file)[0].namespace == ""
+
+
+def test_a_key_is_revoked_by_its_name(capsys: Capture, file: Path) -> None:
+    for name in ("alice", "bob"):
+        added(capsys, file, name)
+    main(["keys", "revoke", "alice", "--keys-file", str(file)])
+    assert capsys.readouterr().out == f"alice is revoked; servers that use {file} refuse it within 2 s\n"
+    assert [key.name for key in read_keys(file)] == ["bob"]
+
+
+def test_the_file_may_be_named_by_the_environment(capsys: Capture, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADSERVE_KEYS_FILE", str(file))
+    main(["keys", "add", "alice"])
+    assert [key.name for key in read_keys(file)] == ["alice"]
+    capsys.readouterr()
+    assert sentence(capsys, "list", "--keys-file", "none").startswith("say which file has the keys: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["add", "a/b"], "a name has at most 64 letters, .* but came as a/b$"),
+        (["add", ""], "a name has at most 64 letters, .* but came as nothing$"),
+        (["add", "a\nb"], "a name has at most 64 letters, "),
+        (["add", "x" * 65], "a name has at most 64 letters, "),
+        (["add", "a", "--scopes", "all"], "scopes are some of compute, read, write, admin, .* but came as all$"),
+        (["add", "a", "--scopes", ""], "scopes are some of "),
+        (["add", "a", "--namespace", "a b"], "a namespace has at most 64 letters"),
+        (["add", "a", "--rate", "10"], "a rate is a whole number of requests per s, min or h, .* but came as 10$"),
+        (["add", "a", "--concurrency", "0"], "a concurrency is a whole number of at least 1, but came as 0$"),
+        (["add", "a", "--concurrency", "some"], "a concurrency is a whole number of at least 1, but came as some$"),
+        (["add", "a", "--max-tensors", "-1"], "what a namespace may keep is a whole number, .* but came as -1$"),
+        (["add", "a", "--max-answer-bytes", "1G"], "what a namespace may keep is .* as in 64MiB, but came as 1G$"),
+        (["revoke", "bob"], "there is no key called bob; gradserve keys list shows all$"),
+        (["add", "alice"], "there is a key called alice already; revoke it, or choose another name$"),
+    ],
+)
+def test_what_cannot_be_is_told_and_changes_nothing(
+    capsys: Capture, file: Path, arguments: list[str], said: str
+) -> None:
+    added(capsys, file, "alice")
+    before = file.read_bytes()
+    assert re.match(said, sentence(capsys, *arguments, "--keys-file", str(file)))
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("action", [["list"], ["revoke", "alice"]])
+def test_a_file_that_is_not_there(capsys: Capture, file: Path, action: list[str]) -> None:
+    told = sentence(capsys, *action, "--keys-file", str(file))
+    assert told == f"the file of keys {file} cannot be used: No such file or directory"
+    assert not file.exists()
+
+
+def test_no_file_is_named(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GRADSERVE_KEYS_FILE", raising=False)
+    assert sentence(capsys, "list") == "say which file has the keys: --keys-file FILE, or GRADSERVE_KEYS_FILE"
+
+
+def test_a_file_that_is_broken_stays_as_it_is(capsys: Capture, file: Path) -> None:
+    file.write_text("{", encoding="ascii")
+    file.chmod(0o600)
+    told = sentence(capsys, "add", "alice", "--keys-file", str(file))
+    assert told == f"the file of keys {file} cannot be used: it is not JSON"
+    assert file.read_text(encoding="ascii") == "{"
+
+
+def test_an_action_that_is_none(capsys: Capture) -> None:
+    assert "invalid choice: 'remove'" in sentence(capsys, "remove", "alice")

@@ -1,0 +1,125 @@
+"""`batch` of a node of several elements: the Jacobians of single examples, as a client sees them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.conftest import Client
+from tests.reference.client import array
+from tests.service.api.safetensors_support import BINARY, answered, body
+from tests.service.support import Json, feed, node, problem
+
+RNG = np.random.default_rng(11)
+W, X = RNG.standard_normal((3, 2)), RNG.standard_normal((5, 3))
+NODES = [node("parameter"), node("input"), node("matmul", 1, 0), node("tanh", 2), node("parameter")]
+
+
+def fed(i: int, values: Any) -> Json:
+    return feed(i, list(np.shape(values)), np.ravel(values).tolist())
+
+
+def graph(opset: int | None = 2) -> Json:
+    return {"nodes": NODES} | ({} if opset is None else {"opset": opset})
+
+
+LAYER = {"graph": graph(), "feeds": [fed(0, W), fed(1, X)], "mapped": [1], "of": 3, "wrt": [0, 1]}
+TYPES = [{"node": i, "dtype": "float64", "shape": list(a.shape)} for i, a in enumerate((W, X))]
+PLANNED = {key: value for key, value in LAYER.items() if key != "feeds"} | {"call": "batch", "types": TYPES}
+
+
+def ask(client: Client, **more: Any) -> Json:
+    answer = client.post("/v1/batch", json=LAYER | more)
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+def gradients(answer: Json) -> dict[int, np.ndarray[Any, Any]]:
+    return {one["node"]: array(one["tensor"]) for one in answer["gradients"]}
+
+
+def one_at_a_time(client: Client, wrt: list[int]) -> dict[int, np.ndarray[Any, Any]]:
+    """What `/v1/jacobian` answers to each example by itself."""
+    rows: dict[int, list[np.ndarray[Any, Any]]] = {i: [] for i in wrt}
+    for x in X:
+        asked = {"graph": graph(), "feeds": [fed(0, W), fed(1, x)], "outputs": [3], "wrt": wrt}
+        for block in client.post("/v1/jacobian", json=asked).json()["jacobian"]:
+            rows[block["wrt"]].append(array(block["tensor"]))
+    return {i: np.stack(blocks) for i, blocks in rows.items()}
+
+
+def test_it_is_the_jacobian_of_one_example_after_the_other(client: Client) -> None:
+    """Also the second time, when the request is known."""
+    wanted = one_at_a_time(client, [0, 1])
+    for _ in range(2):
+        answer = ask(client)
+        assert set(answer) == {"values", "gradients", "disconnected", "stats"}
+        found = gradients(answer)
+        assert (found[0].shape, found[1].shape) == ((5, 2, 3, 2), (5, 2, 3))
+        for i, block in wanted.items():
+            np.testing.assert_allclose(found[i], block, 1e-12, 1e-15)
+
+
+@pytest.mark.parametrize("block", [1, 2, 5, None])
+@pytest.mark.parametrize(("reduce", "divisor"), [("sum", 1), ("mean", 5)])
+def test_reduced_it_is_their_sum_or_mean(client: Client, block: int | None, reduce: str, divisor: int) -> None:
+    answer = ask(client, wrt=[0], reduce=reduce, **({} if block is None else {"block": block}))
+    wanted = one_at_a_time(client, [0])[0].sum(axis=0) / divisor
+    np.testing.assert_allclose(gradients(answer)[0], wanted, 1e-12, 1e-15)
+
+
+def test_in_the_binary_form_it_has_its_shape_and_its_name(client: Client) -> None:
+    rest = {key: value for key, value in LAYER.items() if key != "feeds"}
+    told, found = answered(client.post("/v1/batch", content=body(rest, {"feeds.0": W, "feeds.1": X}), headers=BINARY))
+    assert told["disconnected"] == []
+    np.testing.assert_array_equal(found["gradients.1"], gradients(ask(client))[1])
+
+
+def test_it_is_kept_and_without_a_path_it_is_zeros(client: Client) -> None:
+    feeds = [*LAYER["feeds"], fed(4, [1.0, 2.0])]
+    store = [{"node": 1, "gradient": True, "tensor_id": "jacobians"}]
+    answer = ask(client, feeds=feeds, wrt=[1, 4], store=store)
+    np.testing.assert_array_equal(array(client.get("/v1/tensors/jacobians").json()["tensor"]), gradients(answer)[1])
+    np.testing.assert_array_equal(gradients(answer)[4], np.zeros((5, 2, 2)))
+    assert answer["disconnected"] == [4]
+
+
+@pytest.mark.parametrize("reduce", ["none", "mean"])
+def test_plan_tells_what_it_takes(client: Client, reduce: str) -> None:
+    asked = {"reduce": reduce, "wrt": [0]}
+    plan = client.post("/v1/plan", json=PLANNED | asked).json()
+    answer = ask(client, **asked)
+    assert plan["admitted"]
+    assert plan["peak_bytes"] == answer["stats"]["peak_bytes"]
+    assert plan["backward_flops"] > 0
+    fewer = client.post("/v1/plan", json=PLANNED | asked | {"graph": graph(), "of": 3, "outputs": [2]}).json()
+    assert fewer["response_bytes"] == plan["response_bytes"]
+
+
+def test_what_is_over_the_budget_is_refused_before_it_runs(client: Client) -> None:
+    """300 Jacobians of 100 by 100 numbers are 24 MB; two are within a MiB."""
+    nodes = [node("input"), node("tanh", 0)]
+    types = [{"node": 0, "dtype": "float64", "shape": [300, 100]}]
+    asked = {"graph": {"nodes": nodes, "opset": 2}, "mapped": [0], "wrt": [0], "memory_budget": 1 << 20}
+    assert not client.post("/v1/plan", json=asked | {"types": types, "call": "batch"}).json()["admitted"]
+    problem(client.post("/v1/batch", json=asked | {"feeds": [fed(0, np.zeros((300, 100)))]}), 413, "over_budget")
+    assert client.post("/v1/batch", json=asked | {"feeds": [fed(0, np.zeros((2, 100)))]}).status_code == 200
+
+
+@pytest.mark.parametrize("opset", [None, 1])
+@pytest.mark.parametrize("reduce", ["none", "sum"])
+def test_a_graph_of_opset_1_is_told_what_to_say(client: Client, opset: int | None, reduce: str) -> None:
+    asked = LAYER | {"graph": graph(opset), "wrt": [0], "reduce": reduce}
+    report = problem(client.post("/v1/batch", json=asked), 422, "non_scalar_output")
+    assert report["pointer"] == "/graph/nodes/3"
+    assert report["detail"] == (
+        'node 3 (tanh): has shape [2], whose Jacobian batch gives since opset 2: say "opset": 2 in the graph, which is '
+        "of opset 1, or reduce it to one element (sum, mean)"
+    )
+
+
+def test_a_sum_has_none_by_what_examples_differ_in(client: Client) -> None:
+    report = problem(client.post("/v1/batch", json=LAYER | {"reduce": "sum"}), 422, "invalid_field")
+    assert report["detail"].startswith("node 1 (input): wrt names this node, which examples differ in")

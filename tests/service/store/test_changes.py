@@ -1,0 +1,71 @@
+"""Changes are checked against what is there when they are decided."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from service.core.errors import Refusal
+from service.core.keys.caller import ANYONE
+from service.observe.store import StoreService
+from service.store.changes import Condition, new_answer
+from service.store.idempotency import AnswerTable, Repetition
+from service.store.journal import MemoryJournal
+from service.store.tables import Quota
+from service.store.writes import AnswerRecord
+from service.web.repetition import recorded
+from service.workers.task import Reply, Task
+from tests.simulation.checker import Operation
+from tests.simulation.server import SETTINGS, Pool, code_of, stored_of
+
+ASKED = Repetition("", "k", "f")
+
+
+def record(expires: float) -> AnswerRecord:
+    return AnswerRecord(*ASKED, "text/plain", b"told", expires)
+
+
+def test_of_two_answers_to_one_call_the_first_stands() -> None:
+    """As of servers that had the call both, and computed both."""
+    now = [100.0]
+    table = AnswerTable(Quota(10, 10_000), 60.0, lambda: now[0])
+    change = new_answer(table, record(160.0))
+    assert change.check(None)
+    with pytest.raises(Refusal) as refused:
+        change.check(record(150.0))
+    assert (refused.value.code, refused.value.retry_after) == ("conflict", 1)
+    now[0] = 151.0
+    assert change.check(record(150.0)), "it is given no more"
+
+
+def test_a_call_of_another_server_is_not_noted() -> None:
+    table = AnswerTable(Quota(10, 10_000), 60.0, lambda: 0.0)
+    assert table.asked_before(ASKED) is None
+    assert table.begin(ASKED) is None
+    with pytest.raises(Refusal, match="is under way"):
+        table.asked_before(ASKED)
+    table.end(ASKED)
+    table.load(("", "k"), record(10.0))
+    assert table.asked_before(ASKED) == record(10.0)
+    with pytest.raises(Refusal, match="another request"):
+        table.asked_before(ASKED._replace(fingerprint="g"))
+
+
+def test_who_had_a_call_second_is_not_told_of_what_the_first_has_changed() -> None:
+    """Both demand that there is nothing yet. The second one's answer is the first one's, and none of its own."""
+
+    async def told() -> list[str]:
+        store = StoreService(SETTINGS, Pool(), MemoryJournal())  # type: ignore[arg-type]
+        operation = Operation("write", 0.0, (), {"x": 1}, {"x": None})
+        said = []
+        for _ in range(2):
+            reply = Reply(200, "text/plain", [b"ok"])
+            reply.stored, reply.kept = [stored_of(operation, "x")], [b"\0"]
+            more = recorded(store.answers, ASKED, reply)
+            job = Task("forward", b"", "request", 10.0, float("inf"))
+            result = await store.settled(job, ANYONE, reply, Condition(), more)
+            said.append("ok" if result.status == 200 else code_of(result))
+        return said
+
+    assert asyncio.run(told()) == ["ok", "conflict"]

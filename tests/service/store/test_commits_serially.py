@@ -1,0 +1,154 @@
+"""What is kept, and in which order: commits against a model that does one thing after the other."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from service.core.errors import Refusal
+from service.store.changes import ALWAYS, ANY_VERSION, Condition
+from service.store.journal import StateFull
+from tests.service.store.commit_model import Bench
+
+NAMES = ("a", "b", "c")
+
+
+class Serial(RuleBasedStateMachine):
+    """The answers, in the order in which they come, are those of a server that does one thing after the other.
+
+    And what is on disk, whenever one looks: all that was acknowledged as durable, and nothing by halves.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bench = Bench()
+        self.model: dict[str, str] = {}
+        self.history: dict[str, list[str | None]] = {name: [None] for name in NAMES}
+        self.together: list[dict[str, str | None]] = []
+        self.floor: dict[str, int] = dict.fromkeys(NAMES, 0)
+        self.submitted = self.answered = 0
+
+    def propose(self, changed: dict[str, tuple[bool, Condition]], *, durable: bool) -> None:
+        self.submitted += 1
+        etags = {name: f"{self.submitted:03}{name}" if keeps else None for name, (keeps, _) in changed.items()}
+        changes = [self.bench.change(name, etags[name], condition) for name, (_, condition) in changed.items()]
+        conditions = {name: condition for name, (_, condition) in changed.items()}
+
+        def done(refusal: Refusal | None) -> None:
+            self.answered += 1
+            self.judge(etags, conditions, refusal, durable=durable)
+
+        self.bench.submit(*changes, done=done, durable=durable)
+
+    def judge(
+        self,
+        etags: dict[str, str | None],
+        conditions: dict[str, Condition],
+        refusal: Refusal | None,
+        *,
+        durable: bool,
+    ) -> None:
+        holds = all(condition.holds(self.model.get(name)) for name, condition in conditions.items())
+        if refusal is not None:
+            assert refusal.code in ("precondition_failed", "store_full", "internal_error")
+            assert refusal.code != "precondition_failed" or not holds
+            return
+        assert holds, "what was kept was kept upon what the model has"
+        self.together.append(etags)
+        for name, etag in etags.items():
+            self.history[name].append(etag)
+            if etag is None:
+                self.model.pop(name, None)
+            else:
+                self.model[name] = etag
+            if durable:
+                self.floor[name] = len(self.history[name]) - 1
+
+    conditions = st.sampled_from(["always", "absent", "there", "current", "stale"])
+
+    def condition(self, name: str, kind: str) -> Condition:
+        return {
+            "always": ALWAYS,
+            "absent": Condition(none_match=(ANY_VERSION,)),
+            "there": Condition(match=(ANY_VERSION,)),
+            "current": Condition(match=(self.model.get(name, "none"),)),
+            "stale": Condition(match=("stale",)),
+        }[kind]
+
+    @rule(
+        changed=st.dictionaries(
+            st.sampled_from(NAMES), st.tuples(st.sampled_from([True, True, False]), conditions), min_size=1
+        ),
+        durable=st.booleans(),
+    )
+    def submit(self, changed: dict[str, tuple[bool, str]], *, durable: bool) -> None:
+        """Somebody wants something kept, or no more kept."""
+        stated = {name: (keeps, self.condition(name, kind)) for name, (keeps, kind) in changed.items()}
+        stated = {
+            name: (keeps, Condition((*(condition.match or (ANY_VERSION,)),)) if not keeps else condition)
+            for name, (keeps, condition) in stated.items()
+        }
+        self.propose(stated, durable=durable)
+
+    @precondition(lambda self: self.bench.hand.given)
+    @rule(failure=st.sampled_from([None, None, None, StateFull("full"), OSError("broken")]))
+    def end_a_write(self, failure: Exception | None) -> None:
+        """The disk has done it, or has not."""
+        self.bench.go_on(failure)
+
+    @precondition(lambda self: self.bench.commits.behind)
+    @rule()
+    def flush(self) -> None:
+        """The time of what is behind has come."""
+        self.bench.flush()
+
+    @invariant()
+    def everybody_sees_what_was_answered(self) -> None:
+        """No more, and no less."""
+        seen = {name: version.etag for (_, name), version in self.bench.tensors}
+        assert seen == self.model
+        assert {name: version.etag for name, version in self.bench.placed.items()} == self.model
+
+    @invariant()
+    def what_is_on_disk_is_whole_and_not_too_old(self) -> None:
+        """Each tensor is as it was at some time, not before its last durable write, and with those of its time."""
+        disk = self.bench.disk.tensors
+        at = {
+            name: self.history[name].index(disk[name])
+            for name in NAMES
+            if name in disk and disk[name] in self.history[name]
+        }
+        for name, floor in self.floor.items():
+            if name in at:
+                assert at[name] >= floor
+            elif name not in disk:
+                assert None in self.history[name][floor:], "what was acknowledged is there"
+            else:
+                pytest.fail("something is on disk that nobody was told of")
+        for etags in self.together:
+            there = [name for name, etag in etags.items() if etag is not None and disk.get(name) == etag]
+            for name, etag in etags.items():
+                if there and name in at and etag is not None:
+                    assert at[name] >= self.history[name].index(etag), "written as one, there as one"
+
+    @invariant()
+    def what_is_counted_is_what_is_there_and_coming(self) -> None:
+        """Quotas are never wrong."""
+        table = self.bench.tensors
+        after = {name: table.latest(("", name)) for name in NAMES}
+        values = [version for version in after.values() if version is not None]
+        assert (table.count, table.held) == (len(values), sum(table._nbytes(version) for version in values))
+
+    def teardown(self) -> None:
+        """After an orderly end all of it is on disk, and everybody was answered once."""
+        assert self.bench.close()
+        assert self.bench.disk.closed
+        assert self.answered == self.submitted
+        assert self.bench.disk.tensors == self.model
+        assert not self.bench.commits.behind
+
+
+Serial.TestCase.settings = settings(max_examples=100, stateful_step_count=40)
+TestSerial = pytest.mark.slow(Serial.TestCase)

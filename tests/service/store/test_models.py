@@ -1,0 +1,83 @@
+"""Models, as they are kept, and graphs that there are models of."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.core.errors import Refusal
+from service.store.changes import ALWAYS, end_of_graph, end_of_model, new_model
+from service.store.tables import MODEL_OVERHEAD, GraphStore, KeptModel, ModelTable, Quota, Registered, graph_of_request
+
+ROOM = Quota(100, 1 << 20)
+GRAPH = Registered("g", "key", b"{}", b"{}")
+
+
+def record(graph_id: str, etag: str = "0" * 16, description: str | None = None) -> bytes:
+    described = {} if description is None else {"description": description}
+    return orjson.dumps({"name": "m", "etag": etag, "graph_id": graph_id, **described, "inputs": [], "outputs": []})
+
+
+def tables() -> tuple[GraphStore, ModelTable]:
+    """One with a graph, and one without models."""
+    graphs, models = GraphStore(ROOM), ModelTable(ROOM)
+    graphs.load(("", "g"), GRAPH)
+    return graphs, models
+
+
+@given(st.text() | st.just(',"inputs":') | st.just('","inputs":['))
+def test_what_a_record_says_is_read_whatever_its_description(description: str) -> None:
+    model = KeptModel.of(record("g", "e" * 16, description))
+    assert (model.graph_id, model.etag) == ("g", "e" * 16)
+    assert graph_of_request(orjson.dumps({"graph_id": description, "inputs": []})) == description
+
+
+def test_what_keeping_one_takes() -> None:
+    model = KeptModel.of(record("g"))
+    table = ModelTable(ROOM)
+    table.load(("", "m"), model)
+    assert table.held == MODEL_OVERHEAD + len(model.record)
+
+
+@given(st.text())
+def test_a_name_that_is_none_is_not_found_and_shown_safely(name: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        ModelTable(ROOM).get("", name)
+    assert refused.value.code == "not_found"
+    assert (refused.value.got or "").isprintable()
+
+
+def test_a_graph_with_a_model_stays_while_that_is_only_coming() -> None:
+    graphs, models = tables()
+    change = new_model(models, graphs, ("", "m"), KeptModel.of(record("g")), ALWAYS)
+    assert change.check(None)
+    models.expect(change.key, change.value)
+    with pytest.raises(Refusal, match="there is a model of the graph g: m;") as refused:
+        end_of_graph(graphs, models, ("", "g")).check(GRAPH)
+    assert refused.value.code == "in_use"
+    models.drop(change.key)
+    assert end_of_graph(graphs, models, ("", "g")).check(GRAPH)
+
+
+def test_a_graph_whose_model_is_on_its_way_out_goes() -> None:
+    graphs, models = tables()
+    models.load(("", "m"), KeptModel.of(record("g")))
+    change = end_of_model(models, ("", "m"), ALWAYS)
+    models.expect(change.key, None)
+    assert end_of_graph(graphs, models, ("", "g")).check(GRAPH)
+
+
+def test_a_model_of_a_graph_that_is_on_its_way_out_is_refused() -> None:
+    graphs, models = tables()
+    graphs.expect(("", "g"), None)
+    with pytest.raises(Refusal, match="there is no graph") as refused:
+        new_model(models, graphs, ("", "m"), KeptModel.of(record("g")), ALWAYS).check(None)
+    assert refused.value.pointer == "/graph_id"
+
+
+def test_models_of_another_namespace_hold_nothing() -> None:
+    graphs, models = tables()
+    models.load(("other", "m"), KeptModel.of(record("g")))
+    assert end_of_graph(graphs, models, ("", "g")).check(GRAPH)

@@ -1,0 +1,300 @@
+"""A place as a setting names it: made, found again, or refused in one sentence that says what to do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from service.core.settings import Settings
+from service.store.journal import Loaded, MemoryJournal
+from service.store.places import open_state
+from tests.service.store.support import names, put, tensor, values
+
+ROOT = Path(__file__).parents[3]
+
+
+def sentence(place: str) -> str:
+    """Why a place is refused, when it is opened or when it is loaded."""
+    with pytest.raises(RuntimeError) as refused:
+        loaded(place)
+    told = str(refused.value)
+    assert "\n" not in told
+    return told
+
+
+def loaded(place: str) -> Loaded:
+    with closing(open_state(place)) as opened:
+        return opened.load()
+
+
+def written(place: Path, count: int = 3) -> Path:
+    """A folder with the tensors t1, t2 and so on, one in each commit."""
+    opened = open_state(str(place))
+    opened.load()
+    for number in range(1, count + 1):
+        opened.commit(put(tensor(f"t{number}", number)))
+    opened.close()
+    return place
+
+
+def commit_file(place: Path, number: int) -> Path:
+    return place / "commits" / f"{number:020}"
+
+
+@pytest.mark.parametrize("place", [None, "memory"])
+def test_memory(place: str | None) -> None:
+    assert isinstance(open_state(place), MemoryJournal)
+
+
+def test_a_folder_is_made_and_found_again(tmp_path: Path) -> None:
+    place = str(tmp_path / "a" / "b")
+    opened = open_state(place)
+    assert opened.load() == Loaded()
+    opened.commit(put(tensor("w", 1)))
+    opened.close()
+    assert (tmp_path / "a/b/FORMAT").read_text() == "gradserve state 1\n"
+    again = open_state(place)
+    assert values(again.load()) == {"w": 1}
+    again.close()
+
+
+def test_a_new_file_system_is_an_empty_folder(tmp_path: Path) -> None:
+    (tmp_path / "lost+found").mkdir()
+    open_state(str(tmp_path)).close()
+    assert (tmp_path / "FORMAT").exists()
+
+
+def test_a_start_that_was_cut_off_is_begun_again(tmp_path: Path) -> None:
+    open_state(str(tmp_path)).close()
+    (tmp_path / "FORMAT").unlink()
+    open_state(str(tmp_path)).close()
+    assert (tmp_path / "FORMAT").exists()
+
+
+def test_a_second_server_is_refused(tmp_path: Path) -> None:
+    opened = open_state(str(tmp_path))
+    told = sentence(str(tmp_path))
+    assert (
+        told
+        == f"the state folder {tmp_path} is in use by another server; name another one for this server with --state"
+    )
+    opened.load()
+    opened.commit(put(tensor("w", 1)))
+    opened.close()
+    assert names(open_state(str(tmp_path)).load().tensors) == ["w"]
+
+
+def test_somebody_elses_folder_is_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "draft.txt").write_text("mine")
+    told = sentence(str(tmp_path))
+    assert told == (
+        f"the state folder {tmp_path} is none of gradserve's: it has 'thesis/draft.txt' but no FORMAT; "
+        "name an empty one, or another, with --state"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis"]
+
+
+def test_another_format_is_refused(tmp_path: Path) -> None:
+    written(tmp_path)
+    (tmp_path / "FORMAT").write_text("gradserve state 3\n")
+    assert sentence(str(tmp_path)) == (
+        f"the state folder {tmp_path} is in the format 'gradserve state 3', "
+        "and this version of gradserve reads 'gradserve state 1' and 'gradserve state 2' alone"
+    )
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    told = sentence(str(tmp_path / "file"))
+    assert told == (
+        f"the state folder {tmp_path / 'file'} cannot be used: File exists; "
+        "name another with --state, or memory to keep none"
+    )
+
+
+@pytest.fixture(params=[".", "commits", "unfinished"])
+def read_only(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """A folder with state, of which a part cannot be written to: for root, only a mount keeps writers out."""
+    place = written(tmp_path / "state")
+    part = place / request.param
+    if os.geteuid() == 0:
+        if not mounted("--bind", str(part), str(part)) or not mounted("-o", "remount,bind,ro", str(part)):
+            pytest.skip("nothing can be mounted here")
+        yield place
+        subprocess.run(["umount", str(part)], check=True)
+    else:
+        (part / "LOCK").unlink(missing_ok=True)
+        part.chmod(0o500)
+        yield place
+        part.chmod(0o700)
+
+
+def mounted(*options: str) -> bool:
+    return subprocess.run(["mount", *options], capture_output=True, check=False).returncode == 0
+
+
+def test_a_folder_for_reading_alone(read_only: Path) -> None:
+    told = sentence(str(read_only))
+    assert told.startswith(f"the state folder {read_only} cannot be used: ")
+    assert "Read-only file system" in told or "Permission denied" in told
+    assert told.endswith("; name another with --state, or memory to keep none")
+
+
+@pytest.mark.parametrize("part", [".", "commits"])
+@pytest.mark.parametrize("mode", [0o770, 0o702, 0o777])
+def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path, part: str, mode: int) -> None:
+    place = written(tmp_path / "state")
+    (place / part).chmod(mode)
+    assert sentence(str(place)) == (
+        f"the state folder {place} cannot be used: others may write to {(place / part)}, which chmod 700 would mend; "
+        "name another with --state, or memory to keep none"
+    )
+
+
+def test_a_lock_is_no_link(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    (tmp_path / "state").mkdir(0o700)
+    (tmp_path / "state" / "LOCK").symlink_to(victim)
+    assert "cannot be used: Too many levels of symbolic links" in sentence(str(tmp_path / "state"))
+    assert not victim.exists()
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o277, 0o077])
+def test_folders_are_the_owners_whatever_the_umask(tmp_path: Path, mask: int) -> None:
+    place = tmp_path / "a" / "state"
+    before = os.umask(mask)
+    try:
+        written(place)
+    finally:
+        os.umask(before)
+    for folder in (place.parent, place, place / "commits", place / "unfinished"):
+        assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-3])
+
+
+def flip(path: Path) -> None:
+    raw = path.read_bytes()
+    path.write_bytes(raw[:-2] + bytes([raw[-2] ^ 0x40]) + raw[-1:])
+
+
+def flip_head(path: Path) -> None:
+    raw = path.read_bytes()
+    path.write_bytes(raw[:100] + bytes([raw[100] ^ 0x01]) + raw[101:])
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def foreign(path: Path) -> None:
+    path.write_text("dear diary, " * 30)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (cut, "is cut off"),
+        (empty, "is cut off"),
+        (flip, "does not have the bytes that were written of its tensor: their checksum is another"),
+        (flip_head, "does not have the bytes that were written: its checksum is another"),
+        (foreign, "is cut off, or was not written by gradserve"),
+    ],
+)
+def test_a_damaged_commit_is_named(tmp_path: Path, number: int, damage: Callable[[Path], None], said: str) -> None:
+    """The last one too: what has its name was whole when it got it, so it may have been acknowledged."""
+    damage(commit_file(written(tmp_path), number))
+    assert sentence(str(tmp_path)) == (
+        f"the state folder {tmp_path} is damaged: commits/{number:020} {said}; "
+        "restore a backup, or move this one elsewhere to start without what it holds"
+    )
+
+
+def test_a_damaged_commit_moved_away_is_gone_alone(tmp_path: Path) -> None:
+    cut(commit_file(written(tmp_path / "state"), 2))
+    commit_file(tmp_path / "state", 2).rename(tmp_path / "damaged")
+    opened = open_state(str(tmp_path / "state"))
+    assert values(opened.load()) == {"t1": 1, "t3": 3}
+    opened.close()
+
+
+def test_a_commit_that_was_never_finished_does_no_harm(tmp_path: Path) -> None:
+    written(tmp_path)
+    torn = commit_file(tmp_path, 3).read_bytes()[:50]
+    (tmp_path / "unfinished" / "0123456789abcdef").write_bytes(torn)
+    opened = open_state(str(tmp_path))
+    assert values(opened.load()) == {"t1": 1, "t2": 2, "t3": 3}
+    assert list((tmp_path / "unfinished").iterdir()) == []
+    opened.close()
+
+
+def test_a_commit_under_another_name(tmp_path: Path) -> None:
+    written(tmp_path)
+    commit_file(tmp_path, 2).rename(commit_file(tmp_path, 9))
+    assert "is commit 2 under another name" in sentence(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "7", f"{7:020}.bak", f"{7:021}", "٠" * 20])
+def test_a_foreign_file_among_the_commits(tmp_path: Path, name: str) -> None:
+    written(tmp_path)
+    (tmp_path / "commits" / name).write_text("x")
+    assert sentence(str(tmp_path)) == (
+        f"the state folder {tmp_path} has {'commits/' + name!r}, which is no commit of gradserve's; move it elsewhere"
+    )
+
+
+def test_a_foreign_folder_among_the_commits(tmp_path: Path) -> None:
+    (written(tmp_path) / "commits" / f"{7:020}").mkdir()
+    told = sentence(str(tmp_path))
+    assert told == f"the state folder {tmp_path} cannot be read: commits/{7:020}: it is no file"
+
+
+@pytest.mark.parametrize(
+    "place", ["http://host/x", "s3://", "s3:///folder", "ftp://a/b", "s3://key:secret@bucket/x", "s3://b?x=1"]
+)
+def test_urls_that_are_not_understood(place: str) -> None:
+    told = sentence(place)
+    assert told == (
+        "--state is a URL that gradserve does not understand; "
+        "s3://BUCKET/FOLDER, gs://BUCKET/FOLDER or az://CONTAINER/FOLDER are"
+    )
+
+
+def test_without_obstore(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "obstore.store", None)
+    assert sentence("s3://bucket/x").startswith("state in s3:// needs obstore: pip install 'gradserve[s3]' (")
+
+
+def test_the_setting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("GRADSERVE_STATE")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    assert Settings().state == str(tmp_path / ".local/state/gradserve")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
+    assert Settings().state == str(tmp_path / "elsewhere/gradserve")
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "nowhere"))
+    assert Settings().state == "memory"
+    monkeypatch.chdir(tmp_path)
+    assert Settings(state="here").state == str(tmp_path / "here")
+    assert Settings(state="~/x").state == str(tmp_path / "nowhere/x")
+    assert Settings(state="s3://bucket/folder").state == "s3://bucket/folder"
+    assert Settings(state="").state == Settings(state="memory").state == "memory"
+
+
+@pytest.mark.slow
+def test_nothing_of_obstore_is_loaded_for_a_folder(tmp_path: Path) -> None:
+    program = "import sys; from service.store.places import open_state; open_state(sys.argv[1]).close()\n"
+    program += "assert 'obstore' not in sys.modules"
+    run = subprocess.run([sys.executable, "-c", program, str(tmp_path)], cwd=ROOT, capture_output=True, check=False)
+    assert run.returncode == 0, run.stderr

@@ -1,0 +1,83 @@
+"""Pools of worker processes for tests: what they are given to do, and what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import sys
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import orjson
+
+from service.core.settings import Settings
+from service.workers.pool import awaited
+from service.workers.process_pool import ProcessPool
+from service.workers.task import Reply, Task
+
+COMMAND = (sys.executable, "-m", "tests.service.workers.trial_child")
+_T = TypeVar("_T")
+
+
+@asynccontextmanager
+async def processes(workers: int = 2, **stated: Any):
+    """A pool of which all processes are ready."""
+    pool = ProcessPool(Settings(**{"device": "cpu", "workers": workers, "log_level": "error", **stated}), COMMAND)
+    await pool.start()
+    try:
+        await whole(pool)
+        yield pool
+    finally:
+        await pool.close(0)
+
+
+async def whole(pool: ProcessPool) -> None:
+    """Wait until every worker is there, the spare included."""
+    await until(lambda: pool._supervisor.spare is not None and len(pool._supervisor.general) == pool._settings.workers)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait for what other processes bring about."""
+    async with asyncio.timeout(60):
+        while not condition():  # noqa: ASYNC110  it is another process that changes
+            await asyncio.sleep(0.002)
+
+
+def job(told: dict[str, Any] | bytes, timeout: float = 60.0, **stated: Any) -> Task:
+    """A job that does what it is told."""
+    body = told if isinstance(told, bytes) else orjson.dumps(told)
+    return Task("forward", body, "test", timeout, time.monotonic() + timeout, **stated)
+
+
+async def ask(pool: ProcessPool, told: dict[str, Any] | bytes, seconds: float = 60.0, **stated: Any) -> Reply:
+    """The reply to a job that does what it is told."""
+    return await awaited(pool, job(told, seconds, **stated))
+
+
+def code(reply: Reply) -> str:
+    """The code of the problem that a reply is."""
+    problem: dict[str, Any] = orjson.loads(reply.body)
+    assert problem["status"] == reply.status
+    return str(problem["code"])
+
+
+def settled(pool: ProcessPool) -> bool:
+    """Whether nothing is held for anybody."""
+    stats = pool.stats()
+    return not pool.busy and not stats.reserved and not stats.running and not any(stats.queued.values())
+
+
+def running(coroutine: Callable[..., Coroutine[Any, Any, _T]]) -> Callable[..., _T]:
+    """A test that runs on an event loop of its own."""
+
+    def test(*arguments: Any, **named: Any) -> _T:
+        return asyncio.run(coroutine(*arguments, **named))
+
+    return functools.wraps(coroutine)(test)
+
+
+async def together(*awaitables: Awaitable[_T], **stated: bool) -> list[_T]:
+    """What all give."""
+    return list(await asyncio.gather(*awaitables, **stated))

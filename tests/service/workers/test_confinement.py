@@ -1,0 +1,434 @@
+"""Workers that try what they may not do: the kernel refuses each, and lets each pass where they are not confined."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import orjson
+import pytest
+
+from service.core import machine
+from service.core.settings import Settings, without_secrets
+from service.workers import confinement
+from service.workers.confinement import AllowedFiles, Offered, offers, system_call_filter
+from service.workers.process_pool import ProcessPool
+from service.workers.sandbox import allowed_files
+from tests.conftest import ROOT
+from tests.service.workers.pools import ask, running, whole
+
+PROGRAM = Path(__file__).with_name("confined.py").read_text(encoding="utf-8")
+COMMAND = (sys.executable, "-P", "-c", PROGRAM)
+REFUSED = {str(errno.EPERM), str(errno.EACCES)}
+IS_ROOT = os.geteuid() == 0
+
+#: attempts that need nothing to be tried on
+ALONE = (
+    "forked", "executed", "listened", "bound_abstractly", "paired", "unshared", "had_memory_of_others", "had_rings"
+)  # fmt: skip
+#: attempts on another process
+ON_PROCESSES = (
+    "signalled", "signalled_by_thread", "signalled_by_descriptor", "looked_into", "limited", "niced"
+)  # fmt: skip
+#: what goes on working
+ALLOWED = ("computed_by_threads", "had_memory", "had_executable_memory", "knew_its_numbers")
+ONLY_AS_ROOT = {"unshared", "mounted"}
+
+pytestmark = pytest.mark.skipif(
+    bool(offers().missing), reason=f"this kernel cannot confine: {', '.join(offers().missing)}"
+)
+
+
+class Place:
+    """Files of a server that a worker must not see, and a socket that it must not reach."""
+
+    def __init__(self, folder: Path) -> None:
+        self.state = folder / "state"
+        self.keys, self.tls, self.cache = folder / "keys.json", folder / "key.pem", folder / "cache"
+        self.state.mkdir()
+        self.cache.mkdir()
+        (self.state / "LOCK").write_text("")
+        for file in (self.keys, self.tls):
+            file.write_text("secret")
+        (folder / "mount").mkdir()
+        (folder / "mine").write_text("")
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.listening.getsockname()[1]}"
+        self.folder = folder
+
+    def settings(self, confine: str) -> Settings:
+        return Settings(
+            device="cpu", workers=1, log_level="error", confine=confine, cache_dir=self.cache, state=str(self.state),
+            keys_file=self.keys, tls_key=self.tls,
+        )  # fmt: skip
+
+    def attempts(self, sibling: int) -> Iterator[tuple[str, str]]:
+        """What is tried, and on what."""
+        yield from ((name, "") for name in ALONE)
+        for process in (os.getpid(), sibling):
+            yield from ((name, str(process)) for name in ON_PROCESSES)
+            yield from (("opened", f"/proc/{process}/{file}") for file in ("mem", "environ", "maps", "stat"))
+            yield "listed", f"/proc/{process}/fd"
+        yield "connected", self.address
+        yield "executed_in_place", str(self.folder / "absent")
+        for path in (self.state / "LOCK", self.keys, self.tls, Path.home(), "/etc/passwd", "/etc/hostname", "/tmp"):
+            yield "opened", str(path)
+        for path in ("/", "/etc", "/home", str(self.state), str(Path.cwd()), str(Path.home())):
+            yield "listed", path
+        for path in (self.state / "new", self.cache / "new", Path(os.__file__).parent / "gradserve-test", "/tmp/x"):
+            yield "written", str(path)
+        yield "made_readable", str(self.keys)
+        yield "mounted", str(self.folder / "mount")
+        yield "removed", str(self.folder / "mine")
+        yield "opened", "/proc/self/mem"
+        yield "opened", "/proc/self/environ"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    place = Place(tmp_path)
+    yield place
+    place.listening.close()
+    (Path(os.__file__).parent / "gradserve-test").unlink(missing_ok=True)
+    Path("/tmp/x").unlink(missing_ok=True)
+
+
+async def tried(pool: ProcessPool, attempt: str, on: str = "") -> list[str]:
+    """What came of an attempt: by the worker's main thread, and by another one."""
+    reply = await ask(pool, {"attempt": attempt, "on": on})
+    assert reply.status == 200, (attempt, reply.body)
+    return list(orjson.loads(reply.body))
+
+
+async def all_tried(place: Place, confine: str) -> dict[tuple[str, str], list[str]]:
+    pool = ProcessPool(place.settings(confine), COMMAND)
+    await pool.start()
+    try:
+        await whole(pool)
+        assert pool._supervisor.spare is not None
+        sibling = pool._supervisor.spare.pid
+        found = {(name, on): await tried(pool, name, on) for name, on in place.attempts(sibling)}
+        found["traced", ""] = await tried(pool, "traced", str(sibling))
+        return found | {(name, ""): await tried(pool, name) for name in ALLOWED}
+    finally:
+        await pool.close(0)
+
+
+@pytest.mark.slow
+@running
+async def test_what_a_worker_may_not_do_is_refused(place: Place) -> None:
+    found = await all_tried(place, "on")
+    done = {attempt: came for attempt, came in found.items() if not REFUSED.issuperset(came)}
+    assert done == {(name, ""): ["done", "done"] for name in ALLOWED}
+
+
+@pytest.mark.slow
+@running
+async def test_the_same_succeeds_where_workers_are_not_confined(place: Place) -> None:
+    """Or the test above would pass whatever the kernel does."""
+    found = await all_tried(place, "off")
+    refused = {attempt: came for attempt, came in found.items() if came[0] != "done"}
+    expected = set() if IS_ROOT else {(name, on) for name, on in found if name in ONLY_AS_ROOT}
+    unsupported = {("had_rings", "")}  # where the system has it switched off
+    assert refused.keys() - unsupported <= expected, refused
+
+
+def first_to_go(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/oom_score_adj").read_text(encoding="ascii"))
+
+
+def statuses(pid: int) -> list[str]:
+    """What the system says of each thread of a process."""
+    return [(task / "status").read_text(encoding="ascii") for task in Path(f"/proc/{pid}/task").iterdir()]
+
+
+@pytest.mark.slow
+@running
+async def test_the_system_ends_workers_before_the_front_for_want_of_memory(place: Place) -> None:
+    pool = ProcessPool(place.settings("off"), COMMAND)
+    await pool.start()
+    try:
+        for worker in pool._supervisor:
+            assert first_to_go(worker.pid) == 1000 > first_to_go(os.getpid())
+    finally:
+        await pool.close(0)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(machine.cpus() < 2, reason="a BLAS has no threads on one processor")
+@running
+async def test_every_thread_of_a_worker_is_held() -> None:
+    """Those of its BLAS as well, which begin as it is loaded."""
+    pool = ProcessPool(Settings(device="cpu", workers=1, log_level="error", state="memory"))
+    os.environ["OPENBLAS_NUM_THREADS"] = "3"
+    try:
+        await pool.start()
+        await whole(pool)
+        for worker in pool._supervisor:
+            said = statuses(worker.pid)
+            assert len(said) > 1
+            assert all("NoNewPrivs:\t1" in status and "Seccomp:\t2" in status for status in said)
+    finally:
+        del os.environ["OPENBLAS_NUM_THREADS"]
+        await pool.close(0)
+
+
+def test_a_process_that_has_other_threads_is_not_confined() -> None:
+    """Landlock would leave those as they are. Asked of a process of its own, should it be confined all the same."""
+    program = """
+import threading
+from service.workers.confinement import AllowedFiles, confine
+over = threading.Event()
+threading.Thread(target=over.wait).start()
+try:
+    confine(AllowedFiles())
+except RuntimeError as error:
+    print(error)
+finally:
+    over.set()
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "a process is confined before it starts threads: those that are there would stay free\n"
+
+
+def test_threads_that_begin_later_are_held() -> None:
+    program = """
+import os, threading
+from service.workers.confinement import AllowedFiles, confine
+confine(AllowedFiles(("/proc/self/status",)))
+def tried():
+    for path in "/etc/passwd", "/proc/self/status":
+        try:
+            os.close(os.open(path, os.O_RDONLY))
+            print(path)
+        except PermissionError:
+            print("refused")
+thread = threading.Thread(target=tried)
+thread.start()
+thread.join()
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "refused\n/proc/self/status\n"
+
+
+#: two processes of one user who is not root: whether the second may read the first, before and after
+FRONT = """
+import ctypes, os, sys
+from service.workers.confinement import forbid_looking_in
+if os.geteuid() == 0:
+    os.setresuid(65534, 65534, 65534)
+    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # changing the user has taken it away
+for line in sys.stdin:
+    if line == "forbid\\n":
+        forbid_looking_in()
+    print(os.getpid(), flush=True)
+"""
+WORKER = """
+import os, sys
+if os.geteuid() == 0:
+    os.setresuid(65534, 65534, 65534)
+for file in "mem", "environ":
+    try:
+        os.close(os.open(f"/proc/{sys.argv[1]}/{file}", os.O_RDONLY))
+        print("read")
+    except PermissionError:
+        print("refused")
+"""
+
+
+def test_other_processes_of_its_user_cannot_look_into_the_front() -> None:
+    started = [sys.executable, "-c", FRONT]
+    with subprocess.Popen(
+        started, cwd=ROOT, text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as front:
+        assert front.stdin is not None
+        assert front.stdout is not None
+        for told, expected in ("nothing\n", "read\nread\n"), ("forbid\n", "refused\nrefused\n"):
+            front.stdin.write(told)
+            pid = front.stdout.readline().strip()
+            done = subprocess.run([sys.executable, "-c", WORKER, pid], capture_output=True, text=True, check=True)
+            assert done.stdout == expected
+        front.stdin.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("confine", "expected"), [("on", 0), ("off", 1)])
+def test_a_server_forbids_it(confine: str, expected: int) -> None:
+    program = f"""
+import ctypes
+import service.app
+from service.cli import main
+service.app.serve = lambda *_: print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
+main(["serve", "--confine", "{confine}", "--state", "memory"])
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{expected}\n"
+
+
+# ---------------------------------------------------------------- what may be opened
+
+
+@pytest.mark.parametrize("name", ["state", "keys_file", "tls_key"])
+def test_what_must_not_be_seen_may_not_lie_where_workers_read(name: str, tmp_path: Path) -> None:
+    place = Path(sys.prefix) / "lib" / "hidden"
+    with pytest.raises(RuntimeError) as raised:
+        allowed_files(Settings(**{"device": "cpu", "cache_dir": tmp_path, "state": "memory", name: str(place)}))
+    flag = "--" + name.replace("_", "-")
+    assert str(raised.value) == (
+        f"{flag} lies in {sys.prefix}/lib, which workers can read: put it elsewhere, or serve with --confine off"
+    )
+
+
+def test_nor_behind_a_link(tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "cache")
+    stated = Settings(device="cpu", cache_dir=tmp_path / "cache", state=str(tmp_path / "link" / "kernels" / "state"))
+    with pytest.raises(RuntimeError, match=r"--state lies in .*/cache/kernels, which workers can read"):
+        allowed_files(stated)
+
+
+def test_a_folder_of_modules_that_has_the_state_in_it_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An environment below a home is; the home is not, whatever PYTHONPATH says."""
+    beside = tmp_path / "modules"
+    monkeypatch.setattr(sys, "path", [str(beside), str(tmp_path), str(Path.home()), "", *sys.path])
+    stated = Settings(device="cpu", cache_dir=tmp_path / "cache", state=str(tmp_path / "state"))
+    found = allowed_files(stated)
+    assert found is not None
+    assert str(beside) in found.reads
+    assert not {str(tmp_path), str(Path.home()), str(Path.cwd())} & {*found.reads}
+    assert found.writes == (str(tmp_path / "cache" / "kernels"),)
+    assert not found.devices
+
+
+def test_workers_are_handed_no_secrets() -> None:
+    """Whatever opens a store or a collector is the front's; what says how to compute is theirs."""
+    kept = {
+        "PATH": "/bin",
+        "HOME": "/nowhere",
+        "OMP_NUM_THREADS": "1",
+        "CUDA_VISIBLE_DEVICES": "0",
+        "LD_LIBRARY_PATH": "",
+    }
+    hidden = (
+        "GRADSERVE_API_KEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AZURE_STORAGE_KEY", "DB_PASSWORD",
+        "GOOGLE_APPLICATION_CREDENTIALS", "OTEL_EXPORTER_OTLP_HEADERS", "github_token",
+    )  # fmt: skip
+    assert without_secrets({**kept, **dict.fromkeys(hidden, "secret")}) == kept
+
+
+def test_who_is_not_confined_is_told_nothing() -> None:
+    assert allowed_files(Settings(confine="off")) is None
+
+
+def test_what_is_told_arrives() -> None:
+    stated = AllowedFiles(("/a",), ("/b", "/c"), ("/d",))
+    assert AllowedFiles.parse(stated.text()) == stated
+
+
+# ---------------------------------------------------------------- kernels that have less
+
+
+def test_what_is_missing_is_said() -> None:
+    assert Offered(7, filters=True).missing == []
+    assert Offered(0, filters=False).missing == [
+        "files are not kept from workers (no Landlock)", "system calls are not filtered (no seccomp)"
+    ]  # fmt: skip
+    assert len(Offered(3, filters=True).missing) == 2
+    assert Offered(4, filters=True).missing == [
+        "signals are kept from others by the filter of system calls alone (Landlock before 6)"
+    ]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4, 5, 6])
+def test_older_kernels_hold_what_they_can(version: int) -> None:
+    """Asked for what such a kernel has; files are refused by each."""
+    program = f"""
+import os
+from service.workers import confinement
+confinement.offers = lambda: confinement.Offered({version}, filters=False)
+confinement.confine(confinement.AllowedFiles(("/proc/self/status",)))
+os.close(os.open("/proc/self/status", os.O_RDONLY))
+os.open("/etc/passwd", os.O_RDONLY)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "PermissionError" in done.stderr
+    assert "/etc/passwd" in done.stderr
+
+
+ALLOW, KILL = 0x7FFF0000, 0x80000000
+EPERM, ENOSYS = 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
+X86_64, AARCH64 = 0xC000003E, 0xC00000B7
+OWN = 4711
+
+
+def verdict(program: bytes, audit: int, number: int, *arguments: int) -> int:
+    """What a filter says of a system call: the instructions of classic BPF that filters are made of, one by one."""
+    data = struct.pack("<IIQ6Q", number, audit, 0, *arguments, *[0] * (6 - len(arguments)))
+    instructions = [*struct.iter_unpack("<HBBI", program)]
+    at, found = 0, 0
+    while True:
+        code, if_true, if_false, constant = instructions[at]
+        at += 1
+        match code:
+            case 0x20:
+                (found,) = struct.unpack_from("<I", data, constant)
+            case 0x54:
+                found &= constant
+            case 0x15:
+                at += if_true if found == constant else if_false
+            case 0x35:
+                at += if_true if found >= constant else if_false
+            case 0x06:
+                return int(constant)
+            case _:
+                raise AssertionError(code)
+
+
+#: numbers of execve, socket, openat, mmap, clone, kill, fcntl and ioctl
+NUMBERS = {"x86_64": (59, 41, 257, 9, 56, 62, 72, 16), "aarch64": (221, 198, 56, 222, 220, 129, 25, 29)}
+
+
+@pytest.mark.parametrize(("kind", "audit"), [("x86_64", X86_64), ("aarch64", AARCH64)])
+def test_what_a_filter_says(kind: str, audit: int) -> None:
+    program = system_call_filter(kind, OWN)
+    assert len(program) // 8 < 4096, "the kernel takes no longer ones"
+    execve, opened_socket, openat, mapped, clone, kill, fcntl, ioctl = NUMBERS[kind]
+    said = partial(verdict, program, audit)
+    assert {said(openat), said(mapped), said(kill, OWN, 9), said(clone, 0x3D0F00)} == {ALLOW}
+    assert {said(execve), said(opened_socket)} == {EPERM}
+    assert {said(kill, 0), said(kill, (1 << 32) - 1), said(kill, OWN + 1)} == {EPERM}
+    assert {said(clone, 17), said(clone, 0x10000 | 0x10000000), said(clone, 0x20000000)} == {EPERM}
+    assert {said(fcntl, 0, 8), said(ioctl, 1, 0x5412)} == {EPERM}
+    assert {said(fcntl, 0, 1033), said(ioctl, 1, 0x5413)} == {ALLOW}
+    assert {said(435), said(463), said(openat | 0x40000000)} == {ENOSYS}
+    for other in {X86_64, AARCH64, 0x40000003} - {audit}:
+        assert verdict(program, other, openat) == KILL
+
+
+HEADERS = {"x86_64": "/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "aarch64": "/usr/include/asm-generic/unistd.h"}
+
+
+@pytest.mark.parametrize("kind", HEADERS)
+def test_numbers_are_those_of_the_headers(kind: str) -> None:
+    """As far as they are installed; some of the generic ones have two names."""
+    header = Path(HEADERS[kind])
+    if not header.is_file():
+        pytest.skip(f"there is no {header}")
+    defined = re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", header.read_text(encoding="ascii"))
+    known = {name: int(number) for name, number in defined}
+    stated = confinement._MACHINES[kind].calls
+    newer = {name for name in stated if name not in known}
+    assert newer <= {"fchmodat2", "clone3"}, "newer than some headers"
+    assert {name: number for name, number in stated.items() if name not in newer} == {
+        name: known[name] for name in stated if name not in newer
+    }

@@ -1,0 +1,144 @@
+"""Frames: what is put into one comes out of it, however the bytes arrive."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from service.api.media import JSON, PROBLEM, SAFETENSORS
+from service.store.writes import Stored
+from service.workers import frames
+from service.workers.frames import Inbox, TensorFrame, Whereabouts
+from service.workers.task import (
+    Estimate,
+    NeedsGraph,
+    NotDone,
+    Piece,
+    Reply,
+    Task,
+    Timings,
+    TooLong,
+    Total,
+    WantsTensors,
+)
+
+JOBS = [
+    Task("forward", b"{}", "id", 1.5, 12.25),
+    Task("gradients", b"\0\xff\n" * 100, "a\nb\nö", 3600.0, 1e9, SAFETENSORS, SAFETENSORS, "graph"),
+    Task("plan", b"", "", 0.001, 0.0, JSON, SAFETENSORS),
+    Task("putTensor", b"{}", "a\nb", 1.0, 2.0, namespace="ä", subject="w.1", tenant="namespace ä"),
+    Task("gradients", b"{}", "id", 1.0, 2.0, may_ask=True, may_divide=True, model=b"\0{}\n"),
+    Task("gradients", b"{}", "a\nb", 1.0, 2.0, part=Piece(0, 4), may_ask=True),
+    Task("gradients", b"{}", "id", 1.0, 2.0, part=Total(3, 1, 0.5, "compiled", "tf32", 7, 24), may_divide=True),
+]
+STORED = [
+    Stored("w", "0123456789abcdef", "float64", (3, 1), "fedcba9876543210"),
+    Stored("none", "0" * 16, "float32", (0, 2), "", durable=False),
+    Stored("b", "1" * 16, "bool", (2,), None),
+]
+REPLIES = [
+    Reply(200, JSON, [b"{", b"}"], timings=Timings(0.0, 0.1, 0.2, 0.3, 0.15, 0.4), cached=True),
+    Reply(200, SAFETENSORS, [b"\0" * 1000, memoryview(b"abc")]),
+    Reply(422, PROBLEM, [b"{}"], (("Retry-After", "5"), ("X", "é\n")), recycle="fault"),
+    Reply(200, JSON, [b"{", b"}"], stored=STORED, kept=[b"\1" * 24, b"", memoryview(b"\2\3")]),
+    Reply(200, JSON, [], stored=STORED[1:2], kept=[b""]),
+]
+
+
+def compared(job: Task) -> tuple[object, ...]:
+    head = job.call, job.request_id, job.timeout, job.expires, job.sent, job.accepted
+    rest = job.graph, job.namespace, job.subject, job.tenant, job.model, job.part, job.may_ask, job.may_divide
+    return *head, bytes(job.body), *rest
+
+
+@pytest.mark.parametrize("job", JOBS)
+@pytest.mark.parametrize("graph", [None, b"", b"{graph}"])
+@pytest.mark.parametrize("most", [None, 0.0, 0.002])
+def test_a_job(job: Task, graph: bytes | None, most: float | None) -> None:
+    frame = frames.task_frame(63, job, Whereabouts(0, len(job.body)), most, graph)
+    slot, read, place, bound = frames.read_task(b"before" + frame + b"behind", 6)
+    assert (slot, place, bound) == (63, Whereabouts(0, len(job.body)), most)
+    assert compared(read) == compared(job)
+    assert read.graph_bytes == graph
+
+
+def test_a_body_in_a_buffer_is_not_in_the_frame() -> None:
+    job = Task("forward", b"x" * 100_000, "id", 1.0, 2.0)
+    frame = frames.task_frame(0, job, Whereabouts(7, 100_000), None, b"{}")
+    assert len(frame) < 1000
+    _, read, place, _ = frames.read_task(frame, 0)
+    assert (read.body, read.graph_bytes, place) == (b"", b"{}", (7, 100_000))
+
+
+@pytest.mark.parametrize("reply", REPLIES)
+def test_a_reply(reply: Reply) -> None:
+    whole = len(reply.body) + sum(map(len, reply.kept))
+    frame = frames.reply_frame(5, reply, Whereabouts(0, whole), 10.0, 12.0)
+    assert frames.slot_of(b"behind" + frame, 6) == 5
+    read, buffer, nbytes, begun, ended = frames.read_reply(b"before" + frame + b"behind", 6, 9.5)
+    assert (begun, ended, buffer, nbytes) == (10.0, 12.0, 0, whole)
+    assert list(read.stored) == list(reply.stored)
+    assert [bytes(data) for data in read.kept] == [bytes(data) for data in reply.kept]
+    assert read.timings == reply.timings._replace(waited=0.5)
+    for name in ("status", "media_type", "body", "headers", "cached", "recycle"):
+        assert getattr(read, name) == getattr(reply, name), name
+
+
+@pytest.mark.parametrize("why", [NeedsGraph(), WantsTensors(("w", "ö")), TooLong(Estimate(1.5, 10**12, 3))])
+def test_a_job_that_was_not_done(why: NotDone) -> None:
+    frame = frames.not_done_frame(5, why, 10.0, 12.0)
+    assert frames.slot_of(b"behind" + frame, 6) == 5
+    ((kind, read, at),) = Inbox().feed(frame)
+    assert kind in frames.NOT_DONE
+    found, begun, ended = frames.read_not_done(b"before" + read[at:] + b"behind", 6)
+    assert (type(found), found, begun, ended) == (type(why), why, 10.0, 12.0)
+
+
+def test_a_reply_in_a_buffer_has_no_pieces_yet() -> None:
+    frame = frames.reply_frame(0, Reply(200, JSON, [b"x" * 100_000]), Whereabouts(3, 100_000), 0.0, 0.0)
+    read, buffer, nbytes, _, _ = frames.read_reply(frame, 0, 0.0)
+    assert (tuple(read.parts), buffer, nbytes) == ((), 3, 100_000)
+
+
+def test_what_is_kept_lies_behind_the_answer_in_a_buffer() -> None:
+    reply = Reply(200, JSON, [b"x" * 100_000], stored=STORED, kept=[b"\1" * 24, b"", b"\2\3"])
+    frame = frames.reply_frame(0, reply, Whereabouts(3, 100_026), 0.0, 0.0)
+    assert len(frame) < 1000
+    read, buffer, nbytes, _, _ = frames.read_reply(frame, 0, 0.0)
+    assert (buffer, nbytes, tuple(read.stored)) == (3, 100_026, tuple(STORED))
+    frames.attach_body(read, memoryview(b"x" * 100_000 + b"\1" * 24 + b"\2\3"))
+    assert (read.body, list(map(bytes, read.kept))) == (reply.body, list(reply.kept))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        TensorFrame("", "w", "0" * 16, "float64", (2, 3), 0, b"\n" * 48),
+        TensorFrame("ä", "w.b-c", "f" * 16, "bool", (), 1 << 40),
+        TensorFrame("", "w", "f" * 16, "int8", (0,)),
+        TensorFrame("n", "w"),
+    ],
+)
+def test_a_tensor(told: TensorFrame) -> None:
+    assert frames.read_tensor(b"before" + frames.tensor_frame(told) + b"behind", 6) == told
+
+
+@pytest.mark.parametrize("may_ask", [False, True])
+def test_whether_a_job_may_ask(may_ask: bool) -> None:
+    frame = frames.task_frame(0, replace(JOBS[0], may_ask=may_ask), Whereabouts(0, 2), None, None)
+    assert frames.read_task(frame, 0)[1].may_ask == may_ask
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 64, 10_000])
+def test_frames_arrive_in_any_pieces(size: int) -> None:
+    sent = [frames.task_frame(i, job, Whereabouts(0, len(job.body)), None, None) for i, job in enumerate(JOBS)]
+    sent += [frames.note(frames.SKIPPED, 9), frames.text(frames.CAME, "cpu"), frames.text(frames.FAILED, "")]
+    inbox, whole, found = Inbox(), b"".join(sent), []
+    for start in range(0, len(whole), size):
+        for kind, frame, at in inbox.feed(whole[start : start + size]):
+            length = int.from_bytes(frame[at : at + 4], "little")
+            found.append((kind, frame[at : at + length]))
+    assert found == [(frame[4], frame) for frame in sent]
+    assert frames.read_note(sent[-3], 0) == 9
+    assert frames.read_text(sent[-2], 0) == "cpu"

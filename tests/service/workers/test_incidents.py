@@ -1,0 +1,278 @@
+"""Workers that their own machine code ends: what is counted, said and kept of it, and who computes from then on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+
+from engine.runtime.crash_record import CRASH_RECORD_BYTES, LastWords, crash_record, last_words, place_named
+from service.admin import place_checks as places
+from service.admin.diagnosis import Verdict
+from service.core.settings import Settings
+from service.workers.incidents import MOST_KEPT, Incidents, incidents_in
+from service.workers.pool import awaited
+from service.workers.process_pool import ProcessPool
+from service.workers.task import Reply, Task
+from tests.conftest import ROOT
+from tests.service.support import node
+from tests.service.workers.pools import code, running, until, whole
+
+COMMAND = (sys.executable, "-P", "-c", Path(__file__).with_name("faulty.py").read_text(encoding="utf-8"))
+N = 4096
+PLAN, OTHER = "ab" * 32, "cd" * 32
+
+
+def body(scale: float) -> bytes:
+    """sum(exp(x) · x), which is compiled behind its second run."""
+    x = {"dtype": "float64", "shape": [N], "data": np.linspace(0.0, scale, N).tolist()}
+    nodes = [node("parameter"), node("exp", 0), node("mul", 0, 1), node("sum", 2)]
+    return orjson.dumps({"graph": {"nodes": nodes}, "feeds": [{"node": 0, "tensor": x}]})
+
+
+async def ask(pool: ProcessPool, scale: float = 1.0) -> Reply:
+    return await awaited(pool, Task("forward", body(scale), "id", 60.0, time.monotonic() + 60))
+
+
+def value(reply: Reply) -> float:
+    return float(orjson.loads(reply.body)["values"][0]["tensor"]["data"][0])
+
+
+@asynccontextmanager
+async def faulty(cache: Path | None, **stated: Any):
+    """A pool of workers whose kernels end them."""
+    settings = {"cache_dir": cache, "state": "memory", "log_level": "error", **stated}
+    pool = ProcessPool(Settings(device="cpu", workers=1, **settings), COMMAND)
+    await pool.start()
+    try:
+        await whole(pool)
+        yield pool
+    finally:
+        await pool.close(0)
+
+
+def expected(scale: float = 1.0) -> float:
+    x = np.linspace(0.0, scale, N)
+    return float((np.exp(x) * x).sum())
+
+
+async def until_condemned(pool: ProcessPool) -> None:
+    """Ask until kernels have ended two workers. Each time, one that has none yet gives the answer.
+
+    What has ended one is known once it is gone, so nobody asks in between: a third could have got the plan.
+    """
+    async with asyncio.timeout(120):
+        while not pool.stats().condemned:
+            reply = await ask(pool)
+            assert reply.status == 200 or code(reply) == "worker_died"
+            await whole(pool)
+
+
+@pytest.mark.slow
+@running
+async def test_a_plan_that_ends_two_workers_runs_without_kernels(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with faulty(tmp_path) as pool:
+        with caplog.at_level(logging.WARNING, "gradserve.workers"):
+            await until_condemned(pool)
+            for scale in (1.0, 2.0) * 5:
+                reply = await ask(pool, scale)
+                assert reply.status == 200
+                assert value(reply) == pytest.approx(expected(scale), rel=1e-12)
+            await whole(pool)
+            assert pool._supervisor.spare is not None
+            assert (await ask(pool)).status == 200, "by workers that were not there when the others were told"
+        assert pool.stats().incidents == {"SIGSEGV": 2}
+    lines = [record.getMessage() for record in caplog.records if "SIGSEGV" in record.getMessage()]
+    assert len(lines) == 2
+    known = incidents_in(tmp_path)
+    assert len(known.condemned[0]) == 64
+    for line in lines:
+        assert f"was ended by SIGSEGV, at plan {known.condemned[0]}: " in line
+        assert "sum (node 3)" in line
+    assert lines[1].endswith("; it has ended two workers now, and runs without kernels from now on")
+    assert [(each.signal, each.plan) for each in known.incidents] == 2 * [("SIGSEGV", known.condemned[0])]
+    found = places.incidents(Settings(device="cpu", cache_dir=tmp_path))
+    assert found.level is Verdict.WARN
+    assert known.condemned[0][:16] in found.says
+
+
+@pytest.mark.slow
+@running
+async def test_a_server_that_begins_knows_of_it(tmp_path: Path) -> None:
+    async with faulty(tmp_path) as pool:
+        await until_condemned(pool)
+    async with faulty(tmp_path) as pool:
+        for _ in range(10):
+            assert (await ask(pool)).status == 200
+        assert pool.stats().incidents == {}
+        assert pool.stats().condemned == 1
+
+
+@pytest.mark.slow
+@running
+async def test_without_a_folder_it_is_kept_in_memory() -> None:
+    async with faulty(None) as pool:
+        await until_condemned(pool)
+        assert (await ask(pool)).status == 200
+
+
+@pytest.mark.slow
+@running
+async def test_a_worker_that_somebody_kills_is_an_incident_of_no_plan(tmp_path: Path) -> None:
+    async with faulty(tmp_path) as pool:
+        for _ in range(3):
+            assert pool._supervisor.quick is not None
+            os.kill(pool._supervisor.quick.pid, signal.SIGKILL)
+            count = pool.stats().incidents.get("SIGKILL", 0)
+            await until(lambda count=count: pool.stats().incidents.get("SIGKILL", 0) == count + 1)
+            await whole(pool)
+        assert pool.stats().condemned == 0
+        pool._supervisor.quick.kill("stuck")
+        await until(lambda: pool.stats().restarts.get("stuck"))
+        await whole(pool)
+        assert pool.stats().incidents == {"SIGKILL": 3}, "those that we end are none"
+
+
+# ---------------------------------------------------------------- what is kept
+
+
+def noted(folder: Path | None, count: int = 1, plan: str = PLAN, number: int = signal.SIGSEGV) -> Incidents:
+    found = Incidents(folder)
+    for _ in range(count):
+        found.note(1, number, LastWords(plan, "", "matmul (node 3)"))
+    return found
+
+
+def test_signals_from_outside_condemn_nothing(tmp_path: Path) -> None:
+    assert noted(tmp_path, 5, number=signal.SIGKILL).condemned == ()
+    assert noted(tmp_path, 1).condemned == ()
+    assert noted(tmp_path, 1).condemned == (PLAN,)
+
+
+def test_a_plan_that_was_being_compiled_is_to_blame_where_none_ran(tmp_path: Path) -> None:
+    found = Incidents(tmp_path)
+    for _ in range(2):
+        found.note(1, signal.SIGILL, LastWords("", OTHER, ""))
+    assert found.condemned == (OTHER,)
+
+
+def test_the_last_hundred_are_kept(tmp_path: Path) -> None:
+    found = Incidents(tmp_path)
+    for count in range(MOST_KEPT + 20):
+        for _ in range(2):
+            found.note(1, signal.SIGBUS, LastWords(f"{count:064x}", "", ""))
+    known = incidents_in(tmp_path)
+    assert len(known.incidents) == MOST_KEPT
+    assert known.condemned == tuple(f"{count:064x}" for count in range(20, MOST_KEPT + 20))
+
+
+def test_another_version_has_other_kernels(tmp_path: Path) -> None:
+    noted(tmp_path, 2)
+    assert incidents_in(tmp_path).condemned == (PLAN,)
+    file = tmp_path / "incidents.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "version": "0.0.1"}))
+    assert incidents_in(tmp_path) == ((), ())
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"{", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, b'{"version": "0.1.0"}', b" " * (1 << 20),
+        b'{"version": "0.1.0", "incidents": 3, "condemned": []}',
+        b'{"version": "0.1.0", "incidents": [], "condemned": ["../../etc"]}',
+        b'{"version": "0.1.0", "incidents": [], "condemned": [""]}',
+        b'{"version": "0.1.0", "incidents": [[1.0, "SIGSEGV", "", "\\u001b[31m"]], "condemned": []}',
+        b'{"version": "0.1.0", "incidents": [["now", "SIGSEGV", "", ""]], "condemned": []}',
+        b'{"version": "0.1.0", "incidents": [[1.0, "rm -rf", "", ""]], "condemned": []}',
+    ],
+    ids=lambda content: repr(content[:60]),
+)  # fmt: skip
+def test_what_is_not_as_it_was_written_is_absent(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "incidents.json").write_bytes(content)
+    assert incidents_in(tmp_path) == ((), ())
+    assert noted(tmp_path, 2).condemned == (PLAN,)
+    assert incidents_in(tmp_path).condemned == (PLAN,)
+
+
+def test_links_and_pipes_are_not_read(tmp_path: Path) -> None:
+    noted(tmp_path / "real", 2)
+    for folder in "linked", "piped":
+        (tmp_path / folder).mkdir()
+    (tmp_path / "linked" / "incidents.json").symlink_to(tmp_path / "real" / "incidents.json")
+    os.mkfifo(tmp_path / "piped" / "incidents.json")
+    assert incidents_in(tmp_path / "linked") == incidents_in(tmp_path / "piped") == ((), ())
+    noted(tmp_path / "linked", 1, OTHER)
+    assert not (tmp_path / "linked" / "incidents.json").is_symlink()
+    assert incidents_in(tmp_path / "real").condemned == (PLAN,)
+
+
+def test_a_folder_that_cannot_be_written_costs_a_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "file").write_text("")
+    found = noted(tmp_path / "file", 2)
+    assert found.condemned == (PLAN,)
+    assert "incidents are kept in memory alone" in caplog.text
+
+
+# ---------------------------------------------------------------- what a worker says
+
+
+def test_a_witness_says_what_runs_and_where() -> None:
+    memory = memoryview(bytearray(CRASH_RECORD_BYTES))
+    before = memoryview(bytearray(CRASH_RECORD_BYTES))
+    crash_record.attach(memory)
+    try:
+        assert last_words(memory) == ("", "", "")
+        crash_record.runs(bytes.fromhex(PLAN))
+        assert last_words(memory) == (PLAN, "", "")
+        crash_record.is_at(place_named("exp (node 1)"))
+        crash_record.compiles(bytes.fromhex(OTHER))
+        assert last_words(memory) == (PLAN, OTHER, "exp (node 1)")
+        crash_record.ran()
+        crash_record.compiles()
+        assert last_words(memory)[:2] == ("", "")
+        crash_record.runs(bytes.fromhex(OTHER))
+        assert last_words(memory).place == "", "of another plan"
+        crash_record.ran()
+    finally:
+        crash_record.attach(before)
+
+
+def test_what_a_broken_worker_says_is_printable() -> None:
+    said = last_words(memoryview(bytes(range(256))[:CRASH_RECORD_BYTES]))
+    assert said.place.isascii()
+    assert said.place.isprintable()
+
+
+@pytest.mark.slow
+def test_the_digest_of_a_question_is_the_same_in_other_processes() -> None:
+    program = """
+from engine import Compiler, Limits, Program, Statement, TensorType, registry
+import numpy as np
+ops = registry().ops
+p = Program(registry(), [Statement(ops["parameter"]), Statement(ops["exp"], (0,)), Statement(ops["sum"], (1,))])
+made = Compiler(Limits()).gradients(p, {0: TensorType((3,), np.dtype("float64"))})
+print(made.plan.digest.hex())
+"""
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert len(said) == 1
+    assert len(said.pop()) == 65

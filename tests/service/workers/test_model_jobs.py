@@ -1,0 +1,83 @@
+"""The two jobs of a model: what is asked is read; then it is checked on its graph, which may have to be asked for."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+
+from service.api.residents import Version
+from service.core.settings import Settings
+from service.store.tables import Registered
+from service.workers.task import PUT_MODEL, READ_MODEL, REGISTER, NeedsGraph, Reply, Task, TooLong, WantsTensors
+from service.workers.worker import Worker
+from tests.service.support import Json, node
+
+GRAPH: Json = {"nodes": [node("input"), node("parameter"), node("mul", 0, 1)]}
+
+
+@pytest.fixture
+def worker() -> Worker:
+    return Worker(Settings(device="cpu", compile="off"))
+
+
+@pytest.fixture
+def graph() -> Registered:
+    job = Task(REGISTER, orjson.dumps({"graph": GRAPH}), "id", 60.0, time.monotonic() + 60.0)
+    return Registered.of(Worker(Settings(device="cpu", compile="off"))(job).body)
+
+
+def asked(graph: Registered, **changed: Any) -> Json:
+    leaf = {"name": "x", "node": 0, "dtype": "float64", "shape": [-1]}
+    bound = [{"node": 1, "tensor_id": "w"}]
+    outputs = [{"name": "y", "node": 2}]
+    return {"graph_id": graph.graph_id, "inputs": [leaf], "outputs": outputs, "bound": bound} | changed
+
+
+def job(call: str, body: Json, graph: Registered | None = None, *, record: bool = True, **more: Any) -> Task:
+    found = {"w": Version("tag", np.ones(()))}
+    made = Task(call, orjson.dumps(body), "id", 60.0, time.monotonic() + 60.0, subject="m", resident=found.get, **more)
+    if graph is not None:
+        made.graph, made.graph_bytes = graph.key, graph.record if record else None
+    return made
+
+
+def test_the_graph_is_written_before_all_lists(worker: Worker, graph: Registered) -> None:
+    reply = worker(job(READ_MODEL, dict(reversed(asked(graph, description="d").items()))))
+    assert reply.status == 200
+    assert reply.body.startswith(b'{"graph_id":"%b","description":"d","inputs":[' % graph.graph_id.encode())
+
+
+def test_what_was_read_is_what_is_checked(worker: Worker, graph: Registered) -> None:
+    read = orjson.loads(worker(job(READ_MODEL, asked(graph))).body)
+    reply = worker(job(PUT_MODEL, read, graph))
+    told = orjson.loads(reply.body)
+    assert (told["name"], told["outputs"][0]["shape"]) == ("m", [-1])
+    assert reply.headers == (("ETag", f'"{told["etag"]}"'),)
+    assert reply.consulted, "it is an answer about the tensor, too"
+
+
+def test_each_version_has_an_etag_of_its_own(worker: Worker, graph: Registered) -> None:
+    etags = {orjson.loads(worker(job(PUT_MODEL, asked(graph), graph)).body)["etag"] for _ in range(2)}
+    assert len(etags) == 2
+
+
+def test_a_graph_that_it_does_not_know_is_asked_for(worker: Worker, graph: Registered) -> None:
+    assert worker.attempt(job(PUT_MODEL, asked(graph), graph, record=False)) == NeedsGraph()
+    assert isinstance(worker.attempt(job(PUT_MODEL, asked(graph), graph)), Reply)
+    assert isinstance(worker.attempt(job(PUT_MODEL, asked(graph), graph, record=False)), Reply), "and kept"
+
+
+def test_tensors_that_it_does_not_have_are_asked_for(worker: Worker, graph: Registered) -> None:
+    lacking = job(PUT_MODEL, asked(graph, bound=[{"node": 1, "tensor_id": "v"}]), graph, may_ask=True)
+    assert worker.attempt(lacking) == WantsTensors(["v"])
+
+
+def test_what_takes_long_is_left_to_others(worker: Worker) -> None:
+    nodes = [node("input"), node("parameter"), *(node("mul", i, 1) for i in range(20_000))]
+    registering = Task(REGISTER, orjson.dumps({"graph": {"nodes": nodes}}), "id", 60.0, time.monotonic() + 60.0)
+    large = Registered.of(worker(registering).body)
+    assert isinstance(worker.attempt(job(PUT_MODEL, asked(large), large), 0.002), TooLong)

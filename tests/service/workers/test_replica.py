@@ -1,0 +1,160 @@
+"""The replica of what a worker knows: it is told what has changed and what it asks for, and nothing else is kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from service.store.tables import TensorVersion
+from service.workers import frames
+from service.workers import residents as replica
+from service.workers.frames import Inbox
+from service.workers.memory import COPIED, TensorMemory
+from service.workers.residents import BURDEN, News, Replica
+
+W, V = ("", "w"), ("", "v")
+
+
+@pytest.fixture
+def memory() -> Iterator[TensorMemory]:
+    loop = asyncio.new_event_loop()
+    yield TensorMemory(loop)
+    loop.close()
+
+
+class Store:
+    """The present versions, and the replica of one worker."""
+
+    def __init__(self, memory: TensorMemory) -> None:
+        self.memory = memory
+        self.current: dict[tuple[str, str], TensorVersion] = {}
+        self.replica = Replica(self.current)
+        self.versions = 0
+
+    def place(self, key: tuple[str, str], nbytes: int = 8) -> bool:
+        """Another version, of so many bytes; whether the worker had a large one."""
+        self.versions += 1
+        allocated = self.memory.allocate(nbytes)
+        np.frombuffer(allocated.view, np.uint8)[:] = self.versions
+        self.current[key] = TensorVersion("uint8", (nbytes,), f"{self.versions:016x}", allocated)
+        return self.replica.changed(key)
+
+    def drop(self, key: tuple[str, str]) -> bool:
+        del self.current[key]
+        return self.replica.changed(key)
+
+
+@pytest.fixture
+def store(memory: TensorMemory) -> Store:
+    return Store(memory)
+
+
+def said(news: News) -> list[Any]:
+    """Of each frame: the name, and the number of its version, 0 for none any more."""
+    found = []
+    for kind, frame, at in Inbox().feed(b"".join(news.frames)):
+        assert kind == frames.RESIDENT
+        tensor = frames.read_tensor(frame, at)
+        found.append((tensor.name, int(tensor.etag or "0", 16), bytes(tensor.data)))
+    return found
+
+
+def test_a_worker_is_told_what_it_asks_for_once(store: Store) -> None:
+    store.place(W)
+    assert said(store.replica.news([W])) == [("w", 1, b"\1" * 8)]
+    assert store.replica.news([W]) == ([], [], [])
+    assert store.replica.news([V]) == ([], [], []), "there is no such thing"
+
+
+def test_what_it_does_not_know_is_not_news(store: Store) -> None:
+    assert not store.place(W)
+    assert store.replica.news([]) == ([], [], [])
+
+
+def test_what_has_changed_of_what_it_knows_is_told_unasked(store: Store) -> None:
+    store.place(W)
+    store.replica.news([W])
+    store.place(W)
+    store.place(W)
+    assert said(store.replica.news([])) == [("w", 3, b"\3" * 8)], "the last one alone"
+    assert not store.replica.stale
+    store.drop(W)
+    assert said(store.replica.news([])) == [("w", 0, b"")]
+    assert store.replica.news([W]) == ([], [], [])
+
+
+def test_another_namespace_s_tensor_is_another(store: Store) -> None:
+    store.place(W)
+    store.place(("other", "w"))
+    assert said(store.replica.news([W])) == [("w", 1, b"\1" * 8)]
+    assert said(store.replica.news([("other", "w")])) == [("w", 2, b"\2" * 8)]
+
+
+def test_a_large_one_is_shown_and_not_copied(store: Store) -> None:
+    store.place(W, COPIED + 1)
+    news = store.replica.news([W])
+    assert said(news) == [("w", 1, b"")]
+    first = store.current[W].memory.buffer  # type: ignore[attr-defined]
+    assert (news.buffers, news.hidden) == ([first], [])
+    store.place(W, COPIED + 1)
+    news = store.replica.news([])
+    second = store.current[W].memory.buffer  # type: ignore[attr-defined]
+    assert (news.buffers, news.hidden) == ([second], [first.number])
+
+
+@pytest.mark.parametrize(("nbytes", "burden"), [(BURDEN - 1, False), (BURDEN, True)])
+def test_a_version_is_a_burden_from_a_mebibyte_on(store: Store, nbytes: int, burden: bool) -> None:
+    store.place(W, nbytes)
+    assert not store.place(W, nbytes), "the worker has none yet"
+    store.replica.news([W])
+    assert store.place(W) == burden
+
+
+def test_what_was_asked_for_longest_ago_is_forgotten(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replica, "MOST_KNOWN", 2)
+    for name in "abc":
+        store.place(("", name))
+    store.replica.news([("", "a")])
+    store.replica.news([("", "b")])
+    store.place(("", "x"))
+    assert said(store.replica.news([("", "a"), ("", "c")]))[-1] == ("b", 0, b"")
+    assert said(store.replica.news([("", "b")]))[-1] == ("a", 0, b""), "c was asked for as lately"
+
+
+def test_bytes_are_bounded_but_not_those_of_what_is_shown(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replica, "TENSOR_BYTES", 100)
+    store.place(V, COPIED + 1)
+    store.replica.news([V])
+    store.place(W, 60)
+    assert len(said(store.replica.news([W]))) == 1
+    store.place(("", "u"), 60)
+    assert [name for name, *_ in said(store.replica.news([("", "u")]))] == ["u", "v", "w"]
+    store.place(W, 40)
+    assert [name for name, *_ in said(store.replica.news([W]))] == ["w"], "what was forgotten counts no more"
+
+
+def test_nothing_that_a_job_needs_is_forgotten_for_the_rest_of_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replica, "MOST_KNOWN", 2)
+    names = [("", name) for name in "abcd"]
+    for key in names:
+        store.place(key)
+    assert [name for name, *_ in said(store.replica.news(names))] == ["a", "b", "c", "d"]
+    store.place(V)
+    assert [number for _, number, _ in said(store.replica.news([V]))] == [5, 0, 0, 0]
+
+
+def test_bytes_of_what_is_shown_are_bounded_where_versions_never_change(memory: TensorMemory) -> None:
+    """As where each is known under a name of its own, and nobody says that it is over."""
+    store = Store(memory)
+    store.replica = Replica(store.current, most_mapped=3 * COPIED)
+    for name in "abc":
+        store.place(("", name), COPIED + 1)
+        news = store.replica.news([("", name)])
+    assert ([name for name, *_ in said(news)], len(news.hidden)) == (["c", "a"], 1)
+    assert said(store.replica.news([("", "b")])) == []

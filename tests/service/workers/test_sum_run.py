@@ -1,0 +1,94 @@
+"""How a sum is cut, and which of its pieces other servers are asked for."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from service.workers import sums as sum_run
+from service.workers.admission import Account
+from service.workers.sums import SumRun, blocks_of_a_piece
+from service.workers.task import Divisible, Task
+from service.workers.ticket import Ticket
+
+
+@pytest.mark.parametrize(
+    ("blocks", "seconds", "reading", "nbytes", "workers", "expected"),
+    [
+        (32, 3.2, 0.0, 1000, 2, 4),  # eight pieces for two
+        (32, 3.2, 0.0, 1000, 4, 2),
+        (33, 3.3, 0.0, 1000, 4, 4),  # sixteen at the most, so nine of four, the last one of one
+        (32, 0.032, 0.0, 1000, 4, 32),  # too short to be cut at all
+        (32, 0.32, 0.0, 1000, 4, 2),  # 20 ms each
+        (32, 3.2, 0.1, 1000, 4, 4),  # four times what it takes to read the request
+        (32, 3.2, 0.0, 16 << 20, 4, 8),  # 64 MiB of sums
+        (2, 1.0, 0.0, 1000, 2, 1),
+    ],
+)
+def test_how_many_blocks_a_piece_has(
+    blocks: int, seconds: float, reading: float, nbytes: int, workers: int, expected: int
+) -> None:
+    why = Divisible(blocks, seconds, reading, nbytes, 1000, ())
+    assert blocks_of_a_piece(why, workers) == expected
+
+
+class Clock:
+    """Time that goes on when a test says so."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 100.0
+        monkeypatch.setattr(sum_run, "time", SimpleNamespace(monotonic=lambda: self.now))
+
+
+def run_of(pieces: int) -> SumRun:
+    ticket = Ticket(Task("batch", b"{}", "id", 60.0, 1e9), Account(""), lambda reply: None, time.monotonic())
+    return SumRun(ticket, Divisible(pieces, 1.0, 0.0, 8, 100, ()), 1, SimpleNamespace())  # type: ignore[arg-type]
+
+
+def sent(run: SumRun) -> sum_run.PieceWork:
+    piece = run.waiting[0]
+    run.begin(piece)
+    run.send(piece)
+    return piece
+
+
+def test_others_get_more_as_long_as_they_are_as_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    Clock(monkeypatch)
+    run = run_of(64)
+    run.seconds = [1.0, 1.0, 1.0]
+    assert (sent(run), sent(run), run.may_ask) == (run.pieces[0], run.pieces[1], False)
+    run.came_back(run.pieces[0], 1.5)
+    assert (run.most_away, run.away, run.may_ask) == (3, 1, True)
+    run.came_back(run.pieces[1], 2.5)
+    assert (run.most_away, run.away) == (2, 0)
+    for _ in range(40):
+        run.came_back(sent(run), 0.5)
+    assert run.most_away == 16
+
+
+def test_who_turns_pieces_away_is_asked_less_and_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, run = Clock(monkeypatch), run_of(8)
+    piece = sent(run)
+    assert run.turned_away(piece) == 0.05
+    run.put_back(piece)
+    assert (run.waiting[0], run.away, run.most_away, run.may_ask) == (piece, 0, 1, False)
+    clock.now += 0.06
+    assert run.may_ask
+    assert [run.turned_away(piece) for _ in range(7)] == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
+    run.came_back(piece, 0.1)
+    assert run.turned_away(piece) == 0.05
+
+
+def test_a_piece_that_is_begun_again_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    Clock(monkeypatch)
+    run = run_of(4)
+    piece = sent(run)
+    run.turned_away(piece)
+    run.put_back(piece)
+    run.begin(piece)
+    assert (run.repeated, len(run.waiting), run.in_flight) == (1, 3, {piece})
+    run.end(piece)
+    run.end(piece)
+    assert (run.away, run.in_flight) == (0, set())

@@ -1,0 +1,121 @@
+"""Tensors that are kept: one comes back as it was put, and what is wrong with it, or lacks, is said."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from safetensors.numpy import load, save
+
+from engine import Limits
+from engine.ir.errors import OverBudget
+from service.api.media import JSON, SAFETENSORS
+from service.api.residents import Version
+from service.core.errors import Refusal
+from service.core.settings import Settings
+from service.store.writes import Stored
+from service.workers.store_tasks import TensorTasks
+from service.workers.task import GET_TENSOR, PUT_TENSOR, NotDone, Reply, Task, TooLong, WantsTensors
+from service.workers.task_context import TaskContext
+from tests.service.support import tensor
+
+X = np.array([[1.5, -2.0, 3.0]], "float32")
+JOBS = TensorTasks(Settings(device="cpu"), Limits())
+
+
+def context(call: str, body: bytes, most: float | None = None, **stated: Any) -> TaskContext:
+    return TaskContext(Task(call, body, "id", 60.0, time.monotonic() + 60.0, **stated), most)
+
+
+def put(body: bytes, name: str = "w", **stated: Any) -> Reply:
+    return JOBS.put(context(PUT_TENSOR, body, subject=name, **stated))
+
+
+def get(told: dict[str, str], array: Any = X, most: float | None = None, **stated: Any) -> Reply | NotDone:
+    found = {"w": Version("tag", array)}.get
+    return JOBS.get(context(GET_TENSOR, orjson.dumps(told), most, resident=found, **stated))
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_what_was_put_is_kept_in_its_bytes(binary: bool) -> None:
+    sent = SAFETENSORS if binary else JSON
+    body = save({"any": X}) if binary else orjson.dumps(tensor([1, 3], X.tolist()[0], "float32"))
+    reply = put(body, sent=sent)
+    (stored,), (kept,) = reply.stored, reply.kept
+    assert (stored.name, stored.dtype, stored.shape) == ("w", "float32", (1, 3))
+    assert bytes(kept) == X.tobytes()
+    told = orjson.loads(reply.body)
+    assert (told["tensor_id"], told["bytes"], told["etag"]) == ("w", 12, stored.etag)
+    assert all(part >= 0 for part in reply.timings)
+
+
+def test_each_version_has_a_tag_of_its_own() -> None:
+    body = orjson.dumps(tensor([1], [1.0]))
+    assert put(body).stored[0].etag != put(body).stored[0].etag
+
+
+@pytest.mark.parametrize(
+    ("body", "name", "said"),
+    [
+        (orjson.dumps(tensor([3], [1.0])), "w", "bad_tensor"),
+        (b"{", "w", "invalid_json"),
+        (orjson.dumps(tensor([1], [1.0])), "no/name", "invalid_field"),
+    ],
+)
+def test_what_is_wrong_is_said_of_the_body_and_not_of_a_field_of_it(body: bytes, name: str, said: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        put(body, name)
+    assert refused.value.code == said
+    if said == "bad_tensor":
+        assert refused.value.detail.startswith("the tensor ")
+        assert refused.value.pointer == ""
+
+
+@pytest.mark.parametrize("encoding", ["json", "base64"])
+def test_it_comes_back_as_it_is_asked_for(encoding: str) -> None:
+    reply = get({"tensor_id": "w", "encoding": encoding})
+    assert isinstance(reply, Reply)
+    told = orjson.loads(reply.body)
+    assert (told["tensor_id"], told["etag"], told["tensor"]["shape"]) == ("w", "tag", [1, 3])
+    assert reply.headers == (("ETag", '"tag"'),)
+    assert ("data" in told["tensor"] and told["tensor"]["data"] == [1.5, -2.0, 3.0]) == (encoding == "json")
+
+
+def test_it_comes_back_as_bytes() -> None:
+    reply = get({"tensor_id": "w"}, accepted=SAFETENSORS)
+    assert isinstance(reply, Reply)
+    (found,) = load(reply.body).values()
+    np.testing.assert_array_equal(found, X)
+    assert reply.media_type == SAFETENSORS
+
+
+def test_one_that_is_not_there_is_asked_for_or_not_found() -> None:
+    assert get({"tensor_id": "v"}, may_ask=True) == WantsTensors(["v"])
+    with pytest.raises(Refusal) as refused:
+        get({"tensor_id": "v"})
+    assert refused.value.code == "not_found"
+
+
+def test_one_that_takes_long_to_write_is_not_written_where_others_wait() -> None:
+    large = np.zeros(200_000)
+    for form, seconds in ({"encoding": "json"}, large.nbytes / 50e6), ({"encoding": "base64"}, large.nbytes / 2e9):
+        found = get({"tensor_id": "w", **form}, large, most=seconds * 0.99)
+        assert isinstance(found, TooLong)
+        assert found.estimate.seconds == pytest.approx(seconds)
+        assert isinstance(get({"tensor_id": "w", **form}, large, most=seconds * 1.01), Reply)
+
+
+def test_an_answer_is_not_larger_than_answers_may_be() -> None:
+    small = TensorTasks(Settings(device="cpu", max_response_bytes=1000), Limits())
+    asked = context(GET_TENSOR, b'{"tensor_id": "w"}', resident={"w": Version("tag", np.zeros(1000))}.get)
+    with pytest.raises(OverBudget, match="the limit is 1000"):
+        small.get(asked)
+
+
+def test_a_summary_says_when_it_is_on_disk_where_it_is_not_yet() -> None:
+    told = Stored("w", "tag", "int8", (2, 2)).summary()
+    assert {"tensor_id": "w", "dtype": "int8", "shape": (2, 2), "bytes": 4, "etag": "tag"}.items() <= told.items()
+    assert Stored("w", "tag", "int8", (2, 2)).summary(7) == {**told, "written_within_ms": 7}
