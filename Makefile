@@ -25,6 +25,7 @@ IMPORTERS := build/importers
 FACADES := build/facades
 CLUSTER := build/cluster
 DOCS := build/docs
+NPM := $(shell command -v npm)
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 # Always from here: it is in no index, and nothing depends on it by its name.
 CLIENT := --editable clients/python
@@ -46,7 +47,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 files = $(shell find $(1) -type f -not -path '*/__pycache__/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test test-all test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service bench-cluster check format coverage mutants learn cluster-test cluster-demo cluster-chaos test-clients test-generated test-bridges test-importers test-facades clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu card-report clean playground drawings gallery
+.PHONY: help setup demo serve test test-all test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service bench-cluster check generate format coverage mutants learn cluster-test cluster-demo cluster-chaos test-clients test-generated test-bridges test-importers test-facades clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu card-report clean playground drawings gallery
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
@@ -115,6 +116,9 @@ check: $(VENV)/.dev ## lint, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+generate: $(VENV)/.dev $(if $(NPM),$(PLAYGROUND)/.installed) ## make every machine-made file, those of make docs, runner, drawings and playground too; ARGS="--check" says whether they are current
+	$(BIN)/python -m scripts.generate $(if $(NPM),--packages $(PLAYGROUND)) $(ARGS)
 
 runner: $(VENV)/.dev ## make the runner's LLVM IR of its C source; needs clang 19
 	$(BIN)/python -m scripts.runner_ir

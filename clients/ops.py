@@ -17,21 +17,22 @@ from engine import registry
 
 CLIENTS: Final = Path(__file__).parent
 _JAVA: Final = CLIENTS / "java" / "src"
+_JAVA_PACKAGE: Final = Path("generated", "example", "gradserve")
 #: the files of each language, and what prints them
 PRINTERS: Final[Mapping[Path, Callable[[Sequence[OpDescription]], str]]] = {
-    CLIENTS / "cpp" / "include" / "gradserve" / "ops.hpp": cpp.header,
-    CLIENTS / "cpp" / "src" / "ops.cpp": cpp.source,
-    CLIENTS / "cpp" / "conformance" / "ops.cpp": cpp.program,
+    CLIENTS / "cpp" / "include" / "gradserve" / "generated" / "ops.hpp": cpp.header,
+    CLIENTS / "cpp" / "src" / "generated" / "ops.cpp": cpp.source,
+    CLIENTS / "cpp" / "conformance" / "generated" / "ops.cpp": cpp.program,
     CLIENTS / "go" / "ops.go": go.methods,
     CLIENTS / "go" / "cmd" / "conformance" / "ops.go": go.program,
-    _JAVA / "main" / "java" / "example" / "gradserve" / "GraphOps.java": java.of_graphs,
-    _JAVA / "main" / "java" / "example" / "gradserve" / "NodeOps.java": java.of_nodes,
-    _JAVA / "test" / "java" / "example" / "gradserve" / "conformance" / "Ops.java": java.program,
-    CLIENTS / "python" / "gradserve_client" / "ops.py": python.printed,
-    CLIENTS / "rust" / "examples" / "conformance" / "ops.rs": rust.program,
-    CLIENTS / "rust" / "src" / "ops.rs": rust.methods,
-    CLIENTS / "typescript" / "src" / "ops.ts": typescript.printed,
-    CLIENTS / "typescript" / "signatures.ts": typescript.signatures,
+    _JAVA / "main" / _JAVA_PACKAGE / "GraphOps.java": java.of_graphs,
+    _JAVA / "main" / _JAVA_PACKAGE / "NodeOps.java": java.of_nodes,
+    _JAVA / "test" / _JAVA_PACKAGE / "conformance" / "Ops.java": java.program,
+    CLIENTS / "python" / "gradserve_client" / "generated" / "ops.py": python.printed,
+    CLIENTS / "rust" / "examples" / "conformance" / "generated" / "ops.rs": rust.program,
+    CLIENTS / "rust" / "src" / "generated" / "ops.rs": rust.methods,
+    CLIENTS / "typescript" / "src" / "generated" / "ops.ts": typescript.printed,
+    CLIENTS / "typescript" / "generated" / "signatures.ts": typescript.signatures,
 }
 
 

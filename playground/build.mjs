@@ -1,5 +1,5 @@
 /**
- * Writes service/web/pages/playground, the page as it is served; with --check, says whether it is current.
+ * Writes service/web/pages/generated/playground, the page as it is served; with --check, says whether it is current.
  *
  * Run as `node playground/build.mjs FOLDER [--check]`, where FOLDER has the packages of package.json. What comes out
  * depends on them and on the sources alone.
@@ -13,7 +13,7 @@ import { fileURLToPath } from "node:url";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const ROOT = dirname(HERE);
-const TARGET = join(ROOT, "service", "pages", "playground");
+const TARGET = join(ROOT, "service", "web", "pages", "generated", "playground");
 const GALLERY = join(ROOT, "examples", "gallery");
 const [packages, check] = [resolve(process.argv[2] ?? ""), process.argv.includes("--check")];
 const { build } = createRequire(join(packages, "package.json"))("esbuild");
@@ -24,7 +24,7 @@ async function bundled() {
     absWorkingDir: ROOT,
     entryPoints: { app: "playground/src/main.ts", page: "playground/src/page.css" },
     nodePaths: [join(packages, "node_modules")],
-    outdir: "service/web/pages/playground",
+    outdir: "service/web/pages/generated/playground",
     bundle: true,
     minify: true,
     charset: "utf8",

@@ -82,8 +82,8 @@ def tables() -> Iterator[tuple[str, Interpolated]]:
     yield "DIFFERENCE_FAR", Interpolated(words, difference, -one, one, {"float64": 28})
 
 
-def main() -> None:
-    """Find everything anew, and write the module."""
+def module() -> str:
+    """Find everything anew, as the text of the module."""
     mp.mp.dps = 60
     text = HEAD.format(split=float(SPLIT))
     for name, fit in tables():
@@ -95,8 +95,8 @@ def main() -> None:
             error = max(abs(mp.polyval(exact[::-1], x) / fit.function(x) - 1) for x in points)
             print(f"{dtype} {name}: off by {mp.nstr(error, 2)}", flush=True)
         text += written(name, fit.words, found)
-    FILE.write_text(text, encoding="utf-8")
+    return text
 
 
 if __name__ == "__main__":
-    main()
+    FILE.write_text(module(), encoding="utf-8")

@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 NOTES = DOCS / "porting_notes.toml"
 LOOPS = DOCS / "guide" / "loops.md"
-OPENAPI = ROOT / "service" / "web" / "pages" / SHIPPED
+OPENAPI = ROOT / "service" / "web" / "pages" / "generated" / SHIPPED
 Row = Mapping[str, Any]
 
 GENERATED = "<!-- Written by `make docs` from the op registry. Edit the op, not this page. -->"

@@ -259,8 +259,8 @@ def text(dtype: str, number: float) -> str:
     return next(t for d in range(1, 18) if struct.pack("f", float(t := f"{number:.{d}g}")) == struct.pack("f", number))
 
 
-def main() -> None:
-    """Find everything anew, and write the module."""
+def module() -> str:
+    """Find everything anew, as the text of the module."""
     mp.mp.dps = 50
     tables: dict[str, tuple[str, dict[str, list[float]]]] = {
         "LN2": ("ln 2, in parts", {}),
@@ -281,7 +281,7 @@ def main() -> None:
             )
             print(f"{dtype} {name}: off by {mp.nstr(error, 2)}", flush=True)
     whole = "".join(written(name, *table) for name, table in tables.items())
-    FILE.write_text(HEAD.format(centre=TAIL_CENTRE) + whole, encoding="utf-8")
+    return HEAD.format(centre=TAIL_CENTRE) + whole
 
 
 def written(name: str, words: str, table: dict[str, list[float]]) -> str:
@@ -293,4 +293,4 @@ def written(name: str, words: str, table: dict[str, list[float]]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    FILE.write_text(module(), encoding="utf-8")

@@ -11,7 +11,7 @@ from engine import LATEST, Registry, describe
 from schemas import Catalogue, OpInfo
 from service.web.pages import catalogue
 
-PAGE: Final = Path(catalogue.__file__).with_name(catalogue.SHIPPED)
+PAGE: Final = Path(catalogue.__file__).parent / "generated" / catalogue.SHIPPED
 
 
 def catalogue_of(registry: Registry) -> Catalogue:
@@ -28,5 +28,5 @@ def _row(row: dict[str, Any]) -> OpInfo:
 
 
 def page(registry: Registry) -> str:
-    """Write the catalogue as `service/web/pages/catalogue.json`."""
+    """Write the catalogue as `service/web/pages/generated/catalogue.json`."""
     return orjson.dumps(catalogue_of(registry)).decode() + "\n"

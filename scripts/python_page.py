@@ -31,7 +31,7 @@ TITLES: Final = {
     "errors": "Errors",
 }
 #: the file with the ops that nodes and graphs have as methods
-OPS: Final = "ops"
+OPS: Final = "generated/ops"
 #: where the annotations of one file say in which other a class is
 _MODULE: Final = re.compile(r"\b(?:answers|fields|requests)\.(?=[A-Z])")
 HEAD: Final = """<!-- Written by `make docs` from the docstrings of gradserve_client. Edit those, not this page. -->

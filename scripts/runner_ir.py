@@ -24,7 +24,7 @@ from engine.codegen.native.runner import (
 )
 
 SOURCE: Final = Path(runner_layout.__file__).with_name("runner.c")
-KEPT: Final = SOURCE.with_suffix(".ll")
+KEPT: Final = SOURCE.parent / "generated" / "runner.ll"
 #: of LLVM, what the IR is made by: every later one reads it
 VERSION: Final = 19
 _STRUCTURES: Final = (StepEntry, WatchEntry, PoolEntry, InitEntry, MoveEntry, CarryEntry, StackEntry, LoopEntry)
@@ -90,7 +90,7 @@ def _attributes(found: re.Match[str]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Write `engine/codegen/native/runner.ll`."""
+    """Write `engine/codegen/native/generated/runner.ll`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.parse_args(arguments)
     found = compiler()

@@ -10,6 +10,8 @@ from typing import Any, Final
 Case = dict[str, Any]
 
 FOLDER: Final = Path(__file__).parent
+#: the files of cases, written by `clients.conformance.make`
+GENERATED: Final = FOLDER / "generated"
 #: the kinds of files, in the order in which they are asked: what needs a server comes last
 KINDS: Final = ("tensors", "graphs", "exchanges", "live")
 #: what a program is not told
@@ -18,7 +20,7 @@ _OURS: Final = frozenset({"want", "saw", "answers"})
 
 def read(kind: str) -> dict[str, Any]:
     """One file: its `kind` and its `cases`."""
-    content: dict[str, Any] = json.loads((FOLDER / f"{kind}.json").read_text(encoding="utf-8"))
+    content: dict[str, Any] = json.loads((GENERATED / f"{kind}.json").read_text(encoding="utf-8"))
     return content
 
 

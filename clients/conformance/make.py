@@ -7,9 +7,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
+from pathlib import Path
 from typing import Final
 
-from clients.conformance.cases import FOLDER, Case
+from clients.conformance.cases import GENERATED, Case
 from clients.conformance.making import complex_cases, function_cases, model_cases
 from clients.conformance.making.answer_cases import answer_cases
 from clients.conformance.making.graph_cases import graph_cases
@@ -51,10 +52,15 @@ def content(kind: str) -> str:
     return f'{{"kind": "{kind}", "cases": [\n{lines}\n]}}\n'
 
 
+def files() -> dict[Path, str]:
+    """The text of each file, by path."""
+    return {GENERATED / f"{kind}.json": content(kind) for kind in MADE}
+
+
 def main() -> None:
     """Write all of them."""
-    for kind in MADE:
-        (FOLDER / f"{kind}.json").write_text(content(kind), encoding="utf-8")
+    for path, text in files().items():
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

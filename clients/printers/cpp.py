@@ -45,9 +45,9 @@ protected:
 
 }  // namespace gradserve
 """
-_SOURCE: Final = f"""{_WRITTEN}#include <gradserve/ops.hpp>
+_SOURCE: Final = f"""{_WRITTEN}#include <gradserve/generated/ops.hpp>
 
-#include "opset.hpp"
+#include "../opset.hpp"
 
 #include <map>
 #include <string_view>
@@ -61,7 +61,7 @@ std::int64_t opset_of_name(std::string_view name) {{
     return found == since.end() ? first_opset : found->second;
 }}
 """
-_PROGRAM: Final = f"""{_WRITTEN}#include "step.hpp"
+_PROGRAM: Final = f"""{_WRITTEN}#include "../step.hpp"
 
 #include <functional>
 #include <map>

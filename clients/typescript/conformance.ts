@@ -30,7 +30,7 @@ import { toWire } from "./src/requests.js";
 import { Response } from "./src/response.js";
 import { decode, encode, named } from "./src/safetensors.js";
 import { defaultForm, type Form, fromJson, toJson } from "./src/tensor-json.js";
-import { SIGNATURES } from "./signatures.js";
+import { SIGNATURES } from "./generated/signatures.js";
 
 /** Whatever JSON has. Cases are what the runner sends. */
 type Json = any;

@@ -29,9 +29,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts.drawings", description=__doc__)
     parser.add_argument("packages", type=Path, help="the folder with node_modules")
     drawn = list(drawings())
-    for each, picture in zip(drawn, _pictures(drawn, parser.parse_args().packages), strict=True):
-        each.path.parent.mkdir(parents=True, exist_ok=True)
-        each.path.write_text(picture, encoding="utf-8")
+    for path, picture in pictures(drawn, parser.parse_args().packages).items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(picture, encoding="utf-8")
     for path in superfluous(drawn):
         path.unlink()
     print(f"drew {len(drawn)} graphs")
@@ -43,12 +43,12 @@ def superfluous(drawn: list[Drawn]) -> list[Path]:
     return sorted(path for folder in FOLDERS for path in (DOCS / folder).rglob("*.*") if path not in wanted)
 
 
-def _pictures(drawn: list[Drawn], packages: Path) -> list[str]:
+def pictures(drawn: list[Drawn], packages: Path) -> dict[Path, str]:
+    """Draw graphs by Node, with the packages of this folder; return the SVG text of each file."""
     told = json.dumps([each.message for each in drawn])
     command = ("node", str(ROOT / "playground" / "draw.mjs"), str(packages))
     done = subprocess.run(command, input=told, stdout=subprocess.PIPE, text=True, check=True)
-    found: list[str] = json.loads(done.stdout)
-    return found
+    return {each.path: picture for each, picture in zip(drawn, json.loads(done.stdout), strict=True)}
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import jsonschema_rs
 import pytest
 
 from clients.conformance.bits import SAFETENSORS
-from clients.conformance.cases import FOLDER, KINDS, Case, cases, read, told
+from clients.conformance.cases import FOLDER, GENERATED, KINDS, Case, cases, read, told
 from clients.conformance.make import content
 from clients.conformance.making.function_cases import DECAY
 from clients.conformance.steps import graph_of
@@ -26,7 +26,7 @@ NEWER = ("unknown", "two-faults", "another-spelling")
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_files_are_current(kind: str) -> None:
-    written = (FOLDER / f"{kind}.json").read_text(encoding="utf-8")
+    written = (GENERATED / f"{kind}.json").read_text(encoding="utf-8")
     assert written == content(kind), "python -m clients.conformance.make writes it"
 
 

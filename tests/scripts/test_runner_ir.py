@@ -31,4 +31,7 @@ def test_it_names_no_processor() -> None:
 
 def test_both_go_into_the_package() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert settings["tool"]["setuptools"]["package-data"]["engine.codegen.native"] == [SOURCE.name, KEPT.name]
+    assert settings["tool"]["setuptools"]["package-data"]["engine.codegen.native"] == [
+        SOURCE.name,
+        f"generated/{KEPT.name}",
+    ]

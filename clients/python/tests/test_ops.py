@@ -12,7 +12,7 @@ def test_they_are_current() -> None:
 
 
 def test_drift_is_noticed(tmp_path: Path) -> None:
-    text = files()[CLIENTS / "python" / "gradserve_client" / "ops.py"]
+    text = files()[CLIENTS / "python" / "gradserve_client" / "generated" / "ops.py"]
     (tmp_path / "ops.py").write_text(text.replace("softmax", "hardmax"), encoding="utf-8")
     assert stale({tmp_path / "ops.py": text}) == [tmp_path / "ops.py"]
     assert stale({tmp_path / "absent.py": text}) == [tmp_path / "absent.py"]

@@ -65,6 +65,7 @@ mod memory;
 mod message;
 mod models;
 mod operators;
+#[path = "generated/ops.rs"]
 pub mod ops;
 mod opset;
 mod precision;

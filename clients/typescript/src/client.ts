@@ -6,7 +6,7 @@ import { Exchange, Scope } from "./exchange.js";
 import { Graph } from "./graph.js";
 import type { JsonObject } from "./json.js";
 import { type Model, type ModelDefinition, modelOf } from "./models.js";
-import type { Optional } from "./ops.js";
+import type { Optional } from "./generated/ops.js";
 import type * as options from "./options.js";
 import { maybe, objects, promised, string } from "./reading.js";
 import { type GraphSummary, RegisteredGraph, summaryOf } from "./registered.js";

@@ -2,7 +2,7 @@
 
 import { InputError } from "./errors.js";
 import { type Json, type JsonObject, nameOf } from "./json.js";
-import { Ops, TENSOR_ATTRIBUTES, WHOLE_ATTRIBUTES } from "./ops.js";
+import { Ops, TENSOR_ATTRIBUTES, WHOLE_ATTRIBUTES } from "./generated/ops.js";
 import { callersLine } from "./stack.js";
 import { Tensor, type TensorLike, tensor } from "./tensor.js";
 import { fromJson } from "./tensor-json.js";

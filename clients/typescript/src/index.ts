@@ -25,7 +25,7 @@ export {
 } from "./graph.js";
 export type { Json, JsonObject } from "./json.js";
 export type { BoundLeaf, Model, ModelDefinition, ModelValue } from "./models.js";
-export type { DtypeName, Float, Int, Ints } from "./ops.js";
+export type { DtypeName, Float, Int, Ints } from "./generated/ops.js";
 export * from "./options.js";
 export { type GraphSummary, RegisteredGraph } from "./registered.js";
 export type { ModelVersion, Put, PutModel, Version } from "./requests.js";

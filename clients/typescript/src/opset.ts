@@ -3,7 +3,7 @@
 import { DTYPES, isDtype } from "./dtypes.js";
 import type { Graph, Node } from "./graph.js";
 import type { Json } from "./json.js";
-import { SINCE } from "./ops.js";
+import { SINCE } from "./generated/ops.js";
 import { Tensor } from "./tensor.js";
 
 /** Of a graph that does not say. */

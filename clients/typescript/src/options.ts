@@ -2,7 +2,7 @@
 
 import type { Json } from "./json.js";
 import type { NodeLike } from "./graph.js";
-import type { DtypeName, Optional } from "./ops.js";
+import type { DtypeName, Optional } from "./generated/ops.js";
 import type { Resident, Rows, Store } from "./resident.js";
 import type { Shape, Tensor, TensorLike } from "./tensor.js";
 import type { Form } from "./tensor-json.js";

@@ -12,7 +12,7 @@ export function callersLine(stack = new Error().stack ?? ""): string {
   const lines = frames.filter((_, i) => i % 2 === 1);
   // The first frame is this function: where it lies, the package lies; a bundle has all in one file.
   const own = folderOf(places[0] ?? "");
-  const found = places.findIndex((place) => folderOf(place) !== own);
+  const found = places.findIndex((place) => ![own, `${own}generated/`].includes(folderOf(place)));
   const caller = found < 0 ? DEPTH : found;
   const place = places[caller];
   return place === undefined ? "" : `${place.slice(folderOf(place).length)}:${lines[caller]}`;

@@ -26,7 +26,7 @@ test("lines are those of the program, whatever calls it", () => {
 const STACKS = {
   "V8, of several files": [
     "Error\n    at callersLine (file:///m/src/stack.js:9:20)\n    at Graph.append (file:///m/src/graph.js:9:2)\n" +
-      "    at Graph.tanh (file:///m/src/ops.js:7:5)\n    at file:///it/train.js:12:3",
+      "    at Graph.tanh (file:///m/src/generated/ops.js:7:5)\n    at file:///it/train.js:12:3",
     "train.js:12",
   ],
   "V8, of a path with spaces": [
@@ -35,7 +35,7 @@ const STACKS = {
   ],
   "V8, of Windows": ["Error\n    at a (C:\\m\\stack.js:1:2)\n    at b (C:\\it\\train.js:3:1)", "train.js:3"],
   "Firefox and Safari": [
-    "callersLine@http://h/m/stack.js:9:20\nappend@http://h/m/graph.js:9:2\ntanh@http://h/m/ops.js:7:5\n" +
+    "callersLine@http://h/m/stack.js:9:20\nappend@http://h/m/graph.js:9:2\ntanh@http://h/m/generated/ops.js:7:5\n" +
       "@http://h/train.js:12:3",
     "train.js:12",
   ],

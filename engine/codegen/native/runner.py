@@ -238,7 +238,7 @@ class Runner:
 @cache
 def runner_text() -> str:
     """The module with `run` and `help` of `runner.c`, as a compiler made it, for Linux on x86-64."""
-    return Path(__file__).with_name("runner.ll").read_text("ascii")
+    return Path(__file__).with_name("generated").joinpath("runner.ll").read_text("ascii")
 
 
 class _Shared:

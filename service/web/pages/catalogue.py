@@ -34,4 +34,4 @@ class OpCatalogue:
 
 def shipped_catalogue() -> OpCatalogue:
     """Read the catalogue of this version."""
-    return OpCatalogue(orjson.loads((files(__package__) / SHIPPED).read_bytes()))
+    return OpCatalogue(orjson.loads((files(__package__) / "generated" / SHIPPED).read_bytes()))

@@ -83,7 +83,7 @@ def _hash(text: str) -> str:
 
 #: under /docs, as what else pages load: that is open where keys are asked for
 _PLAYGROUND: Final = "/docs/playground"
-_FOLDER: Final = files(__package__) / "playground"
+_FOLDER: Final = files(__package__) / "generated" / "playground"
 _KEPT_PREFIXES: Final = 16  # prefixes that the page is kept for
 
 

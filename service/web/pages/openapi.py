@@ -157,7 +157,7 @@ class Representation(NamedTuple):
 
 def shipped_document() -> Json:
     """The document of this version, in OpenAPI 3.1."""
-    found: Json = orjson.loads((files(__package__) / SHIPPED).read_bytes())
+    found: Json = orjson.loads((files(__package__) / "generated" / SHIPPED).read_bytes())
     return found
 
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gradserve/ops.hpp>
+#include <gradserve/generated/ops.hpp>
 
 #include <cstddef>
 #include <functional>

@@ -3,6 +3,7 @@
 
 mod calls;
 mod conversation;
+#[path = "generated/ops.rs"]
 mod ops;
 mod steps;
 mod telling;

@@ -1,7 +1,7 @@
 // Written by `python -m clients.ops` from the registry of ops: do not edit.
-#include <gradserve/ops.hpp>
+#include <gradserve/generated/ops.hpp>
 
-#include "opset.hpp"
+#include "../opset.hpp"
 
 #include <map>
 #include <string_view>

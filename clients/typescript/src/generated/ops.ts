@@ -1,8 +1,8 @@
 /** The ops, each as a method. Written by `python -m clients.ops` from the registry: edit that. */
 
-import type { Dtype } from "./dtypes.js";
-import type { GraphFunction, Node, StatedAttributes } from "./graph.js";
-import type { TensorLike } from "./tensor.js";
+import type { Dtype } from "../dtypes.js";
+import type { GraphFunction, Node, StatedAttributes } from "../graph.js";
+import type { TensorLike } from "../tensor.js";
 
 /** Attributes whose values are tensors. */
 export const TENSOR_ATTRIBUTES: ReadonlySet<string> = new Set(["value"]);

@@ -1,5 +1,5 @@
 // Written by `python -m clients.ops` from the registry of ops: do not edit.
-#include "step.hpp"
+#include "../step.hpp"
 
 #include <functional>
 #include <map>

@@ -1,0 +1,1 @@
+"""Machine-made modules: `make generate` writes them."""
