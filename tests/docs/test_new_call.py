@@ -84,6 +84,12 @@ class SlopesExecution(Computing):
         return Jacobian.of_program(arguments.program, *arguments.get("wrt", "outputs"))
 '''
 
+FILES = {
+    "schemas/calls/slopes.py": MESSAGES,
+    "service/api/calls/slopes.py": DESCRIPTION,
+    "service/workers/executions/slopes.py": EXECUTION,
+}
+
 SERVED = """
 import json
 import re
@@ -107,16 +113,20 @@ with TestClient(create_app(), base_url="http://localhost") as client:
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project with three files more."""
     copy = copy_tree(tmp_path_factory.mktemp("new_call"))
-    (copy / "schemas/calls" / "slopes.py").write_text(MESSAGES, encoding="utf-8")
-    (copy / "service/api/calls" / "slopes.py").write_text(DESCRIPTION, encoding="utf-8")
-    (copy / "service/workers/executions" / "slopes.py").write_text(EXECUTION, encoding="utf-8")
+    drop_in(copy)
     write_document(copy)
     return copy
 
 
+def drop_in(tree: Path) -> None:
+    """Put the call into the copy."""
+    for name, text in FILES.items():
+        (tree / name).write_text(text, encoding="utf-8")
+
+
 def write_document(tree: Path) -> None:
     """What `make docs` writes of it."""
-    made = run(tree, "-m", "scripts.write_openapi", "service/web/pages")
+    made = run(tree, "-m", "scripts.write_openapi", "service/web/pages/generated")
     assert made.returncode == 0, made.stderr
 
 
