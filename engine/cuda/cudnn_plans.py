@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -16,6 +15,7 @@ import numpy as np
 from engine.codegen.native.kernel_errors import Reasons, RefusedKernels
 from engine.codegen.native.kernel_store import KernelStore, kernel_key
 from engine.cuda.autotuning import MOST_CANDIDATES, NO_CHOICES, Candidate, Choices, Contest, StreamLaunch
+from engine.ir.lru import LRU
 
 # cuDNN, where it is installed: graphs for one card, a handle for each thread, and what calls raise.
 
@@ -154,7 +154,7 @@ class CudnnPlans:
     def __init__(self, library: CudnnLibrary, store: KernelStore | None = None) -> None:
         self._library = library
         self._store = KernelStore() if store is None else store
-        self._ready: OrderedDict[str | bytes, CudnnPlan] = OrderedDict()
+        self._ready: LRU[str | bytes, CudnnPlan] = LRU(_MOST_READY)
         self._refused = RefusedKernels()
         self._reasons = Reasons("cuDNN is not used for %s")
 
@@ -166,14 +166,14 @@ class CudnnPlans:
         key = self._key(request.identity)
         if key in self._refused:
             return None
-        found = self._ready.get(key) or self._kept(key, request)
+        found = self._ready.hit(key) or self._kept(key, request)
         if found is None and may_plan:
             found = self._new(key, request)
             if found is None:
                 self._refused.add(key, "it has no plan")
         if found is None:
             return None
-        self._have_ready(key, found)
+        self._ready.put(key, found)
         return self._chosen(request, choices) or found
 
     def _chosen(self, request: PlanRequest, choices: Choices) -> CudnnPlan | None:
@@ -183,9 +183,9 @@ class CudnnPlans:
         code = choices.find(self._key(f"the quickest of {request.identity}"), partial(self._contest, request))
         if code is None:
             return None
-        found = self._ready.get(code) or self._loaded(code, request)
+        found = self._ready.hit(code) or self._loaded(code, request)
         if found is not None:
-            self._have_ready(code, found)
+            self._ready.put(code, found)
         return found
 
     def _contest(self, request: PlanRequest) -> Contest:
@@ -208,11 +208,6 @@ class CudnnPlans:
 
     def _key(self, text: str) -> str:
         return kernel_key(text, system="cuda", processor="", compiler=self._library.target)
-
-    def _have_ready(self, key: str | bytes, plan: CudnnPlan) -> None:
-        self._ready[key] = plan
-        if len(self._ready) > _MOST_READY:
-            self._ready.popitem(last=False)
 
     def _kept(self, key: str, request: PlanRequest) -> CudnnPlan | None:
         """The one that was kept; None where there is none, or it cannot be loaded, or does not fit."""

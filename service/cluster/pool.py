@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from service.cluster.shared_store import RecentlyUsed
+from engine.ir.lru import LRU
 from service.core.errors import Refusal, fault
 from service.core.settings import Settings
 from service.store.tables import TensorVersion
@@ -52,11 +52,11 @@ class ExpectedReads:
     """Memory of what jobs have asked for, by their graphs or beginnings; what is wrong is asked once more."""
 
     def __init__(self) -> None:
-        self._kinds: RecentlyUsed[Hashable, Expectation] = RecentlyUsed(_KINDS, lambda expectation: 1)
+        self._kinds: LRU[Hashable, Expectation] = LRU(_KINDS)
 
     def of(self, job: Task) -> Expectation | None:
         """What a job is expected to read, where that is known."""
-        return self._kinds.find(_kind_of(job))
+        return self._kinds.hit(_kind_of(job))
 
     def learn(self, job: Task, names: Sequence[str]) -> None:
         """A job has asked for these."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final
 
 import numpy as np
 
+from engine.ir.lru import LRU
 from service.api.media import PROBLEM
 from service.cluster.owners import Owners
 from service.cluster.protocol import (
@@ -43,46 +44,6 @@ from service.workers.pool import Done, Pool
 from service.workers.residents import Lending
 from service.workers.task import Reply, Task, refused
 
-# What was used last, within so many bytes.
-
-_K = TypeVar("_K", bound=Hashable)
-_V = TypeVar("_V")
-
-
-def _unnoticed(_: object) -> None:
-    pass
-
-
-class RecentlyUsed(Generic[_K, _V]):
-    """Values by name. One alone may have more bytes than all may have."""
-
-    def __init__(
-        self, most_bytes: int, nbytes: Callable[[_V], int], dropped: Callable[[_V], None] = _unnoticed
-    ) -> None:
-        """`dropped` is told of values that are not kept any more."""
-        self._most, self._nbytes, self._dropped = most_bytes, nbytes, dropped
-        self._kept: OrderedDict[_K, _V] = OrderedDict()
-        self._held = 0
-
-    def find(self, name: _K | None) -> _V | None:
-        """The value of a name, where it is here."""
-        if name is None or name not in self._kept:
-            return None
-        self._kept.move_to_end(name)
-        return self._kept[name]
-
-    def put(self, name: _K, value: _V) -> None:
-        """Keep a value, in place of the one of that name; those that were not used for longest go."""
-        if (before := self._kept.pop(name, None)) is not None:
-            self._held -= self._nbytes(before)
-        self._kept[name] = value
-        self._held += self._nbytes(value)
-        while self._held > self._most and len(self._kept) > 1:
-            _, oldest = self._kept.popitem(last=False)
-            self._held -= self._nbytes(oldest)
-            self._dropped(oldest)
-
-
 #: the part of what tensors and graphs may take, that those of other servers may take here beside
 _SHARE_OF_OTHERS: Final = 4
 #: questions of a shard in so many seconds from which on its owner is asked whether it lets go of it
@@ -97,14 +58,17 @@ class SharedStore:
 
     def __init__(self, settings: Settings, pool: Pool, owners: Owners, peers: Peers, lending: Lending) -> None:
         self._pool, self._owners, self._peers, self._lending = pool, owners, peers, lending
-        self._versions: RecentlyUsed[str, TensorVersion] = RecentlyUsed(
-            settings.max_tensor_bytes // _SHARE_OF_OTHERS, lambda version: version.nbytes, lending.retire
+        self._versions: LRU[str, TensorVersion] = LRU(
+            settings.max_tensor_bytes // _SHARE_OF_OTHERS,
+            lambda version: version.nbytes,
+            keep_newest=True,
+            evicted=lending.retire,
         )
-        self._latest: RecentlyUsed[str, str] = RecentlyUsed(settings.max_tensors, lambda etag: 1)
-        self._graphs: RecentlyUsed[str, Registered] = RecentlyUsed(
-            settings.max_graph_bytes // _SHARE_OF_OTHERS, lambda graph: graph.nbytes
+        self._latest: LRU[str, str] = LRU(settings.max_tensors, keep_newest=True)
+        self._graphs: LRU[str, Registered] = LRU(
+            settings.max_graph_bytes // _SHARE_OF_OTHERS, lambda graph: graph.nbytes, keep_newest=True
         )
-        self._graph_keys: RecentlyUsed[str, str] = RecentlyUsed(settings.max_graphs, lambda key: 1)
+        self._graph_keys: LRU[str, str] = LRU(settings.max_graphs, keep_newest=True)
         #: of calls that other servers keep the answers of
         self.answers = AnswerTable(total_quota(settings, "answer"), settings.idempotency_seconds)
         self._begun: dict[TableKey, StoreService] = {}
@@ -134,14 +98,14 @@ class SharedStore:
 
         async def there(address: str) -> Registered | None:
             name = f"{namespace}\n{graph_id}"
-            before = self._graphs.find(self._graph_keys.find(name))
+            before = self._graphs.hit(self._graph_keys.hit(name))
             known = None if before is None else before.key
             asked = {"namespace": namespace, "graph_id": graph_id, "known": known}
             answer = await self._asked(address, "graph", asked, (), expires)
             if answer.head["key"] in (None, known):
                 return None if answer.head["key"] is None else before
             found = Registered.of(bytes(answer.blobs))
-            if self._graphs.find(found.key) is None:
+            if self._graphs.hit(found.key) is None:
                 self._graphs.put(found.key, found)
             self._graph_keys.put(name, found.key)
             return found
@@ -319,12 +283,12 @@ class SharedStore:
 
     def _last_known(self, namespace: str, names: Sequence[str]) -> Mapping[str, TensorVersion]:
         """The versions of these names that were told of last, as far as they are here."""
-        found = ((name, self._versions.find(self._latest.find(f"{namespace}\n{name}"))) for name in names)
+        found = ((name, self._versions.hit(self._latest.hit(f"{namespace}\n{name}"))) for name in names)
         return {name: version for name, version in found if version}
 
     def _received(self, etag: str, dtype: str, shape: tuple[int, ...], data: memoryview) -> TensorVersion:
         """A version that came, kept for whoever asks for it next."""
-        if (known := self._versions.find(etag)) is not None:
+        if (known := self._versions.hit(etag)) is not None:
             return known
         memory = self._pool.allocate_tensor(len(data))
         if len(data):

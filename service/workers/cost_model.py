@@ -9,12 +9,12 @@ another will: nobody is refused for what others have done.
 from __future__ import annotations
 
 import secrets
-from collections import OrderedDict
 from collections.abc import Hashable
 from hashlib import blake2b
 from typing import Final, NamedTuple, cast
 
 from engine.ir.fairness import FairEviction
+from engine.ir.lru import LRU
 from service.workers.task import TEXT_RATE, Estimate, Task
 
 #: seconds that a task may take where others wait behind it
@@ -88,7 +88,7 @@ class CostModel:
     def __init__(self) -> None:
         self._kinds: dict[TaskKind, _Kind] = {}
         self._claims = FairEviction()
-        self._calibrations: OrderedDict[str, _Calibration] = OrderedDict()
+        self._calibrations: LRU[str, _Calibration] = LRU(_CALLERS)
 
     def margin(self, tenant: str) -> float:
         """By how much more than is expected of this caller's tasks has to fit."""
@@ -144,12 +144,10 @@ class CostModel:
         return found.plan._replace(seconds=found.taken or found.plan.seconds * factor)
 
     def _calibration(self, tenant: str) -> _Calibration:
-        found = self._calibrations.get(tenant)
+        found = self._calibrations.hit(tenant)
         if found is None:
-            found = self._calibrations[tenant] = _Calibration()
-            if len(self._calibrations) > _CALLERS:
-                self._calibrations.popitem(last=False)
-        self._calibrations.move_to_end(tenant)
+            found = _Calibration()
+            self._calibrations.put(tenant, found)
         return found
 
 

@@ -8,12 +8,13 @@ import os
 import secrets
 import stat
 import struct
-from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Final
+
+from engine.ir.lru import LRU
 
 # Compiled kernels in a folder: read back as they were written, by the user who wrote them, or not at all.
 #
@@ -179,9 +180,7 @@ class KernelStore:
 
     def __init__(self, folder: Path | None = None, most_bytes: int = MOST_BYTES_IN_MEMORY) -> None:
         self._folder = KernelFolder(folder) if folder and FOLDERS_CAN_BE_CHECKED else None
-        self._most_bytes = most_bytes
-        self._kept: OrderedDict[str, bytes] = OrderedDict()
-        self._held = 0
+        self._kept: LRU[str, bytes] = LRU(most_bytes, len)
         self._lock = Lock()
         self._complained = False
         if folder and not FOLDERS_CAN_BE_CHECKED:
@@ -189,18 +188,16 @@ class KernelStore:
 
     def get(self, key: str) -> bytes | None:
         """The code of a key, exactly as it was put; None where there is none. Raises nothing that a disk may do."""
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
-        code = self._read_code(key)
-        if code is not None:
-            self._keep(key, code)
+        code = self._kept.hit(key)
+        if code is None:
+            code = self._read_code(key)
+            if code is not None:
+                self._kept.put(key, code)
         return code
 
     def put(self, key: str, code: bytes) -> None:
         """Keep the code of a key. Raises nothing that a disk may do."""
-        self._keep(key, code)
+        self._kept.put(key, code)
         if self._folder is not None:
             try:
                 self._folder.write_code(key, code)
@@ -215,14 +212,6 @@ class KernelStore:
         except OSError as error:
             self._complain(self._folder.path, error.strerror or str(error))
             return None
-
-    def _keep(self, key: str, code: bytes) -> None:
-        with self._lock:
-            self._held += len(code) - len(self._kept.pop(key, b""))
-            self._kept[key] = code
-            while self._held > self._most_bytes:
-                _, oldest = self._kept.popitem(last=False)
-                self._held -= len(oldest)
 
     def _complain(self, folder: Path, reason: str) -> None:
         with self._lock:
