@@ -220,8 +220,6 @@ class DeadlineTooNear(EngineError):
     code = "deadline_exceeded"
 
 
-# Collection of errors, so that one answer names all that is wrong.
-
 #: errors in one answer
 MOST_FAULTS: Final = 10
 

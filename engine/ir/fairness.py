@@ -116,8 +116,6 @@ class FairEviction:
         return max(held, key=lambda each: held[each].size if by_size else len(held[each].things))
 
 
-# Turns: whose item is next, by what each owner has had.
-
 _Item = TypeVar("_Item")
 #: owners that are remembered, beside twice those who wait, before it is looked who can be forgotten
 _FEW: Final = 64
@@ -242,8 +240,6 @@ class Turns(Generic[_Item]):
                 del self._queues[owner]
         self._sweep_at = 2 * len(self._queues) + _FEW
 
-
-# The owner that the work of this thread is charged to.
 
 _OWNER: Final[ContextVar[Hashable]] = ContextVar("owner", default=None)
 

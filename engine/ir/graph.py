@@ -307,11 +307,12 @@ class Value:
         return partial(self._apply, op)
 
     def _apply(self, op: Definition, *operands: Value | float, **attrs: Any) -> Value:
-        return self.builder.emit(op, self._lift((self, *operands)) if operands else (self,), attrs)
-
-    def _lift(self, operands: Sequence[Value | float]) -> list[Value]:
-        dtype = next((v.dtype for v in operands if isinstance(v, Value) and v.type.is_differentiable), self.dtype)
-        return [v if isinstance(v, Value) else self.builder.full((), v, dtype) for v in operands]
+        if not operands:
+            return self.builder.emit(op, (self,), attrs)
+        every = (self, *operands)
+        dtype = next((v.dtype for v in every if isinstance(v, Value) and v.type.is_differentiable), self.dtype)
+        lifted = [v if isinstance(v, Value) else self.builder.full((), v, dtype) for v in every]
+        return self.builder.emit(op, lifted, attrs)
 
     def _with(self, other: Value | float, op: str) -> Value:
         """`op` on another value; on a number, its variant that has it as the attribute `scalar`."""

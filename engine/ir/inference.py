@@ -19,8 +19,6 @@ from engine.ir.kinds.kind import LONGEST_REMEMBERED
 from engine.ir.op import Definition, Emitted, Kernel
 from engine.ir.tensor_type import INT8, INT16, INT32, UINT8, TensorType
 
-# Cache of what rules make of types and attributes: bounded, and exact about numbers.
-
 _Made = TypeVar("_Made")
 
 #: how much one memory holds, unless it says otherwise: four thousand entries take about 4 MB

@@ -283,8 +283,12 @@ class Program:
         wanted = leaves.intersection(needed)
         for node in types:
             with faults:
+                if not 0 <= node < len(self.statements):
+                    count = counted(len(self.statements), "node")
+                    raise UnexpectedFeed(f"feeds name node {node}, but the graph has {count}")
                 if node not in leaves:
-                    raise self._unexpected(node)
+                    unexpected = UnexpectedFeed("got a feed, but only input and parameter nodes take one")
+                    raise self.located(unexpected, node)
         for node in sorted(wanted.difference(types)):
             with faults:
                 missing = MissingFeed("the answer needs a feed for this node, but got none", expected="a feed")
@@ -298,12 +302,6 @@ class Program:
             with faults.at(node, self.statements[node].op.name, self.statements[node].name):
                 admit_dtype("the feed", types[node].dtype, self.opset)
         return {node: types[node] for node in wanted.intersection(types)}
-
-    def _unexpected(self, node: int) -> EngineError:
-        if not 0 <= node < len(self.statements):
-            return UnexpectedFeed(f"feeds name node {node}, but the graph has {counted(len(self.statements), 'node')}")
-        unexpected = UnexpectedFeed("got a feed, but only input and parameter nodes take one")
-        return self.located(unexpected, node)
 
 
 class Function(Program):

@@ -63,8 +63,7 @@ def _nobody(_: Any) -> RunPlan:
     raise TypeError("no executor runs plans here")
 
 
-# Alignment of arrays: each begins at a multiple of a cache line, which is also the widest vector.
-
+#: bytes that each array begins at a multiple of: a cache line, which is also the widest vector
 ALIGNMENT: Final = 64
 
 
@@ -72,8 +71,6 @@ def aligned(nbytes: int) -> int:
     """`nbytes` and what is lost up to the next multiple of ALIGNMENT."""
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
-
-# Tables of kernels by device.
 
 _Self = TypeVar("_Self")
 _P = ParamSpec("_P")
@@ -156,15 +153,11 @@ def copying(_: RunContext, x: Any, out: Any) -> tuple[Callable[..., object], tup
 
 @copying.on("cpu")
 def _copying(run: RunContext, x: HostArray, out: HostArray) -> tuple[Callable[..., object], tuple[Any, ...]]:
-    return (_copy_in_strips, (run, x, out)) if _is_turned(x) else (out.__setitem__, (..., x))
-
-
-def _is_turned(x: HostArray) -> bool:
-    """Whether rows of x run across those of memory, and there are enough of them."""
-    if x.size < _LEAST_ELEMENTS or x.strides[-1] < _LINE:
-        return False
-    columns: int = x.shape[-1]
-    return columns > _STRIP and x.size >= _LEAST_ROWS * columns
+    # Whether rows of x run across those of memory, and there are enough of them.
+    is_turned = x.size >= _LEAST_ELEMENTS and x.strides[-1] >= _LINE
+    if is_turned and x.shape[-1] > _STRIP and x.size >= _LEAST_ROWS * x.shape[-1]:
+        return _copy_in_strips, (run, x, out)
+    return out.__setitem__, (..., x)
 
 
 def _copy_in_strips(run: RunContext, x: HostArray, out: HostArray) -> None:

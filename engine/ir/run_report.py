@@ -19,8 +19,6 @@ def coarsest(*precisions: Precision) -> Precision:
     return max(precisions, key=PRECISIONS.index, default=IEEE)
 
 
-# Share of a run that compiled kernels did.
-
 RunTier = Literal["uncompiled", "partly_compiled", "compiled"]
 
 #: none: NumPy does all of it, or CuPy

@@ -53,8 +53,6 @@ def _table() -> Mapping[str, Any]:
     return tomllib.loads((files("engine.ir") / "familiar_names.toml").read_text(encoding="utf-8"))
 
 
-# The nearest of the known names, for a name that is probably misspelt.
-
 #: characters of a name that are looked at; what a client sends may be a million times as long
 LOOKED_AT: Final = 64
 

@@ -68,9 +68,6 @@ def check_functions(op: Definition, attrs: Mapping[str, Any], count: int) -> Non
             raise BadAttribute(f"attribute {name} must be {wanted}, but is {index}", expected=wanted, got=str(index))
 
 
-# Writing statements into a builder: the values of a program's nodes, and a shortcut for repeated statements.
-
-
 class WrittenValues(Mapping[int, Value]):
     """The values of a program's nodes, as far as these are written; what is kept of each is a number in the builder."""
 

@@ -46,8 +46,6 @@ class FloatKind(AttributeKind):
         return "float", value.hex()
 
 
-# Whole numbers: axes, counts, positions.
-
 WHOLE: Final[JsonSchema] = {"type": "integer", "format": "int64"}
 _INT64: Final = range(-(2**63), 2**63)
 
@@ -78,9 +76,6 @@ class IntKind(AttributeKind):
     def schema(self, tensor: JsonSchema) -> JsonSchema:
         """An integer."""
         return WHOLE
-
-
-# Numbers of the op's own dtype: an integer dtype is given every digit that was sent.
 
 
 class NumberKind(FloatKind):
@@ -132,9 +127,6 @@ def weak_number(number: float) -> float:
     return float(number)
 
 
-# Lists of whole numbers: shapes, axes, indices.
-
-
 class IntsKind(AttributeKind):
     """A list of whole numbers of 64 bits; a tuple, once it is bound."""
 
@@ -178,9 +170,6 @@ class IntsKind(AttributeKind):
         return len(value) <= LONGEST_REMEMBERED
 
 
-# Truth values.
-
-
 class BoolKind(AttributeKind):
     """True or false."""
 
@@ -190,16 +179,9 @@ class BoolKind(AttributeKind):
     forms = (bool,)
     samples: ClassVar[tuple[Any, ...]] = (True, False)
 
-    def admits(self, stated: Any) -> bool:
-        """Whether it is one; 0 and 1 are none."""
-        return isinstance(stated, bool)
-
     def schema(self, tensor: JsonSchema) -> JsonSchema:
         """A boolean."""
         return {"type": "boolean"}
-
-
-# Strings: the name of a variant, or an equation.
 
 
 class StringKind(AttributeKind):
@@ -210,10 +192,6 @@ class StringKind(AttributeKind):
     wanted = roughly = "a string"
     forms = (str,)
     samples: ClassVar[tuple[Any, ...]] = ("", "mean", "é→", "x" * 1000)
-
-    def admits(self, stated: Any) -> bool:
-        """Whether it is one."""
-        return isinstance(stated, str)
 
     def bound(self, stated: Any) -> str:
         """Return Python's own type, and no subclass of it."""
@@ -226,9 +204,6 @@ class StringKind(AttributeKind):
     def is_remembered(self, value: Any) -> bool:
         """Remember strings of few characters."""
         return len(value) <= LONGEST_REMEMBERED
-
-
-# Dtypes of results.
 
 
 class DtypeKind(AttributeKind):
