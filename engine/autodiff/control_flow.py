@@ -150,8 +150,6 @@ def _of(body: Body, error: _E) -> _E:
     return error if body.function is None else error.of_function(body.function)
 
 
-# Gradients of loops, step by step from the last.
-
 #: appends a loop of a body the other way round
 EmitLoop = Callable[[Body, Parts], Value]
 #: appends the loop once more, and gives these carries as they came to each step, and what a body makes of it, stacked
@@ -293,20 +291,16 @@ def zeros(builder: Builder, type: TensorType) -> Value:
 
 def stacking(body: Body, consts: int, carries: Sequence[int], front: Body | None = None) -> Body:
     """The body with these carries, as they come to a step, behind its results; then what `front` makes of a step."""
-    name = "stacking", consts, tuple(carries), front and front.digest
-    return body.made(name, lambda: _stacking(body, consts, carries, front))
 
+    def make() -> Body:
+        builder = body.budget.builder(body.graph.registry)
+        leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
+        results = tidy(body).inline_into(builder, leaves)
+        came = [leaves[consts + k] for k in carries]
+        made = front.inline_into(builder, leaves) if front else []
+        return derived(body, builder.graph([*results, *came, *made]), body.inputs)
 
-def _stacking(body: Body, consts: int, carries: Sequence[int], front: Body | None) -> Body:
-    builder = body.budget.builder(body.graph.registry)
-    leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
-    results = tidy(body).inline_into(builder, leaves)
-    came = [leaves[consts + k] for k in carries]
-    made = front.inline_into(builder, leaves) if front else []
-    return derived(body, builder.graph([*results, *came, *made]), body.inputs)
-
-
-# Loops of a known length of which only the first steps are taken, in ops of the registry.
+    return body.made(("stacking", consts, tuple(carries), front and front.digest), make)
 
 
 def bounded(body: Body, consts: int, carries: int) -> Body:
@@ -336,8 +330,6 @@ def _standing(body: Body, consts: int, carries: int) -> Body:
     nothing = [zeros(builder, type) for type in body.outputs[carries:]]
     return body.derived(builder.graph([*leaves[consts : consts + carries], *nothing]), body.inputs)
 
-
-# Elementwise functions that take much memory an element, as a map: some elements at a time.
 
 #: elements that are not worth a loop
 _FEW: Final = 1 << 10

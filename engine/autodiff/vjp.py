@@ -19,11 +19,8 @@ from engine.ir.inference import RuleCache, is_small
 from engine.ir.limits import NO_DEADLINE, NO_LIMITS, Deadline, Limits
 from engine.ir.op import Definition, Op
 from engine.ir.registry import Registry
-from engine.ir.tensor_type import TensorType
 from engine.ir.value_functions import for_dtype
 from engine.ir.verify import MalformedGraph
-
-# Tapes: rules of derivatives, run once for operands of the same types, and from then on copied node by node.
 
 #: nodes that a rule writes, beyond which it is run each time
 LONGEST_TAPE: Final = 64
@@ -195,7 +192,10 @@ class Cotangents:
         type = self._nodes[index].types[result]
         if g.type is not type:
             if g.type.shape != type.shape:
-                raise _misshapen(self._nodes, g, index, type, by)
+                if by is None:
+                    raise MalformedGraph(f"it is given a cotangent of {g.type}", index, self._nodes[index])
+                wrong = f"its rule gives %{index} : {type} a cotangent of {g.type}"
+                raise MalformedGraph(wrong, by, self._nodes[by])
             g = for_dtype(g, type)
         there = self._arrived.get(index)
         if there is None:
@@ -260,17 +260,8 @@ def _check_rule(gradients: Any, index: int, node: Node) -> None:
             raise MalformedGraph(f"its rule gives operand {i} a {type(g).__name__}, not a value", index, node)
 
 
-def _misshapen(nodes: Sequence[Node], g: Value, of: int, type: TensorType, by: int | None) -> MalformedGraph:
-    if by is None:
-        return MalformedGraph(f"it is given a cotangent of {g.type}", of, nodes[of])
-    return MalformedGraph(f"its rule gives %{of} : {type} a cotangent of {g.type}", by, nodes[by])
-
-
-# `grad` nodes → the nodes of the gradient. Comes before everything else that is done to a graph.
-
-
 def expand_grad(graph: Graph, limits: Limits | None = None, deadline: Deadline = NO_DEADLINE) -> Graph:
-    """`graph` without `grad` nodes; inner ones first, so that gradients of gradients follow.
+    """Write out the `grad` nodes of a graph, inner ones first: before any other transform.
 
     The result of each stands behind an `identity` of its own: were it the very node that the rule ended on (the
     gradient of `x·w` by `x` is `w`), a later derivative by the one would take in the other.
