@@ -23,6 +23,7 @@ from engine.ops.common.source import FILL_AS, Source, filled, is_integral, requi
 class Leaf(Definition):
     """Base of the fed leaves. Their type is that of the feed, which must match what is declared."""
 
+    section = "leaves"
     operands: ClassVar[tuple[str, ...]] = ()
     dtypes: ClassVar[tuple[str, ...]] = DTYPES
     is_leaf = True
@@ -55,7 +56,6 @@ class Input(Leaf):
     """
 
     name = "input"
-    section = "leaves"
     aliases: ClassVar[Mapping[str, str]] = {"Input": "cjc"}
 
 
@@ -66,7 +66,6 @@ class Parameter(Leaf):
     """
 
     name = "parameter"
-    section = "leaves"
     aliases: ClassVar[Mapping[str, str]] = {"Parameter": "cjc"}
 
 
@@ -194,9 +193,6 @@ class GetOutput(View):
         return x.builder.emit(self, (x,), attrs)
 
 
-# Ranges: numbers that are counted instead of sent.
-
-
 class Arange(Source):
     """Evenly spaced numbers: y[i] = start + i · step, for as long as they lie before stop.
 
@@ -248,9 +244,9 @@ class Arange(Source):
         ramp += number(start)
         out[...] = ramp
 
-    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
         """The numbers in 64 bits."""
-        return 8 * out.size if isinstance(out, TensorType) else 0
+        return 8 * out.size
 
 
 def _count(start: float, stop: float, step: float, dtype: DType) -> int:

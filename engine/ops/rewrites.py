@@ -24,8 +24,6 @@ from engine.ir.kinds.scalars import typed_number, weak_number
 from engine.ir.op import RewriteRule, rewrite
 from engine.ir.tensor_type import Shape, broadcast, reduced_shape
 
-# Patterns that rules of simplification look at, and nodes that they write: nothing that changes nothing.
-
 # Runs of one kind have been merged, so that rules leave two or three in a row. A client's chain of them, read by many,
 # is not followed to its end: that would take quadratic time.
 _LOOKS_THROUGH: Final = 4

@@ -93,18 +93,19 @@ class FixedPoint(RunsFunctions):
 
     def batch(self, mapped: Sequence[bool], *operands: Value, body: Body, **attrs: Any) -> Value:
         """All examples together; one that has ended stays as it is."""
-        loop = body.made(("as a loop", *attrs.values()), lambda: self._as_loop(body, **attrs))
+
+        def make() -> Body:
+            builder = body.budget.builder(body.graph.registry)
+            leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
+            return derived(body, builder.graph(self._looped(leaves, body=body, **attrs)), body.inputs)
+
+        loop = body.made(("as a loop", *attrs.values()), make)
         many = batched(loop, mapped, size(mapped, operands)).body
         return emit_call(operands[0].builder, many, operands)
 
     def lowered(self, *operands: Value, **attrs: Any) -> Value | None:
         """A `while` that also carries whether it has come to an end."""
         return bundled(operands[0].builder, self._looped(operands, **attrs))
-
-    def _as_loop(self, body: Body, **attrs: Any) -> Body:
-        builder = body.budget.builder(body.graph.registry)
-        leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
-        return derived(body, builder.graph(self._looped(leaves, body=body, **attrs)), body.inputs)
 
     def _looped(
         self, operands: Sequence[Value], *, body: Body, carries: int, tolerance: float, max_steps: int

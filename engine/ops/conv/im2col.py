@@ -302,19 +302,16 @@ def windows_of(xp: Namespace, x: Array, sizes: Layout) -> Array:
     span = sizes.windows.span(sizes.positions)
     met = x[(..., *taken)]
     if met.shape[3:] != span or x.dtype != sizes.dtype or sizes.channels_last:
-        spanned = _canvas(xp, (*x.shape[:3], *span), sizes)
+        images, groups, channels = x.shape[:3]
+        if sizes.channels_last:
+            spanned = xp.moveaxis(xp.empty((groups, images, *span, channels), sizes.dtype), (1, -1), (0, 2))
+        else:
+            spanned = xp.empty((images, groups, channels, *span), sizes.dtype)
         if met.shape[3:] != span:
             spanned.fill(0)
         spanned[(..., *inside)] = met
         met = spanned
     return sizes.windows.view(xp, met, sizes.positions)
-
-
-def _canvas(xp: Namespace, shape: Shape, sizes: Layout) -> Array:
-    if not sizes.channels_last:
-        return xp.empty(shape, sizes.dtype)
-    images, groups, channels, *extents = shape
-    return xp.moveaxis(xp.empty((groups, images, *extents, channels), sizes.dtype), (1, -1), (0, 2))
 
 
 def columns(xp: Namespace, seen: Array, sizes: Layout) -> Array:

@@ -23,8 +23,6 @@ from engine.ops.common.operands import require_shape, wrong_shape
 from engine.ops.conv.im2col import slices, within_chunk
 from engine.ops.conv.windows import Windows, check_fits, check_spatial
 
-# Parts of all pools: their attributes, the windows they look at, and the way along one axis of these.
-
 KERNEL_SIZE = Attr("ints", doc="extents of the windows along each spatial axis", minimum=1)
 STRIDE = Attr("ints", None, "distance of the windows along each spatial axis; absent: the kernel size", minimum=1)
 PADDING = Attr("ints", (0, 0), "added on both sides of each spatial axis, at most half the kernel size", minimum=0)
@@ -35,6 +33,7 @@ Ufunc = Callable[..., Array]
 class Pooling(Op):
     """Base: planes [..., h, w] give planes [..., h', w'], h' = ⌊(h + 2 · padding − kernel_size) / stride⌋ + 1."""
 
+    section = "pooling"
     operands: ClassVar[tuple[str, ...]] = ("x",)
     attrs: ClassVar[Mapping[str, Attr]] = {"kernel_size": KERNEL_SIZE, "stride": STRIDE, "padding": PADDING}
     dtypes: ClassVar[tuple[str, ...]] = NUMBERS
@@ -185,7 +184,6 @@ class MaxPool2D(Pooling):
     """
 
     name = "max_pool2d"
-    section = "pooling"
     aliases: ClassVar[Mapping[str, str]] = {"MaxPool2DOp": "born", "MaxPool2D": "born"}
     gradient = "g, added at the first maximum (in row-major order) of each window"
 
@@ -197,9 +195,8 @@ class MaxPool2D(Pooling):
         """To the elements that were chosen."""
         return (g.max_pool2d_back(x, **attrs),)
 
-    def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, x: TensorType, **attrs: Any) -> int:
         """The maxima over rows."""
-        assert isinstance(out, TensorType)
         return rows_of(x, out).nbytes
 
 
@@ -210,7 +207,6 @@ class MaxPool2DIndices(Pooling):
     """
 
     name = "max_pool2d_indices"
-    section = "pooling"
     is_captured = False
     gradient = "none: the result is int64"
     vjp = NoGradient("the result is int64")
@@ -238,9 +234,8 @@ class MaxPool2DIndices(Pooling):
         down, right = (stride * xp.arange(n) for stride, n in zip(windows.stride, out.shape[-2:], strict=True))
         xp.add(taps[passed], down[:, None] * width + right, out=out)
 
-    def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, x: TensorType, **attrs: Any) -> int:
         """The maxima, and beside them those over rows, or later: masks, counts, and the taps found."""
-        assert isinstance(out, TensorType)
         largest, counts = out.with_dtype(x.dtype), np.min_scalar_type(placed(**attrs).taps).itemsize * out.size
         plane = 2 * INT64.itemsize * math.prod(out.shape[-2:])
         return largest.nbytes + max(rows_of(x, largest).nbytes, counts + 2 * out.size + out.nbytes + plane)
@@ -253,7 +248,6 @@ class MaxPool2DBack(Pooling):
     """
 
     name = "max_pool2d_back"
-    section = "pooling"
     operands = ("g", "x")
     gradient = "dg = the cotangent at max_pool2d_indices; none for x, of which the result is constant in pieces"
     may_disconnect = ("x",)
@@ -300,10 +294,9 @@ class MaxPool2DBack(Pooling):
         g, x = batching.expand(mapped, operands)
         return g.builder.emit(self, (g, x), attrs)
 
-    def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: TensorType, **attrs: Any) -> int:
         """What the first planes take: the most that are looked at together."""
         g, x = types
-        assert isinstance(out, TensorType)
         if x.ndim > 2:
             out, g, x = (t.with_shape((_planes_at_once(x), *t.shape[1:])) for t in (out, g, x))
         return give_back_workspace(out, g, x)
@@ -325,7 +318,6 @@ class AvgPool2D(Pooling):
     """
 
     name = "avg_pool2d"
-    section = "pooling"
     gradient = "conv_transpose2d of g / kernel size with ones"
 
     def result_dtype(self, dtype: DType) -> DType:
@@ -357,8 +349,7 @@ class AvgPool2D(Pooling):
         )
         return (dx.reshape(shape=x.shape),)
 
-    def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, x: TensorType, **attrs: Any) -> int:
         """The sums over rows; for float16 all sums."""
-        assert isinstance(out, TensorType)
         sums = out.with_dtype(accumulator(out))
         return rows_of(x, sums).nbytes + (sums.nbytes if sums.dtype != out.dtype else 0)

@@ -37,6 +37,7 @@ def _attrs(rank: int, *, dilated: bool) -> dict[str, Attr]:
 class AxisPool(Composite):
     """Base: the last `rank` axes, one after the other."""
 
+    section = "pooling_axes"
     operands: ClassVar[tuple[str, ...]] = ("x",)
     dtypes: ClassVar[tuple[str, ...]] = NUMBERS
     since = 2
@@ -169,7 +170,6 @@ class MaxPool1D(MaxAxisPool):
     """
 
     name = "max_pool1d"
-    section = "pooling_axes"
     rank = 1
     attrs: ClassVar[Mapping[str, Attr]] = _attrs(1, dilated=True)
     samples = (
@@ -198,7 +198,6 @@ class MaxPool3D(MaxAxisPool):
     """
 
     name = "max_pool3d"
-    section = "pooling_axes"
     rank = 3
     attrs: ClassVar[Mapping[str, Attr]] = _attrs(3, dilated=True)
     samples = (
@@ -225,7 +224,6 @@ class AvgPool1D(AvgAxisPool):
     """
 
     name = "avg_pool1d"
-    section = "pooling_axes"
     rank = 1
     attrs: ClassVar[Mapping[str, Attr]] = _attrs(1, dilated=False)
     samples = (
@@ -252,7 +250,6 @@ class AvgPool3D(AvgAxisPool):
     """
 
     name = "avg_pool3d"
-    section = "pooling_axes"
     rank = 3
     attrs: ClassVar[Mapping[str, Attr]] = _attrs(3, dilated=False)
     samples = (
@@ -275,6 +272,7 @@ class AvgPool3D(AvgAxisPool):
 class AdaptivePool(Composite):
     """Base: as many windows as `sizes` say on the last axes, from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉."""
 
+    section = "pooling_axes"
     operands: ClassVar[tuple[str, ...]] = ("x",)
     attrs: ClassVar[Mapping[str, Attr]] = {
         "sizes": Attr("ints", doc="how many windows there are on each of the last axes", minimum=1)
@@ -340,7 +338,6 @@ class AdaptiveMaxPool(AdaptivePool):
     """
 
     name = "adaptive_max_pool"
-    section = "pooling_axes"
     gradient = "g, added at the first maximum (in row-major order) of each window"
     truths = (
         Truth(
@@ -366,7 +363,6 @@ class AdaptiveAvgPool(AdaptivePool):
     """
 
     name = "adaptive_avg_pool"
-    section = "pooling_axes"
     gradient = "g / (elements of the window) to each of these"
     truths = (
         Truth(

@@ -153,9 +153,6 @@ def _strides(steps: Sequence[int], factors: Sequence[int], counts: Sequence[int]
     return tuple(b * f if n > 1 else 0 for b, f, n in zip(steps, factors, counts, strict=True))
 
 
-# Checks of the operands and attributes of convolutions and pools, with their error messages.
-
-
 def check_spatial(name: str, numbers: Sequence[int], rank: int = 2) -> None:
     """Raise BadAttribute unless there is one number for each of the `rank` spatial axes."""
     if len(numbers) != rank:
@@ -232,9 +229,6 @@ def check_extents(extents: Sequence[int], padding: Sequence[int]) -> None:
             expected="padding that leaves extents of at least 0",
             got=got,
         )
-
-
-# Windows along one axis as an axis of their own: what pools of any number of axes take one after the other.
 
 
 def windows_at(x: Value, axis: int, places: Value) -> Value:

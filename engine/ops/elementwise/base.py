@@ -36,8 +36,6 @@ from engine.ops.common import batching
 from engine.ops.common.numerics import sum_parts_bytes, wide, widened
 from engine.ops.rewrites import MOVING
 
-# Formulas of elementwise ops: what they are made of, and the dtype that their kernels compute in.
-
 #: one element of a result: `formula(*operands, **attrs)`; None where the attributes leave it opaque
 ScalarFormula = Callable[..., Scalar | None]
 #: name of a ufunc → the primitive that it is
@@ -203,12 +201,11 @@ class Elementwise(Op):
         """`cost` for each element."""
         return self.cost * super().flops(out, *types, **attrs)
 
-    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
         """A few blocks; of a kernel of its own, `temporaries` arrays like the result.
 
         Of complex numbers, at least the parts in which a compiled kernel counts angles that are out of its range.
         """
-        assert isinstance(out, TensorType)
         if _has_complex(types, out):
             arrays = self.complex_temporaries * out.nbytes + self.complex_masks * out.size
             return max(arrays, sum_parts_bytes(out.size))
@@ -385,9 +382,9 @@ class LibraryUfunc(Elementwise):
     def _compute_in_blocks(self, run: RunContext, *xs: Array, out: Array) -> None:
         broadcast_blocks(run, getattr(library(run.xp), self.function), xs, out)
 
-    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
         """A block of each operand, and of the result."""
-        return block_workspace(out.size, len(types) + 2) if isinstance(out, TensorType) else 0
+        return block_workspace(out.size, len(types) + 2)
 
 
 def in_float32(primitive: str) -> ScalarFormula:
@@ -397,9 +394,6 @@ def in_float32(primitive: str) -> ScalarFormula:
         return x.builder.apply(primitive, x) if x.dtype == "float32" else None
 
     return formula
-
-
-# Base of the ops of networks that are formulas over floats.
 
 
 class Formula(Composite):
@@ -416,9 +410,6 @@ class Formula(Composite):
         y = self.formula(*map(wide, operands), **attrs)
         floats = [x.dtype for x in operands if x.type.is_differentiable]
         return y.cast(dtype=promote(*floats)) if FLOAT16 in floats else y
-
-
-# Polynomials in nodes, by Horner's rule.
 
 
 def power_series(coefficients: Sequence[float], x: Value) -> Value:

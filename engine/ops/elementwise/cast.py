@@ -72,12 +72,10 @@ class Cast(Op):
         return x.builder.emit(self, (x,), attrs)
 
 
-# Ops that hand their operand on as it is: for differentiation too, or cut off from it.
-
-
 class PassThrough(View):
     """Base: the result is the operand."""
 
+    section = "identity"
     operands: ClassVar[tuple[str, ...]] = ("x",)
     dtypes: ClassVar[tuple[str, ...]] = DTYPES
     gradient: ClassVar[str] = "g"
@@ -106,7 +104,6 @@ class Identity(PassThrough):
     """y = x, as a node of its own."""
 
     name = "identity"
-    section = "identity"
 
 
 class CopyToDevice(PassThrough):
@@ -116,7 +113,6 @@ class CopyToDevice(PassThrough):
     """
 
     name = "copy_to_device"
-    section = "identity"
     aliases: ClassVar[Mapping[str, str]] = {"copy_to_device": "sadl"}
 
 
@@ -124,6 +120,5 @@ class StopGradient(PassThrough):
     """y = x, and no derivative passes: for differentiation y is a constant."""
 
     name = "stop_gradient"
-    section = "identity"
     gradient = "none: that is its purpose"
     vjp = NoGradient("that is the op's purpose")

@@ -36,8 +36,6 @@ class Erfc(FloatUnary):
     partials = (lambda y, x: -_slope(x),)
 
 
-# Functions of the normal distribution: the inverse error function, and the logarithm of the distribution function.
-
 #: further left, the derivative of log_ndtr is a continued fraction of so many levels
 _LEFT, _LEVELS = -5.0, 12
 

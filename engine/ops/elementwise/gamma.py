@@ -19,7 +19,7 @@ from engine.codegen.kernels.array_functions import (
 from engine.ir.attributes import Attr
 from engine.ir.errors import BadAttribute
 from engine.ir.graph import Value
-from engine.ir.op import Array, Namespace, ResultTypes
+from engine.ir.op import Array, Namespace
 from engine.ir.run_context import DeviceMethod, RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
 from engine.ir.tensor_type import TensorType
@@ -104,12 +104,10 @@ class Polygamma(FloatUnary):
         """(−1)ⁿ⁺¹ n! ζ(n + 1, x), of the Hurwitz zeta function (DLMF 25.11.12)."""
         fill_polygamma(run, x, out, order)
 
-    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
         """A few blocks."""
-        return block_workspace(out.size) if isinstance(out, TensorType) else 0
+        return block_workspace(out.size)
 
-
-# The logarithm of the beta function.
 
 #: from here on, Stirling's series
 _LARGE = 10.0
@@ -155,9 +153,9 @@ class Betaln(FloatBinary):
     def _compute_in_blocks(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
         broadcast_blocks(run, lambda x, y: _betaln(np.minimum(x, y), np.maximum(x, y)), [a, b], out)
 
-    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
         """A few blocks."""
-        return block_workspace(out.size) if isinstance(out, TensorType) else 0
+        return block_workspace(out.size)
 
 
 def _betaln(a: Floats, b: Floats) -> Floats:
@@ -220,8 +218,6 @@ def _far_difference(a: Value, b: Value) -> Value:
     return -((b * r).log1p() + s.equal(0.0).where(0.0, b) * r * s * (0.5 + (r + s) * series))
 
 
-# The Hurwitz zeta function.
-
 #: terms that are added up one by one, before the formula of Euler and Maclaurin
 _TERMS: Final = 14
 #: Bernoulli's numbers B₂, B₄, …, over (2k)!, of that formula (DLMF 25.11.28)
@@ -274,9 +270,9 @@ class Zeta(FloatBinary):
     def _compute_in_blocks(self, run: RunContext, s: Array, q: Array, *, out: Array) -> None:
         broadcast_blocks(run, _zeta, [s, q], out)
 
-    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
         """A few blocks."""
-        return block_workspace(out.size) if isinstance(out, TensorType) else 0
+        return block_workspace(out.size)
 
 
 def _zeta(s: Floats, q: Floats) -> Floats:

@@ -174,6 +174,7 @@ _SOURCE = "their series and its derivative in 50 digits (DLMF 8.7.1); erf(1/2) a
 class IncompleteGamma(LibraryUfunc):
     """Base: of a shape a ≥ 0 and x ≥ 0; NaN elsewhere."""
 
+    section = "igamma"
     operands: ClassVar[tuple[str, ...]] = ("a", "x")
     since: ClassVar[int] = 2
     samples = (
@@ -194,7 +195,6 @@ class Igamma(IncompleteGamma):
     """
 
     name = "igamma"
-    section = "igamma"
     function = "gammainc"
     gradient = "da = g · ∂P/∂a by an integral; dx = g · xᵃ⁻¹ exp(−x) / Γ(a)"
     truths = (Truth(operands=_AT, value=_P, gradients=(_BY_A, _BY_X), source=_SOURCE),)
@@ -209,14 +209,11 @@ class Igammac(IncompleteGamma):
     """
 
     name = "igammac"
-    section = "igamma"
     function = "gammaincc"
     gradient = "da = −g · ∂P/∂a by an integral; dx = −g · xᵃ⁻¹ exp(−x) / Γ(a)"
     truths = (Truth(operands=_AT, value=_Q, gradients=([-g for g in _BY_A], [-g for g in _BY_X]), source=_SOURCE),)
     partials = (lambda y, a, x: -_by_shape(a, x), lambda y, a, x: -gamma_density(a, x))
 
-
-# The beta distribution in nodes: its density, and how its distribution function changes with a shape.
 
 #: points of the integral, and where its variable begins; exp(−45) is nothing beside 1
 _BETA_POINTS: Final = 160
@@ -293,9 +290,6 @@ def _times_log(factor: Value, x: Value, rest: Value) -> Value:
 def _log(x: Value, rest: Value) -> Value:
     is_near = x < 0.5
     return is_near.where(is_near.where(x, 0.5).log(), is_near.where(-0.5, -rest).log1p())
-
-
-# The incomplete beta function, regularised: the distribution function of the beta distribution.
 
 
 class Betainc(LibraryUfunc):

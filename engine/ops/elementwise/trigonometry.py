@@ -107,9 +107,6 @@ def _over_square(x: Value, a: Value, b: Value) -> Value:
     return x / scale / scale / (far.where(1.0, (a / scale).square() + (b / scale).square()))
 
 
-# The hyperbolic functions and their inverses.
-
-
 class Sinh(Unary):
     """y = sinh x."""
 
@@ -176,8 +173,6 @@ class Atanh(Unary):
     samples = (Sample(Real(2, 3, low=-0.8, high=0.8)), Sample(Real(low=0, high=0.8)))
     partials = (lambda y, x: ((1 - x) * (1 + x)).reciprocal(),)
 
-
-# The normalised cardinal sine.
 
 #: up to here, the derivative is its series
 _NEAR = 0.5

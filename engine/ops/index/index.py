@@ -87,8 +87,6 @@ def _write_in_order(_: RunContext, index: HostArray, out: HostArray) -> None:
     out[index] = np.arange(len(index))
 
 
-# Several index tensors as one: places on the axes that they are of, counted as one axis.
-
 INDEXED_AXES: Final = Attr("ints", None, "the axis that each index is of; absent: the first ones, in their order")
 
 
@@ -252,6 +250,7 @@ class ReadAtIndices(Composite):
 class WritesAtIndices(Composite):
     """Base: x, an index for each of `axes`, and updates, which broadcast to the shape of what `index` reads there."""
 
+    section = "index"
     operands: ClassVar[tuple[str, ...]] = ("x", "indices_and_updates...")
     dtypes: ClassVar[tuple[str, ...]] = DTYPES
     attrs = _ATTRS
@@ -314,7 +313,6 @@ class IndexAdd(WritesAtIndices):
     """
 
     name = "index_add"
-    section = "index"
     gradient = "dx = g, d updates = index(g, indices); none for indices"
     truths = (
         Truth(
@@ -341,7 +339,6 @@ class IndexSet(WritesAtIndices):
     """
 
     name = "index_set"
-    section = "index"
     gradient = "dx = g, 0 where something was written; d updates = g where they stand, else 0; none for indices"
     truths = (
         Truth(

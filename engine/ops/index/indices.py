@@ -89,8 +89,6 @@ def outside(extent: int, operand: int, least: int = 0) -> IndexOutOfRange:
     )
 
 
-# Indices that may be negative, and then count from the end: made whole before anything is read by them.
-
 #: of ops that read or write at indices
 FROM_END: Final = Attr("bool", False, "whether a negative index counts from the end: −1 is the last", since=2)
 
@@ -135,9 +133,8 @@ class FromEnd(Op):
         wide = index.cast(dtype=INT64)
         return ((wide < 0).where(wide.add(attrs["extent"]), wide) if attrs["negative"] else wide,)
 
-    def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: TensorType, **attrs: Any) -> int:
         """What is added."""
-        assert isinstance(out, TensorType)
         return out.nbytes if attrs["negative"] else 0
 
 

@@ -21,8 +21,6 @@ from engine.ops.common.source import FILL_AS, filled
 from engine.ops.index.indices import require_integer
 from engine.ops.rewrites import unchanged
 
-# Parts of a tensor along one axis, and a tensor with zeros between its parts.
-
 
 def cut(x: Value, axis: int, start: int, stop: int) -> Value:
     """x from `start` to `stop` on one axis."""
@@ -333,9 +331,6 @@ def _at(rank: int, axis: int, n: int, size: int) -> list[int]:
     return [n if i == 0 else size if i == axis else 1 for i in range(rank)]
 
 
-# Boxes whose starts are computed: read, and replaced.
-
-
 def _require_starts(starts: TensorType, x: TensorType, operand: int) -> None:
     """Raise DtypeMismatch, ShapeMismatch unless there is a whole number for each axis of x."""
     require_integer(starts, operand, "starts")
@@ -475,9 +470,6 @@ class UpdateSliceAt(Op):
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """None: numbers are only moved."""
         return 0
-
-
-# A tensor with a box of it replaced.
 
 
 class UpdateSlice(Op):

@@ -57,10 +57,6 @@ def _taken(name: str, dtype: DType, m: int, n: int) -> LapackWork:
     return _TAKEN[name](dtype, m, n)
 
 
-def _of_qr(dtype: DType, m: int, n: int) -> LapackWork:
-    return LapackWork(m * n + min(m, n) + qr_length(dtype, m, n))
-
-
 def _of_eigh(vectors: int, dtype: DType, _: int, n: int) -> LapackWork:
     """By syevd or heevd. A query counts in 32 bits, which n² exceeds soon: then as their documents say."""
     if dtype.kind == "c":
@@ -106,7 +102,7 @@ _TAKEN: Final[dict[str, Callable[[DType, int, int], LapackWork]]] = {
     "eigvalsh": partial(_of_eigh, 0),
     "svd": partial(_of_svd, 1),
     "svdvals": partial(_of_svd, 0),
-    "qr": _of_qr,
+    "qr": lambda dtype, m, n: LapackWork(m * n + min(m, n) + qr_length(dtype, m, n)),
 }
 
 

@@ -240,9 +240,6 @@ def _sweep(run: RunContext, x: Array, lower: Array, upper: Array, rows: Array) -
     _split(xp, x, lower, upper, k)
 
 
-# The derivative of a determinant, singular or not.
-
-
 class Cofactors(Op):
     """y = det(x) x⁻ᵀ, each entry the minor that is left without its row and column, with its sign: ∂ det x / ∂x.
 
@@ -311,9 +308,6 @@ def cofactors(x: Value) -> Value:
     return x.builder.emit(_OP, (x,), NONE)
 
 
-# The determinant itself.
-
-
 class Det(Decomposition):
     """y = det x of the square matrices on the last two axes: [batch…, n, n] → [batch…]; 1 of a matrix without entries.
 
@@ -377,9 +371,6 @@ class Det(Decomposition):
         return chunk_workspace(x, n * n + 1, n * n)
 
 
-# The determinant.
-
-
 class SLogDet(SquareMatrix):
     """sign, log|det x| of the matrices on the last two axes: [batch…, n, n] → [batch…] twice; det x = sign · exp(log).
 
@@ -392,9 +383,6 @@ class SLogDet(SquareMatrix):
 
     name = "slogdet"
     section = "slogdet"
-    is_captured = False
-    operands = ("x",)
-    dtypes = DTYPES
     gradient = "g · x⁻ᴴ, g the cotangent of log|det x|"
     several = True
     samples = (

@@ -23,8 +23,6 @@ from engine.ops.common import batching
 from engine.ops.common.numerics import accumulator, wide, wide_out_bytes
 from engine.ops.elementwise.base import unbroadcast
 
-# The type of a matrix product, by NumPy's rules, and what BLAS can read.
-
 
 def product_type(a: TensorType, b: TensorType) -> TensorType:
     """The type of a @ b. Raises ShapeMismatch."""
@@ -159,8 +157,6 @@ class MatMul(Op):
         copies = sum(x.size for x in types if not is_readable(x, dtype))
         return dtype.itemsize * copies + wide_out_bytes(out)
 
-
-# Einstein summation: products of several operands, summed over named axes.
 
 MOST_OPERANDS = 32
 LETTERS = frozenset(string.ascii_letters)

@@ -35,7 +35,9 @@ from engine.ops.linalg.matmul import product_type
 class SquareMatrix(Op):
     """Base: one operand, square matrices on its last two axes, which are answered one by one."""
 
+    is_captured = False
     operands: ClassVar[tuple[str, ...]] = ("x",)
+    dtypes: ClassVar[tuple[str, ...]] = DTYPES
 
     def infer(self, x: TensorType) -> ResultTypes:
         """Matrices like x. Raises ShapeMismatch."""
@@ -61,7 +63,9 @@ class System(Op):
     axes before broadcast.
     """
 
+    is_captured = False
     operands: ClassVar[tuple[str, ...]] = ("a", "b")
+    dtypes: ClassVar[tuple[str, ...]] = DTYPES
 
     def infer(self, a: TensorType, b: TensorType, **attrs: Any) -> ResultTypes:
         """The shape of the product a⁻¹ b. Raises ShapeMismatch."""
@@ -342,9 +346,6 @@ def _factored_on_cuda(run: RunContext, name: str, x: Array) -> list[Array]:
 
     with cupyx.errstate(linalg="raise"):
         return _factored.general(run, name, x)
-
-
-# Base of the decompositions, and of what is made by them: one operand, matrices on its last two axes.
 
 
 class Decomposition(Op):

@@ -20,8 +20,6 @@ from engine.ops.common import batching
 from engine.ops.common.numerics import wide
 from engine.ops.linalg.matrices import Decomposition, admit, chunk_workspace, chunks, identity_like, operations, square
 
-# Exponentials of matrices, and their derivatives along a direction.
-
 #: the norm up to which the polynomial, and up to which its derivative, has an error below the rounding of doubles
 _REACH: Final = (1.090863719290036, 0.9317169257)
 #: Taylor's polynomial of degree 18, as P. Bader, S. Blanes, F. Casas (2019) have it, with its 1 taken out, which is
@@ -204,8 +202,10 @@ def exponential_slope(x: Value, g: Value) -> Value:
 
 def slope_by_matrix(x: Value, g: Value, h: Value) -> Value:
     """The gradient by x of the sum of h times `exponential_slope(x, g)`: of both places where x is in the block."""
-    n = x.shape[-1]
-    back = exponential_slope(adjoint(_block(x, g)), _in_corner(h))
+    last, n = h.ndim - 1, x.shape[-1]
+    turned, zeros = adjoint(_block(x, g)), h.full_like(0.0)
+    corner = zeros.cat(h, axis=last).cat(zeros.cat(zeros, axis=last), axis=last - 1)  # [[0, h], [0, 0]]
+    back = exponential_slope(turned, corner)
     return _quarter(back, 0, 0, n) + _quarter(back, n, n, n)
 
 
@@ -213,12 +213,6 @@ def _block(x: Value, corner: Value) -> Value:
     """[[x, corner], [0, x]]."""
     last = x.ndim - 1
     return x.cat(corner, axis=last).cat(x.full_like(0.0).cat(x, axis=last), axis=last - 1)
-
-
-def _in_corner(h: Value) -> Value:
-    """[[0, h], [0, 0]]."""
-    last, zeros = h.ndim - 1, h.full_like(0.0)
-    return zeros.cat(h, axis=last).cat(zeros.cat(zeros, axis=last), axis=last - 1)
 
 
 def _quarter(x: Value, row: int, column: int, n: int) -> Value:
@@ -290,9 +284,6 @@ class MatrixExp(Decomposition):
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """Of a chunk, a copy, powers and sums of these."""
         return exponentials_bytes(x, 0)
-
-
-# Whole powers of a matrix.
 
 
 class MatrixPower(Composite):

@@ -166,9 +166,6 @@ _EIGENVALUES: Final = EighValues()
 _EIGH: Final = Eigh()
 
 
-# The singular value decomposition.
-
-
 class SingularValues(Decomposition):
     """s alone, descending: what is left of `svd` where nobody reads vectors."""
 

@@ -87,6 +87,7 @@ class Elu(FloatUnary):
 class Activation(Formula):
     """Base: a formula in one operand."""
 
+    section = "activations"
     operands = ("x",)
     dtypes = REALS
     samples: ClassVar[tuple[Sample, ...]] = _SMOOTH
@@ -108,7 +109,6 @@ class Selu(Activation):
     """
 
     name = "selu"
-    section = "activations"
     aliases = {"Selu": "cjc"}
     gradient = "1.0507… · that of elu"
 
@@ -121,7 +121,6 @@ class Silu(Activation):
     """y = x · sigmoid x; 0 at −∞."""
 
     name = "silu"
-    section = "activations"
     aliases = {"SiLUOp": "born", "SiLU": "born", "Silu": "cjc"}
     gradient = "g · (s + x · s · (1 − s)), s = sigmoid x"
 
@@ -138,7 +137,6 @@ class Gelu(Activation):
     """
 
     name = "gelu"
-    section = "activations"
     aliases = {"Gelu": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {
         "approximate": Attr("string", "none", "none: by the error function; tanh: its approximation", ("none", "tanh"))
@@ -156,9 +154,6 @@ class Gelu(Activation):
             return low * 0.5 * (t * -math.sqrt(0.5)).erfc()
         doubled = math.sqrt(8 / math.pi)
         return low * (t * (t.square() * (0.044715 * doubled) + doubled)).sigmoid()
-
-
-# The logistic function and its integral, stable in both tails.
 
 
 def _logistic(x: Scalar) -> Scalar:

@@ -200,38 +200,31 @@ class Attention(Formula):
         self, q: TensorType, k: TensorType, v: TensorType, mask: TensorType | None = None, **attrs: Any
     ) -> ResultTypes:
         """[..., queries, width]. Raises ShapeMismatch, DtypeMismatch."""
+        types = [x for x in (q, k, v, mask) if x is not None]
         if attrs["grouped"]:
-            return self._grouped_type(*(x for x in (q, k, v, mask) if x is not None))
+            check_heads(types)
+            whole = self.infer(*(x.with_shape(_parted(x.shape, i, types)) for i, x in enumerate(types)), grouped=False)
+            assert isinstance(whole, TensorType)
+            *lead, heads, count, rows, width = whole.shape
+            return whole.with_shape((*lead, heads * count, rows, width))
         for i, (name, type) in enumerate((("q", q), ("k", k), ("v", v))):
             check_matrices(type, i, name)
         require_extent(k, -1, q.shape[-1], 1, "k", "that of q")
         require_extent(v, -2, k.shape[-2], 2, "v", "the keys of k")
         if mask is not None:
             check_mask(mask, (q.shape[-2], k.shape[-2]))
-        floats = [x.dtype for x in (q, k, v, mask) if x is not None and x.is_float]
-        lead = leading(*(x for x in (q, k, v, mask) if x is not None))
-        return TensorType((*lead, q.shape[-2], v.shape[-1]), promote(*floats))
-
-    def _grouped_type(self, *types: TensorType) -> ResultTypes:
-        check_heads(types)
-        whole = self.infer(*(x.with_shape(_parted(x.shape, i, types)) for i, x in enumerate(types)), grouped=False)
-        assert isinstance(whole, TensorType)
-        *lead, heads, count, rows, width = whole.shape
-        return whole.with_shape((*lead, heads * count, rows, width))
+        floats = [x.dtype for x in types if x.is_float]
+        return TensorType((*leading(*types), q.shape[-2], v.shape[-1]), promote(*floats))
 
     def compose(self, *operands: Value, grouped: bool = False, **attrs: Any) -> Value:
         """Grouped, the heads of k and v broadcast; of others, as is best for their sizes."""
-        if not grouped:
-            return self._composed(*operands, **attrs)
         types = [x.type for x in operands]
-        parted = [x.reshape(shape=_parted(x.shape, i, types)) for i, x in enumerate(operands)]
-        y = parted[0].attention(*parted[1:], **attrs)
-        *lead, heads, count, rows, width = y.shape
-        return y.reshape(shape=(*lead, heads * count, rows, width))
-
-    def _composed(self, *operands: Value, **attrs: Any) -> Value:
-        """Of halves, where scores are large and libraries of cards compute that, by an op of its own; else widened."""
-        types = [x.type for x in operands]
+        if grouped:
+            parted = [x.reshape(shape=_parted(x.shape, i, types)) for i, x in enumerate(operands)]
+            y = parted[0].attention(*parted[1:], **attrs)
+            *lead, heads, count, rows, width = y.shape
+            return y.reshape(shape=(*lead, heads * count, rows, width))
+        # Halves, where scores are large and libraries of cards compute that, have an op of their own; else they widen.
         if is_half_attention(*types) and is_large(_scores(FLOAT32, *types), *types):
             return operands[0].builder.emit(HALF_ROWS, operands, attrs).output(0)
         return super().compose(*operands, **attrs)

@@ -58,9 +58,6 @@ def batch_axes(*types: TensorType) -> Shape:
     return broadcast(*(t.shape[:-2] for t in types))
 
 
-# Attention in terms of other ops, with whole matrices of scores: what it means, and the way back, twice over.
-
-
 class Masking(NamedTuple):
     """Way from products of queries and keys to scores. The scale goes to the queries, which are fewer."""
 
@@ -79,17 +76,14 @@ class Masking(NamedTuple):
         """The scores, `fill` where a key is hidden from its query."""
         if self.mask is not None and self.mask.dtype == BOOL:
             scores = self.mask.where(scores, fill)
-        return _not_later(scores).where(scores, fill) if self.causal else scores
+        if not self.causal:
+            return scores
+        queries, keys = (scores.builder.arange(n) for n in scores.shape[-2:])
+        return (queries.reshape(shape=(*queries.shape, 1)) >= keys).where(scores, fill)
 
     def by_mask(self, ds: Value) -> Value | None:
         """The cotangent of the mask, of that of the scores."""
         return None if self.mask is None or self.mask.dtype == BOOL else unbroadcast(ds, self.mask)
-
-
-def _not_later(scores: Value) -> Value:
-    """[queries, keys]: whether the key's position is at most the query's."""
-    queries, keys = (scores.builder.arange(n) for n in scores.shape[-2:])
-    return queries.reshape(shape=(*queries.shape, 1)) >= keys
 
 
 class Saved(NamedTuple):

@@ -243,9 +243,8 @@ class Counters(Source):
         dtype = f"u{out.dtype.itemsize}"
         out.view(dtype).reshape(-1)[...] = run.xp.arange(0, step * out.size, step, dtype=dtype)
 
-    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
         """The range, before it is copied."""
-        assert isinstance(out, TensorType)
         return out.nbytes
 
 

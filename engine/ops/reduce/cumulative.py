@@ -22,8 +22,6 @@ from engine.ops.common.numerics import accumulator, is_nan, wide, wide_out, wide
 from engine.ops.index.indices import column_of
 from engine.ops.index.slice import along, cut
 
-# Base of the ops that run over an axis: one result for each entry, of all up to it, from either end.
-
 
 class Running(Op):
     """Base: the axis and the direction, and batching over the next axis."""
@@ -64,8 +62,6 @@ def shifted(x: Value, axis: int, by: int = 1, fill: float = 0.0) -> Value:
     widths[2 * axis + (by < 0)] = gap
     return cut(x, axis, start, start + x.shape[axis] - gap).pad(pad_width=tuple(widths), fill=fill)
 
-
-# A running sum whose terms are scaled on the way: what the gradients of running products are made of.
 
 #: elements of a slice across the axis from which NumPy's calls for each take less time than Python's floats
 _LEAST_SLICE: Final = 24
@@ -183,6 +179,7 @@ def _line(a: list[complex], b: list[complex], last: complex | None) -> Iterator[
 class RunningFloats(Running):
     """Base: by a ufunc's `accumulate`, in the accumulator's dtype."""
 
+    section = "cumulative"
     ufunc: ClassVar[str]
     since = 2
 
@@ -201,9 +198,8 @@ class RunningFloats(Running):
         if target is not out:
             out[...] = target
 
-    def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: TensorType, **attrs: Any) -> int:
         """x in the dtype that it runs in, and the results in float32 where these are float16."""
-        assert isinstance(out, TensorType)
         dtype, (x,) = accumulator(out), types
         return (x.dtype != dtype) * dtype.itemsize * x.size + wide_out_bytes(out)
 
@@ -233,7 +229,6 @@ class CumProd(RunningFloats):
     """
 
     name = "cumprod"
-    section = "cumulative"
     dtypes = DTYPES
     ufunc = "multiply"
     gradient = "(product of those before i) · Σ g[k] · (product of those behind i, to k), over k from i on"
@@ -274,7 +269,6 @@ class CumLogSumExp(RunningFloats):
     """
 
     name = "cumlogsumexp"
-    section = "cumulative"
     ufunc = "logaddexp"
     gradient = "Σ g[k] · exp(x[i] − y[k]) over k from i on"
     samples = (*Running.samples, Sample(Ints(2, 3, high=4), axis=0))
@@ -322,6 +316,7 @@ def _shares(y: Value, x: Value, axis: int) -> tuple[Value, Value]:
 class RunningExtremum(Running):
     """Base: the largest or the smallest so far. A NaN wins, and stays."""
 
+    section = "cumulative"
     since = 2
     ufunc: ClassVar[str]
     gradient: ClassVar[str] = "g to the entry that is y: of ties the first in the direction of the run, the first NaN"
@@ -341,13 +336,10 @@ class RunningExtremum(Running):
             return (g,)
         places = x.builder.arange(x.shape[axis]).reshape(shape=column_of(x.ndim, axis))
         known = shifted(y, axis)
-        is_new = self._beats(x, known).logical_or(is_nan(x).logical_and(is_nan(known).logical_not()))
+        is_better = x > known if self.ufunc == "maximum" else x < known
+        is_new = is_better.logical_or(is_nan(x).logical_and(is_nan(known).logical_not()))
         found = is_new.where(places.broadcast_to(shape=x.shape), 0).cummax(axis=axis)
         return (g.full_like(0.0).scatter_add(found, g, axis=axis),)
-
-    def _beats(self, x: Value, known: Value) -> Value:
-        """Where x is more extreme."""
-        return x > known if self.ufunc == "maximum" else x < known
 
 
 class CumMax(RunningExtremum):
@@ -358,7 +350,6 @@ class CumMax(RunningExtremum):
     """
 
     name = "cummax"
-    section = "cumulative"
     ufunc = "maximum"
     truths = (
         Truth(
@@ -388,7 +379,6 @@ class CumMin(RunningExtremum):
     """
 
     name = "cummin"
-    section = "cumulative"
     ufunc = "minimum"
     truths = (
         Truth(
@@ -485,9 +475,6 @@ def _by_products(x: HostArray, out: HostArray) -> HostArray:
 @cache
 def _triangle(dtype: DType) -> HostArray:
     return np.triu(np.ones((_WIDTH, _WIDTH), dtype))
-
-
-# Running sums.
 
 
 class CumSum(Running):

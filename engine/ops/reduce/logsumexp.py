@@ -74,6 +74,7 @@ _UP = {"float32": 2.0**80, "float64": 2.0**600}
 class Scaled(Reduction):
     """Base: a float result by `scaled`, which sees at least one axis and one element, and keeps the axes."""
 
+    section = "logsumexp"
     #: the result over no elements
     empty: ClassVar[float]
     #: how many arrays of the result's size, in the accumulator's dtype, it has beside x's terms
@@ -120,7 +121,6 @@ class LogSumExp(Rowwise, Scaled):
     """
 
     name = "logsumexp"
-    section = "logsumexp"
     aliases = {"LogSumExp": "minima", "logsumexp": "minima"}
     gradient = "g · exp(x − y)"
     rows = staticmethod(lambda x, count: _log_of_sum(x))
@@ -157,7 +157,6 @@ class Norm(Scaled):
     """
 
     name = "norm"
-    section = "logsumexp"
     gradient = "g · x / y, and 0 where y = 0"
     empty = 0.0
     temporaries = 3

@@ -21,8 +21,6 @@ from engine.ops.index.gather import add_rows, add_rows_bytes
 from engine.ops.index.indices import check_indices, column_of, require_integer
 from engine.ops.reduce.cumulative import recurrence, recurrence_back, shifted
 
-# Indices of several examples as those of one that holds them all, one behind the other.
-
 
 class OffsetIndices(Op):
     """y[…, n, …] = index[…, n, …] + n · extent, n along `axis`: int64. Each index lies in [0, extent)."""
@@ -150,6 +148,7 @@ def _across(x: Value, like: Value) -> Value:
 class SegmentReduction(Op):
     """Base: by a ufunc; what segments hold that have no row is said by `empty`."""
 
+    section = "segments"
     operands: ClassVar[tuple[str, ...]] = ("x", "segment_ids")
     attrs = _SEGMENTS
     since = 2
@@ -193,9 +192,8 @@ class SegmentReduction(Op):
         """One for each element of x, and log₂ n comparisons for each row to bring it to its segment."""
         return x.size + x.shape[0] * max(x.shape[0] - 1, 0).bit_length()
 
-    def workspace(self, out: ResultTypes, x: TensorType, segment_ids: TensorType, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, x: TensorType, segment_ids: TensorType, **attrs: Any) -> int:
         """Results in a wider dtype, and what reducing takes."""
-        assert isinstance(out, TensorType)
         return wide_out_bytes(out) + segment_bytes(out, accumulator(out), x, segment_ids)
 
 
@@ -221,7 +219,6 @@ class SegmentMax(SegmentExtremum):
     """
 
     name = "segment_max"
-    section = "segments"
     ufunc = "maximum"
     truths = (
         Truth(
@@ -244,7 +241,6 @@ class SegmentMin(SegmentExtremum):
     """
 
     name = "segment_min"
-    section = "segments"
     ufunc = "minimum"
     truths = (
         Truth(
@@ -267,7 +263,6 @@ class SegmentProd(SegmentReduction):
     """
 
     name = "segment_prod"
-    section = "segments"
     ufunc = "multiply"
     gradient = "g[segment_ids[i], …] · (product of the other rows of the segment); none for segment_ids"
     samples = (*_SAMPLES, Sample(Ints(3, 2, high=4), Ints(3, high=1), segments=1))
@@ -347,9 +342,6 @@ class SegmentMean(Composite):
         return y.cast(dtype=FLOAT16) if dtype == FLOAT16 else y
 
 
-# Sums over the rows of each segment.
-
-
 class SegmentSum(Op):
     """y[s, …] = Σ x[i, …] over the rows i with segment_ids[i] = s; 0 where there is none.
 
@@ -406,7 +398,6 @@ class SegmentSum(Op):
         """An addition for each element of x."""
         return x.size
 
-    def workspace(self, out: ResultTypes, x: TensorType, segment_ids: TensorType, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, x: TensorType, segment_ids: TensorType, **attrs: Any) -> int:
         """Sums in a wider dtype, and what adding them up takes."""
-        assert isinstance(out, TensorType)
         return wide_out_bytes(out) + add_rows_bytes(out.with_dtype(accumulator(out)), x)

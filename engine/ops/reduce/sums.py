@@ -101,9 +101,6 @@ class Mean(Rowwise, Reduction):
         return max(wide_out_bytes(out), sum_parts_bytes(types[0].size))
 
 
-# Products.
-
-
 class Prod(Rowwise, Reduction):
     """y = Π x over axes; 1 over nothing. Integers and bool multiply in int64, float16 in float32.
 
@@ -171,9 +168,6 @@ def _others(x: Value) -> Value:
     return (siblings * outer).cat(cut(first * outer, last, 0, n - half), axis=last)
 
 
-# Variance.
-
-
 def _mean_square(x: Scalar, count: int, ddof: int) -> Scalar:
     deviation = x - x.row_sum() / count
     return (deviation * deviation).row_sum() / max(count - ddof, 0)
@@ -235,12 +229,10 @@ class Var(Rowwise, Reduction):
         return accumulator(out).itemsize * (types[0].size + 2 * int(out.size))
 
 
-# Truth of any or of all of the elements.
-
-
 class TruthReduction(Reduction):
     """Base: a bool over axes, by the function of numpy and cupy called `function`."""
 
+    section = "any_all"
     function: ClassVar[str]
     gradient: ClassVar[str] = "none: the result is bool"
     vjp = NoGradient("the result is bool")
@@ -267,7 +259,6 @@ class AnyTrue(TruthReduction):
     """y = whether any element over axes is true; a number is true unless it is 0. False over nothing."""
 
     name = "any"
-    section = "any_all"
     function = "any"
 
 
@@ -275,5 +266,4 @@ class AllTrue(TruthReduction):
     """y = whether all elements over axes are true; a number is true unless it is 0. True over nothing."""
 
     name = "all"
-    section = "any_all"
     function = "all"

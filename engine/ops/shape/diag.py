@@ -27,6 +27,7 @@ OFFSET = Attr("int", 0, "which diagonal: 0 the main one, above it positive, belo
 class Triangle(Op):
     """Base: a part of the matrices that the last two axes hold, zero elsewhere."""
 
+    section = "diag"
     operands: ClassVar[tuple[str, ...]] = ("x",)
     dtypes: ClassVar[tuple[str, ...]] = DTYPES
     attrs: ClassVar[Mapping[str, Attr]] = {"offset": OFFSET}
@@ -80,7 +81,6 @@ class Tril(Triangle):
     """y = x on and below a diagonal of the last two axes, 0 above: y[…, i, j] = x[…, i, j] where j − i ≤ offset."""
 
     name = "tril"
-    section = "diag"
     gradient = "tril(g)"
 
     def forward(self, run: RunContext, x: Array, *, out: Array, offset: int) -> None:
@@ -96,7 +96,6 @@ class Triu(Triangle):
     """y = x on and above a diagonal of the last two axes, 0 below: y[…, i, j] = x[…, i, j] where j − i ≥ offset."""
 
     name = "triu"
-    section = "diag"
     gradient = "triu(g)"
 
     def forward(self, run: RunContext, x: Array, *, out: Array, offset: int) -> None:
@@ -166,7 +165,13 @@ class Diag(Composite):
 
     def compose(self, x: Value, *, offset: int) -> Value:
         """In row-major order, neighbours on a diagonal are one row and one column apart: a slice of equal steps."""
-        return _matrix(x, offset) if x.ndim == 1 else _diagonal(x, offset)
+        if x.ndim == 1:
+            return _matrix(x, offset)
+        *batch, rows, columns = x.shape
+        flat = x.reshape(shape=(*batch, rows * columns))
+        start, step, length = _first(columns, offset), columns + 1, _length(rows, columns, offset)
+        stops = (*batch, start + length * step)
+        return flat.slice(starts=(*[0] * len(batch), start), stops=stops, steps=(*[1] * len(batch), step))
 
 
 def _length(rows: int, columns: int, offset: int) -> int:
@@ -176,14 +181,6 @@ def _length(rows: int, columns: int, offset: int) -> int:
 def _first(columns: int, offset: int) -> int:
     """Where a diagonal starts in row-major order."""
     return max(offset, -offset * columns)
-
-
-def _diagonal(x: Value, offset: int) -> Value:
-    *batch, rows, columns = x.shape
-    flat = x.reshape(shape=(*batch, rows * columns))
-    start, step, length = _first(columns, offset), columns + 1, _length(rows, columns, offset)
-    stops = (*batch, start + length * step)
-    return flat.slice(starts=(*[0] * len(batch), start), stops=stops, steps=(*[1] * len(batch), step))
 
 
 def _matrix(x: Value, offset: int) -> Value:
