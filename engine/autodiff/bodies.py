@@ -164,7 +164,7 @@ class BodyBack(NamedTuple):
 
     @property
     def used_inputs(self) -> frozenset[int]:
-        """Which of its inputs anything depends on."""
+        """The inputs that any of its results depends on."""
         return frozenset(int(feed) for feed in self.body.graph.feeds)  # type: ignore[call-overload]
 
 

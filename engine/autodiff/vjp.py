@@ -2,9 +2,17 @@
 
 `vjp` marks the nodes that lie between outputs and `wrt`, then visits these from the last to the first. At each it has
 the sum of all cotangents that arrived, lets the op's rule emit the cotangents of the operands, and adds these to what
-is there. A gradient is again a graph, so that `grad` nodes within a graph are written out by the same function
-(`expand_grad`). Rules read types and attributes only: what a rule wrote once is kept as a `Tape`, and copied for every
-node that repeats the first.
+is there. Of y = Σ exp(x · w), with the seed g = 1 and `wrt` = [w]:
+
+    %0 = input {"feed": 0}    x
+    %1 = input {"feed": 1}    w
+    %2 = mul(%0, %1)          visited third:  %8 · %1 for x, which is not asked for, and %8 · %0 for w: the gradient
+    %3 = exp(%2)              visited second: %8 = %7 · %3, the cotangent of %2
+    %4 = sum(%3)              visited first:  %7 = g broadcast to the shape of %3, the cotangent of %3
+
+A gradient is again a graph, so that `grad` nodes within a graph are written out by the same function (`expand_grad`),
+and gradients of gradients follow. Rules read types and attributes only: what a rule wrote once is kept as a `Tape`, and
+copied for every node that repeats the first.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def permute(x: Value, order: Sequence[int]) -> Value:
 
 
 def unpermute(x: Value, order: Sequence[int]) -> Value:
-    """What `permute` by `order` made x from."""
+    """Undo `permute` by `order`."""
     return permute(x, inverse(order))
 
 

@@ -250,7 +250,7 @@ class Arange(Source):
 
 
 def _count(start: float, stop: float, step: float, dtype: DType) -> int:
-    """How many numbers; of floats one, where the quotient is too small to be told from 0."""
+    """Count the numbers; one of floats, where the quotient is too small to be told from 0."""
     if dtype.kind != "f":
         end = math.ceil(stop) if step > 0 else math.floor(stop)
         return max(0, -((int(start) - end) // int(step)))

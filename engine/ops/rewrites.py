@@ -399,13 +399,13 @@ def _axis(x: Value) -> int | None:
 
 
 def _widths(x: Value) -> list[tuple[int, int]]:
-    """Of a pad: what is before and behind, along each axis."""
+    """Widths of a pad before and behind, along each axis."""
     flat = x.node.attrs["pad_width"]
     return list(zip(flat[::2], flat[1::2], strict=True))
 
 
 def _spans(x: Value, axis: int, start: int = 0, depth: int = _LOOKS_INTO) -> Iterator[Span]:
-    """What x is made of along an axis, but for zeros."""
+    """Parts that x is made of along an axis, but for zeros."""
     stop = start + x.shape[axis]
     is_made = depth > 0 and _axis(x) == axis
     inner = source(x, "pad") if is_made else None

@@ -133,7 +133,7 @@ def emit_adjoint(
 
 
 def _adjoint(way: BodyBack, consts: int) -> Body:
-    """Of consts, x, g, and u: g + (∂body/∂x)ᵀu."""
+    """Build the body g + (∂body/∂x)ᵀu of consts, x, g, and u."""
 
     def make() -> Body:
         back = way.body
@@ -160,7 +160,7 @@ def _by_consts(way: BodyBack, count: int) -> Body:
 
 
 def _goes_on(body: Body) -> Body:
-    """Of consts, x, and whether it is done, or lost: neither."""
+    """Build the condition, of consts, x, and whether it is done, or lost: neither."""
     types = [*body.inputs, TensorType((), BOOL), TensorType((), BOOL)]
     builder = body.budget.builder(body.graph.registry)
     *_, done, lost = [builder.leaf(type, i) for i, type in enumerate(types)]
@@ -168,7 +168,7 @@ def _goes_on(body: Body) -> Body:
 
 
 def _step(body: Body, consts: int, tolerance: float) -> Body:
-    """Of the same: the next x, and whether it is done, or lost."""
+    """Build the step, of the same operands: the next x, and whether it is done, or lost."""
     types = [*body.inputs, TensorType((), BOOL), TensorType((), BOOL)]
     builder = body.budget.builder(body.graph.registry)
     leaves = [builder.leaf(type, i) for i, type in enumerate(types)]

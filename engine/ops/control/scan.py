@@ -226,7 +226,7 @@ def _hold(many: Body, consts: int, carries: int) -> Body:
 
 
 def picked(flags: Value, yes: Value, no: Value) -> Value:
-    """For each example, by its flag [N]: `yes` [N, …], or `no`."""
+    """Choose for each example, by its flag [N]: `yes` [N, …], or `no`."""
     return flags.reshape(shape=(*flags.shape, *[1] * (yes.ndim - 1))).where(yes, no)
 
 
@@ -273,7 +273,7 @@ def bounded_scan(body: Body, parts: Parts, length: int, count: Value, *, reverse
 
 
 def steps_of(parts: Parts, stated: int | None = None) -> int:
-    """How many entries all sequences have, and `stated` says. Raises ShapeMismatch and BadAttribute."""
+    """Count the entries that all sequences have, and `stated` says. Raises ShapeMismatch and BadAttribute."""
     before = len(parts.consts) + len(parts.carries)
     found = stated
     for place, type in enumerate(parts.sequences, before):
@@ -464,7 +464,7 @@ def _reordered(back: Body, consts: int, sequences: int, to_all: int) -> Body:
 
 
 def _scan(builder: Builder, parts: Parts, body: Body, batch: int, steps: int, sums: int) -> list[Value]:
-    """Through so many batches: sums, and stacks of all their entries."""
+    """Append a scan through so many batches: sums, and stacks of all their entries."""
     through = [cut(x, 0, 0, batch * steps).reshape(shape=(steps, batch, *x.shape[1:])) for x in parts.sequences]
     found = _through(builder, Parts(parts.consts, (), through), _step(body, len(parts.consts), batch, sums), sums)
     return [*found[:sums], *[x.reshape(shape=(steps * batch, *x.shape[2:])) for x in found[sums:]]]
@@ -477,7 +477,7 @@ def _through(builder: Builder, parts: Parts, step: Body, sums: int) -> list[Valu
 
 
 def _step(body: Body, consts: int, batch: int, sums: int) -> Body:
-    """Of the consts, sums so far, and a batch of entries."""
+    """Build a step of the consts, sums so far, and a batch of entries."""
 
     def make() -> Body:
         mapped = (*[False] * consts, *[True] * (len(body.inputs) - consts))
@@ -487,7 +487,7 @@ def _step(body: Body, consts: int, batch: int, sums: int) -> Body:
 
 
 def _adding(body: Body, consts: int, sums: Sequence[TensorType], axes: Sequence[int] = ()) -> Body:
-    """Of the consts, sums so far, and entries: the first results, summed over these axes, are added to the sums."""
+    """Build a step of consts, sums so far, and entries: the first results, summed over `axes`, are added to sums."""
     types = [*body.inputs[:consts], *sums, *body.inputs[consts:]]
     builder = body.budget.builder(body.graph.registry)
     leaves = [builder.leaf(type, i) for i, type in enumerate(types)]

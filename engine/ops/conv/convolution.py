@@ -271,7 +271,7 @@ def _laid_out(
 
 
 def _by_convolution(wide: Value, narrow: Value, *, taps: Shape, groups: int, **spatial: Any) -> Value:
-    """In ops of the registry: a convolution whose kernel is `narrow`.
+    """Write it in ops of the registry: a convolution whose kernel is `narrow`.
 
     Images and channels change places, and so do stride and dilation.
     """

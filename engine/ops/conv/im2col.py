@@ -157,7 +157,7 @@ class Layout:
 
 
 def within_chunk(count: int, each: int) -> int:
-    """How many of `count` things CHUNK holds, if each takes so many bytes; one at least."""
+    """Count the things, of `count`, that CHUNK holds, if each takes so many bytes; one at least."""
     return _within(CHUNK, count, each)
 
 
@@ -297,7 +297,7 @@ def _add_products(xp: Namespace, narrow: Array, seen: Array, sums: Array, sizes:
 
 
 def windows_of(xp: Namespace, x: Array, sizes: Layout) -> Array:
-    """What the windows see in x [images, groups, channels, *extents]: [images, groups, channels, *size, *positions]."""
+    """View x [images, groups, channels, *extents] by windows: [images, groups, channels, *size, *positions]."""
     taken, inside = sizes.windows.met(x.shape[3:], sizes.positions)
     span = sizes.windows.span(sizes.positions)
     met = x[(..., *taken)]
@@ -315,7 +315,7 @@ def windows_of(xp: Namespace, x: Array, sizes: Layout) -> Array:
 
 
 def columns(xp: Namespace, seen: Array, sizes: Layout) -> Array:
-    """What windows see, [images, groups, channels, *size, *positions], as [groups, lines, images · places]."""
+    """Lay out windows [images, groups, channels, *size, *positions] as [groups, lines, images · places]."""
     rank = len(sizes.positions)
     size, positions = range(3, 3 + rank), range(3 + rank, 3 + 2 * rank)
     places = len(seen) * math.prod(seen.shape[3 + rank :])

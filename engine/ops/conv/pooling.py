@@ -158,7 +158,7 @@ def _place_along(run: RunContext, g: Array, x: Array, largest: Array, out: Array
 
 
 def _found(xp: Namespace, x: Array, largest: Array, left: Array, numbers: bool) -> Array:
-    """Where the first of the largest is, of those that are left; these are fewer then."""
+    """Mark the first of the largest, of those that are left; these are fewer then."""
     found = xp.equal(x, largest)
     if not numbers:
         found |= x != x  # noqa: PLR0124 - true of NaN only

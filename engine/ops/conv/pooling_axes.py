@@ -102,7 +102,7 @@ def _windows(attrs: Mapping[str, Any]) -> Windows:
 
 
 def _with_last(windows: Windows, extents: Shape, counts: Shape) -> Shape:
-    """With one more window on each axis that it would begin on, within the tensor or the padding before it."""
+    """Add one more window on each axis that it would begin on, within the tensor or the padding before it."""
     rests = zip(windows.padded(extents), windows.span(counts), strict=True)
     begins = zip(counts, windows.stride, extents, windows.padding, strict=True)
     return tuple(

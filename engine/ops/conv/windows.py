@@ -251,7 +251,7 @@ def regular_places(x: Value, count: int, taps: int, stride: int, dilation: int) 
 
 
 def adaptive_ranges(x: Value, extent: int, count: int) -> tuple[Value, Value]:
-    """Where each of `count` windows over an axis begins, ⌊i · extent / count⌋, and ends: int64 [count, 1]."""
+    """Return the start ⌊i · extent / count⌋ and the end of each of `count` windows over an axis: int64 [count, 1]."""
     numbers = x.builder.arange(count).reshape(shape=(count, 1))
     ends = numbers.add(1).mul(extent).add(count - 1)
     return numbers.mul(extent).floor_div(count), ends.floor_div(count)

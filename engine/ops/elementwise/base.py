@@ -48,7 +48,7 @@ def primitive_of(ufunc: str, types: Sequence[Scalars]) -> str | None:
 
 
 def scalars_of(dtype: DType) -> Scalars:
-    """As what a loop of its floats has the elements of a dtype."""
+    """Return the type that the elements of a dtype have in a kernel of its floats."""
     return "bool" if dtype == BOOL else "pair" if is_complex(dtype) else "float"
 
 

@@ -293,7 +293,7 @@ def _whole_power(run: RunContext, a: Array, exponent: Array, out: Array) -> None
 
 @_whole_power.on("cuda")
 def _wide_power(run: RunContext, a: Array, exponent: Array, out: Array) -> None:
-    """By way of int64, since cupy.power with a narrow dtype is wrong: 2⁹ in int8 gives 1 (CuPy 14.2)."""
+    """Go by way of int64, since cupy.power with a narrow dtype is wrong: 2⁹ in int8 gives 1 (CuPy 14.2)."""
     out[...] = run.xp.power(a.astype("int64"), exponent.astype("int64"))
 
 
@@ -393,7 +393,7 @@ def _product(x: Scalar, y: Scalar, log: Scalar) -> Scalar:
 
 
 def _no_log(x: Value, y: Value, pole: float) -> Value:
-    """Where the factor is 0 and the logarithm −∞."""
+    """Mark places where the factor is 0 and the logarithm −∞."""
     return x.equal(0.0).logical_and(y.equal(pole))
 
 

@@ -159,7 +159,7 @@ class Betaln(FloatBinary):
 
 
 def _betaln(a: Floats, b: Floats) -> Floats:
-    """For a ≤ b: SciPy's, but by Stirling's series where b is large."""
+    """SciPy's, for a ≤ b, but by Stirling's series where b is large."""
     y: Floats = library(np).betaln(a, b)
     large = (a > 0) & (b >= _LARGE) & (b < math.inf)
     for mask, branch in ((large & (a < _LARGE), _one_large), (large & (a >= _LARGE), _both_large)):
@@ -327,7 +327,7 @@ def _by_exponent(s: Value, q: Value) -> Value:
 
 
 def _corrections(s: Value, w: Value, log: Value) -> Value:
-    """What the terms with Bernoulli's numbers change by s, over w⁻ˢ: products, and their own derivatives."""
+    """Change by s of the terms with Bernoulli's numbers, over w⁻ˢ: products, and their own derivatives."""
     inverse = w.reciprocal()
     square = inverse.square()
     product, slope = s * inverse, inverse

@@ -64,7 +64,7 @@ def slope_by_shape(a: Value, x: Value) -> Value:
 
 
 def _by_series(a: Value, x: Value) -> Value:
-    """For x ≤ 2.5: xᵃ / Γ(a + 1) (L + Σ (−x)ⁿ / n! (a L + n / (a + n)) / (a + n)), with L = log x − ψ(a + 1).
+    """xᵃ / Γ(a + 1) (L + Σ (−x)ⁿ / n! (a L + n / (a + n)) / (a + n)) for x ≤ 2.5, with L = log x − ψ(a + 1).
 
     It is the derivative of DLMF 8.7.1, with what cancels for small a taken out.
     """
@@ -80,7 +80,7 @@ def _by_series(a: Value, x: Value) -> Value:
 
 
 def _by_integral(a: Value, x: Value) -> Value:
-    """For x > 2.5: ∫ (log t − ψ(a)) tᵃ⁻¹ exp(−t) dt / Γ(a), from 0 to x or from x to ∞.
+    """∫ (log t − ψ(a)) tᵃ⁻¹ exp(−t) dt / Γ(a) for x > 2.5, from 0 to x or from x to ∞.
 
     Of both, the one where log t − ψ(a) does not change its sign; as t = x exp(± s), with the double exponential formula
     for s (H. Takahasi and M. Mori, Publ. RIMS 9 (1974) 721), whose points are as close as the integrand is narrow.
@@ -254,7 +254,7 @@ def slope_by_first(a: Value, b: Value, x: Value, rest: Value) -> Value:
 
 
 def _scales(p: Value, q: Value, ratio: Value) -> tuple[Value, Value]:
-    """Where exp(−p s) (1 + ratio (1 − exp(−s)))^(q − 1) changes first, and the step from there to where it ends."""
+    """Scale at which exp(−p s) (1 + ratio (1 − exp(−s)))^(q − 1) first changes, and the step from there to its end."""
     less = q - 1.0
     narrow = (p - less * ratio).abs().maximum((less.abs() * ratio * (1.0 + ratio)).sqrt()).maximum(ratio)
     width = narrow.reciprocal().stop_gradient()

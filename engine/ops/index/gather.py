@@ -68,7 +68,7 @@ def chunks_of(index: HostArray, steps: Sequence[int], axis: int) -> Iterator[Pic
 
 
 def chunk_bytes_of(index: TensorType) -> int:
-    """What `chunks_of` allocates: the positions of a chunk, and what all of them have in common."""
+    """Count the bytes that `chunks_of` allocates: the positions of a chunk, and what all of them have in common."""
     return 2 * INT64.itemsize * min(PICKED_CHUNK, index.size)
 
 
@@ -101,7 +101,7 @@ def _cut(shape: Shape) -> tuple[int, int]:
 
 
 def _own_places(shape: Shape, steps: Sequence[int], axis: int, cut: int, count: int) -> HostArray | None:
-    """What the coordinates off the axis add to the places of a chunk, counted from its first; None: nothing."""
+    """Places that coordinates off the axis add to those of a chunk, counted from its first; None if there are none."""
     extents = (count, *shape[cut + 1 :])
     others = [i for i in range(cut, len(shape)) if i != axis and extents[i - cut] > 1]
     if not others:
@@ -160,7 +160,7 @@ def _add_rows(run: RunContext, target: HostArray, index: HostArray, rows: HostAr
 
 
 def add_rows_bytes(target: TensorType, rows: TensorType) -> int:
-    """What `add_rows` allocates: a chunk of the matrix, and of the rows where these have to be converted."""
+    """Count the bytes that `add_rows` allocates: a chunk of the matrix, and of the rows if these are converted."""
     count, width = rows.shape[0] if rows.size else 0, rows.size // max(1, rows.shape[0])
     ready = rows.is_dense and rows.dtype == target.dtype
     step = _rows_of_chunk(count, width, ready)
@@ -188,12 +188,12 @@ def _add_elements(run: RunContext, target: HostArray, index: HostArray, axis: in
 
 
 def add_elements_bytes(index: TensorType) -> int:
-    """What `add_elements` allocates: positions, and a chunk of the updates where these have to be converted."""
+    """Count the bytes that `add_elements` allocates: positions, and a chunk of the updates if these are converted."""
     return chunk_bytes_of(index) + INT64.itemsize * min(PICKED_CHUNK, index.size)
 
 
 def _rows_of_chunk(count: int, width: int, ready: bool) -> int:
-    """How many rows are added at a time, of so many, each of so many elements."""
+    """Count the rows that are added at a time, of so many, each of so many elements."""
     return min(count, PICKED_CHUNK if ready else max(1, PICKED_CHUNK // max(1, width)))
 
 

@@ -71,13 +71,13 @@ _OP: Final = LastWriter()
 
 
 def last_writer(index: Value, extent: int) -> Value:
-    """Which entry of an index [n], whose entries lie in [0, extent), comes last at each place; −1 where none does."""
+    """Append, for each place, the last entry of an index [n] with entries in [0, extent) that is it; −1 for none."""
     return index.builder.emit(_OP, (index,), {"extent": extent})
 
 
 @DeviceFunction
 def _write_largest(run: RunContext, index: Array, out: Array) -> None:
-    """By the largest number: which of several threads writes last is not said."""
+    """Write the largest number: which of several threads writes last is not defined."""
     reduce_segments(run, "maximum", run.xp.arange(len(index)), index, out)
 
 
@@ -105,7 +105,7 @@ def axes_of(axes: Sequence[int] | None, count: int, x: TensorType) -> tuple[int,
 
 
 def common_shape(indices: Sequence[TensorType]) -> Shape:
-    """What the indices, which are operands from 1 on, broadcast to. Raises DtypeMismatch, ShapeMismatch."""
+    """Broadcast the shapes of the indices, operands from 1 on. Raises DtypeMismatch, ShapeMismatch."""
     shape: Shape = ()
     for i, index in enumerate(indices, 1):
         require_integer(index, i, "indices")

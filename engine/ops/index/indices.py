@@ -48,7 +48,7 @@ def check_indices(index: Array, extent: int, *, operand: int, least: int = 0) ->
 
 
 def grid(xp: Namespace, index: Array, axis: int) -> tuple[Array, ...]:
-    """For each entry of `index` the position of what it picks along `axis`, axis by axis; they broadcast."""
+    """Position of what each entry of `index` picks along `axis`, axis by axis; they broadcast."""
     rank = index.ndim
     places = [xp.arange(n).reshape(column_of(rank, i)) for i, n in enumerate(index.shape)]
     places[axis] = index

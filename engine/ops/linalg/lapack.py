@@ -58,7 +58,7 @@ def _taken(name: str, dtype: DType, m: int, n: int) -> LapackWork:
 
 
 def _of_eigh(vectors: int, dtype: DType, _: int, n: int) -> LapackWork:
-    """By syevd or heevd. A query counts in 32 bits, which n² exceeds soon: then as their documents say."""
+    """Ask syevd or heevd. A query counts in 32 bits, which n² exceeds soon: then as their documents say."""
     if dtype.kind == "c":
         numbers, integers, doubles, _ = _asked("heevd", dtype, n, compute_v=vectors)
         least = LapackWork(n * n, 2 * n * n, 5 * n)
@@ -75,7 +75,7 @@ def _of_eigh(vectors: int, dtype: DType, _: int, n: int) -> LapackWork:
 
 
 def _of_svd(vectors: int, dtype: DType, m: int, n: int) -> LapackWork:
-    """By gesdd, which tells no one how many doubles it takes for complex numbers: that is in its documents."""
+    """Ask gesdd, which does not tell how many doubles it takes for complex numbers: that is in its documents."""
     k = min(m, n)
     asked = _count(_asked("gesdd", dtype, m, n, compute_uv=vectors, full_matrices=0)[0])
     factors = (m + n) * k if vectors else 0
@@ -93,7 +93,7 @@ def _asked(routine: str, dtype: DType, *extents: int, **attrs: int) -> Any:
 
 
 def _count(asked: Any) -> int:
-    """As LAPACK gives it: as a number of the matrix's dtype."""
+    """Read a count, which LAPACK gives as a number of the matrix's dtype."""
     return int(np.real(asked))
 
 
@@ -132,7 +132,7 @@ def solve_each(run: RunContext, a: HostArray, b: HostArray, out: HostArray) -> N
 
 
 def solve_each_bytes(out: TensorType) -> int:
-    """What `solve_each` allocates for results of this type: one matrix, and its right-hand sides."""
+    """Count the bytes that `solve_each` allocates for such results: one matrix, and its right-hand sides."""
     n, m = out.shape[-2:]
     return wide_dtype(out.dtype).itemsize * n * (n + m)
 
@@ -150,7 +150,7 @@ def factor_each(run: RunContext, x: HostArray, out: HostArray) -> None:
 
 
 def factor_each_bytes(x: TensorType) -> int:
-    """What `factor_each` allocates: one matrix, and where it is complex its conjugate."""
+    """Count the bytes that `factor_each` allocates: one matrix, and its conjugate where it is complex."""
     return (2 if x.is_complex else 1) * wide_dtype(x.dtype).itemsize * x.shape[-1] ** 2
 
 
@@ -176,7 +176,7 @@ def qr_each(run: RunContext, x: HostArray, q: HostArray, r: HostArray) -> None:
 
 
 def qr_each_bytes(x: TensorType) -> int:
-    """What `qr_each` allocates: what LAPACK takes for one matrix, and where r has numbers, or these are finite."""
+    """Count the bytes that `qr_each` allocates: LAPACK's for one matrix, and the masks of r and of finite numbers."""
     m, n = x.shape[-2:]
     return lapack_bytes("qr", x) + 2 * m * n
 

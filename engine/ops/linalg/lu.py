@@ -200,7 +200,7 @@ def _is_swept(shape: Shape) -> bool:
 
 
 def _place(run: RunContext, factors: Array, exchanges: HostArray, results: Sequence[Array]) -> None:
-    """What getrf gives, apart: l without its diagonal, u, and with which row each was exchanged in turn."""
+    """Take apart what getrf gives: l without its diagonal, u, and with which row each was exchanged in turn."""
     (lower, upper, rows), xp = results, run.xp
     k = min(factors.shape)
     order = np.arange(len(factors))
@@ -211,7 +211,7 @@ def _place(run: RunContext, factors: Array, exchanges: HostArray, results: Seque
 
 
 def _size(xp: Namespace, x: Array) -> Array:
-    """What LAPACK chooses a pivot by: of a complex number, the sum of its parts."""
+    """Size by which LAPACK chooses a pivot: of a complex number, the sum of its parts."""
     return abs(x.real) + abs(x.imag) if x.dtype.kind == "c" else xp.abs(x)
 
 
@@ -293,7 +293,7 @@ class Cofactors(Op):
 
 
 def _products_of_others(xp: Namespace, s: Array) -> Array:
-    """For each entry along the last axis, the product of all others; nothing is divided."""
+    """Multiply, for each entry along the last axis, all others; nothing is divided."""
     before, behind = xp.ones_like(s), xp.ones_like(s)
     before[:, 1:] = xp.cumprod(s[:, :-1], axis=-1)
     behind[:, :-1] = xp.cumprod(s[:, :0:-1], axis=-1)[:, ::-1]

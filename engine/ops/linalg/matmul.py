@@ -307,7 +307,7 @@ def parse_equation(equation: str, count: int) -> tuple[list[str], str]:
 
 
 def _extents(terms: Sequence[str], types: Sequence[TensorType]) -> Mapping[str, int]:
-    """What each letter stands for. Raises ShapeMismatch."""
+    """Map each letter to its extent. Raises ShapeMismatch."""
     extents: dict[str, int] = {}
     for i, (term, type) in enumerate(zip(terms, types, strict=True)):
         if type.ndim != len(term):

@@ -104,7 +104,7 @@ def wide_dtype(dtype: DType) -> DType:
 
 
 def converted(dtype: DType, *operands: TensorType) -> int:
-    """How many elements are copied to have all operands in this dtype."""
+    """Count the elements that are copied to have all operands in this dtype."""
     return sum(x.size for x in operands if x.dtype != dtype)
 
 
@@ -197,7 +197,7 @@ def square(x: TensorType, name: str = "x") -> TensorType:
 
 
 def _floats(x: TensorType) -> TensorType:
-    """As numpy.linalg computes: in float64 with what is not float."""
+    """Type in which numpy.linalg computes: float64 for what is not float."""
     return x if x.is_differentiable else x.with_dtype(FLOAT64)
 
 
@@ -222,7 +222,7 @@ _COMPLEX: Final = 3
 
 
 def at_once(shape: Shape) -> int:
-    """How many matrices of this shape, on its last two axes, are one chunk."""
+    """Count the matrices of this shape, on its last two axes, that are one chunk."""
     m, n = shape[-2:]
     return max(1, min(_ELEMENTS // max(1, m * n), _CUBES // max(1, m * n * max(m, n))))
 
@@ -230,7 +230,7 @@ def at_once(shape: Shape) -> int:
 def chunks(
     run: RunContext, operands: Sequence[Array], outs: Sequence[Array]
 ) -> Iterator[tuple[list[Array], list[Array]]]:
-    """Of a batch, some matrices at a time: copies of the operands in the dtype `computed`, and where results go.
+    """Take a batch apart: copies of some matrices in the dtype `computed`, and where their results go.
 
     All have the batch axes of the first operand, whose last two hold matrices. Raises DeadlineExceeded.
     """
@@ -249,7 +249,7 @@ def _is_complex(x: Array) -> bool:
 
 
 def chunk_bytes(shape: Shape, doubles: int, *operands: TensorType) -> int:
-    """What chunks take of operands of this shape: so many doubles a matrix, and operands that a reshape copies.
+    """Count the bytes that chunks of this shape take: so many doubles a matrix, and operands that a reshape copies.
 
     Of a complex operand they are pairs of doubles.
     """
@@ -289,7 +289,7 @@ def _factored(run: RunContext, name: str, x: Array) -> list[Array]:
 
 
 def _one_by_one(function: Callable[[Array], Any], x: Array) -> list[Array]:
-    """At least one has none. What those are like that have none is seen of a matrix of zeros."""
+    """Factor each alone, since at least one has no factors: its NaN have the shapes of a zero matrix's factors."""
     found = []
     for i in range(len(x)):
         try:

@@ -65,7 +65,7 @@ def exponentials(run: RunContext, x: Array, *along: Array) -> Array:
 
 
 def _halvings(xp: Namespace, x: Array, along: Sequence[Array]) -> tuple[Array, Array]:
-    """How often each matrix is halved, until its norm is within reach; and which ones have no exponential."""
+    """Count how often each matrix is halved until its norm is within reach; and mark those without an exponential."""
     # by sums along rows, as products with ones: a norm, too, and in less time than along columns
     norms = (xp.abs(x) @ xp.ones(x.shape[-1], x.real.dtype)).max(axis=-1)
     lost = ~xp.isfinite(norms)
@@ -82,7 +82,7 @@ def _split(places: Array) -> Sequence[Array]:
 
 
 def _polynomial(xp: Namespace, places: Array) -> Array:
-    """By five products, of the matrix in the first place; in the others, but for the last, all that it takes."""
+    """Evaluate it by five products, of the matrix in the first place; the others but the last are its memory."""
     x, x2, x3, x6, a, b, c, d, e, _ = _split(places)
     _multiply(xp, x, x, x2)
     _multiply(xp, x2, x, x3)
@@ -103,7 +103,7 @@ def _polynomial(xp: Namespace, places: Array) -> Array:
 
 
 def _add_identity(x: Array, times: float) -> None:
-    """To the matrices, and not to their derivatives."""
+    """Add a multiple of 1 to the matrices, and not to their derivatives."""
     _flat(x[0])[:, :: x.shape[-1] + 1] += times
 
 
@@ -136,7 +136,7 @@ def _squared(run: RunContext, y: Array, spare: Array, times: Array) -> Array:
 
 
 def exponentials_bytes(x: TensorType, directions: int) -> int:
-    """What chunks of operands like x take, with so many directions: with the operands' copies."""
+    """Count the bytes of chunks of operands like x, with so many directions and the operands' copies."""
     return chunk_workspace(x, (1 + directions) * _MATRICES * x.shape[-1] ** 2)
 
 
@@ -191,7 +191,7 @@ class ExponentialSlope(Op):
 
 
 def exponential_flops(shape: Shape) -> int:
-    """Of the exponentials of matrices of this shape."""
+    """Count the FLOPs of exponentials of matrices of this shape."""
     return 2 * PRODUCTS * math.prod(shape) * shape[-1]
 
 

@@ -202,7 +202,7 @@ def _is_swept(shape: Shape) -> bool:
 
 
 def _all_at_once(run: RunContext, t: Array, y: Array, lower: bool) -> None:
-    """By substitution, a row of all matrices at a time, as exact as BLAS.
+    """Substitute a row of all matrices at a time, as exact as BLAS.
 
     In every matrix y is what a triangle would give of which each element differs by n ε at most: N. J. Higham,
     Accuracy and Stability of Numerical Algorithms (2002), theorem 8.5, which holds for any order of the sums.

@@ -168,7 +168,7 @@ def _tail(x: Scalar) -> Scalar:
 
 
 def _complex_logistic(z: Scalar) -> Scalar:
-    """By e^∓z, whichever does not overflow."""
+    """Compute it by e^∓z, whichever does not overflow."""
     left, one = z.real() < 0.0, z.builder.as_pair(1.0)
     power = left.where(z, -z).exp()
     return left.where(power, one) / (one + power)

@@ -125,7 +125,7 @@ HALF_ROWS, HALF_GRADIENTS = HalfRows(), HalfGradients()
 
 
 def _saved(q: Value, k: Value, v: Value, y: Value, lse: Value, g: Value) -> Saved:
-    """What the way back in float32 reads."""
+    """Append what the way back in float32 reads."""
     q, k, v, y, g = map(_widened, (q, k, v, y, g))
     return Saved(q, k, v, lse, (g * y).sum(axes=(-1,), keepdims=True), g)
 
@@ -263,7 +263,7 @@ def _parted(shape: Shape, i: int, types: Sequence[TensorType]) -> Shape:
 
 
 def _scores(dtype: DType, *types: TensorType) -> TensorType:
-    """Of q, k, v and perhaps a mask."""
+    """Type of the scores of q, k, v and perhaps a mask."""
     return TensorType((*leading(*types), types[0].shape[-2], types[1].shape[-2]), dtype)
 
 

@@ -419,7 +419,7 @@ def _squares(*operands: Array | TensorType) -> Tiling:
 
 
 def _bytes(*types: TensorType, causal: bool) -> int:
-    """What `_Back` takes: copies, the two tiles, and what hides in them."""
+    """Count the bytes of `_Back`: copies, the two tiles, and what hides in them."""
     q, k, v, lse, delta, g, *mask = types
     tiles = _squares(*types)
     hiding = hiding_bytes(tiles, *mask, causal=causal)

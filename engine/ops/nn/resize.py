@@ -25,7 +25,7 @@ _REACH: Final = {"nearest": 1, "linear": 1, "cubic": 2}
 
 
 def middles(builder: Builder, extent: int, size: int, corners: bool) -> Value:
-    """Where the middles of `size` new entries lie among `extent` old ones: float64 [size]."""
+    """Middles of `size` new entries among `extent` old ones: float64 [size]."""
     places = builder.arange(size).cast(dtype=FLOAT64)
     if corners:
         return places * ((extent - 1) / (size - 1) if size > 1 else 0.0)

@@ -58,7 +58,7 @@ _42 = _words(0, 42)
 
 
 def _three(*numbers: float) -> tuple[Truth]:
-    """What JAX draws of them."""
+    """Truth of three numbers that JAX draws."""
     return (Truth(operands=(_42,), attrs={"shape": [3], "dtype": "float64"}, value=[*numbers], source=_JAX),)
 
 
@@ -309,7 +309,7 @@ class RandomPermutation(RandomOp):
 
 
 def _rows_at_once(k: int) -> int:
-    """How many rows of k numbers one call sorts: of short ones many, so that calls take no longer than sorting."""
+    """Count the rows of k numbers that one call sorts: many short ones, so that calls take no longer than sorting."""
     return max(1, _SORTED_AT_ONCE // max(k, 1))
 
 

@@ -28,7 +28,7 @@ _PAIRS_ON_CARD: Final = 1 << 20
 
 
 def draw(run: RunContext, keys: Array, out: Array, write_block: Callable[[WordPair, Array], None]) -> None:
-    """For each key, let `write_block` make its row of `out` from the pairs of the counters 0, 1, 2, ….
+    """Let `write_block` make each key's row of `out` from the pairs of the counters 0, 1, 2, ….
 
     keys are uint32 [n, 2], out [n, m, …]; element i of a row is that of the counter i, as words (i ≫ 32, i mod 2³²).
     `write_block` is given the words of a block, [rows, columns], and the block. Looks at the deadline before each.

@@ -170,7 +170,7 @@ def _recur_on_cpu(run: RunContext, a: HostArray, b: HostArray, out: HostArray, a
 
 
 def _line(a: list[complex], b: list[complex], last: complex | None) -> Iterator[complex]:
-    """Behind the `last` of the part before, if there was one."""
+    """Run on behind the `last` of the part before, if there was one."""
     for factor, term in zip(a, b, strict=True):
         last = term if last is None else factor * last + term
         yield last
@@ -434,7 +434,7 @@ def _running_sums(run: RunContext, x: HostArray, out: HostArray, axis: int) -> N
 
 
 def running_bytes(x: TensorType, dtype: DType, axis: int) -> int:
-    """What `running_sums` allocates: chunks of x, and the sums of what its products add up."""
+    """Count the bytes that `running_sums` allocates: chunks of x, and the sums of what its products add up."""
     extent, behind = x.shape[axis], math.prod(x.shape[axis + 1 :])
     if dtype.kind != "f" or behind != 1 or extent < LEAST_ROW:
         return 0
@@ -452,7 +452,7 @@ def _along_rows(run: RunContext, x: HostArray, out: HostArray) -> None:
 
 
 def _by_products(x: HostArray, out: HostArray) -> HostArray:
-    """Which rows are finite; the others are wrong: a product has 0 · ∞ beside each infinity.
+    """Return which rows are finite; the others are wrong: a product has 0 · ∞ beside each infinity.
 
     The sum of all chunks before one is added to its first element.
     """

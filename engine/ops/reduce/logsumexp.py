@@ -51,12 +51,12 @@ def sum_of_squares(
 
 
 def parts_bytes(x: TensorType, results: int, dtype: DType) -> int:
-    """What `sum_of_squares` allocates beside so many sums."""
+    """Count the bytes that `sum_of_squares` allocates beside so many sums."""
     return dtype.itemsize * (x.size // LONGEST + results) if x.size > LONGEST * results else 0
 
 
 def _add_up(x: HostArray, axes: Sequence[int], factor: float, out: HostArray) -> None:
-    """In one go: short rows by BLAS, which takes one thread for them."""
+    """Add up in one go: short rows by BLAS, which takes one thread for them."""
     if factor == 1 and tuple(axes) == (x.ndim - 1,) and x.dtype == out.dtype:
         np.vecdot(x, x, out=out)
         return
@@ -198,7 +198,7 @@ class Norm(Scaled):
 
 
 def _scaled_by_largest(xp: Namespace, x: Array, out: Array, axes: tuple[int, ...]) -> None:
-    """On CuPy: squares of x / s, where s is a power of two near max |x|: dividing by it rounds nothing."""
+    """Square x / s on CuPy, where s is a power of two near max |x|: dividing by it rounds nothing."""
     terms = xp.absolute(x, dtype=accumulator(out))
     scale = _power_of_two(xp, xp.max(terms, axis=axes, keepdims=True))
     terms /= scale

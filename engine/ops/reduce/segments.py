@@ -94,7 +94,7 @@ def reduce_segments(run: RunContext, ufunc: str, x: Array, segment_ids: Array, o
 
 @reduce_segments.on("cpu")
 def _by_ranges(_: RunContext, ufunc: str, x: HostArray, segment_ids: HostArray, out: HostArray) -> None:
-    """By NumPy's reduction of ranges."""
+    """Use NumPy's reduction of ranges."""
     if not x.size:
         return
     order = np.argsort(segment_ids, kind="stable")
@@ -105,13 +105,13 @@ def _by_ranges(_: RunContext, ufunc: str, x: HostArray, segment_ids: HostArray, 
 
 
 def _runs(ids: HostArray) -> tuple[HostArray, HostArray]:
-    """Where another id begins, and which that is."""
+    """Return where another id begins, and which that is."""
     starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))
     return starts, ids[starts]
 
 
 def segment_bytes(out: TensorType, dtype: DType, x: TensorType, segment_ids: TensorType) -> int:
-    """What `reduce_segments` allocates, which is most while it looks for runs, brings rows in order, or reduces."""
+    """Count the bytes of `reduce_segments`: most while it looks for runs, brings rows in order, or reduces."""
     count = x.shape[0]
     if not x.size:
         return 0

@@ -114,7 +114,7 @@ def _line_copy(x: TensorType, axis: int) -> int:
 
 
 def _merging(x: TensorType, axis: int) -> int:
-    """At most, which is when a line's halves are sorted apart."""
+    """Bytes for merging at most, which is when a line's halves are sorted apart."""
     return x.shape[axis] // 2 * x.dtype.itemsize
 
 

@@ -144,7 +144,7 @@ class Prod(Rowwise, Reduction):
 
 
 def _others_over(x: Value, axes: Sequence[int]) -> Value:
-    """For each element of x, the product of all others over `axes`."""
+    """Multiply, for each element of x, all others over `axes`."""
     if not axes:
         return x.full_like(1.0)
     order = (*(i for i in range(x.ndim) if i not in axes), *axes)

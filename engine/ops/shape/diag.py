@@ -179,7 +179,7 @@ def _length(rows: int, columns: int, offset: int) -> int:
 
 
 def _first(columns: int, offset: int) -> int:
-    """Where a diagonal starts in row-major order."""
+    """Start of a diagonal in row-major order."""
     return max(offset, -offset * columns)
 
 
