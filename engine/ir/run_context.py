@@ -78,7 +78,23 @@ _Result = TypeVar("_Result")
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
 
-class DeviceFunction(Generic[_P, _Result]):
+class _KernelTable:
+    """Kernels by device, of which each is entered once."""
+
+    table: dict[str, Any]
+
+    def on(self, device: str) -> Callable[[_Kernel], _Kernel]:
+        """Return a decorator that enters the kernel on `device`, of the same signature."""
+
+        def enter(kernel: _Kernel) -> _Kernel:
+            if self.table.setdefault(device, kernel) is not kernel:
+                raise TypeError(f"{kernel.__qualname__} would be a second kernel on {device}")
+            return kernel
+
+        return enter
+
+
+class DeviceFunction(_KernelTable, Generic[_P, _Result]):
     """A function of a run's context and arrays, which looks up the kernel of the context's device.
 
     `table` has the kernels by device; `general`, written for any array module, serves devices that are not in it.
@@ -89,26 +105,18 @@ class DeviceFunction(Generic[_P, _Result]):
         self.table: dict[str, Callable[Concatenate[RunContext, _P], _Result]] = {}
         update_wrapper(self, general)
 
-    def on(self, device: str) -> Callable[[_Kernel], _Kernel]:
-        """A decorator: what it is given is the kernel on `device`, of the same signature."""
-        return _entering(self.table, device)
-
     def __call__(self, run: RunContext, /, *args: _P.args, **kwargs: _P.kwargs) -> _Result:
         """Run the device's kernel."""
         return self.table.get(run.device, self.general)(run, *args, **kwargs)
 
 
-class DeviceMethod(Generic[_Self, _P, _Result]):
+class DeviceMethod(_KernelTable, Generic[_Self, _P, _Result]):
     """DeviceFunction for a method of an op: its kernels are given the op, too, before the context."""
 
     def __init__(self, general: Callable[Concatenate[_Self, RunContext, _P], _Result]) -> None:
         self.general = general
         self.table: dict[str, Callable[Concatenate[_Self, RunContext, _P], _Result]] = {}
         update_wrapper(self, general)
-
-    def on(self, device: str) -> Callable[[_Kernel], _Kernel]:
-        """A decorator: what it is given is the kernel on `device`, of the same signature."""
-        return _entering(self.table, device)
 
     @overload
     def __get__(self, op: None, owner: type | None = None) -> DeviceMethod[_Self, _P, _Result]: ...
@@ -123,15 +131,6 @@ class DeviceMethod(Generic[_Self, _P, _Result]):
     def __call__(self, op: _Self, run: RunContext, /, *args: _P.args, **kwargs: _P.kwargs) -> _Result:
         """Run the device's kernel."""
         return self.table.get(run.device, self.general)(op, run, *args, **kwargs)
-
-
-def _entering(table: dict[str, Any], device: str) -> Callable[[_Kernel], _Kernel]:
-    def enter(kernel: _Kernel) -> _Kernel:
-        if table.setdefault(device, kernel) is not kernel:
-            raise TypeError(f"{kernel.__qualname__} would be a second kernel on {device}")
-        return kernel
-
-    return enter
 
 
 # Copies of views: NumPy's own, and in strips for a transposed array, so that cache lines are read once.

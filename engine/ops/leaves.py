@@ -16,7 +16,7 @@ from engine.ir.op import Array, Definition, Namespace, ResultTypes, View
 from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.sample import Sample
 from engine.ir.tensor_type import FLOAT64, INT64, DType, HostArray, Shape, TensorType, show_shape
-from engine.ops.common.batching import PACK
+from engine.ops.common.batching import PACK, BatchedAsIs
 from engine.ops.common.source import FILL_AS, Source, filled, is_integral, require_real, whole_limits
 
 
@@ -155,7 +155,7 @@ class Full(Source):
         out[...] = fill  # cupy's fill loses the sign of -0.0
 
 
-class GetOutput(View):
+class GetOutput(BatchedAsIs, View):
     """One result of an op that has several: y = x[index]."""
 
     name = "get_output"
@@ -187,10 +187,6 @@ class GetOutput(View):
     def vjp(self, g: Value, y: Value, x: Value, *, index: int) -> Sequence[Any]:
         """g, for that result alone."""
         return ({index: g},)
-
-    def batch(self, mapped: Sequence[bool], x: Value, **attrs: Any) -> Value:
-        """The same projection."""
-        return x.builder.emit(self, (x,), attrs)
 
 
 class Arange(Source):

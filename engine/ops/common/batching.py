@@ -40,6 +40,14 @@ def shift(axes: Sequence[int]) -> tuple[int, ...]:
 # Several values as one node: what a rule gives for an op of several results.
 
 
+class BatchedAsIs(Op):
+    """Base: leading axes are free, so that the op itself serves N examples, with the same attributes."""
+
+    def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
+        """Itself: N is one more leading axis."""
+        return operands[0].builder.emit(self, operands, attrs)
+
+
 class Pack(Op):
     """The operands themselves. `get_output` of it is the operand, so that nothing reads it once all is written."""
 

@@ -13,11 +13,12 @@ from engine.ir.attributes import Attr
 from engine.ir.dtypes import NUMBERS
 from engine.ir.errors import BadAttribute
 from engine.ir.graph import Value
-from engine.ir.op import Array, Namespace, NoGradient, Op, ResultTypes
+from engine.ir.op import Array, Namespace, NoGradient, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Real, Sample, Truth
 from engine.ir.tensor_type import INT64, DType, Shape, TensorType, show_shape, to_average
 from engine.ops.common import batching
+from engine.ops.common.batching import BatchedAsIs
 from engine.ops.common.numerics import accumulator, are_numbers, identity_of, wide_out, wide_out_bytes
 from engine.ops.common.operands import require_shape, wrong_shape
 from engine.ops.conv.im2col import slices, within_chunk
@@ -30,7 +31,7 @@ PADDING = Attr("ints", (0, 0), "added on both sides of each spatial axis, at mos
 Ufunc = Callable[..., Array]
 
 
-class Pooling(Op):
+class Pooling(BatchedAsIs):
     """Base: planes [..., h, w] give planes [..., h', w'], h' = ⌊(h + 2 · padding − kernel_size) / stride⌋ + 1."""
 
     section = "pooling"
@@ -64,10 +65,6 @@ class Pooling(Op):
         """[..., *positions]."""
         positions = placed(**attrs).positions(x.shape[-2:])
         return TensorType((*x.shape[:-2], *positions), self.result_dtype(x.dtype))
-
-    def batch(self, mapped: Sequence[bool], x: Value, **attrs: Any) -> Value:
-        """Itself: leading axes are free."""
-        return x.builder.emit(self, (x,), attrs)
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """One for each tap."""
@@ -319,10 +316,7 @@ class AvgPool2D(Pooling):
 
     name = "avg_pool2d"
     gradient = "conv_transpose2d of g / kernel size with ones"
-
-    def result_dtype(self, dtype: DType) -> DType:
-        """float64 for what is not float."""
-        return to_average(dtype)
+    result_dtype = staticmethod(to_average)
 
     def forward(self, run: RunContext, x: Array, *, out: Array, **attrs: Any) -> None:
         """Sums over rows, then over columns."""

@@ -139,10 +139,7 @@ class AvgAxisPool(AxisPool):
     """Base: the mean."""
 
     gradient: ClassVar[str] = "g / (taps of the window) to each of its elements"
-
-    def result_dtype(self, dtype: DType) -> DType:
-        """float64 for what is not float."""
-        return to_average(dtype)
+    result_dtype = staticmethod(to_average)
 
     def around(self, dtype: DType) -> float:
         """Zeros."""
@@ -374,10 +371,7 @@ class AdaptiveAvgPool(AdaptivePool):
             source="by hand: windows of 3, the middle one of both",
         ),
     )
-
-    def result_dtype(self, dtype: DType) -> DType:
-        """float64 for what is not float."""
-        return to_average(dtype)
+    result_dtype = staticmethod(to_average)
 
     def reduced(self, windows: Value, axis: int, within: Value, lengths: Value) -> Value:
         """What is there again does not count."""

@@ -9,14 +9,15 @@ from engine.ir.attributes import Attr
 from engine.ir.dtypes import DTYPES, is_complex, real_dtype
 from engine.ir.errors import DtypeMismatch
 from engine.ir.graph import Value
-from engine.ir.op import Array, KernelCall, Namespace, NoGradient, Op, ResultTypes, View
+from engine.ir.op import Array, KernelCall, Namespace, NoGradient, ResultTypes, View
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Bools, Ints, Real, Sample
 from engine.ir.tensor_type import DType, TensorType
+from engine.ops.common.batching import BatchedAsIs
 from engine.ops.rewrites import unchanged
 
 
-class Cast(Op):
+class Cast(BatchedAsIs):
     """y = x in another dtype, as NumPy's astype: fractions are cut off towards zero, nonzero is true.
 
     float → float is differentiable; through integers and bool there is no path. A real x becomes complex; a complex one
@@ -67,12 +68,8 @@ class Cast(Op):
         """The cotangent; what accumulates it casts it back."""
         return (g,)
 
-    def batch(self, mapped: Sequence[bool], x: Value, **attrs: Any) -> Value:
-        """Itself."""
-        return x.builder.emit(self, (x,), attrs)
 
-
-class PassThrough(View):
+class PassThrough(BatchedAsIs, View):
     """Base: the result is the operand."""
 
     section = "identity"
@@ -94,10 +91,6 @@ class PassThrough(View):
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
         """The cotangent passes."""
         return (g,)
-
-    def batch(self, mapped: Sequence[bool], x: Value) -> Value:
-        """Itself."""
-        return x.builder.emit(self, (x,), {})
 
 
 class Identity(PassThrough):

@@ -10,9 +10,10 @@ from engine.ir.attributes import Attr
 from engine.ir.dtypes import INTEGERS
 from engine.ir.errors import IndexOutOfRange
 from engine.ir.graph import Value
-from engine.ir.op import Array, Namespace, NoGradient, Op, ResultTypes, wrong_dtype
+from engine.ir.op import Array, Namespace, NoGradient, ResultTypes, wrong_dtype
 from engine.ir.run_context import RunContext
 from engine.ir.tensor_type import INT64, TensorType
+from engine.ops.common.batching import BatchedAsIs
 from engine.ops.common.operands import with_extent
 
 # Index checks that do not wait: on a device, that an index is outside is noted, and read when the run is over.
@@ -93,7 +94,7 @@ def outside(extent: int, operand: int, least: int = 0) -> IndexOutOfRange:
 FROM_END: Final = Attr("bool", False, "whether a negative index counts from the end: −1 is the last", since=2)
 
 
-class FromEnd(Op):
+class FromEnd(BatchedAsIs):
     """y = index where that is at least 0, else index + extent: int64 in [0, extent).
 
     Where an index may not be `negative`, it is only checked.
@@ -122,10 +123,6 @@ class FromEnd(Op):
             added = out >> 63
             added &= extent
             out += added
-
-    def batch(self, mapped: Sequence[bool], index: Value, **attrs: Any) -> Value:
-        """Itself: it is elementwise."""
-        return index.builder.emit(self, (index,), attrs)
 
     def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
         """As a choice."""

@@ -28,11 +28,12 @@ from engine.ir.tensor_type import (
 )
 from engine.ir.value_functions import adjoint, permute, shaped, unpermute
 from engine.ops.common import batching
+from engine.ops.common.batching import BatchedAsIs
 from engine.ops.common.numerics import accumulator
 from engine.ops.linalg.matmul import product_type
 
 
-class SquareMatrix(Op):
+class SquareMatrix(BatchedAsIs):
     """Base: one operand, square matrices on its last two axes, which are answered one by one."""
 
     is_captured = False
@@ -42,10 +43,6 @@ class SquareMatrix(Op):
     def infer(self, x: TensorType) -> ResultTypes:
         """Matrices like x. Raises ShapeMismatch."""
         return square(x)
-
-    def batch(self, mapped: Sequence[bool], x: Value) -> Value:
-        """Itself: N is one more batch axis."""
-        return x.builder.emit(self, (x,), {})
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """In doubles: x where it is none, the answers, and the two matrices that LAPACK works on."""
@@ -348,17 +345,13 @@ def _factored_on_cuda(run: RunContext, name: str, x: Array) -> list[Array]:
         return _factored.general(run, name, x)
 
 
-class Decomposition(Op):
+class Decomposition(BatchedAsIs):
     """Base: matrices are answered one by one, and by LAPACK, which is not interrupted, and decides by elements."""
 
     is_captured = False
     operands: ClassVar[tuple[str, ...]] = ("x",)
     dtypes: ClassVar[tuple[str, ...]] = DTYPES
     since: ClassVar[int] = 2
-
-    def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
-        """Itself: N is one more batch axis."""
-        return operands[0].builder.emit(self, operands, attrs)
 
 
 def matrix_type(x: TensorType, operand: int = 0, name: str = "x") -> TensorType:

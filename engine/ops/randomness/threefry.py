@@ -16,6 +16,7 @@ from engine.ir.run_context import DeviceFunction, RunContext, copying
 from engine.ir.sample import Sample
 from engine.ir.tensor_type import FLOAT32, UINT32, DType, Shape, TensorType
 from engine.ir.value_functions import shaped
+from engine.ops.common.batching import BatchedAsIs
 from engine.ops.common.source import Source
 from engine.ops.elementwise.base import Elementwise
 
@@ -81,7 +82,7 @@ def bitcast(x: Value, dtype: DType) -> Value:
     return x.builder.emit(_BITCAST, (x,), {"dtype": dtype})
 
 
-class Bitcast(View):
+class Bitcast(BatchedAsIs, View):
     """x's bits as elements of another dtype, on machines whose lowest byte comes first."""
 
     name = "bitcast"
@@ -119,10 +120,6 @@ class Bitcast(View):
         """One, of the bits as they are."""
         (x,) = operands
         return [(self.view(xp, out, dtype=x.dtype), x)]
-
-    def batch(self, mapped: Sequence[bool], x: Value, **attrs: Any) -> Value:
-        """Itself."""
-        return x.builder.emit(self, (x,), attrs)
 
 
 _BITCAST = Bitcast()
@@ -195,7 +192,7 @@ def _counted(beside: Value, shape: Shape, step: int, dtype: DType) -> Value:
     return beside.builder.emit(_COUNTERS, (), {"shape": shape, "step": step, "dtype": dtype})
 
 
-class CarriedWord(View):
+class CarriedWord(BatchedAsIs, View):
     """One word of each key, or number, as its carrier: y = x[..., index], with `ndim` unit axes behind the others."""
 
     name = "carried_word"
@@ -212,10 +209,6 @@ class CarriedWord(View):
     def infer(self, x: TensorType, *, index: int, ndim: int) -> ResultTypes:
         """The axes without the last, and unit axes."""
         return x.with_shape((*x.shape[:-1], *(1,) * ndim))
-
-    def batch(self, mapped: Sequence[bool], x: Value, **attrs: Any) -> Value:
-        """Of more keys."""
-        return x.builder.emit(self, (x,), attrs)
 
     def view(self, xp: Namespace, x: Array, *, index: int, ndim: int) -> Array:
         """As many words apart as a key has."""

@@ -182,10 +182,7 @@ class RunningFloats(Running):
     section = "cumulative"
     ufunc: ClassVar[str]
     since = 2
-
-    def result_dtype(self, dtype: DType) -> DType:
-        """The result's, of x's."""
-        return to_average(dtype)
+    result_dtype = staticmethod(to_average)
 
     def infer(self, x: TensorType, **attrs: Any) -> ResultTypes:
         """x's shape."""
@@ -249,10 +246,7 @@ class CumProd(RunningFloats):
             source="by hand",
         ),
     )
-
-    def result_dtype(self, dtype: DType) -> DType:
-        """int64 for what is not float."""
-        return to_add_up(dtype)
+    result_dtype = staticmethod(to_add_up)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int, **attrs: Any) -> Sequence[Value | None]:
         """What is behind x[i] is gathered from the end, factor by factor; y / x would be 0 / 0 at a zero."""

@@ -85,14 +85,11 @@ class Scaled(Reduction):
         Sample(Real(0, 3), axes=[1]),
         Sample(Ints(2, 3, high=9, low=1), axes=[1]),
     )
+    result_dtype = staticmethod(to_average)
 
     @abstractmethod
     def scaled(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...]) -> None:
         """The kernel; `out` has x's rank."""
-
-    def result_dtype(self, dtype: DType) -> DType:
-        """float64 for what is not float."""
-        return to_average(dtype)
 
     def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
         """Run the kernel where there is a largest element; a 0-d x is a row of one."""

@@ -40,14 +40,11 @@ class Sum(Rowwise, Reduction):
     gradient = "g, broadcast back over the axes"
     rows = staticmethod(lambda x, count: x.row_sum())
     rewrites = (sum_of_broadcast, sum_of_transpose, sum_of_product)
+    result_dtype = staticmethod(to_add_up)
 
     def divisor(self, extent: int) -> float | None:
         """None that changes anything."""
         return 1.0
-
-    def result_dtype(self, dtype: DType) -> DType:
-        """int64 for what is not float."""
-        return to_add_up(dtype)
 
     def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, **_: Any) -> None:
         """The sum, rounded once."""
@@ -79,14 +76,11 @@ class Mean(Rowwise, Reduction):
     dtypes = DTYPES
     gradient = "g / n, broadcast back over the axes"
     rows = staticmethod(lambda x, count: x.row_sum() / count)
+    result_dtype = staticmethod(to_average)
 
     def divisor(self, extent: int) -> float | None:
         """Their number."""
         return float(extent)
-
-    def result_dtype(self, dtype: DType) -> DType:
-        """float64 for what is not float."""
-        return to_average(dtype)
 
     def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, **_: Any) -> None:
         """The sum, divided while it is still in the accumulator's dtype."""
@@ -121,10 +115,7 @@ class Prod(Rowwise, Reduction):
     )
 
     rows = staticmethod(lambda x, count: x.row_prod())
-
-    def result_dtype(self, dtype: DType) -> DType:
-        """int64 for what is not float."""
-        return to_add_up(dtype)
+    result_dtype = staticmethod(to_add_up)
 
     def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
         """NumPy's product, rounded once."""
@@ -198,10 +189,7 @@ class Var(Rowwise, Reduction):
         Sample(Real()),
         Sample(Ints(2, 3, high=9), axes=[1]),
     )
-
-    def result_dtype(self, dtype: DType) -> DType:
-        """float64 for what is not float."""
-        return to_average(dtype)
+    result_dtype = staticmethod(to_average)
 
     def reduce(
         self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, ddof: int

@@ -10,10 +10,11 @@ from typing import Any, ClassVar, Final
 from engine.ir.attributes import Attr
 from engine.ir.dtypes import DTYPES
 from engine.ir.graph import Value
-from engine.ir.op import Array, Composite, Namespace, Op, ResultTypes
+from engine.ir.op import Array, Composite, Namespace, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Real, Sample
 from engine.ir.tensor_type import TensorType
+from engine.ops.common.batching import BatchedAsIs
 from engine.ops.common.operands import require_axes
 from engine.ops.index.slice import spread_out
 
@@ -24,7 +25,7 @@ _COPIED_ROWS: Final = 64
 OFFSET = Attr("int", 0, "which diagonal: 0 the main one, above it positive, below it negative")
 
 
-class Triangle(Op):
+class Triangle(BatchedAsIs):
     """Base: a part of the matrices that the last two axes hold, zero elsewhere."""
 
     section = "diag"
@@ -51,10 +52,6 @@ class Triangle(Op):
     def vjp(self, g: Value, y: Value, x: Value, *, offset: int) -> Sequence[Value | None]:
         """A projection along the axes: its own adjoint."""
         return (g.builder.emit(self, (g,), {"offset": offset}),)
-
-    def batch(self, mapped: Sequence[bool], x: Value, *, offset: int) -> Value:
-        """Itself, on the last two axes."""
-        return x.builder.emit(self, (x,), {"offset": offset})
 
     def as_copies(
         self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]
