@@ -30,6 +30,12 @@ _E = TypeVar("_E", bound=EngineError)
 #: FLOPs that each step of a loop counts at least
 LEAST_STEP_FLOPS: Final = 32
 _TRUTH: Final = TensorType((), BOOL)
+#: elements that are not worth a loop
+_FEW: Final = 1 << 10
+#: those of one step, stated so that none is planned to find out: a hundred numbers of each are in a core's own cache
+_AT_ONCE: Final = 1 << 8
+#: what steps are filled up with, since a rest would be one more body to plan
+_FILL: Final = 0.5
 
 
 class RunsFunctions(Op):
@@ -329,14 +335,6 @@ def _standing(body: Body, consts: int, carries: int) -> Body:
     leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
     nothing = [zeros(builder, type) for type in body.outputs[carries:]]
     return body.derived(builder.graph([*leaves[consts : consts + carries], *nothing]), body.inputs)
-
-
-#: elements that are not worth a loop
-_FEW: Final = 1 << 10
-#: those of one step, stated so that none is planned to find out: a hundred numbers of each are in a core's own cache
-_AT_ONCE: Final = 1 << 8
-#: what steps are filled up with, since a rest would be one more body to plan
-_FILL: Final = 0.5
 
 
 def entrywise(function: Callable[..., Value], *values: Value) -> Value:

@@ -35,10 +35,10 @@ LONGEST_TAPE: Final = 64
 
 
 class Tape(NamedTuple):
-    """Writing of a rule, its operands numbered from 0: the cotangent, the result, what the op reads, the nodes before.
+    """Recording of what a rule writes, for operands numbered from 0: the cotangent, the result, the op's operands.
 
-    `gradients` are the numbers of those by the operands, None where there is none. `rank` and `span` are the largest
-    of what is written.
+    `gradients` has the number of each operand's cotangent, None if there is none. `rank` and `span` are the largest of
+    the recorded nodes.
     """
 
     nodes: tuple[Node, ...]
@@ -53,16 +53,16 @@ class Tape(NamedTuple):
         return count <= limits.nodes and self.rank <= limits.rank and self.span <= limits.bytes
 
     def write_rule(self, builder: Builder, read: Sequence[int]) -> list[Value | None]:
-        """Append it, on the cotangent, result and operands that are the nodes `read`; the gradients by the operands."""
-        nodes, origin, at = builder.nodes, builder.origin, [*read]
+        """Append it, on the nodes `read`: cotangent, result, operands. Return the cotangents of the operands."""
+        nodes, origin, numbers = builder.nodes, builder.origin, [*read]
         for op, operands, attrs, types, _ in self.nodes:
-            at.append(len(nodes))
-            nodes.append(Node._make((op, tuple(map(at.__getitem__, operands)), attrs, types, origin)))
-        return [None if i is None else builder.value(at[i]) for i in self.gradients]
+            numbers.append(len(nodes))
+            nodes.append(Node._make((op, tuple(map(numbers.__getitem__, operands)), attrs, types, origin)))
+        return [None if i is None else builder.value(numbers[i]) for i in self.gradients]
 
 
 def _record(op: Definition, told: tuple[Any, ...], attrs: Mapping[str, Any]) -> Tape | None:
-    """The tape of an op's rule; None where the rule is to be run itself: what it writes is large, or it fails."""
+    """Record an op's rule; None if it has to run each time, since it writes much, or fails."""
     registry, rule, y, *operands = told
     if not isinstance(op, Op):
         return None
@@ -181,9 +181,9 @@ def _differentiable_operands(node: Node) -> Sequence[int]:
 
 
 class Cotangents:
-    """Cotangents on their way back: all of a node, once whatever reads it has been gone through, the last one first.
+    """Cotangents that have arrived, by node: iterated from the last node to the first, each with the sums of its own.
 
-    Those of nodes on no path wait in vain.
+    A node comes once all nodes that read it have been visited. Nodes on no path are never visited.
     """
 
     def __init__(self, builder: Builder, known: Dependence) -> None:

@@ -41,6 +41,11 @@ from engine.ir.op import NONE, Definition, Kernel, Op, ResultTypes, View
 from engine.ir.registry import Registry
 from engine.ir.tensor_type import INT16, INT64, DType, Shape, TensorType
 
+#: nodes between two looks at the deadline
+_LOOK: Final = 256
+#: of what is fed
+_NO_WORK: Final = Work(0, 0)
+
 
 def ancestors(roots: Iterable[int], operands: Callable[[int], Iterable[int]]) -> list[int]:
     """The nodes that `roots` depend on, themselves included, in ascending order; `operands` says what a node reads."""
@@ -128,12 +133,6 @@ class Node(NamedTuple):
         if not isinstance(self.op, Op):
             raise TypeError(f"{self.op.name} has no rules: it has no operands, or should have been written out")
         return self.op
-
-
-#: nodes between two looks at the deadline
-_LOOK: Final = 256
-#: of what is fed
-_NO_WORK: Final = Work(0, 0)
 
 
 def works(nodes: Iterable[Node], types: Sequence[ResultTypes]) -> list[Work]:

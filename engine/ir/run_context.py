@@ -22,6 +22,15 @@ _DEVICES = {"numpy": "cpu", "cupy": "cuda"}
 
 #: runs a plan on arrays by what they are fed under
 RunPlan = Callable[[Mapping[Any, Any], Deadline], Sequence[Any]]
+#: bytes that each array begins at a multiple of: a cache line, which is also the widest vector
+ALIGNMENT: Final = 64
+#: columns of a strip: NumPy goes through it row by row, and so reads as many lines of the cache as there are columns
+_STRIP: Final = 16
+#: what a strip must have for NumPy's call to be worth it, and a whole copy for any of this to show
+_LEAST_ROWS: Final = 64
+_LEAST_ELEMENTS: Final = 1 << 15
+#: bytes between neighbours from which each of them lies in a line of its own
+_LINE: Final = 64
 
 
 class RunContext:
@@ -61,10 +70,6 @@ class RunContext:
 
 def _nobody(_: Any) -> RunPlan:
     raise TypeError("no executor runs plans here")
-
-
-#: bytes that each array begins at a multiple of: a cache line, which is also the widest vector
-ALIGNMENT: Final = 64
 
 
 def aligned(nbytes: int) -> int:
@@ -134,14 +139,6 @@ class DeviceMethod(_KernelTable, Generic[_Self, _P, _Result]):
 
 
 # Copies of views: NumPy's own, and in strips for a transposed array, so that cache lines are read once.
-
-#: columns of a strip: NumPy goes through it row by row, and so reads as many lines of the cache as there are columns
-_STRIP: Final = 16
-#: what a strip must have for NumPy's call to be worth it, and a whole copy for any of this to show
-_LEAST_ROWS: Final = 64
-_LEAST_ELEMENTS: Final = 1 << 15
-#: bytes between neighbours from which each of them lies in a line of its own
-_LINE: Final = 64
 
 
 @DeviceFunction

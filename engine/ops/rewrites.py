@@ -27,6 +27,9 @@ from engine.ir.tensor_type import Shape, broadcast, reduced_shape
 # Runs of one kind have been merged, so that rules leave two or three in a row. A client's chain of them, read by many,
 # is not followed to its end: that would take quadratic time.
 _LOOKS_THROUGH: Final = 4
+#: spans of one tensor, and how many tensors within one another are looked into: a client may have any number of both
+MOST_SPANS: Final = 64
+_LOOKS_INTO: Final = 4
 
 
 def fill_of(x: Value) -> float | None:
@@ -341,10 +344,6 @@ def _swapping(x: Value) -> tuple[int, ...]:
 
 
 # A rule of simplification for tensors that are zero but for spans along one axis: gradients of slices are.
-
-#: spans of one tensor, and how many tensors within one another are looked into: a client may have any number of both
-MOST_SPANS: Final = 64
-_LOOKS_INTO: Final = 4
 
 
 class Span(NamedTuple):

@@ -14,6 +14,9 @@ from engine.ir.graph import Origin, Value
 from engine.ir.program import Program
 from engine.ir.tensor_type import TensorType
 
+#: the kind of these results
+STORED_VALUES: Final = "stored"
+
 
 @dataclass(frozen=True)
 class Wrapper(Call):
@@ -206,10 +209,6 @@ def _require_float(scope: Scope, node: int) -> None:
             got=dtype.name,
         )
         raise scope.program.statements[node].located(error, node)
-
-
-#: the kind of these results
-STORED_VALUES: Final = "stored"
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,13 @@ from engine.ir.tensor_type import TensorType, show_shape
 
 #: the role that cotangents are fed under: ("cotangents", node)
 COTANGENTS = "cotangents"
+#: the roles that directions are fed under: ("tangents", leaf), ("vectors", node)
+TANGENTS, VECTORS = "tangents", "vectors"
+#: of complex numbers there is no one matrix: two real ones say what four real ones, or two complex ones, would
+BY_PARTS: Final = "a matrix is of real numbers: make it of two real leaves by make_complex, and name these"
+_IN_PARTS: Final = "a matrix is of real numbers: name its real and its imag, or ask for products (vjp, jvp)"
+#: of complex numbers there is no one matrix
+_A_PART: Final = "a matrix is of real numbers: differentiate its real or its imag"
 
 
 @dataclass(frozen=True)
@@ -113,10 +120,6 @@ class Gradients(Call):
             return scope.one(self.of)
         wanted = scope.nodes[self.of].type
         return scope.given(COTANGENTS, "its cotangent", self.of, self.cotangent, wanted)
-
-
-#: the roles that directions are fed under: ("tangents", leaf), ("vectors", node)
-TANGENTS, VECTORS = "tangents", "vectors"
 
 
 @dataclass(frozen=True)
@@ -301,11 +304,6 @@ def _one_for_each(field: str, of: str, nodes: tuple[int, ...], given: GivenTypes
     return tuple((node, types[node]) for node in nodes)
 
 
-#: of complex numbers there is no one matrix: two real ones say what four real ones, or two complex ones, would
-BY_PARTS: Final = "a matrix is of real numbers: make it of two real leaves by make_complex, and name these"
-_IN_PARTS: Final = "a matrix is of real numbers: name its real and its imag, or ask for products (vjp, jvp)"
-
-
 @dataclass(frozen=True)
 class Jacobian(Derivative):
     """∂output/∂x for each of `outputs` and each x of `wrt`: shape of the output, then shape of x; x's dtype."""
@@ -377,10 +375,6 @@ class _Blocks:
                     self._zeros[type] = x.full_like(0.0, type.shape)
                 value = self._zeros[type]
             self.results.append((Label(self._kind, (row, column)), value))
-
-
-#: of complex numbers there is no one matrix
-_A_PART: Final = "a matrix is of real numbers: differentiate its real or its imag"
 
 
 @dataclass(frozen=True)

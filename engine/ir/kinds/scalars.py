@@ -13,6 +13,9 @@ from engine.ir.dtypes import DTYPES, has_infinities
 from engine.ir.kinds.kind import LONGEST_REMEMBERED, AttributeKind, JsonSchema
 from engine.ir.tensor_type import DType
 
+WHOLE: Final[JsonSchema] = {"type": "integer", "format": "int64"}
+_INT64: Final = range(-(2**63), 2**63)
+
 
 class FloatKind(AttributeKind):
     """A finite number, as a double."""
@@ -44,10 +47,6 @@ class FloatKind(AttributeKind):
     def key(self, value: Any) -> Hashable:
         """Tell numbers apart by all of their bits: 0.0 is not -0.0."""
         return "float", value.hex()
-
-
-WHOLE: Final[JsonSchema] = {"type": "integer", "format": "int64"}
-_INT64: Final = range(-(2**63), 2**63)
 
 
 def is_whole(stated: Any) -> bool:

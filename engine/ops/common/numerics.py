@@ -23,6 +23,9 @@ CHUNK_ELEMENTS = 1 << 15
 LONGEST_TRANSPOSED = 64
 #: beyond it NumPy's pairwise sum is the more accurate one, and no slower
 LONGEST_MULTIPLIED = 128
+#: elements that are one block of a kernel's, and that a block has at least where there are several
+ONE_BLOCK: Final = 1 << 14
+LEAST_BLOCK: Final = 1 << 13
 
 
 def _short_rows(x: HostArray, axes: Sequence[int], longest: int) -> HostArray | None:
@@ -116,11 +119,6 @@ def widened(op: Op, y: Value, xs: Sequence[Value], attrs: Mapping[str, Any]) -> 
     """y = op(xs), and xs, for a rule to compute with; a float16 y is found once more, without its rounding."""
     operands = [wide(x) for x in xs]
     return [y.builder.emit(op, operands, attrs) if y.dtype == FLOAT16 else y, *operands]
-
-
-#: elements that are one block of a kernel's, and that a block has at least where there are several
-ONE_BLOCK: Final = 1 << 14
-LEAST_BLOCK: Final = 1 << 13
 
 
 def accumulator(out: Array | TensorType) -> DType:

@@ -29,6 +29,9 @@ from engine.ir.tensor_type import FLOAT64, TensorType, show_shape
 from engine.ops.common.batching import bundled, size
 from engine.ops.index.slice import cut
 
+#: bytes of all that a body computes for the entries of one batch, where nobody says how many these are
+_BATCH_BYTES: Final = 1 << 26
+
 
 class Scan(RunsFunctions):
     """carries, stacks = body, step by step: for t = 0 … length − 1, body(consts, carries, entry t of each sequence).
@@ -297,10 +300,6 @@ def steps_of(parts: Parts, stated: int | None = None) -> int:
     if found is None:
         raise BadAttribute("attribute length is required without sequences", expected="length", got="nothing")
     return found
-
-
-#: bytes of all that a body computes for the entries of one batch, where nobody says how many these are
-_BATCH_BYTES: Final = 1 << 26
 
 
 class Map(RunsFunctions):

@@ -24,6 +24,9 @@ CHUNK = 2 << 20
 LEAST = 256
 #: how many times longer runs of channels must be than runs of positions, so that moving channels to the end pays
 LONGER = 3
+ALL = (slice(None),) * 3  # images, groups, channels
+#: how many elements there may be for each window, on the stride's grid
+SPARSE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -463,10 +466,6 @@ def _along(size: int, stride: int, padding: int, dilation: int, extent: int, pos
 # Where windows overlap everywhere, as they mostly do, each element is a sum over the windows that see it: a
 # correlation itself. Where they are few and large, that would be mostly zeros, and where the kernel is not finite,
 # zeros would not be nothing: each window is then added where it lies.
-
-ALL = (slice(None),) * 3  # images, groups, channels
-#: how many elements there may be for each window, on the stride's grid
-SPARSE = 2
 
 
 def add_windows(run: RunContext, x: Array, kernel: Array, out: Array, windows: Windows, groups: int) -> None:

@@ -20,6 +20,7 @@ from engine.ops.conv.windows import Windows, adaptive_ranges, check_spatial, fir
 from engine.ops.index.indices import column_of
 
 _CEILING = Attr("bool", False, "whether a window that reaches beyond the padding counts, if it begins before that")
+_LINE_TRUTH = {"kernel_size": [2], "ceiling": True}
 
 
 def _attrs(rank: int, *, dilated: bool) -> dict[str, Attr]:
@@ -154,9 +155,6 @@ class AvgAxisPool(AxisPool):
         starts = windows.builder.arange(count * stride, step=stride).cast(dtype=windows.dtype)
         taps = (float(extent) - starts).clamp(max=float(size))
         return total / taps.reshape(shape=column_of(total.ndim, axis, count))
-
-
-_LINE_TRUTH = {"kernel_size": [2], "ceiling": True}
 
 
 class MaxPool1D(MaxAxisPool):

@@ -30,6 +30,15 @@ from engine.ops.rewrites import (
     without_scalar,
 )
 
+_APART = (
+    Sample(Ints(2, 3, low=-9, high=9), Ints(3, low=1, high=5)),
+    Sample(Ints(4, low=-9, high=9), Ints(low=-5, high=0)),
+)
+_FLOATS = (
+    Sample(Real(2, 3, low=4.1, high=4.9), Real(3, low=1.8, high=2)),
+    Sample(Real(2, low=-1.9, high=-1.1), Real(low=0.97, high=1)),
+)
+
 
 class Add(Binary):
     """y = a + b, elementwise, broadcasting as NumPy."""
@@ -221,16 +230,6 @@ class DivScalar(WithScalar):
     def vjp(self, g: Value, y: Value, x: Value, *, scalar: float) -> Sequence[Value | None]:
         """g / scalar, which is not g · (1/scalar) to the last bit, and exists for a scalar of 0 as well."""
         return (g / scalar,)
-
-
-_APART = (
-    Sample(Ints(2, 3, low=-9, high=9), Ints(3, low=1, high=5)),
-    Sample(Ints(4, low=-9, high=9), Ints(low=-5, high=0)),
-)
-_FLOATS = (
-    Sample(Real(2, 3, low=4.1, high=4.9), Real(3, low=1.8, high=2)),
-    Sample(Real(2, low=-1.9, high=-1.1), Real(low=0.97, high=1)),
-)
 
 
 class WholeQuotient(Binary):

@@ -40,6 +40,8 @@ from engine.ops.rewrites import MOVING
 ScalarFormula = Callable[..., Scalar | None]
 #: name of a ufunc → the primitive that it is
 PRIMITIVE_OF: Final[Mapping[str, str]] = {ufunc: op for op, ufunc in UFUNCS.items()}
+#: kernels that are remembered: each takes some 4 kB, and each number in an attribute makes another
+_MOST_KERNELS: Final = 1024
 
 
 def primitive_of(ufunc: str, types: Sequence[Scalars]) -> str | None:
@@ -233,9 +235,6 @@ def _kernel_of(op: Definition, dtypes: tuple[DType, ...], attrs: Mapping[str, An
     builder.store("element", found)
     return ElementKernel(builder.loop(), number, read, dtype)
 
-
-#: kernels that are remembered: each takes some 4 kB, and each number in an attribute makes another
-_MOST_KERNELS: Final = 1024
 
 _kernels = RuleCache(_kernel_of, _MOST_KERNELS)
 

@@ -19,6 +19,8 @@ from engine.ops.common.numerics import is_chosen
 from engine.ops.common.source import is_representable
 from engine.ops.elementwise.base import Binary, Elementwise, Predicate, Unary, WithConstants, unbroadcast
 
+_IN_VJP = NoGradient("written out in vjp")
+
 
 class Comparison(Predicate, Binary):
     """Base of the six."""
@@ -129,9 +131,6 @@ class IsFinite(Predicate, Unary):
     complex_scalar = staticmethod(lambda x: (x.real().abs() < math.inf).and_(x.imag().abs() < math.inf))
     cost = 1
     samples = (Sample(Real(2, 3)), Sample(Ints(3, high=5)), Sample(Bools()))
-
-
-_IN_VJP = NoGradient("written out in vjp")
 
 
 class Where(Elementwise):

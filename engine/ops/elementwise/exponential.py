@@ -23,6 +23,7 @@ from engine.ops.elementwise.arithmetic import AddScalar
 from engine.ops.elementwise.base import Binary, FloatBinary, FloatUnary, Formula, Unary, WithConstants
 
 _POSITIVE = (Sample(Real(2, 3, low=0.5, high=2)), Sample(Real(low=0.5, high=2)), Sample(Real(0, 2)))
+_POSITIVE_BASE = Real(2, 3, low=0.5, high=2)
 
 
 class Exp(Unary):
@@ -134,9 +135,6 @@ class LogAddExp(FloatBinary):
     gradient = "da = g · sigmoid(a − b), db = g · sigmoid(b − a)"
     scalar = staticmethod(_log_of_sum)
     partials = (_share, lambda y, a, b: _share(y, b, a))
-
-
-_POSITIVE_BASE = Real(2, 3, low=0.5, high=2)
 
 
 def power_rule(x: Value, exponent: float) -> Value | float:

@@ -31,6 +31,17 @@ _SAMPLES = (*_POSITIVE, Sample(Real(3, low=-1.7, high=-1.3)), Sample(Ints(3, low
 LARGEST_ORDER = 170  # 171! is no float64
 
 _trigamma = in_float32("trigamma")
+#: from here on, Stirling's series
+_LARGE = 10.0
+# Stirling's series, DLMF 5.11.1: log Γ(x) less (x − ½) log x − x + ½ log 2π, times x, in powers of x⁻², highest first.
+_STIRLING = (1 / 156, -691 / 360360, 1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12)
+#: from here on, the difference of two digammas by its own series
+_FAR = 100.0
+#: terms that are added up one by one, before the formula of Euler and Maclaurin
+_TERMS: Final = 14
+#: Bernoulli's numbers B₂, B₄, …, over (2k)!, of that formula (DLMF 25.11.28)
+_BERNOULLI: Final = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798)
+_WEIGHTS: Final = tuple(b / math.factorial(2 * k) for k, b in enumerate(_BERNOULLI, 1))
 
 
 class Lgamma(LibraryFunction):
@@ -107,15 +118,6 @@ class Polygamma(FloatUnary):
     def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
         """A few blocks."""
         return block_workspace(out.size)
-
-
-#: from here on, Stirling's series
-_LARGE = 10.0
-# Stirling's series, DLMF 5.11.1: log Γ(x) less (x − ½) log x − x + ½ log 2π, times x, in powers of x⁻², highest first.
-_STIRLING = (1 / 156, -691 / 360360, 1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12)
-
-#: from here on, the difference of two digammas by its own series
-_FAR = 100.0
 
 
 class Betaln(FloatBinary):
@@ -216,13 +218,6 @@ def _far_difference(a: Value, b: Value) -> Value:
     series = 1 / 12 - (p + q) / 120 + (p.square() + p * q + q.square()) / 252
     # Where the sum overflows, the terms after the logarithm vanish.
     return -((b * r).log1p() + s.equal(0.0).where(0.0, b) * r * s * (0.5 + (r + s) * series))
-
-
-#: terms that are added up one by one, before the formula of Euler and Maclaurin
-_TERMS: Final = 14
-#: Bernoulli's numbers B₂, B₄, …, over (2k)!, of that formula (DLMF 25.11.28)
-_BERNOULLI: Final = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798)
-_WEIGHTS: Final = tuple(b / math.factorial(2 * k) for k, b in enumerate(_BERNOULLI, 1))
 
 
 class Zeta(FloatBinary):

@@ -32,6 +32,17 @@ _ATANH: Final = tuple(1.0 / (2 * k + 3) for k in range(17))
 _EXP: Final = tuple(1.0 / math.factorial(k + 2) for k in range(14))
 #: terms of the series up to x = 2.5, and points of the integral beyond: to 1e-13
 _TERMS, _POINTS, _ENDS = 24, 96, (-3.7, 3.8)
+_AT = ([0.5, 1.0, 3.5, 12.0], [0.25, 2.0, 2.0, 13.0])
+#: P, Q, ∂P/∂a, ∂P/∂x
+_P = [0.5204998778130465, 0.8646647167633873, 0.2202225915242841, 0.6468350671487296]
+_Q = [0.4795001221869535, 0.1353352832366127, 0.7797774084757159, 0.3531649328512704]
+_BY_A = [-0.797947316783223, -0.2208254262118595, -0.1801009452864442, -0.1070770167187148]
+_BY_X = [0.8787825789354448, 0.1353352832366127, 0.2303614571229357, 0.1014829054600716]
+_SOURCE = "their series and its derivative in 50 digits (DLMF 8.7.1); erf(1/2) and 1 − exp(−2)"
+#: points of the integral, and where its variable begins; exp(−45) is nothing beside 1
+_BETA_POINTS: Final = 160
+_START: Final = -3.7
+_NOTHING: Final = 45.0
 
 
 def gamma_density(a: Value, x: Value) -> Value:
@@ -162,15 +173,6 @@ def _by_shape(a: Value, x: Value) -> Value:
     return entrywise(slope_by_shape, a.builder.emit(_ONCE, (a,), {}), x)
 
 
-_AT = ([0.5, 1.0, 3.5, 12.0], [0.25, 2.0, 2.0, 13.0])
-#: P, Q, ∂P/∂a, ∂P/∂x
-_P = [0.5204998778130465, 0.8646647167633873, 0.2202225915242841, 0.6468350671487296]
-_Q = [0.4795001221869535, 0.1353352832366127, 0.7797774084757159, 0.3531649328512704]
-_BY_A = [-0.797947316783223, -0.2208254262118595, -0.1801009452864442, -0.1070770167187148]
-_BY_X = [0.8787825789354448, 0.1353352832366127, 0.2303614571229357, 0.1014829054600716]
-_SOURCE = "their series and its derivative in 50 digits (DLMF 8.7.1); erf(1/2) and 1 − exp(−2)"
-
-
 class IncompleteGamma(LibraryUfunc):
     """Base: of a shape a ≥ 0 and x ≥ 0; NaN elsewhere."""
 
@@ -213,12 +215,6 @@ class Igammac(IncompleteGamma):
     gradient = "da = −g · ∂P/∂a by an integral; dx = −g · xᵃ⁻¹ exp(−x) / Γ(a)"
     truths = (Truth(operands=_AT, value=_Q, gradients=([-g for g in _BY_A], [-g for g in _BY_X]), source=_SOURCE),)
     partials = (lambda y, a, x: -_by_shape(a, x), lambda y, a, x: -gamma_density(a, x))
-
-
-#: points of the integral, and where its variable begins; exp(−45) is nothing beside 1
-_BETA_POINTS: Final = 160
-_START: Final = -3.7
-_NOTHING: Final = 45.0
 
 
 def beta_density(a: Value, b: Value, x: Value) -> Value:

@@ -31,6 +31,7 @@ from engine.ops.index.indices import (
 
 #: elements of a chunk: its positions stay in the second cache
 PICKED_CHUNK: Final = 1 << 14
+_AXIS = Attr("int", 0, "the axis that is indexed")
 
 
 class PickedPlaces(NamedTuple):
@@ -206,9 +207,6 @@ def _add_one_by_one(sparsetools: Any, sums: HostArray, places: HostArray, values
     """sums[places[i]] += values[i]: a matrix of one column, all of it times 1."""
     column, one = np.array([0, len(places)], INT64), np.ones(1, sums.dtype)
     sparsetools.csc_matvec(len(sums), 1, column, places, values, one, sums)
-
-
-_AXIS = Attr("int", 0, "the axis that is indexed")
 
 
 class Gather(Op):

@@ -24,6 +24,9 @@ from engine.ops.common.operands import wrong_shape
 from engine.ops.index.indices import FROM_END, check_indices, column_of, require_integer, within_extent
 from engine.ops.reduce.segments import offset_indices, reduce_segments
 
+INDEXED_AXES: Final = Attr("ints", None, "the axis that each index is of; absent: the first ones, in their order")
+_ATTRS: Mapping[str, Attr] = {"axes": INDEXED_AXES, "from_end": FROM_END}
+
 # The last entry that writes to a place: its number, so that the same one stands on every device.
 
 
@@ -85,9 +88,6 @@ def _write_largest(run: RunContext, index: Array, out: Array) -> None:
 def _write_in_order(_: RunContext, index: HostArray, out: HostArray) -> None:
     """NumPy assigns one after the other."""
     out[index] = np.arange(len(index))
-
-
-INDEXED_AXES: Final = Attr("ints", None, "the axis that each index is of; absent: the first ones, in their order")
 
 
 def axes_of(axes: Sequence[int] | None, count: int, x: TensorType) -> tuple[int, ...]:
@@ -194,9 +194,6 @@ class IndexedAxes:
         before, behind = self.outer
         shape = (*before, flat.shape[0], *behind)
         return flat.reshape(shape=column_of(len(shape), self.before, flat.shape[0])).broadcast_to(shape=shape)
-
-
-_ATTRS: Mapping[str, Attr] = {"axes": INDEXED_AXES, "from_end": FROM_END}
 
 
 class ReadAtIndices(Composite):

@@ -16,6 +16,11 @@ from engine.ir.tensor_type import INT64, TensorType
 from engine.ops.common.batching import BatchedAsIs
 from engine.ops.common.operands import with_extent
 
+#: whoever runs a plan on a device sets it: then no check raises, and a kernel reads and writes somewhere in its arrays
+INDEX_NOTES: Final[ContextVar[IndexNotes | None]] = ContextVar("INDEX_NOTES", default=None)
+#: of ops that read or write at indices
+FROM_END: Final = Attr("bool", False, "whether a negative index counts from the end: −1 is the last", since=2)
+
 # Index checks that do not wait: on a device, that an index is outside is noted, and read when the run is over.
 
 
@@ -24,10 +29,6 @@ class IndexNotes(Protocol):
 
     def note(self, index: Array, extent: int, operand: int, least: int) -> None:
         """Note, on the device, whether an entry of `index`, that operand of the node, is not in [least, extent)."""
-
-
-#: whoever runs a plan on a device sets it: then no check raises, and a kernel reads and writes somewhere in its arrays
-INDEX_NOTES: Final[ContextVar[IndexNotes | None]] = ContextVar("INDEX_NOTES", default=None)
 
 
 def require_integer(type: TensorType, operand: int, name: str) -> None:
@@ -88,10 +89,6 @@ def outside(extent: int, operand: int, least: int = 0) -> IndexOutOfRange:
         expected=wanted,
         got="an entry outside",
     )
-
-
-#: of ops that read or write at indices
-FROM_END: Final = Attr("bool", False, "whether a negative index counts from the end: −1 is the last", since=2)
 
 
 class FromEnd(BatchedAsIs):

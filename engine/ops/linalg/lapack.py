@@ -24,6 +24,8 @@ from engine.ops.linalg.matrices import admit, wide_dtype
 _KEPT: Final = 1024
 #: extent that LAPACK knows
 _LARGEST: Final = 2**31 - 1
+#: rows from which a call for each matrix costs nothing beside what it does
+_LARGE: Final = 64
 
 
 class LapackWork(NamedTuple):
@@ -104,10 +106,6 @@ _TAKEN: Final[dict[str, Callable[[DType, int, int], LapackWork]]] = {
     "svdvals": partial(_of_svd, 0),
     "qr": lambda dtype, m, n: LapackWork(m * n + min(m, n) + qr_length(dtype, m, n)),
 }
-
-
-#: rows from which a call for each matrix costs nothing beside what it does
-_LARGE: Final = 64
 
 
 def is_for_lapack(shape: Shape) -> bool:

@@ -23,6 +23,9 @@ from engine.ops.common import batching
 from engine.ops.common.numerics import accumulator, wide, wide_out_bytes
 from engine.ops.elementwise.base import unbroadcast
 
+MOST_OPERANDS = 32
+LETTERS = frozenset(string.ascii_letters)
+
 
 def product_type(a: TensorType, b: TensorType) -> TensorType:
     """The type of a @ b. Raises ShapeMismatch."""
@@ -156,10 +159,6 @@ class MatMul(Op):
         dtype = accumulator(out)
         copies = sum(x.size for x in types if not is_readable(x, dtype))
         return dtype.itemsize * copies + wide_out_bytes(out)
-
-
-MOST_OPERANDS = 32
-LETTERS = frozenset(string.ascii_letters)
 
 
 class Einsum(Composite):

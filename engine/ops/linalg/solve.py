@@ -21,6 +21,11 @@ from engine.ops.elementwise.base import unbroadcast
 from engine.ops.linalg.lapack import factor_each, factor_each_bytes, is_for_lapack, solve_each, solve_each_bytes
 from engine.ops.linalg.matrices import SquareMatrix, System, answer_each, computed, converted, wide_dtype
 
+#: FLOPs of one matrix up to which calling BLAS for it takes longer than computing it
+_SMALL = 1 << 12
+#: how many calls of BLAS take as long as one row of all matrices takes Python
+_CALLS_A_ROW = 4
+
 
 class Solve(System):
     """y with a y = b: a [batch…, n, n], b [n], [batch…, n] or [batch…, n, m]; batch axes of matrices broadcast.
@@ -114,12 +119,6 @@ class Inv(SquareMatrix):
     def flops(self, out: ResultTypes, *types: TensorType) -> int:
         """2 n³ for each matrix."""
         return 2 * types[0].size * types[0].shape[-1]
-
-
-#: FLOPs of one matrix up to which calling BLAS for it takes longer than computing it
-_SMALL = 1 << 12
-#: how many calls of BLAS take as long as one row of all matrices takes Python
-_CALLS_A_ROW = 4
 
 
 class TriangularSolve(System):

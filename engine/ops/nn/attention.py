@@ -23,6 +23,10 @@ from engine.ops.nn.attention_tiles import GRADIENTS, ROWS, Masking, Saved, Score
 #: what rows of queries, keys and values are a multiple of, and how long they are at most: so libraries have it
 WIDTHS: Final = 8
 MOST_WIDTH: Final = 128
+#: bytes of scores from which only those of a block of queries are in memory; to hold all is quicker, by a tenth or more
+SCORES_HELD: Final = 16 << 20
+#: and of how many elements for each of q, k and v, which are held in any case
+OUTWEIGHED: Final = 1
 
 
 def is_half_attention(q: TensorType, k: TensorType, v: TensorType, *mask: TensorType) -> bool:
@@ -136,12 +140,6 @@ def _widened(x: Value) -> Value:
 
 def _halved(x: Value) -> Value:
     return x.cast(dtype=FLOAT16)
-
-
-#: bytes of scores from which only those of a block of queries are in memory; to hold all is quicker, by a tenth or more
-SCORES_HELD: Final = 16 << 20
-#: and of how many elements for each of q, k and v, which are held in any case
-OUTWEIGHED: Final = 1
 
 
 class Attention(Formula):

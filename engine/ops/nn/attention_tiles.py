@@ -22,6 +22,14 @@ from engine.ops.common.numerics import are_finite
 from engine.ops.elementwise.base import unbroadcast
 from engine.ops.linalg.matmul import is_readable
 
+#: of the tiles that are worked on together; a core's own cache holds that much, or nearly
+TILE_BYTES: Final = 1 << 20
+#: fewer queries at a time make slow products
+LEAST_ROWS: Final = 16
+#: keys of a tile that need not hold whole rows
+MOST_COLUMNS: Final = 512
+_OPERANDS = ("q", "k", "v", "lse", "delta", "g", "mask?")
+
 
 class ScoreOp(Op):
     """Base: an op on the scores of q [..., queries, d] and k [..., keys, d].
@@ -153,13 +161,6 @@ def _row_sum(x: Value) -> Value:
 
 
 # Scores of queries and keys, a tile at a time: a tile stays in a core's own cache, and the whole matrix nowhere.
-
-#: of the tiles that are worked on together; a core's own cache holds that much, or nearly
-TILE_BYTES: Final = 1 << 20
-#: fewer queries at a time make slow products
-LEAST_ROWS: Final = 16
-#: keys of a tile that need not hold whole rows
-MOST_COLUMNS: Final = 512
 
 
 class ScoreTile(NamedTuple):
@@ -294,8 +295,6 @@ def hiding_bytes(tiles: Tiling, *mask: TensorType, causal: bool) -> int:
 
 
 # The way back through attention, a tile at a time: scores are computed anew, from the logarithms that were kept.
-
-_OPERANDS = ("q", "k", "v", "lse", "delta", "g", "mask?")
 
 
 class AttentionGradients(ScoreOp):

@@ -47,6 +47,8 @@ _SORTED_AT_ONCE = 1 << 13
 
 _JAX = "jax.random of JAX 0.10.2"
 _RANDOM123 = "the known answers of Random123"
+#: of what shape operands are, and why
+_WHY = {"key": "a key is two words", "seed": "a seed is one number", "number": "it is one number"}
 
 
 def _words(*words: int) -> HostArray:
@@ -92,10 +94,6 @@ class RandomOp(Op):
         """The axes of batches of operand `i`, of which each part must have this shape. Raises ShapeMismatch."""
         require_shape(type.with_shape(type.shape[self.batches :]), shape, i, name, _WHY[name])
         return type.shape[: self.batches]
-
-
-#: of what shape operands are, and why
-_WHY = {"key": "a key is two words", "seed": "a seed is one number", "number": "it is one number"}
 
 
 class WithKey(Definition):

@@ -26,6 +26,10 @@ PAIR_OPERATIONS: Final = ROUNDS_OF_FOUR * (4 * 5 + 3)
 _PAIRS: Final = 1 << 13
 #: on a card: launches are few
 _PAIRS_ON_CARD: Final = 1 << 20
+#: counters that fit one word, and that positive integers of 32 bits have
+MOST_COUNTED: Final = 2**31
+#: axes of extent 1 that what is drawn as words has behind those of the keys
+_ALONG = 1
 
 
 def draw(run: RunContext, keys: Array, out: Array, write_block: Callable[[WordPair, Array], None]) -> None:
@@ -129,11 +133,6 @@ _BITCAST = Bitcast()
 #
 # Operands and results of a loop are floats. Nothing here computes with such a float; a loop reads its bits, or writes
 # them.
-
-#: counters that fit one word, and that positive integers of 32 bits have
-MOST_COUNTED: Final = 2**31
-#: axes of extent 1 that what is drawn as words has behind those of the keys
-_ALONG = 1
 
 
 def can_count(shape: Shape) -> bool:

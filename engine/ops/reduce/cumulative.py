@@ -22,6 +22,20 @@ from engine.ops.common.numerics import accumulator, is_nan, wide, wide_out, wide
 from engine.ops.index.indices import column_of
 from engine.ops.index.slice import along, cut
 
+#: elements of a slice across the axis from which NumPy's calls for each take less time than Python's floats
+_LEAST_SLICE: Final = 24
+#: elements of a line that are Python's floats at a time
+_LINE: Final = 1 << 13
+#: bytes of one of these, with its place in a list
+_FLOAT_BYTES: Final = 32
+#: elements that a product with a triangle of ones adds up
+_WIDTH: Final = 32
+#: elements of a row from which that is faster, and of the rows that are taken at a time
+LEAST_ROW: Final = 4 * _WIDTH
+_CHUNK: Final = 1 << 16
+#: elements of a slice across the axis from which one addition for each is faster
+LEAST_SLICE: Final = 256
+
 
 class Running(Op):
     """Base: the axis and the direction, and batching over the next axis."""
@@ -61,14 +75,6 @@ def shifted(x: Value, axis: int, by: int = 1, fill: float = 0.0) -> Value:
     widths = [0] * (2 * x.ndim)
     widths[2 * axis + (by < 0)] = gap
     return cut(x, axis, start, start + x.shape[axis] - gap).pad(pad_width=tuple(widths), fill=fill)
-
-
-#: elements of a slice across the axis from which NumPy's calls for each take less time than Python's floats
-_LEAST_SLICE: Final = 24
-#: elements of a line that are Python's floats at a time
-_LINE: Final = 1 << 13
-#: bytes of one of these, with its place in a list
-_FLOAT_BYTES: Final = 32
 
 
 class LinearRecurrence(Op):
@@ -387,14 +393,6 @@ class CumMin(RunningExtremum):
 
 
 # Running sums. On the CPU, NumPy's wait for each sum before they begin the next.
-
-#: elements that a product with a triangle of ones adds up
-_WIDTH: Final = 32
-#: elements of a row from which that is faster, and of the rows that are taken at a time
-LEAST_ROW: Final = 4 * _WIDTH
-_CHUNK: Final = 1 << 16
-#: elements of a slice across the axis from which one addition for each is faster
-LEAST_SLICE: Final = 256
 
 
 @DeviceFunction

@@ -22,6 +22,9 @@ from engine.ops.reduce.reduction import Reduction, Rowwise, keep
 
 #: squares that are added up in one go: beyond, sums of sums are more accurate, and BLAS would take several threads
 LONGEST: Final = 4096
+#: powers of two that bring the squares of large numbers, and those of small ones, within the range of their dtype
+_DOWN = {"float32": 2.0**-80, "float64": 2.0**-530}
+_UP = {"float32": 2.0**80, "float64": 2.0**600}
 
 
 def sum_of_squares(
@@ -64,11 +67,6 @@ def _add_up(x: HostArray, axes: Sequence[int], factor: float, out: HostArray) ->
     all, kept = range(x.ndim), [a for a in range(x.ndim) if a not in axes]
     terms = (x, all, x, all) if factor == 1 else (scale, (), x, all, scale, (), x, all)
     np.einsum(*terms, kept, out=out, dtype=out.dtype, casting="same_kind")
-
-
-#: powers of two that bring the squares of large numbers, and those of small ones, within the range of their dtype
-_DOWN = {"float32": 2.0**-80, "float64": 2.0**-530}
-_UP = {"float32": 2.0**80, "float64": 2.0**600}
 
 
 class Scaled(Reduction):

@@ -21,6 +21,13 @@ from engine.ops.index.gather import add_rows, add_rows_bytes
 from engine.ops.index.indices import check_indices, column_of, require_integer
 from engine.ops.reduce.cumulative import recurrence, recurrence_back, shifted
 
+_SEGMENTS: Mapping[str, Attr] = {"segments": Attr("int", doc="how many segments there are", minimum=0)}
+_SAMPLES = (
+    Sample(Real(7, 2), Ints(7, high=2), segments=2),
+    Sample(Real(9), Ints(9, high=2), segments=2),
+    Sample(Real(3, 2, 2), Ints(3, high=1), segments=1),
+)
+
 
 class OffsetIndices(Op):
     """y[…, n, …] = index[…, n, …] + n · extent, n along `axis`: int64. Each index lies in [0, extent)."""
@@ -122,14 +129,6 @@ def segment_bytes(out: TensorType, dtype: DType, x: TensorType, segment_ids: Ten
     casting = x.size * x.dtype.itemsize if x.dtype != dtype else 0
     rows = x.size * dtype.itemsize
     return max(looking, order + kept + casting + rows, kept + rows + runs * width * dtype.itemsize)
-
-
-_SEGMENTS: Mapping[str, Attr] = {"segments": Attr("int", doc="how many segments there are", minimum=0)}
-_SAMPLES = (
-    Sample(Real(7, 2), Ints(7, high=2), segments=2),
-    Sample(Real(9), Ints(9, high=2), segments=2),
-    Sample(Real(3, 2, 2), Ints(3, high=1), segments=1),
-)
 
 
 def _typed(x: TensorType, segment_ids: TensorType, segments: int, dtype: DType) -> TensorType:

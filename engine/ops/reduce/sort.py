@@ -17,6 +17,9 @@ from engine.ir.tensor_type import INT64, TensorType, normalise_axis
 from engine.ops.common.numerics import first_extreme, identity_of
 from engine.ops.common.operands import with_extent
 
+#: so many are found one by one faster than by sorting all
+_FEW: Final = 256
+
 
 class Ordering(Op):
     """Base: the axis, and batching over the next one."""
@@ -116,10 +119,6 @@ def _line_copy(x: TensorType, axis: int) -> int:
 def _merging(x: TensorType, axis: int) -> int:
     """Bytes for merging at most, which is when a line's halves are sorted apart."""
     return x.shape[axis] // 2 * x.dtype.itemsize
-
-
-#: so many are found one by one faster than by sorting all
-_FEW: Final = 256
 
 
 class TopK(Op):

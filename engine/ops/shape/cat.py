@@ -19,6 +19,10 @@ from engine.ops.common import batching
 from engine.ops.common.operands import require_axes, with_extent
 from engine.ops.index.slice import along, bounds, cut
 
+_AXIS = Attr("int", 0, "the axis that is cut")
+#: every part may be read by a node of its own
+MOST_PARTS = Limits.nodes
+
 
 class Cat(Op):
     """y = the operands one after the other along `axis`; elsewhere their extents are the same.
@@ -135,11 +139,6 @@ class Stack(Composite):
         """Each with an axis of extent 1, joined along it."""
         first, *others = (x.unsqueeze(axes=(axis,)) for x in xs)
         return first.cat(*others, axis=axis)
-
-
-_AXIS = Attr("int", 0, "the axis that is cut")
-#: every part may be read by a node of its own
-MOST_PARTS = Limits.nodes
 
 
 class Split(Op):
