@@ -44,20 +44,17 @@ def compared_as_floats(graph: Graph) -> Graph:
 
 
 def _as_float(x: Value, dtype: DType) -> Value:
-    number = _whole(x.node)
-    if number is None:
+    """Write a constant that is one whole number in a float dtype, if that has the number."""
+    node = x.node
+    if node.op.name not in ("constant", "full") or node.type.dtype.name not in INTEGERS:
         return x
+    stated = np.asarray(node.attrs["value" if node.op.name == "constant" else "fill"])
+    if stated.size != 1:
+        return x
+    number = int(stated.item())
     with np.errstate(over="ignore"):
         rounded = float(np.float64(number).astype(dtype))
     return x.builder.full(x.shape, rounded, dtype) if rounded == number else x
-
-
-def _whole(node: Node) -> int | None:
-    """The one number of a whole constant."""
-    if node.op.name not in ("constant", "full") or node.type.dtype.name not in INTEGERS:
-        return None
-    stated = np.asarray(node.attrs["value" if node.op.name == "constant" else "fill"])
-    return int(stated.item()) if stated.size == 1 else None
 
 
 def tidy(body: Body) -> Body:
@@ -130,9 +127,6 @@ def _narrowed(body: Body, results: tuple[int, ...], inputs: Sequence[int]) -> Bo
     return narrowed
 
 
-# Batching of a body: on N examples at once.
-
-
 class BatchedBody(NamedTuple):
     """A body of operands of which some have a leading axis N, and which of its results have one."""
 
@@ -152,22 +146,14 @@ def batched(body: Body, mapped: Sequence[bool], size: int, wanted: Sequence[bool
 
 def _batched(body: Body, mapped: tuple[bool, ...], size: int, wanted: tuple[bool, ...]) -> BatchedBody:
     source, budget = tidy(body), body.budget
-    has_axis = tuple([w or depends for w, depends in zip(wanted, _dependent(source, mapped), strict=True)])
+    depends: list[bool] = []
+    for node in source.graph.nodes:
+        depends.append(mapped[node.attrs["feed"]] if node.is_leaf else any(depends[i] for i in node.operands))
+    has_axis = tuple([w or depends[i] for w, i in zip(wanted, source.graph.outputs, strict=True)])
     feeds = {i for i, m in enumerate(mapped) if m}
     graph = vmap(source.graph, feeds, size, budget.limits, budget.deadline, has_axis)
     types = [t.with_shape((size, *t.shape)) if m else t for t, m in zip(body.inputs, mapped, strict=True)]
     return BatchedBody(derived(body, graph, types), has_axis)
-
-
-def _dependent(body: Body, mapped: Sequence[bool]) -> list[bool]:
-    """Which results depend on a mapped input."""
-    reached: list[bool] = []
-    for node in body.graph.nodes:
-        reached.append(mapped[node.attrs["feed"]] if node.is_leaf else any(reached[i] for i in node.operands))
-    return [reached[i] for i in body.graph.outputs]
-
-
-# Reverse mode of a body: a body of its operands and of cotangents of its results.
 
 
 class BodyBack(NamedTuple):
@@ -178,39 +164,39 @@ class BodyBack(NamedTuple):
 
     @property
     def used_inputs(self) -> frozenset[int]:
-        """Which of its inputs anything depends on."""
+        """The inputs that any of its results depends on."""
         return frozenset(int(feed) for feed in self.body.graph.feeds)  # type: ignore[call-overload]
 
 
 def way_back(body: Body, given: tuple[int, ...]) -> BodyBack:
     """Differentiate a body for cotangents of the results `given`. It computes the way there again, as far as needed."""
-    return body.made(("way back", given), lambda: _written(body, given))
 
+    def make() -> BodyBack:
+        source = tidy(body)
+        builder = body.budget.builder(body.graph.registry)
+        leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
+        results = source.inline_into(builder, leaves)
+        seeds = [(results[k], builder.leaf(results[k].type, len(leaves) + p)) for p, k in enumerate(given)]
+        floats = [i for i, type in enumerate(body.inputs) if type.is_differentiable]
+        gradients = zip(floats, vjp(builder, seeds, [leaves[i] for i in floats]), strict=True)
+        reached = {i: g for i, g in gradients if g is not None}
+        graph = builder.graph(list(reached.values()))
+        types = [*body.inputs, *(seed.type for _, seed in seeds)]
+        return BodyBack(derived(body, graph, types), tuple(reached))
 
-def _written(body: Body, given: tuple[int, ...]) -> BodyBack:
-    source = tidy(body)
-    builder = body.budget.builder(body.graph.registry)
-    leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
-    results = source.inline_into(builder, leaves)
-    seeds = [(results[k], builder.leaf(results[k].type, len(leaves) + p)) for p, k in enumerate(given)]
-    floats = [i for i, type in enumerate(body.inputs) if type.is_differentiable]
-    gradients = zip(floats, vjp(builder, seeds, [leaves[i] for i in floats]), strict=True)
-    reached = {i: g for i, g in gradients if g is not None}
-    graph = builder.graph(list(reached.values()))
-    types = [*body.inputs, *(seed.type for _, seed in seeds)]
-    return BodyBack(derived(body, graph, types), tuple(reached))
+    return body.made(("way back", given), make)
 
 
 def paths(body: Body) -> tuple[frozenset[int], ...]:
     """Return, for each result, the inputs that it may depend on differentiably."""
-    return body.made("paths", lambda: _paths(tidy(body)))
 
+    def make() -> tuple[frozenset[int], ...]:
+        graph, reach = tidy(body).graph, list[frozenset[int]]()
+        for node in graph.nodes:
+            reach.append(_reach(node, reach))
+        return tuple([reach[i] for i in graph.outputs])
 
-def _paths(body: Body) -> tuple[frozenset[int], ...]:
-    reach: list[frozenset[int]] = []
-    for node in body.graph.nodes:
-        reach.append(_reach(node, reach))
-    return tuple([reach[i] for i in body.graph.outputs])
+    return body.made("paths", make)
 
 
 def _reach(node: Node, reach: list[frozenset[int]]) -> frozenset[int]:

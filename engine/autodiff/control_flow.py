@@ -30,6 +30,12 @@ _E = TypeVar("_E", bound=EngineError)
 #: FLOPs that each step of a loop counts at least
 LEAST_STEP_FLOPS: Final = 32
 _TRUTH: Final = TensorType((), BOOL)
+#: elements that are not worth a loop
+_FEW: Final = 1 << 10
+#: those of one step, stated so that none is planned to find out: a hundred numbers of each are in a core's own cache
+_AT_ONCE: Final = 1 << 8
+#: what steps are filled up with, since a rest would be one more body to plan
+_FILL: Final = 0.5
 
 
 class RunsFunctions(Op):
@@ -149,8 +155,6 @@ def require_truth(name: str, body: Body) -> None:
 def _of(body: Body, error: _E) -> _E:
     return error if body.function is None else error.of_function(body.function)
 
-
-# Gradients of loops, step by step from the last.
 
 #: appends a loop of a body the other way round
 EmitLoop = Callable[[Body, Parts], Value]
@@ -293,20 +297,16 @@ def zeros(builder: Builder, type: TensorType) -> Value:
 
 def stacking(body: Body, consts: int, carries: Sequence[int], front: Body | None = None) -> Body:
     """The body with these carries, as they come to a step, behind its results; then what `front` makes of a step."""
-    name = "stacking", consts, tuple(carries), front and front.digest
-    return body.made(name, lambda: _stacking(body, consts, carries, front))
 
+    def make() -> Body:
+        builder = body.budget.builder(body.graph.registry)
+        leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
+        results = tidy(body).inline_into(builder, leaves)
+        came = [leaves[consts + k] for k in carries]
+        made = front.inline_into(builder, leaves) if front else []
+        return derived(body, builder.graph([*results, *came, *made]), body.inputs)
 
-def _stacking(body: Body, consts: int, carries: Sequence[int], front: Body | None) -> Body:
-    builder = body.budget.builder(body.graph.registry)
-    leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
-    results = tidy(body).inline_into(builder, leaves)
-    came = [leaves[consts + k] for k in carries]
-    made = front.inline_into(builder, leaves) if front else []
-    return derived(body, builder.graph([*results, *came, *made]), body.inputs)
-
-
-# Loops of a known length of which only the first steps are taken, in ops of the registry.
+    return body.made(("stacking", consts, tuple(carries), front and front.digest), make)
 
 
 def bounded(body: Body, consts: int, carries: int) -> Body:
@@ -335,16 +335,6 @@ def _standing(body: Body, consts: int, carries: int) -> Body:
     leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
     nothing = [zeros(builder, type) for type in body.outputs[carries:]]
     return body.derived(builder.graph([*leaves[consts : consts + carries], *nothing]), body.inputs)
-
-
-# Elementwise functions that take much memory an element, as a map: some elements at a time.
-
-#: elements that are not worth a loop
-_FEW: Final = 1 << 10
-#: those of one step, stated so that none is planned to find out: a hundred numbers of each are in a core's own cache
-_AT_ONCE: Final = 1 << 8
-#: what steps are filled up with, since a rest would be one more body to plan
-_FILL: Final = 0.5
 
 
 def entrywise(function: Callable[..., Value], *values: Value) -> Value:

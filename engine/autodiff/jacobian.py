@@ -77,7 +77,10 @@ def _sweep(builder: Builder, products: Sequence[Value], seed: Value, chunk_bytes
     chunks = []
     for start in range(0, count, step):
         stop = min(start + step, count)
-        units = _unit_vectors(builder, seed.type, start, stop)
+        if stop > _COUNTABLE:
+            raise OverBudget(f"a Jacobian may have at most 2^53 rows or columns, but this one has {count}")
+        numbers = builder.arange(stop, start=start)
+        units = numbers.one_hot(classes=count, dtype=seed.dtype).reshape(shape=(stop - start, *seed.shape))
         chunks.append(vmap_onto(builder, products, {seed: units}, stop - start))
     return [parts[0] if len(parts) == 1 else parts[0].cat(*parts[1:], axis=0) for parts in zip(*chunks, strict=True)]
 
@@ -93,11 +96,3 @@ def _held(builder: Builder, products: Sequence[Value], seed: Value) -> int:
         most = max(most, live)
         live -= sum(size.get(j, 0) for j in {i, *builder.nodes[i].operands} if read.get(j, i) == i)
     return most
-
-
-def _unit_vectors(builder: Builder, type: TensorType, start: int, stop: int) -> Value:
-    """Unit vectors `start` to `stop` of the space of `type`, along a leading axis."""
-    if stop > _COUNTABLE:
-        raise OverBudget(f"a Jacobian may have at most 2^53 rows or columns, but this one has {type.size}")
-    numbers = builder.arange(stop, start=start)
-    return numbers.one_hot(classes=type.size, dtype=type.dtype).reshape(shape=(stop - start, *type.shape))

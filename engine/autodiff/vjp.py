@@ -2,9 +2,17 @@
 
 `vjp` marks the nodes that lie between outputs and `wrt`, then visits these from the last to the first. At each it has
 the sum of all cotangents that arrived, lets the op's rule emit the cotangents of the operands, and adds these to what
-is there. A gradient is again a graph, so that `grad` nodes within a graph are written out by the same function
-(`expand_grad`). Rules read types and attributes only: what a rule wrote once is kept as a `Tape`, and copied for every
-node that repeats the first.
+is there. Of y = Σ exp(x · w), with the seed g = 1 and `wrt` = [w]:
+
+    %0 = input {"feed": 0}    x
+    %1 = input {"feed": 1}    w
+    %2 = mul(%0, %1)          visited third:  %8 · %1 for x, which is not asked for, and %8 · %0 for w: the gradient
+    %3 = exp(%2)              visited second: %8 = %7 · %3, the cotangent of %2
+    %4 = sum(%3)              visited first:  %7 = g broadcast to the shape of %3, the cotangent of %3
+
+A gradient is again a graph, so that `grad` nodes within a graph are written out by the same function (`expand_grad`),
+and gradients of gradients follow. Rules read types and attributes only: what a rule wrote once is kept as a `Tape`, and
+copied for every node that repeats the first.
 """
 
 from __future__ import annotations
@@ -19,21 +27,18 @@ from engine.ir.inference import RuleCache, is_small
 from engine.ir.limits import NO_DEADLINE, NO_LIMITS, Deadline, Limits
 from engine.ir.op import Definition, Op
 from engine.ir.registry import Registry
-from engine.ir.tensor_type import TensorType
 from engine.ir.value_functions import for_dtype
 from engine.ir.verify import MalformedGraph
-
-# Tapes: rules of derivatives, run once for operands of the same types, and from then on copied node by node.
 
 #: nodes that a rule writes, beyond which it is run each time
 LONGEST_TAPE: Final = 64
 
 
 class Tape(NamedTuple):
-    """Writing of a rule, its operands numbered from 0: the cotangent, the result, what the op reads, the nodes before.
+    """Recording of what a rule writes, for operands numbered from 0: the cotangent, the result, the op's operands.
 
-    `gradients` are the numbers of those by the operands, None where there is none. `rank` and `span` are the largest
-    of what is written.
+    `gradients` has the number of each operand's cotangent, None if there is none. `rank` and `span` are the largest of
+    the recorded nodes.
     """
 
     nodes: tuple[Node, ...]
@@ -48,16 +53,16 @@ class Tape(NamedTuple):
         return count <= limits.nodes and self.rank <= limits.rank and self.span <= limits.bytes
 
     def write_rule(self, builder: Builder, read: Sequence[int]) -> list[Value | None]:
-        """Append it, on the cotangent, result and operands that are the nodes `read`; the gradients by the operands."""
-        nodes, origin, at = builder.nodes, builder.origin, [*read]
+        """Append it, on the nodes `read`: cotangent, result, operands. Return the cotangents of the operands."""
+        nodes, origin, numbers = builder.nodes, builder.origin, [*read]
         for op, operands, attrs, types, _ in self.nodes:
-            at.append(len(nodes))
-            nodes.append(Node._make((op, tuple(map(at.__getitem__, operands)), attrs, types, origin)))
-        return [None if i is None else builder.value(at[i]) for i in self.gradients]
+            numbers.append(len(nodes))
+            nodes.append(Node._make((op, tuple(map(numbers.__getitem__, operands)), attrs, types, origin)))
+        return [None if i is None else builder.value(numbers[i]) for i in self.gradients]
 
 
 def _record(op: Definition, told: tuple[Any, ...], attrs: Mapping[str, Any]) -> Tape | None:
-    """The tape of an op's rule; None where the rule is to be run itself: what it writes is large, or it fails."""
+    """Record an op's rule; None if it has to run each time, since it writes much, or fails."""
     registry, rule, y, *operands = told
     if not isinstance(op, Op):
         return None
@@ -176,9 +181,9 @@ def _differentiable_operands(node: Node) -> Sequence[int]:
 
 
 class Cotangents:
-    """Cotangents on their way back: all of a node, once whatever reads it has been gone through, the last one first.
+    """Cotangents that have arrived, by node: iterated from the last node to the first, each with the sums of its own.
 
-    Those of nodes on no path wait in vain.
+    A node comes once all nodes that read it have been visited. Nodes on no path are never visited.
     """
 
     def __init__(self, builder: Builder, known: Dependence) -> None:
@@ -195,7 +200,10 @@ class Cotangents:
         type = self._nodes[index].types[result]
         if g.type is not type:
             if g.type.shape != type.shape:
-                raise _misshapen(self._nodes, g, index, type, by)
+                if by is None:
+                    raise MalformedGraph(f"it is given a cotangent of {g.type}", index, self._nodes[index])
+                wrong = f"its rule gives %{index} : {type} a cotangent of {g.type}"
+                raise MalformedGraph(wrong, by, self._nodes[by])
             g = for_dtype(g, type)
         there = self._arrived.get(index)
         if there is None:
@@ -260,17 +268,8 @@ def _check_rule(gradients: Any, index: int, node: Node) -> None:
             raise MalformedGraph(f"its rule gives operand {i} a {type(g).__name__}, not a value", index, node)
 
 
-def _misshapen(nodes: Sequence[Node], g: Value, of: int, type: TensorType, by: int | None) -> MalformedGraph:
-    if by is None:
-        return MalformedGraph(f"it is given a cotangent of {g.type}", of, nodes[of])
-    return MalformedGraph(f"its rule gives %{of} : {type} a cotangent of {g.type}", by, nodes[by])
-
-
-# `grad` nodes → the nodes of the gradient. Comes before everything else that is done to a graph.
-
-
 def expand_grad(graph: Graph, limits: Limits | None = None, deadline: Deadline = NO_DEADLINE) -> Graph:
-    """`graph` without `grad` nodes; inner ones first, so that gradients of gradients follow.
+    """Write out the `grad` nodes of a graph, inner ones first: before any other transform.
 
     The result of each stands behind an `identity` of its own: were it the very node that the rule ended on (the
     gradient of `x·w` by `x` is `w`), a later derivative by the one would take in the other.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -157,20 +157,15 @@ def _check_names(op: str, declared: Mapping[str, Attr], stated: Mapping[str, Any
 
 def _unknown(name: str, declared: Sequence[str]) -> BadAttribute:
     known = ", ".join(declared) or "none"
-    meant = _meant(name, declared)
-    hint = f"; did you mean {meant}?" if meant else ""
+    # The attribute that another system calls by this name, or else the nearest.
+    names, spelled = {plain(ours): ours for ours in declared}, plain(name)
+    others = next((ours for theirs, ours in familiar_attributes().items() if plain(theirs) == spelled), ())
+    meant = next((plain(ours) for ours in (name, *others) if plain(ours) in names), None) or nearest(spelled, names)
+    hint = f"; did you mean {names[meant]}?" if meant else ""
     shown = printable(name)
     return BadAttribute(
         f"there is no attribute {shown} here (known: {known}){hint}", expected=f"one of: {known}", got=shown
     )
-
-
-def _meant(name: str, declared: Iterable[str]) -> str | None:
-    """The attribute that another system calls `name`, or else the nearest."""
-    names, spelled = {plain(ours): ours for ours in declared}, plain(name)
-    others = next((ours for theirs, ours in familiar_attributes().items() if plain(theirs) == spelled), ())
-    meant = next((plain(ours) for ours in (name, *others) if plain(ours) in names), None) or nearest(spelled, names)
-    return meant and names[meant]
 
 
 def keyed(attrs: Mapping[str, Any]) -> tuple[tuple[str, Hashable], ...]:

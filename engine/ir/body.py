@@ -27,12 +27,12 @@ class BodyBudget:
     spent: int = field(default=0, init=False)
 
     def admit(self, nodes: int) -> None:
-        """Count so many more. Raises TooManyNodes where that is too many."""
+        """Count further nodes. Raises TooManyNodes when all together are over the limit."""
         self.spent += nodes
         self.limits.admit_nodes(self.spent)
 
     def builder(self, registry: Registry) -> Builder:
-        """An empty graph to write one in."""
+        """Return an empty builder for one body."""
         return Builder(registry, self.limits, self.deadline)
 
 
@@ -42,8 +42,8 @@ NO_BUDGET: Final = BodyBudget(NO_LIMITS)
 class Body(Callee):
     """A graph as a function: its leaves are fed under 0, 1, …, with values of the types `inputs`.
 
-    An input that nothing reads need not be a leaf. Two bodies that say the same are equal. What is made of a body is
-    kept with it, and counts towards its `budget`. `function` is the index of the client's function that it stems from.
+    An input that nothing reads need not be a leaf. Bodies of equal digests are equal. Bodies derived from a body are
+    cached in it (`made`), and count towards its `budget`. `function` is the index of the client's function.
     """
 
     __slots__ = ("_known", "budget", "function", "graph", "inputs")
@@ -70,18 +70,18 @@ class Body(Callee):
         return self
 
     def made(self, name: Hashable, make: Callable[[], _Made]) -> _Made:
-        """Return what `make` makes of it, once for each name."""
+        """Return the cached result of `make` under a name; call it the first time."""
         if name not in self._known:
             self._known[name] = make()
         return cast("_Made", self._known[name])
 
     def derived(self, graph: Graph, inputs: Sequence[TensorType]) -> Body:
-        """A body that is made of this one. Raises TooManyNodes."""
+        """Derive a body from this one, within its budget. Raises TooManyNodes."""
         self.budget.admit(len(graph.nodes))
         return Body(graph, inputs, self.budget, self.function)
 
     def inline_into(self, builder: Builder, operands: Sequence[Value] | Mapping[int, Value]) -> list[Value]:
-        """Append it to another graph, on these operands: its results, of which each is a node of its own.
+        """Append it to another graph, on these operands, and return its results, each a node of its own.
 
         Operands that nothing reads may be missing in a mapping.
         """

@@ -28,6 +28,9 @@ from __future__ import annotations
 from types import TracebackType
 from typing import ClassVar, Final, Self
 
+#: errors in one answer
+MOST_FAULTS: Final = 10
+
 
 def printable(text: str, limit: int = 64) -> str:
     """`text` with control characters replaced by `?` and cut to `limit` characters: safe to show anywhere."""
@@ -218,12 +221,6 @@ class DeadlineTooNear(EngineError):
     """A node's work at one go, which nothing interrupts, takes longer than the time that the request has left."""
 
     code = "deadline_exceeded"
-
-
-# Collection of errors, so that one answer names all that is wrong.
-
-#: errors in one answer
-MOST_FAULTS: Final = 10
 
 
 class Faults:

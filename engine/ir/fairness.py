@@ -17,6 +17,9 @@ from typing import Final, Generic, TypeVar
 FORGOTTEN: Final = 600.0
 #: owners of one thing at a time: whoever used it longest ago is none any more
 MOST_OWNERS: Final = 16
+#: owners that are remembered, beside twice those who wait, before it is looked who can be forgotten
+_FEW: Final = 64
+_OWNER: Final[ContextVar[Hashable]] = ContextVar("owner", default=None)
 
 
 class _Holding:
@@ -58,7 +61,7 @@ class FairEviction:
         return owner in self._by_owner
 
     def use(self, key: Hashable, owner: Hashable, size: int = 1) -> None:
-        """An owner uses a thing, and so holds it."""
+        """Record that an owner uses a thing, and so holds it."""
         holding = self._by_owner.get(owner)
         if holding is not None and holding.things.get(key) == size:
             holding.things.move_to_end(key)
@@ -67,7 +70,7 @@ class FairEviction:
             self._claim(key, owner, size)
 
     def drop(self, key: Hashable) -> None:
-        """A thing is gone, for all."""
+        """Remove a thing from all owners."""
         for owner in self._owners.pop(key, ()):
             self._leave(key, owner)
 
@@ -85,7 +88,7 @@ class FairEviction:
         return key
 
     def clear(self) -> None:
-        """Nobody holds anything."""
+        """Remove all things."""
         self._by_owner.clear()
         self._owners.clear()
 
@@ -116,11 +119,7 @@ class FairEviction:
         return max(held, key=lambda each: held[each].size if by_size else len(held[each].things))
 
 
-# Turns: whose item is next, by what each owner has had.
-
 _Item = TypeVar("_Item")
-#: owners that are remembered, beside twice those who wait, before it is looked who can be forgotten
-_FEW: Final = 64
 
 
 class _Queue(Generic[_Item]):
@@ -154,12 +153,12 @@ class Turns(Generic[_Item]):
         return (item for queue in self._queues.values() for item in queue.items)
 
     def put(self, owner: Hashable, item: _Item) -> None:
-        """An item that waits behind the others of its owner."""
+        """Queue an item behind the others of its owner."""
         self._queue(owner).items.append(item)
         self.count += 1
 
     def put_back(self, owner: Hashable, item: _Item) -> None:
-        """An item that waits before the others of its owner."""
+        """Queue an item before the others of its owner."""
         self._queue(owner).items.appendleft(item)
         self.count += 1
 
@@ -176,11 +175,11 @@ class Turns(Generic[_Item]):
         return earliest[1]
 
     def next_of(self, owner: Hashable) -> _Item:
-        """The first item of an owner who waits."""
+        """Return the first item of an owner who waits."""
         return self._queues[owner].items[0]
 
     def take_next(self, owner: Hashable, cost: float = 0.0) -> _Item:
-        """The first item of this owner, who is charged so much at once."""
+        """Remove and return the first item of this owner, and charge the cost at once."""
         queue = self._queues[owner]
         self._now = max(self._now, queue.begins)
         queue.begins += cost
@@ -191,17 +190,17 @@ class Turns(Generic[_Item]):
         return item
 
     def drop(self, owner: Hashable, item: _Item) -> None:
-        """An item that nobody wants any more. Raises ValueError where it does not wait."""
+        """Remove an item that nobody wants any more. Raises ValueError if it does not wait."""
         self._queues[owner].items.remove(item)
         self.count -= 1
 
     def drop_last(self, owner: Hashable) -> _Item:
-        """The last item of an owner who waits, which gives way."""
+        """Remove and return the last item of an owner who waits."""
         self.count -= 1
         return self._queues[owner].items.pop()
 
     def charge(self, owner: Hashable, cost: float) -> None:
-        """Charge an owner so much more than before, or less."""
+        """Charge an owner more, or less for a negative cost."""
         if queue := self._queues.get(owner):
             queue.begins += cost
 
@@ -215,11 +214,11 @@ class Turns(Generic[_Item]):
         return max(self._queues, key=lambda owner: len(self._queues[owner].items))
 
     def lines(self) -> Iterator[tuple[Hashable, deque[_Item]]]:
-        """The owners who wait, and what for."""
+        """Iterate over the owners who wait, with their items."""
         return ((owner, queue.items) for owner, queue in self._queues.items() if queue.items)
 
     def clear(self) -> list[_Item]:
-        """Nothing waits any more; what did."""
+        """Remove and return all items."""
         items = list(self)
         self._queues.clear()
         self.count = 0
@@ -243,16 +242,11 @@ class Turns(Generic[_Item]):
         self._sweep_at = 2 * len(self._queues) + _FEW
 
 
-# The owner that the work of this thread is charged to.
-
-_OWNER: Final[ContextVar[Hashable]] = ContextVar("owner", default=None)
-
-
 def charge_to(owner: Hashable) -> None:
-    """Charge what this thread keeps and compiles from now on to this owner, until it is told of another one."""
+    """Charge what this thread keeps and compiles to this owner, until the next call."""
     if _OWNER.get() != owner:
         _OWNER.set(owner)
 
 
-#: whose it is; None where nobody has said so
+#: the owner that the work of this thread is charged to; None if none is set
 current_owner: Final[Callable[[], Hashable]] = _OWNER.get

@@ -1,8 +1,27 @@
 """The intermediate representation: typed nodes in a list, each referring to earlier ones only.
 
-A `Graph` is finished and immutable. A `Builder` is a graph being written: ops are emitted by calling methods of a
-`Value`, so that a rule reads as mathematics: `g * (1 - y.square())`. Nothing is merged or simplified while writing:
-two nodes that say the same are two nodes (passes merge them later, when nothing refers to them by name any more).
+A `Graph` is finished and immutable. A `Node` of it has an op, the numbers of its operands, canonical attributes, the
+types of its results, and its origin: the client's node that messages name. A walk in ascending order meets operands
+before the nodes that read them; reverse mode walks in descending order. Transforms and passes write another graph.
+
+A `Builder` is a graph being written. A rule handles its nodes as `Value`s, and appends one by calling a method of the
+op's name, so that it reads as mathematics:
+
+    builder = Builder(registry)
+    x = builder.leaf(TensorType((2, 3), np.dtype("float64")), "x")
+    graph = builder.graph([(1 - x.square()).sum(axes=(0,))])
+
+`engine.ir.text` prints this as
+
+    %0 = input {"feed": "x"} : float64[2,3]
+    %1 = square(%0) : float64[2,3]
+    %2 = neg(%1) : float64[2,3]
+    %3 = add_scalar(%2) {"scalar": 1.0} : float64[2,3]
+    %4 = sum(%3) {"axes": [0], "keepdims": false} : float64[3]
+    return %4
+
+Attributes and types are inferred while writing (`engine.ir.inference`), and composites append their parts. Nothing is
+merged or simplified: equal nodes are two nodes, until passes merge them, when nothing refers to them by name any more.
 """
 
 from __future__ import annotations
@@ -21,6 +40,11 @@ from engine.ir.limits import NO_DEADLINE, Deadline, Limits
 from engine.ir.op import NONE, Definition, Kernel, Op, ResultTypes, View
 from engine.ir.registry import Registry
 from engine.ir.tensor_type import INT16, INT64, DType, Shape, TensorType
+
+#: nodes between two looks at the deadline
+_LOOK: Final = 256
+#: of what is fed
+_NO_WORK: Final = Work(0, 0)
 
 
 def ancestors(roots: Iterable[int], operands: Callable[[int], Iterable[int]]) -> list[int]:
@@ -109,12 +133,6 @@ class Node(NamedTuple):
         if not isinstance(self.op, Op):
             raise TypeError(f"{self.op.name} has no rules: it has no operands, or should have been written out")
         return self.op
-
-
-#: nodes between two looks at the deadline
-_LOOK: Final = 256
-#: of what is fed
-_NO_WORK: Final = Work(0, 0)
 
 
 def works(nodes: Iterable[Node], types: Sequence[ResultTypes]) -> list[Work]:
@@ -307,11 +325,12 @@ class Value:
         return partial(self._apply, op)
 
     def _apply(self, op: Definition, *operands: Value | float, **attrs: Any) -> Value:
-        return self.builder.emit(op, self._lift((self, *operands)) if operands else (self,), attrs)
-
-    def _lift(self, operands: Sequence[Value | float]) -> list[Value]:
-        dtype = next((v.dtype for v in operands if isinstance(v, Value) and v.type.is_differentiable), self.dtype)
-        return [v if isinstance(v, Value) else self.builder.full((), v, dtype) for v in operands]
+        if not operands:
+            return self.builder.emit(op, (self,), attrs)
+        every = (self, *operands)
+        dtype = next((v.dtype for v in every if isinstance(v, Value) and v.type.is_differentiable), self.dtype)
+        lifted = [v if isinstance(v, Value) else self.builder.full((), v, dtype) for v in every]
+        return self.builder.emit(op, lifted, attrs)
 
     def _with(self, other: Value | float, op: str) -> Value:
         """`op` on another value; on a number, its variant that has it as the attribute `scalar`."""

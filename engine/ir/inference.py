@@ -19,16 +19,16 @@ from engine.ir.kinds.kind import LONGEST_REMEMBERED
 from engine.ir.op import Definition, Emitted, Kernel
 from engine.ir.tensor_type import INT8, INT16, INT32, UINT8, TensorType
 
-# Cache of what rules make of types and attributes: bounded, and exact about numbers.
-
 _Made = TypeVar("_Made")
 
-#: how much one memory holds, unless it says otherwise: four thousand entries take about 4 MB
+#: entries of one cache, unless it says otherwise: four thousand take about 4 MB
 MOST_CACHED: Final = 4096
+#: real operations for one of complex numbers: of a product and a sum, which LAPACK counts as 6 and 2 for 1 and 1
+_COMPLEX_FLOPS: Final = 4
 
 
 class Stated(dict[str, Any]):
-    """Attributes that are never changed, and what tells them from others: `key`, None where they are not remembered."""
+    """Attributes that are never changed, with their cache key: `key`, None if they are not cached."""
 
     __slots__ = ("key",)
 
@@ -49,25 +49,24 @@ def is_small(attrs: Mapping[str, Any]) -> bool:
 
 
 class RuleCache(Generic[_Made]):
-    """`make(op, types, attrs)`, made once for ops, types and attributes that are the same.
+    """Cache of `make(op, types, attrs)`, by op, types and attributes.
 
-    Threads may share it: two that ask for the same at once make it twice, to the same result. Errors are not kept.
+    Threads may share it: two that miss at once call `make` twice, to the same result. Errors are not cached.
     """
 
     def __init__(
         self, make: Callable[[Definition, tuple[Any, ...], Mapping[str, Any]], _Made], most: int | None = None
     ) -> None:
-        """It holds at most so many; None: MOST_REMEMBERED."""
+        """Keep at most `most` entries; None: MOST_CACHED."""
         self._make = make
         self._most = most
-        #: what was made; it is made anew where it is not here
         self.known: dict[Hashable, _Made] = {}
 
     def __len__(self) -> int:
         return len(self.known)
 
     def __call__(self, op: Definition, types: tuple[Any, ...], attrs: Mapping[str, Any]) -> _Made:
-        """Return what was made, now or before. Raises what `make` raises."""
+        """Return the cached result, or that of `make`. Raises what `make` raises."""
         said = attrs.key if isinstance(attrs, Stated) else _key(attrs) if attrs else ()
         if said is None or op.several or len(types) > LONGEST_REMEMBERED or tuple in map(type, types):
             return self._make(op, types, attrs)
@@ -86,10 +85,6 @@ def _key(attrs: Mapping[str, Any]) -> tuple[Hashable, ...] | None:
     if not all(map(is_remembered, attrs.values())):
         return None
     return keyed(attrs)
-
-
-#: real operations for one of complex numbers: of a product and a sum, which LAPACK counts as 6 and 2 for 1 and 1
-_COMPLEX_FLOPS: Final = 4
 
 
 class Inferred(NamedTuple):

@@ -37,7 +37,7 @@ class Limits:
     keeps: bool = True
 
     def of_graph(self, sent: int) -> Limits:
-        """The budgets of a graph of which `sent` nodes were sent.
+        """Return the budgets of a graph of which the client sent `sent` nodes.
 
         Gradients of gradients may multiply with each level. Nodes of gradients are counted while they are written, so
         the time and the memory of a refusal are in proportion to this.
@@ -45,7 +45,7 @@ class Limits:
         return replace(self, nodes=min(self.nodes, FREE_NODES + self.expansion * sent))
 
     def within(self, memory: int | None) -> Limits:
-        """The same, with at most `memory` bytes where that is given."""
+        """Return these limits, with at most `memory` bytes if that is given."""
         return self if memory is None else replace(self, bytes=min(memory, self.bytes))
 
     def admit_nodes(self, count: int) -> None:
@@ -143,7 +143,7 @@ class Deadline:
         return RunReport(self.tier, self.precision)
 
     def ran(self, tier: RunTier) -> None:
-        """Note what runs, anew: nothing is multiplied yet."""
+        """Begin the report of a run of this tier: nothing is multiplied yet."""
         if self.seconds is not None:
             self.tier, self.precision = tier, IEEE
 

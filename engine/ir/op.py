@@ -25,8 +25,6 @@ from engine.ir.run_context import RunContext, copying
 from engine.ir.sample import Sample, Truth
 from engine.ir.tensor_type import DType, Shape, TensorType
 
-# A rule of simplification, declared by the op whose nodes it rewrites.
-
 #: of a Node and Values, which ops do not know: they are written in terms of ops
 Rewriting = Callable[[Any, Sequence[Any]], Any]
 
@@ -325,11 +323,11 @@ class Kernel(Definition):
         """Whether there is such a way, for some attributes at least."""
         return type(self).in_elements is not Kernel.in_elements
 
-    def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+    def flops(self, out: Any, *types: Any, **attrs: Any) -> int:
         """Floating-point operations of one run; by default one for each element of the result."""
         return out.size if isinstance(out, TensorType) else sum(t.size for t in out)
 
-    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+    def workspace(self, out: Any, *types: Any, **attrs: Any) -> int:
         """Bytes that `forward` allocates beside `out`, at their most, for operands that lie as their `strides` say.
 
         A peak of over 50 MB must be within 10 % of what NumPy is seen to allocate, so this is a count and no bound.

@@ -1,7 +1,24 @@
 """Passes: from a graph to one with the same results and fewer nodes.
 
 Passes run after differentiation, when no node is referred to by the client's name for it any more. `PASSES` has their
-order; each has a name, a switch and a timing.
+order; each has a name, a switch and a timing. `dce` removes what no output needs, `fold` computes what depends on
+constants alone, `simplify` applies the rewrite rules that ops declare, and `cse` merges nodes that compute the same.
+The gradient of Σ exp(x · w) by w, as reverse mode writes it, and after the passes:
+
+    %0 = input {"feed": 0} : float64[3]                     %0 = input {"feed": 0} : float64[3]
+    %1 = input {"feed": 1} : float64[3]                     %1 = input {"feed": 1} : float64[3]
+    %2 = mul(%0, %1) : float64[3]                           %2 = mul(%0, %1) : float64[3]
+    %3 = exp(%2) : float64[3]                               %3 = exp(%2) : float64[3]
+    %4 = sum(%3) {…} : float64[]                            %4 = mul(%3, %0) : float64[3]
+    %5 = full {"shape": [], "fill": 1.0, …} : float64[]     return %4
+    %6 = reshape(%5) {"shape": [1], …} : float64[1]
+    %7 = broadcast_to(%6) {"shape": [3]} : float64[3]
+    %8 = mul(%7, %3) : float64[3]
+    %9 = mul(%8, %1) : float64[3]
+    %10 = mul(%8, %0) : float64[3]
+    return %10
+
+Each pass walks the nodes once or twice, and looks at the deadline on its way.
 """
 
 from __future__ import annotations
@@ -27,12 +44,18 @@ from engine.ir.registry import Registry
 from engine.ir.run_context import RunContext
 from engine.ir.tensor_type import HostArray
 
-# Allowance of one request for optimising: FLOPs of folded constants, and time.
-
 _Item = TypeVar("_Item")
 
 #: how often the deadline is looked at
 NODES_BETWEEN_LOOKS: Final = 256
+#: no operand, result or workspace of a folded node is larger
+MOST_BYTES = 1 << 16
+#: nor does one take more arithmetic
+MOST_FLOPS = 1 << 20
+#: all results together: they live while planning, and on in the plan, outside the budget of an execution
+MOST_BYTES_IN_ALL = 1 << 24
+
+_ON_HOST = RunContext(np)
 
 
 class Allowance(NamedTuple):
@@ -59,13 +82,10 @@ class Allowance(NamedTuple):
 UNBOUNDED: Final = Allowance()
 
 
-# Common subexpression elimination: merge nodes that compute the same.
-
-
 def cse(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
-    """`graph` with equal nodes merged. Leaves are never equal; operands of commutative ops may be swapped.
+    """Common subexpression elimination: merge equal nodes. Raises DeadlineExceeded.
 
-    Raises DeadlineExceeded.
+    Leaves are never equal; operands of commutative ops may be swapped.
     """
     nodes: list[Node] = []
     seen: dict[Hashable, int] = {}
@@ -83,11 +103,8 @@ def cse(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
     return graph.rewritten(nodes, [renamed[i] for i in graph.outputs])
 
 
-# Dead code elimination: remove nodes that no output depends on, and results of loops that nobody reads.
-
-
 def dce(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
-    """`graph` without the nodes that its outputs do not need. Raises DeadlineExceeded."""
+    """Dead code elimination: remove nodes that no output needs. Raises DeadlineExceeded."""
     nodes = _narrowed(graph, allowance) if any(node.op.narrows for node in graph.nodes) else graph.nodes
     live = [False] * len(nodes)
     for index in graph.outputs:
@@ -100,7 +117,7 @@ def dce(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
 
 
 def _kept(graph: Graph, nodes: Sequence[Node], live: list[bool], allowance: Allowance) -> Graph:
-    """The `live` nodes."""
+    """Return the graph of the `live` nodes."""
     first = len(live) if all(live) else live.index(False)  # what lies before it stays as it is
     kept, renamed = list(nodes[:first]), list(range(first))
     for node, lives in zip(allowance.over(nodes[first:]), live[first:], strict=True):
@@ -140,21 +157,10 @@ def _narrowed(graph: Graph, allowance: Allowance) -> Sequence[Node]:
     return nodes if smaller else graph.nodes
 
 
-# Constant folding: compute nodes on constants once, while planning; small ones only.
-
-#: no operand, result or workspace of a folded node is larger
-MOST_BYTES = 1 << 16
-#: nor does one take more arithmetic
-MOST_FLOPS = 1 << 20
-#: all results together: they live while planning, and on in the plan, outside the budget of an execution
-MOST_BYTES_IN_ALL = 1 << 24
-
-_ON_HOST = RunContext(np)
-
-
 def fold(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
-    """`graph` with nodes on constant operands replaced by constants, within MOST_BYTES and MOST_FLOPS a node, and
-    MOST_BYTES_IN_ALL.
+    """Constant folding: compute nodes on constants once, within MOST_BYTES and MOST_FLOPS a node.
+
+    All results together take MOST_BYTES_IN_ALL at most.
 
     A tensor that holds one number everywhere becomes a `full`. What a kernel refuses (an index out of range) is left
     to be refused when the graph runs, and what gives NaN or infinity to be found there.
@@ -214,20 +220,16 @@ class _Values:
             return None
         try:
             with np.errstate(all="ignore"):
-                value = _run_node(node, operands)
+                if isinstance(node.op, View):
+                    value = np.asarray(node.op.view(np, operands[0], **node.attrs))
+                else:
+                    value = np.empty(node.type.shape, node.type.dtype)
+                    node.kernel.forward(_ON_HOST, *operands, out=value, **node.attrs)
                 finite = not has_infinities(value.dtype) or bool(np.isfinite(value).all())
         except EngineError:
             return None
         value.flags.writeable = False
         return value if finite or not node.operands else None
-
-
-def _run_node(node: Node, operands: Sequence[HostArray]) -> HostArray:
-    if isinstance(node.op, View):
-        return np.asarray(node.op.view(np, operands[0], **node.attrs))
-    out = np.empty(node.type.shape, node.type.dtype)
-    node.kernel.forward(_ON_HOST, *operands, out=out, **node.attrs)
-    return out
 
 
 def _constant(value: HostArray, node: Node, registry: Registry) -> Node:
@@ -239,15 +241,10 @@ def _constant(value: HostArray, node: Node, registry: Registry) -> Node:
     return Node(registry.ops["constant"], (), {"value": dense}, node.types, node.origin)
 
 
-# Algebraic simplification: apply the rewrite rules that ops declare.
-#
-# What a rule may change of a value is said in `engine.ops.rewrites`.
-
-
 def simplify(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
-    """`graph` with the rules applied once, in order, each on operands that are simplified already.
+    """Algebraic simplification: apply the rules that ops declare, once, in order, on operands that are simplified.
 
-    Raises DeadlineExceeded.
+    `engine.ops.rewrites` says what a rule may change of a value. Raises DeadlineExceeded.
     """
     builder = Builder(graph.registry, NO_LIMITS)  # it has been admitted; what it comes down to is no larger
     nodes = builder.nodes

@@ -1,8 +1,19 @@
 """A client's graph as it was written: ops and references checked, types not yet known.
 
-A `Program` is checked once and built for each combination of feed types: `build` infers the types of the nodes that the
-answer needs and writes them into a `Builder`. Its functions are typed where they are used, once for the same types.
-`graph_id` names a program by the hash of its canonical text.
+A `Program` is checked once and built for each combination of feed types:
+
+    program = Program(registry, statements)            # names, references and attributes, all errors in one
+    builder, values = program.build(types, roots)      # types of the nodes that `roots` need, and their shapes' errors
+    graph = builder.graph([values[i] for i in roots])
+
+`build` walks the needed nodes in ascending order. At each it emits the op on the values of its operands, which infers
+the type and may raise; a node that reads a faulty one is skipped, so that one answer names every error that does not
+follow from another. A statement that says what an earlier one says, on operands of the same types, is copied instead of
+inferred (`Repeats`). Nodes that derivatives are taken by get an `identity` of their own, which the rest reads.
+
+Functions are typed where they are used, once for the same types (`FunctionTyping`), and become a `Body`, the attribute
+that the op receives. Their nodes count towards one budget. `FunctionCounting` foresees a use on many types that would
+exceed it, before the functions are written. `graph_id` names a program by the hash of its canonical text.
 """
 
 from __future__ import annotations
@@ -283,8 +294,12 @@ class Program:
         wanted = leaves.intersection(needed)
         for node in types:
             with faults:
+                if not 0 <= node < len(self.statements):
+                    count = counted(len(self.statements), "node")
+                    raise UnexpectedFeed(f"feeds name node {node}, but the graph has {count}")
                 if node not in leaves:
-                    raise self._unexpected(node)
+                    unexpected = UnexpectedFeed("got a feed, but only input and parameter nodes take one")
+                    raise self.located(unexpected, node)
         for node in sorted(wanted.difference(types)):
             with faults:
                 missing = MissingFeed("the answer needs a feed for this node, but got none", expected="a feed")
@@ -298,12 +313,6 @@ class Program:
             with faults.at(node, self.statements[node].op.name, self.statements[node].name):
                 admit_dtype("the feed", types[node].dtype, self.opset)
         return {node: types[node] for node in wanted.intersection(types)}
-
-    def _unexpected(self, node: int) -> EngineError:
-        if not 0 <= node < len(self.statements):
-            return UnexpectedFeed(f"feeds name node {node}, but the graph has {counted(len(self.statements), 'node')}")
-        unexpected = UnexpectedFeed("got a feed, but only input and parameter nodes take one")
-        return self.located(unexpected, node)
 
 
 class Function(Program):

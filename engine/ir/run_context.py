@@ -22,6 +22,15 @@ _DEVICES = {"numpy": "cpu", "cupy": "cuda"}
 
 #: runs a plan on arrays by what they are fed under
 RunPlan = Callable[[Mapping[Any, Any], Deadline], Sequence[Any]]
+#: bytes that each array begins at a multiple of: a cache line, which is also the widest vector
+ALIGNMENT: Final = 64
+#: columns of a strip: NumPy goes through it row by row, and so reads as many lines of the cache as there are columns
+_STRIP: Final = 16
+#: what a strip must have for NumPy's call to be worth it, and a whole copy for any of this to show
+_LEAST_ROWS: Final = 64
+_LEAST_ELEMENTS: Final = 1 << 15
+#: bytes between neighbours from which each of them lies in a line of its own
+_LINE: Final = 64
 
 
 class RunContext:
@@ -63,17 +72,10 @@ def _nobody(_: Any) -> RunPlan:
     raise TypeError("no executor runs plans here")
 
 
-# Alignment of arrays: each begins at a multiple of a cache line, which is also the widest vector.
-
-ALIGNMENT: Final = 64
-
-
 def aligned(nbytes: int) -> int:
     """`nbytes` and what is lost up to the next multiple of ALIGNMENT."""
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
-
-# Tables of kernels by device.
 
 _Self = TypeVar("_Self")
 _P = ParamSpec("_P")
@@ -81,7 +83,23 @@ _Result = TypeVar("_Result")
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
 
-class DeviceFunction(Generic[_P, _Result]):
+class _KernelTable:
+    """Kernels by device, of which each is entered once."""
+
+    table: dict[str, Any]
+
+    def on(self, device: str) -> Callable[[_Kernel], _Kernel]:
+        """Return a decorator that enters the kernel on `device`, of the same signature."""
+
+        def enter(kernel: _Kernel) -> _Kernel:
+            if self.table.setdefault(device, kernel) is not kernel:
+                raise TypeError(f"{kernel.__qualname__} would be a second kernel on {device}")
+            return kernel
+
+        return enter
+
+
+class DeviceFunction(_KernelTable, Generic[_P, _Result]):
     """A function of a run's context and arrays, which looks up the kernel of the context's device.
 
     `table` has the kernels by device; `general`, written for any array module, serves devices that are not in it.
@@ -92,26 +110,18 @@ class DeviceFunction(Generic[_P, _Result]):
         self.table: dict[str, Callable[Concatenate[RunContext, _P], _Result]] = {}
         update_wrapper(self, general)
 
-    def on(self, device: str) -> Callable[[_Kernel], _Kernel]:
-        """A decorator: what it is given is the kernel on `device`, of the same signature."""
-        return _entering(self.table, device)
-
     def __call__(self, run: RunContext, /, *args: _P.args, **kwargs: _P.kwargs) -> _Result:
         """Run the device's kernel."""
         return self.table.get(run.device, self.general)(run, *args, **kwargs)
 
 
-class DeviceMethod(Generic[_Self, _P, _Result]):
+class DeviceMethod(_KernelTable, Generic[_Self, _P, _Result]):
     """DeviceFunction for a method of an op: its kernels are given the op, too, before the context."""
 
     def __init__(self, general: Callable[Concatenate[_Self, RunContext, _P], _Result]) -> None:
         self.general = general
         self.table: dict[str, Callable[Concatenate[_Self, RunContext, _P], _Result]] = {}
         update_wrapper(self, general)
-
-    def on(self, device: str) -> Callable[[_Kernel], _Kernel]:
-        """A decorator: what it is given is the kernel on `device`, of the same signature."""
-        return _entering(self.table, device)
 
     @overload
     def __get__(self, op: None, owner: type | None = None) -> DeviceMethod[_Self, _P, _Result]: ...
@@ -128,24 +138,7 @@ class DeviceMethod(Generic[_Self, _P, _Result]):
         return self.table.get(run.device, self.general)(op, run, *args, **kwargs)
 
 
-def _entering(table: dict[str, Any], device: str) -> Callable[[_Kernel], _Kernel]:
-    def enter(kernel: _Kernel) -> _Kernel:
-        if table.setdefault(device, kernel) is not kernel:
-            raise TypeError(f"{kernel.__qualname__} would be a second kernel on {device}")
-        return kernel
-
-    return enter
-
-
 # Copies of views: NumPy's own, and in strips for a transposed array, so that cache lines are read once.
-
-#: columns of a strip: NumPy goes through it row by row, and so reads as many lines of the cache as there are columns
-_STRIP: Final = 16
-#: what a strip must have for NumPy's call to be worth it, and a whole copy for any of this to show
-_LEAST_ROWS: Final = 64
-_LEAST_ELEMENTS: Final = 1 << 15
-#: bytes between neighbours from which each of them lies in a line of its own
-_LINE: Final = 64
 
 
 @DeviceFunction
@@ -156,15 +149,11 @@ def copying(_: RunContext, x: Any, out: Any) -> tuple[Callable[..., object], tup
 
 @copying.on("cpu")
 def _copying(run: RunContext, x: HostArray, out: HostArray) -> tuple[Callable[..., object], tuple[Any, ...]]:
-    return (_copy_in_strips, (run, x, out)) if _is_turned(x) else (out.__setitem__, (..., x))
-
-
-def _is_turned(x: HostArray) -> bool:
-    """Whether rows of x run across those of memory, and there are enough of them."""
-    if x.size < _LEAST_ELEMENTS or x.strides[-1] < _LINE:
-        return False
-    columns: int = x.shape[-1]
-    return columns > _STRIP and x.size >= _LEAST_ROWS * columns
+    # Whether rows of x run across those of memory, and there are enough of them.
+    is_turned = x.size >= _LEAST_ELEMENTS and x.strides[-1] >= _LINE
+    if is_turned and x.shape[-1] > _STRIP and x.size >= _LEAST_ROWS * x.shape[-1]:
+        return _copy_in_strips, (run, x, out)
+    return out.__setitem__, (..., x)
 
 
 def _copy_in_strips(run: RunContext, x: HostArray, out: HostArray) -> None:

@@ -13,14 +13,7 @@ PRECISIONS: Final[tuple[Precision, ...]] = get_args(Precision)
 #: IEEE 754: what a processor computes with, and a card unless it is told otherwise
 IEEE: Final[Precision] = "float32"
 
-
-def coarsest(*precisions: Precision) -> Precision:
-    """The least exact of these; IEEE of none."""
-    return max(precisions, key=PRECISIONS.index, default=IEEE)
-
-
-# Share of a run that compiled kernels did.
-
+#: share of a run that compiled kernels did
 RunTier = Literal["uncompiled", "partly_compiled", "compiled"]
 
 #: none: NumPy does all of it, or CuPy
@@ -29,6 +22,11 @@ UNCOMPILED: Final = "uncompiled"
 PARTLY_COMPILED: Final = "partly_compiled"
 #: all that there are for it
 COMPILED: Final = "compiled"
+
+
+def coarsest(*precisions: Precision) -> Precision:
+    """The least exact of these; IEEE of none."""
+    return max(precisions, key=PRECISIONS.index, default=IEEE)
 
 
 class RunReport(NamedTuple):

@@ -39,16 +39,15 @@ class Operand:
         if self.kind == "real":
             return self._heavy(np.asarray(rng.uniform(self.low, self.high, self.shape))).astype(float_dtype)
         if self.kind == "complex":
-            return self._complex(rng).astype("complex128" if float_dtype == "float64" else "complex64")
+            real, imaginary = (np.asarray(rng.uniform(self.low, self.high, self.shape)) for _ in range(2))
+            return self._heavy(np.asarray(real + 1j * imaginary)).astype(
+                "complex128" if float_dtype == "float64" else "complex64"
+            )
         if self.kind == "words":
             return np.asarray(rng.integers(int(self.low), int(self.high), self.shape, np.uint32))
         if self.kind == "int":
             return np.asarray(rng.integers(int(self.low), int(self.high), self.shape))
         return np.asarray(rng.random(self.shape) < 0.5)
-
-    def _complex(self, rng: np.random.Generator) -> np.ndarray[Any, Any]:
-        parts = [np.asarray(rng.uniform(self.low, self.high, self.shape)) for _ in range(2)]
-        return self._heavy(np.asarray(parts[0] + 1j * parts[1]))
 
     def _heavy(self, drawn: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         if not self.diagonal:
@@ -93,9 +92,6 @@ class Sample:
         shapes = ", ".join(f"{o.kind}{list(o.shape)}" for o in self.operands)
         attrs = "".join(f", {k}={v}" for k, v in self.attrs.items())
         return f"({shapes}{attrs})".replace(" ", "")
-
-
-# Truths: values and gradients that were found without the op's kernel and its gradient rule.
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,9 @@ from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
+#: characters of a name that are looked at; what a client sends may be a million times as long
+LOOKED_AT: Final = 64
+
 # Names that other systems have for ops and attributes, to suggest ours: `familiar_names.toml`, read on first use.
 #
 # These are no aliases: a request that uses one is refused, and told the name to use.
@@ -51,12 +54,6 @@ def familiar_attributes() -> Mapping[str, Sequence[str]]:
 @cache
 def _table() -> Mapping[str, Any]:
     return tomllib.loads((files("engine.ir") / "familiar_names.toml").read_text(encoding="utf-8"))
-
-
-# The nearest of the known names, for a name that is probably misspelt.
-
-#: characters of a name that are looked at; what a client sends may be a million times as long
-LOOKED_AT: Final = 64
 
 
 def plain(name: str) -> str:

@@ -68,9 +68,6 @@ def check_functions(op: Definition, attrs: Mapping[str, Any], count: int) -> Non
             raise BadAttribute(f"attribute {name} must be {wanted}, but is {index}", expected=wanted, got=str(index))
 
 
-# Writing statements into a builder: the values of a program's nodes, and a shortcut for repeated statements.
-
-
 class WrittenValues(Mapping[int, Value]):
     """The values of a program's nodes, as far as these are written; what is kept of each is a number in the builder."""
 
@@ -80,7 +77,7 @@ class WrittenValues(Mapping[int, Value]):
         self.numbers = [-1] * count
 
     def put(self, node: int, value: Value) -> None:
-        """Add one."""
+        """Record the value of a node."""
         self.numbers[node] = value.index
 
     def __getitem__(self, node: int) -> Value:
@@ -97,10 +94,10 @@ class WrittenValues(Mapping[int, Value]):
 
 
 class Repeats:
-    """Writer of statements that say the same as one before: the same op and attributes, on operands of the same types.
+    """Writer of statements that repeat an earlier one: the same op and attributes, on operands of the same types.
 
-    The types are told by the objects that they are, which nodes that say the same share. Leaves, spellings for other
-    ops and attributes that are large do not come twice.
+    Types are compared by identity, since repeated nodes share them. Leaves, composites and statements with large
+    attributes are never repeats.
     """
 
     def __init__(self, values: WrittenValues, function: int | None = None) -> None:
@@ -109,7 +106,7 @@ class Repeats:
         self._known: dict[Hashable, Node] = {}
 
     def write_node(self, node: int, statement: Statement, attrs: Hashable) -> bool:
-        """Whether it is one of these, and was written. `attrs` is what tells its attributes from others."""
+        """Write a statement that repeats one, and return whether it did. `attrs` is the key of its attributes."""
         builder, op = self._builder, statement.op
         read = tuple([self._numbers[i] for i in statement.operands])
         nodes = builder.nodes
@@ -120,7 +117,7 @@ class Repeats:
         return True
 
     def keep(self, node: int, statement: Statement, attrs: Hashable) -> None:
-        """Remember what a statement came to: one node of its op, on its operands."""
+        """Remember the node of a statement, if it is one node of its op, on its operands."""
         op, nodes = statement.op, self._builder.nodes
         made = nodes[self._numbers[node]]
         if attrs is None or op.is_leaf or op.is_composite or made.op is not op:

@@ -75,7 +75,10 @@ def parse_graph(text: str, registry: Registry) -> Graph:
 
 
 def _parse_node(builder: Builder, match: re.Match[str]) -> Value:
-    attrs, type = json.loads(match["attrs"] or "{}"), _parse_type(match["types"])
+    attrs, stated = json.loads(match["attrs"] or "{}"), _TYPE.match(match["types"])
+    if stated is None:
+        raise ValueError(f"expected a type such as float64[2,3], but got “{match['types']}”")
+    type = TensorType(tuple(int(e) for e in stated["shape"].split(",") if e), np.dtype(stated["dtype"]))
     op = builder.registry.ops[match["op"]]
     if op.is_leaf:
         return builder.leaf(type, attrs["feed"], op.name)
@@ -87,10 +90,3 @@ def _parse_node(builder: Builder, match: re.Match[str]) -> Value:
 
 def _parse_references(text: str) -> list[int]:
     return [int(reference.strip().removeprefix("%")) for reference in text.split(",") if reference.strip()]
-
-
-def _parse_type(text: str) -> TensorType:
-    match = _TYPE.match(text)
-    if match is None:
-        raise ValueError(f"expected a type such as float64[2,3], but got “{text}”")
-    return TensorType(tuple(int(e) for e in match["shape"].split(",") if e), np.dtype(match["dtype"]))

@@ -33,16 +33,13 @@ def for_dtype(g: Value, type: TensorType) -> Value:
     return part if part.dtype == type.dtype else part.cast(dtype=type.dtype)
 
 
-# Axes put in order, and into another shape.
-
-
 def permute(x: Value, order: Sequence[int]) -> Value:
     """x with its axes in this order; x itself where they are."""
     return x if list(order) == list(range(x.ndim)) else x.transpose(axes=tuple(order))
 
 
 def unpermute(x: Value, order: Sequence[int]) -> Value:
-    """What `permute` by `order` made x from."""
+    """Undo `permute` by `order`."""
     return permute(x, inverse(order))
 
 

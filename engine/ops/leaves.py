@@ -16,13 +16,14 @@ from engine.ir.op import Array, Definition, Namespace, ResultTypes, View
 from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.sample import Sample
 from engine.ir.tensor_type import FLOAT64, INT64, DType, HostArray, Shape, TensorType, show_shape
-from engine.ops.common.batching import PACK
+from engine.ops.common.batching import PACK, BatchedAsIs
 from engine.ops.common.source import FILL_AS, Source, filled, is_integral, require_real, whole_limits
 
 
 class Leaf(Definition):
     """Base of the fed leaves. Their type is that of the feed, which must match what is declared."""
 
+    section = "leaves"
     operands: ClassVar[tuple[str, ...]] = ()
     dtypes: ClassVar[tuple[str, ...]] = DTYPES
     is_leaf = True
@@ -55,7 +56,6 @@ class Input(Leaf):
     """
 
     name = "input"
-    section = "leaves"
     aliases: ClassVar[Mapping[str, str]] = {"Input": "cjc"}
 
 
@@ -66,7 +66,6 @@ class Parameter(Leaf):
     """
 
     name = "parameter"
-    section = "leaves"
     aliases: ClassVar[Mapping[str, str]] = {"Parameter": "cjc"}
 
 
@@ -156,7 +155,7 @@ class Full(Source):
         out[...] = fill  # cupy's fill loses the sign of -0.0
 
 
-class GetOutput(View):
+class GetOutput(BatchedAsIs, View):
     """One result of an op that has several: y = x[index]."""
 
     name = "get_output"
@@ -188,13 +187,6 @@ class GetOutput(View):
     def vjp(self, g: Value, y: Value, x: Value, *, index: int) -> Sequence[Any]:
         """g, for that result alone."""
         return ({index: g},)
-
-    def batch(self, mapped: Sequence[bool], x: Value, **attrs: Any) -> Value:
-        """The same projection."""
-        return x.builder.emit(self, (x,), attrs)
-
-
-# Ranges: numbers that are counted instead of sent.
 
 
 class Arange(Source):
@@ -248,13 +240,13 @@ class Arange(Source):
         ramp += number(start)
         out[...] = ramp
 
-    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
         """The numbers in 64 bits."""
-        return 8 * out.size if isinstance(out, TensorType) else 0
+        return 8 * out.size
 
 
 def _count(start: float, stop: float, step: float, dtype: DType) -> int:
-    """How many numbers; of floats one, where the quotient is too small to be told from 0."""
+    """Count the numbers; one of floats, where the quotient is too small to be told from 0."""
     if dtype.kind != "f":
         end = math.ceil(stop) if step > 0 else math.floor(stop)
         return max(0, -((int(start) - end) // int(step)))

@@ -24,11 +24,12 @@ from engine.ir.kinds.scalars import typed_number, weak_number
 from engine.ir.op import RewriteRule, rewrite
 from engine.ir.tensor_type import Shape, broadcast, reduced_shape
 
-# Patterns that rules of simplification look at, and nodes that they write: nothing that changes nothing.
-
 # Runs of one kind have been merged, so that rules leave two or three in a row. A client's chain of them, read by many,
 # is not followed to its end: that would take quadratic time.
 _LOOKS_THROUGH: Final = 4
+#: spans of one tensor, and how many tensors within one another are looked into: a client may have any number of both
+MOST_SPANS: Final = 64
+_LOOKS_INTO: Final = 4
 
 
 def fill_of(x: Value) -> float | None:
@@ -344,10 +345,6 @@ def _swapping(x: Value) -> tuple[int, ...]:
 
 # A rule of simplification for tensors that are zero but for spans along one axis: gradients of slices are.
 
-#: spans of one tensor, and how many tensors within one another are looked into: a client may have any number of both
-MOST_SPANS: Final = 64
-_LOOKS_INTO: Final = 4
-
 
 class Span(NamedTuple):
     """Part of a tensor that stands from `start` to `stop`."""
@@ -401,13 +398,13 @@ def _axis(x: Value) -> int | None:
 
 
 def _widths(x: Value) -> list[tuple[int, int]]:
-    """Of a pad: what is before and behind, along each axis."""
+    """Widths of a pad before and behind, along each axis."""
     flat = x.node.attrs["pad_width"]
     return list(zip(flat[::2], flat[1::2], strict=True))
 
 
 def _spans(x: Value, axis: int, start: int = 0, depth: int = _LOOKS_INTO) -> Iterator[Span]:
-    """What x is made of along an axis, but for zeros."""
+    """Parts that x is made of along an axis, but for zeros."""
     stop = start + x.shape[axis]
     is_made = depth > 0 and _axis(x) == axis
     inner = source(x, "pad") if is_made else None

@@ -14,15 +14,48 @@ from engine.ir.graph import Origin, Value
 from engine.ir.program import Program
 from engine.ir.tensor_type import TensorType
 
+#: the kind of these results
+STORED_VALUES: Final = "stored"
+
 
 @dataclass(frozen=True)
-class Batch(Call):
+class Wrapper(Call):
+    """A call around another, `each`, which says what is differentiated."""
+
+    each: Call
+
+    @property
+    def is_swept(self) -> bool:
+        """Return whether `each` is."""
+        return self.each.is_swept
+
+    def sweeps_in(self, scope: Scope) -> bool:
+        """Return whether `each` is."""
+        return self.each.sweeps_in(scope)
+
+    @property
+    def differentiated(self) -> tuple[int, ...]:
+        """Return those of `each`."""
+        return self.each.differentiated
+
+    @property
+    def wrt_nodes(self) -> tuple[int, ...]:
+        """Return those of `each`."""
+        return self.each.wrt_nodes
+
+    @property
+    def gradient_nodes(self) -> tuple[int, ...]:
+        """Return those of `each`."""
+        return self.each.gradient_nodes
+
+
+@dataclass(frozen=True)
+class Batch(Wrapper):
     """`each`, for N examples: the feeds of the leaves in `mapped` have a leading axis N, and so has every result.
 
     The graph itself is written for one example. What does not depend on a mapped leaf is computed once.
     """
 
-    each: Call
     mapped: tuple[tuple[int, TensorType], ...]
 
     @classmethod
@@ -50,33 +83,9 @@ class Batch(Call):
         return cls(each.outputs, each, _mapped(program, types, mapped))
 
     @property
-    def is_swept(self) -> bool:
-        """Return whether `each` is."""
-        return self.each.is_swept
-
-    def sweeps_in(self, scope: Scope) -> bool:
-        """Return whether `each` is."""
-        return self.each.sweeps_in(scope)
-
-    @property
     def size(self) -> int:
         """N."""
         return self.mapped[0][1].shape[0]
-
-    @property
-    def differentiated(self) -> tuple[int, ...]:
-        """Return those of `each`."""
-        return self.each.differentiated
-
-    @property
-    def wrt_nodes(self) -> tuple[int, ...]:
-        """Return those of `each`."""
-        return self.each.wrt_nodes
-
-    @property
-    def gradient_nodes(self) -> tuple[int, ...]:
-        """Return those of `each`."""
-        return self.each.gradient_nodes
 
     def example(self, program: Program, types: FeedTypes) -> FeedTypes:
         """The mapped types without their leading axis."""
@@ -129,9 +138,6 @@ def _extent(node: int, program: Program, types: FeedTypes, size: int | None) -> 
         detail = f"is mapped: its feed must have the leading extent {size} of the others, but has {extent}"
         raise ShapeMismatch(detail, expected=str(size), got=str(extent))
     return extent
-
-
-# Sums over examples of values, and the derivatives of a sum, which is one node.
 
 
 @dataclass(frozen=True)
@@ -205,58 +211,27 @@ def _require_float(scope: Scope, node: int) -> None:
         raise scope.program.statements[node].located(error, node)
 
 
-# A call that also gives the values of some nodes, and gradients by some, to be stored.
-
-#: the kind of these results
-STORED_VALUES: Final = "stored"
-
-
 @dataclass(frozen=True)
-class Keeping(Call):
-    """The results of `call`, and behind them the values of `kept`, whatever the call makes of its outputs.
+class Keeping(Wrapper):
+    """The results of `each`, and behind them the values of `kept`, whatever the call makes of its outputs.
 
     Last, once more, those of its gradients that are by the nodes `gradients`.
     """
 
-    call: Call
     kept: tuple[int, ...]
     gradients: tuple[int, ...] = ()
 
-    @property
-    def is_swept(self) -> bool:
-        """Return whether the call is."""
-        return self.call.is_swept
-
-    def sweeps_in(self, scope: Scope) -> bool:
-        """Return whether the call is."""
-        return self.call.sweeps_in(scope)
-
-    @property
-    def differentiated(self) -> tuple[int, ...]:
-        """Return those of the call."""
-        return self.call.differentiated
-
-    @property
-    def wrt_nodes(self) -> tuple[int, ...]:
-        """Return those of the call."""
-        return self.call.wrt_nodes
-
-    @property
-    def gradient_nodes(self) -> tuple[int, ...]:
-        """Return those of the call."""
-        return self.call.gradient_nodes
-
     def example(self, program: Program, types: FeedTypes) -> FeedTypes:
         """Return the types that the call's graph is written for."""
-        return self.call.example(program, types)
+        return self.each.example(program, types)
 
     def fitted(self, values: Mapping[int, Value]) -> Self:
         """Fit the call."""
-        return replace(self, call=self.call.fitted(values))
+        return replace(self, each=self.each.fitted(values))
 
     def write_graph(self, scope: Scope) -> Results:
         """Append what the call writes, then the values, then the gradients."""
-        first = self.call.write_graph(scope)
+        first = self.each.write_graph(scope)
         by = {label.nodes[0]: value for label, value in first.results if label.kind == "gradients"}
         kept = [*(scope.value(node) for node in self.kept), *(by[node] for node in self.gradients)]
         named = labelled(STORED_VALUES, (*self.kept, *self.gradients), kept)

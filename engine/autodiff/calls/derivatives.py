@@ -33,6 +33,13 @@ from engine.ir.tensor_type import TensorType, show_shape
 
 #: the role that cotangents are fed under: ("cotangents", node)
 COTANGENTS = "cotangents"
+#: the roles that directions are fed under: ("tangents", leaf), ("vectors", node)
+TANGENTS, VECTORS = "tangents", "vectors"
+#: of complex numbers there is no one matrix: two real ones say what four real ones, or two complex ones, would
+BY_PARTS: Final = "a matrix is of real numbers: make it of two real leaves by make_complex, and name these"
+_IN_PARTS: Final = "a matrix is of real numbers: name its real and its imag, or ask for products (vjp, jvp)"
+#: of complex numbers there is no one matrix
+_A_PART: Final = "a matrix is of real numbers: differentiate its real or its imag"
 
 
 @dataclass(frozen=True)
@@ -113,12 +120,6 @@ class Gradients(Call):
             return scope.one(self.of)
         wanted = scope.nodes[self.of].type
         return scope.given(COTANGENTS, "its cotangent", self.of, self.cotangent, wanted)
-
-
-# Products with the Jacobian, from either side, and with the Hessian.
-
-#: the roles that directions are fed under: ("tangents", leaf), ("vectors", node)
-TANGENTS, VECTORS = "tangents", "vectors"
 
 
 @dataclass(frozen=True)
@@ -303,13 +304,6 @@ def _one_for_each(field: str, of: str, nodes: tuple[int, ...], given: GivenTypes
     return tuple((node, types[node]) for node in nodes)
 
 
-# Jacobians and Hessians.
-
-#: of complex numbers there is no one matrix: two real ones say what four real ones, or two complex ones, would
-BY_PARTS: Final = "a matrix is of real numbers: make it of two real leaves by make_complex, and name these"
-_IN_PARTS: Final = "a matrix is of real numbers: name its real and its imag, or ask for products (vjp, jvp)"
-
-
 @dataclass(frozen=True)
 class Jacobian(Derivative):
     """∂output/∂x for each of `outputs` and each x of `wrt`: shape of the output, then shape of x; x's dtype."""
@@ -374,19 +368,13 @@ class _Blocks:
     def add(self, row: int, y: Value, derivatives: Sequence[Value | None]) -> None:
         """The blocks of one row, whose value is y; zeros where there is none."""
         for (column, x), block in zip(self._wrt, derivatives, strict=True):
-            self.results.append((Label(self._kind, (row, column)), self._zero(x, y) if block is None else block))
-
-    def _zero(self, x: Value, y: Value) -> Value:
-        type = x.type.with_shape((*y.shape, *x.shape))
-        if type not in self._zeros:
-            self._zeros[type] = x.full_like(0.0, type.shape)
-        return self._zeros[type]
-
-
-# The derivative of one node: its gradients where it has one element, and else its Jacobian.
-
-#: of complex numbers there is no one matrix
-_A_PART: Final = "a matrix is of real numbers: differentiate its real or its imag"
+            value = block
+            if value is None:
+                type = x.type.with_shape((*y.shape, *x.shape))
+                if type not in self._zeros:
+                    self._zeros[type] = x.full_like(0.0, type.shape)
+                value = self._zeros[type]
+            self.results.append((Label(self._kind, (row, column)), value))
 
 
 @dataclass(frozen=True)

@@ -44,9 +44,9 @@ class AttributeKind(ABC):
 
     # ---------------------------------------------------------------- checked, and verified
 
-    @abstractmethod
     def admits(self, stated: Any) -> bool:
-        """Whether it is one of these values, whatever an attribute asks beyond that."""
+        """Whether it is one of these values, whatever an attribute asks beyond that: by default, by its type."""
+        return isinstance(stated, self.forms)
 
     def bound(self, stated: Any) -> Any:
         """Return an admitted value in the form that rules receive."""

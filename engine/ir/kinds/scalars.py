@@ -13,6 +13,9 @@ from engine.ir.dtypes import DTYPES, has_infinities
 from engine.ir.kinds.kind import LONGEST_REMEMBERED, AttributeKind, JsonSchema
 from engine.ir.tensor_type import DType
 
+WHOLE: Final[JsonSchema] = {"type": "integer", "format": "int64"}
+_INT64: Final = range(-(2**63), 2**63)
+
 
 class FloatKind(AttributeKind):
     """A finite number, as a double."""
@@ -46,12 +49,6 @@ class FloatKind(AttributeKind):
         return "float", value.hex()
 
 
-# Whole numbers: axes, counts, positions.
-
-WHOLE: Final[JsonSchema] = {"type": "integer", "format": "int64"}
-_INT64: Final = range(-(2**63), 2**63)
-
-
 def is_whole(stated: Any) -> bool:
     """Whether it is a whole number of 64 bits; true and false are none."""
     return isinstance(stated, int) and not isinstance(stated, bool) and stated in _INT64
@@ -78,9 +75,6 @@ class IntKind(AttributeKind):
     def schema(self, tensor: JsonSchema) -> JsonSchema:
         """An integer."""
         return WHOLE
-
-
-# Numbers of the op's own dtype: an integer dtype is given every digit that was sent.
 
 
 class NumberKind(FloatKind):
@@ -132,9 +126,6 @@ def weak_number(number: float) -> float:
     return float(number)
 
 
-# Lists of whole numbers: shapes, axes, indices.
-
-
 class IntsKind(AttributeKind):
     """A list of whole numbers of 64 bits; a tuple, once it is bound."""
 
@@ -178,9 +169,6 @@ class IntsKind(AttributeKind):
         return len(value) <= LONGEST_REMEMBERED
 
 
-# Truth values.
-
-
 class BoolKind(AttributeKind):
     """True or false."""
 
@@ -190,16 +178,9 @@ class BoolKind(AttributeKind):
     forms = (bool,)
     samples: ClassVar[tuple[Any, ...]] = (True, False)
 
-    def admits(self, stated: Any) -> bool:
-        """Whether it is one; 0 and 1 are none."""
-        return isinstance(stated, bool)
-
     def schema(self, tensor: JsonSchema) -> JsonSchema:
         """A boolean."""
         return {"type": "boolean"}
-
-
-# Strings: the name of a variant, or an equation.
 
 
 class StringKind(AttributeKind):
@@ -210,10 +191,6 @@ class StringKind(AttributeKind):
     wanted = roughly = "a string"
     forms = (str,)
     samples: ClassVar[tuple[Any, ...]] = ("", "mean", "é→", "x" * 1000)
-
-    def admits(self, stated: Any) -> bool:
-        """Whether it is one."""
-        return isinstance(stated, str)
 
     def bound(self, stated: Any) -> str:
         """Return Python's own type, and no subclass of it."""
@@ -226,9 +203,6 @@ class StringKind(AttributeKind):
     def is_remembered(self, value: Any) -> bool:
         """Remember strings of few characters."""
         return len(value) <= LONGEST_REMEMBERED
-
-
-# Dtypes of results.
 
 
 class DtypeKind(AttributeKind):

@@ -23,10 +23,6 @@ class TensorKind(AttributeKind):
     samples: ClassVar[tuple[Any, ...]] = (np.array([[1.0, -0.0]]), np.array(3, "int32"), np.zeros((0, 2), "bool"))
     is_object = True
 
-    def admits(self, stated: Any) -> bool:
-        """Whether it is one; the op says of which dtype it may be."""
-        return isinstance(stated, np.ndarray)
-
     def bound(self, stated: Any) -> HostArray:
         """The tensor, or a copy where it can be written to: plans are kept under what it holds now."""
         held: HostArray = stated

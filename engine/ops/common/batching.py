@@ -20,12 +20,10 @@ def size(mapped: Sequence[bool], operands: Sequence[Value]) -> int:
 def align(mapped: Sequence[bool], operands: Sequence[Value]) -> list[Value]:
     """Operands that broadcast as before, with N in front: unit axes go behind N where a mapped rank is short."""
     rank = max(x.ndim - m for m, x in zip(mapped, operands, strict=True))
-    return [_widen(x, rank) if m else x for m, x in zip(mapped, operands, strict=True)]
-
-
-def _widen(x: Value, rank: int) -> Value:
-    missing = rank - (x.ndim - 1)
-    return x.reshape(shape=(x.shape[0], *[1] * missing, *x.shape[1:])) if missing else x
+    return [
+        x.reshape(shape=(x.shape[0], *[1] * (rank + 1 - x.ndim), *x.shape[1:])) if m and x.ndim <= rank else x
+        for m, x in zip(mapped, operands, strict=True)
+    ]
 
 
 def expand(mapped: Sequence[bool], operands: Sequence[Value]) -> list[Value]:
@@ -40,6 +38,14 @@ def shift(axes: Sequence[int]) -> tuple[int, ...]:
 
 
 # Several values as one node: what a rule gives for an op of several results.
+
+
+class BatchedAsIs(Op):
+    """Base: leading axes are free, so that the op itself serves N examples, with the same attributes."""
+
+    def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
+        """Itself: N is one more leading axis."""
+        return operands[0].builder.emit(self, operands, attrs)
 
 
 class Pack(Op):

@@ -23,6 +23,9 @@ CHUNK_ELEMENTS = 1 << 15
 LONGEST_TRANSPOSED = 64
 #: beyond it NumPy's pairwise sum is the more accurate one, and no slower
 LONGEST_MULTIPLIED = 128
+#: elements that are one block of a kernel's, and that a block has at least where there are several
+ONE_BLOCK: Final = 1 << 14
+LEAST_BLOCK: Final = 1 << 13
 
 
 def _short_rows(x: HostArray, axes: Sequence[int], longest: int) -> HostArray | None:
@@ -118,11 +121,6 @@ def widened(op: Op, y: Value, xs: Sequence[Value], attrs: Mapping[str, Any]) -> 
     return [y.builder.emit(op, operands, attrs) if y.dtype == FLOAT16 else y, *operands]
 
 
-#: elements that are one block of a kernel's, and that a block has at least where there are several
-ONE_BLOCK: Final = 1 << 14
-LEAST_BLOCK: Final = 1 << 13
-
-
 def accumulator(out: Array | TensorType) -> DType:
     """The dtype to add up in: float32 for float16 results, else the result's own."""
     return FLOAT32 if out.dtype == FLOAT16 else np.dtype(out.dtype)
@@ -136,12 +134,12 @@ def atomic_accumulator(out: Array | TensorType) -> DType:
 
 
 def wide_out(xp: Namespace, out: Array) -> Array:
-    """Where to add up: `out` itself where that has the accumulator's dtype, else a new array."""
+    """Return an array to add up in: `out` itself where that has the accumulator's dtype, else a new one."""
     return out if accumulator(out) == out.dtype else xp.empty(out.shape, accumulator(out))
 
 
 def wide_out_bytes(out: TensorType) -> int:
-    """What `wide_out` allocates."""
+    """Count the bytes that `wide_out` allocates."""
     return 0 if accumulator(out) == out.dtype else accumulator(out).itemsize * out.size
 
 
@@ -162,7 +160,7 @@ def total(run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepd
 
 
 def count(shape: Sequence[int], axes: Sequence[int]) -> int:
-    """How many elements of `shape` one result over `axes` takes in."""
+    """Count the elements of `shape` that one result over `axes` takes in."""
     return math.prod(shape[a] for a in axes)
 
 
@@ -175,18 +173,18 @@ def over(g: Value, n: int) -> Value:
 
 
 def is_nan(x: Value) -> Value:
-    """Where x is NaN, which alone differs from itself."""
+    """Mark NaN, which alone differs from itself."""
     return x.not_equal(x)
 
 
 def is_chosen(x: Value, y: Value) -> Value:
-    """Where x may be what an extremum chose: it equals the result y, or is NaN, and so is y."""
+    """Mark the x that an extremum may have chosen: it equals the result y, or is NaN, and so is y."""
     return x.equal(y).logical_or(is_nan(x))
 
 
 @DeviceFunction
 def first_extreme(run: RunContext, function: Literal["argmax", "argmin"], x: Array, axis: int) -> Array:
-    """Where the extremum lies along an axis: the first of equal ones, the first NaN before all."""
+    """Locate the extremum along an axis: the first of equal ones, the first NaN before all."""
     return getattr(run.xp, function)(x, axis=axis)
 
 
@@ -201,7 +199,7 @@ def _first_extreme(run: RunContext, function: Literal["argmax", "argmin"], x: Ar
 
 
 def identity_of(ufunc: str, dtype: DType) -> Any:
-    """What `maximum` or `minimum` over nothing is: an infinity, or the end of the range of a dtype that has none."""
+    """Return `maximum` or `minimum` over nothing: an infinity, or an end of the range of a dtype that has none."""
     least, greatest = (-np.inf, np.inf) if has_infinities(dtype) else whole_limits(dtype)
     return least if ufunc == "maximum" else greatest
 

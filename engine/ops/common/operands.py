@@ -39,7 +39,7 @@ def require_axes(x: TensorType, least: int, why: str) -> None:
 
 
 def one_for_each_axis(ndim: int) -> str:
-    """What an attribute with an entry for each axis must have."""
+    """Describe an attribute with an entry for each axis."""
     return f"{counted(ndim, 'entry', 'entries')}, one for each axis"
 
 

@@ -16,6 +16,17 @@ from engine.ir.op import Array, Kernel, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.tensor_type import DType, TensorType
 
+_WORDS: Final[Mapping[str, float]] = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+#: beside the attribute `fill`
+FILL_AS: Final = Attr(
+    "string",
+    None,
+    "an infinity or NaN, in place of `fill`; of a float dtype",
+    choices=tuple(_WORDS),
+    since=2,
+    instead_of="fill",
+)
+
 
 class Source(Kernel):
     """Base of ops without operands: nothing to differentiate, nothing to batch."""
@@ -67,18 +78,6 @@ def whole_limits(dtype: DType) -> tuple[int, int]:
 
 
 # Numbers around and everywhere: those that JSON has no word for are stated by one.
-
-_WORDS: Final[Mapping[str, float]] = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
-
-#: beside the attribute `fill`
-FILL_AS: Final = Attr(
-    "string",
-    None,
-    "an infinity or NaN, in place of `fill`; of a float dtype",
-    choices=tuple(_WORDS),
-    since=2,
-    instead_of="fill",
-)
 
 
 def filled(attrs: Mapping[str, Any], dtype: DType) -> dict[str, Any]:

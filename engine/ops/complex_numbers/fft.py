@@ -33,6 +33,7 @@ _LINE: Final = 80
 class Transform(Op):
     """Base: which axes, how many points of each, and the scale; batching over the next axes."""
 
+    section = "fft"
     since = 2
     is_captured = False
     operands: ClassVar[tuple[str, ...]] = ("x",)
@@ -133,24 +134,19 @@ class Transform(Op):
         """The next axes."""
         return x.builder.emit(self, (x,), {"axes": shift(axes), "sizes": sizes, "norm": norm})
 
-    def flops(self, out: ResultTypes, *types: TensorType, axes: Shape, sizes: Shape, norm: str) -> int:
+    def flops(self, out: TensorType, *types: TensorType, axes: Shape, sizes: Shape, norm: str) -> int:
         """5 n log₂ n for each line of n points, as is customary; of real ones half."""
-        (x,), ys = types, self._one(out)
+        (x,), ys = types, out
         each = sum(5 * math.log2(max(n, 2)) for n in sizes)
         return math.ceil(max(x.size, ys.size) * each / (1 if x.is_complex and ys.is_complex else 2))
 
-    def workspace(self, out: ResultTypes, *types: TensorType, axes: Shape, sizes: Shape, norm: str) -> int:
+    def workspace(self, out: TensorType, *types: TensorType, axes: Shape, sizes: Shape, norm: str) -> int:
         """What lies beside the result, and a line of each axis."""
-        return self.spare(self._one(out), types[0], axes) + _LINE * sum(sizes)
+        return self.spare(out, types[0], axes) + _LINE * sum(sizes)
 
     @abstractmethod
     def spare(self, out: TensorType, x: TensorType, axes: Shape) -> int:
         """Bytes of arrays that SciPy makes beside the result."""
-
-    @staticmethod
-    def _one(out: ResultTypes) -> TensorType:
-        assert isinstance(out, TensorType)
-        return out
 
 
 class CompleteTransform(Transform):
@@ -181,7 +177,6 @@ class Fft(CompleteTransform):
     """
 
     name = "fft"
-    section = "fft"
     function = "fftn"
     gradient = "ifft(g) without its division: of a real operand, the real part"
     samples = (
@@ -223,7 +218,6 @@ class InverseFft(CompleteTransform):
     """
 
     name = "ifft"
-    section = "fft"
     function = "ifftn"
     gradient = "fft(g) / n: of a real operand, the real part"
     samples = (
@@ -263,7 +257,6 @@ class RealFft(HalfTransform):
     """
 
     name = "rfft"
-    section = "fft"
     dtypes = Op.dtypes
     gradient = "the real part of ifft(g) without its division, g filled up with zeros"
     samples = (
@@ -316,7 +309,6 @@ class InverseRealFft(HalfTransform):
     """
 
     name = "irfft"
-    section = "fft"
     gradient = "rfft(g) / n, the inner entries twice"
     samples = (
         Sample(Real(3)),
@@ -392,9 +384,6 @@ def _inner_times(x: Value, factor: float, axes: Shape, sizes: Shape) -> Value:
     last = int(n % 2 == 0)
     inside = x.builder.full((count - 1 - last,), factor, real_dtype(x.dtype))
     return x * inside.pad(pad_width=(1, last), fill=1.0).reshape(shape=column_of(x.ndim, axis, count))
-
-
-# The Fourier transform of a signal, window by window.
 
 
 class ShortTimeFft(Composite):

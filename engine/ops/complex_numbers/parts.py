@@ -60,6 +60,7 @@ class MakeComplex(Binary):
 class ComplexPart(Unary):
     """Base: what a real operand is by itself, and a complex one by a kernel of NumPy's."""
 
+    section = "complex_parts"
     since = 2
     dtypes = DTYPES
     cost = 1
@@ -75,7 +76,6 @@ class RealPart(ComplexPart):
     """y = Re x; a real x itself. PyTorch's, JAX's and NumPy's `real`."""
 
     name = "real"
-    section = "complex_parts"
     complex_scalar = staticmethod(lambda x: x.real())
     gradient = "g, with the imaginary part 0"
     truths = (
@@ -105,7 +105,6 @@ class ImaginaryPart(ComplexPart):
     """y = Im x; 0 for a real x. JAX's and NumPy's `imag`; PyTorch's refuses a real x."""
 
     name = "imag"
-    section = "complex_parts"
     complex_scalar = staticmethod(lambda x: x.imag())
     gradient = "i · g"
     truths = (

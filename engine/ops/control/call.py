@@ -92,7 +92,8 @@ class FunctionCall(RunsFunctions):
         if derivative is not None:
             floats = [i for i, x in enumerate(operands) if x.type.is_differentiable]
             results = [y.output(k) for k in range(len(body.outputs))]
-            given = [_or_zeros(y, part, type) for part, type in zip(g, body.outputs, strict=True)]
+            arrived = zip(g, map(_cotangent, body.outputs), strict=True)
+            given = [zeros(y.builder, type) if part is None else part for part, type in arrived]
             back, passed = derivative, [*operands, *results, *given]
         else:
             way = way_back(body, tuple(k for k, part in enumerate(g) if part is not None))
@@ -128,14 +129,6 @@ def emit_call(builder: Builder, body: Body, operands: Sequence[Value]) -> Value:
 def _cotangent(result: TensorType) -> TensorType:
     """The type of what arrives at a result: of one that has no derivatives, zeros in float64."""
     return result if result.is_differentiable else result.with_dtype(FLOAT64)
-
-
-def _or_zeros(y: Value, arrived: Value | None, result: TensorType) -> Value:
-    type = _cotangent(result)
-    return y.builder.full(type.shape, 0.0, type.dtype) if arrived is None else arrived
-
-
-# A choice between two functions, of which only one runs.
 
 
 class Cond(RunsFunctions):
@@ -227,9 +220,6 @@ def _require_truth(predicate: TensorType) -> None:
             expected="[]",
             got=got,
         )
-
-
-# Differentiation as an op.
 
 
 class Grad(Definition):

@@ -93,18 +93,19 @@ class FixedPoint(RunsFunctions):
 
     def batch(self, mapped: Sequence[bool], *operands: Value, body: Body, **attrs: Any) -> Value:
         """All examples together; one that has ended stays as it is."""
-        loop = body.made(("as a loop", *attrs.values()), lambda: self._as_loop(body, **attrs))
+
+        def make() -> Body:
+            builder = body.budget.builder(body.graph.registry)
+            leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
+            return derived(body, builder.graph(self._looped(leaves, body=body, **attrs)), body.inputs)
+
+        loop = body.made(("as a loop", *attrs.values()), make)
         many = batched(loop, mapped, size(mapped, operands)).body
         return emit_call(operands[0].builder, many, operands)
 
     def lowered(self, *operands: Value, **attrs: Any) -> Value | None:
         """A `while` that also carries whether it has come to an end."""
         return bundled(operands[0].builder, self._looped(operands, **attrs))
-
-    def _as_loop(self, body: Body, **attrs: Any) -> Body:
-        builder = body.budget.builder(body.graph.registry)
-        leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
-        return derived(body, builder.graph(self._looped(leaves, body=body, **attrs)), body.inputs)
 
     def _looped(
         self, operands: Sequence[Value], *, body: Body, carries: int, tolerance: float, max_steps: int
@@ -132,7 +133,7 @@ def emit_adjoint(
 
 
 def _adjoint(way: BodyBack, consts: int) -> Body:
-    """Of consts, x, g, and u: g + (∂body/∂x)ᵀu."""
+    """Build the body g + (∂body/∂x)ᵀu of consts, x, g, and u."""
 
     def make() -> Body:
         back = way.body
@@ -159,7 +160,7 @@ def _by_consts(way: BodyBack, count: int) -> Body:
 
 
 def _goes_on(body: Body) -> Body:
-    """Of consts, x, and whether it is done, or lost: neither."""
+    """Build the condition, of consts, x, and whether it is done, or lost: neither."""
     types = [*body.inputs, TensorType((), BOOL), TensorType((), BOOL)]
     builder = body.budget.builder(body.graph.registry)
     *_, done, lost = [builder.leaf(type, i) for i, type in enumerate(types)]
@@ -167,7 +168,7 @@ def _goes_on(body: Body) -> Body:
 
 
 def _step(body: Body, consts: int, tolerance: float) -> Body:
-    """Of the same: the next x, and whether it is done, or lost."""
+    """Build the step, of the same operands: the next x, and whether it is done, or lost."""
     types = [*body.inputs, TensorType((), BOOL), TensorType((), BOOL)]
     builder = body.budget.builder(body.graph.registry)
     leaves = [builder.leaf(type, i) for i, type in enumerate(types)]

@@ -29,6 +29,9 @@ from engine.ir.tensor_type import FLOAT64, TensorType, show_shape
 from engine.ops.common.batching import bundled, size
 from engine.ops.index.slice import cut
 
+#: bytes of all that a body computes for the entries of one batch, where nobody says how many these are
+_BATCH_BYTES: Final = 1 << 26
+
 
 class Scan(RunsFunctions):
     """carries, stacks = body, step by step: for t = 0 … length − 1, body(consts, carries, entry t of each sequence).
@@ -182,7 +185,8 @@ class CountedScan(Scan):
         consts = [*parts.consts, counts.cast(dtype=FLOAT64)]  # as floats, which all loops can be made of
         initial = [with_axis(x, m, True, n) for x, m in zip(parts.carries, flags.carries, strict=True)]
         through = [behind_steps(x) if m else x for x, m in zip(parts.sequences, flags.sequences, strict=True)]
-        held = _held(many, len(parts.consts), carries)
+        count = len(parts.consts)
+        held = many.made(("held", count, carries), lambda: _hold(many, count, carries))
         numbers = counts.builder.arange(length).cast(dtype=FLOAT64)
         steps = Parts(consts, initial, [numbers, *through])
         loop = _emit(counts, held, steps, length, reverse=attrs["reverse"], count=counts.max())
@@ -200,15 +204,11 @@ class CountedScan(Scan):
 _COUNTED: Final = CountedScan()
 
 
-def _held(many: Body, consts: int, carries: int) -> Body:
-    """A batched step of the consts, then counts; of carries; of the step's number, then sequences.
+def _hold(many: Body, consts: int, carries: int) -> Body:
+    """Build a batched step of the consts, then counts; of carries; of the step's number, then sequences.
 
     Where an example has no such step, its carries stay and its stacks get zeros.
     """
-    return many.made(("held", consts, carries), lambda: _hold(many, consts, carries))
-
-
-def _hold(many: Body, consts: int, carries: int) -> Body:
     (n,) = many.inputs[consts].shape[:1] if carries else many.outputs[carries].shape[:1]
     builder = many.budget.builder(many.graph.registry)
     types = [
@@ -229,7 +229,7 @@ def _hold(many: Body, consts: int, carries: int) -> Body:
 
 
 def picked(flags: Value, yes: Value, no: Value) -> Value:
-    """For each example, by its flag [N]: `yes` [N, …], or `no`."""
+    """Choose for each example, by its flag [N]: `yes` [N, …], or `no`."""
     return flags.reshape(shape=(*flags.shape, *[1] * (yes.ndim - 1))).where(yes, no)
 
 
@@ -276,7 +276,7 @@ def bounded_scan(body: Body, parts: Parts, length: int, count: Value, *, reverse
 
 
 def steps_of(parts: Parts, stated: int | None = None) -> int:
-    """How many entries all sequences have, and `stated` says. Raises ShapeMismatch and BadAttribute."""
+    """Count the entries that all sequences have, and `stated` says. Raises ShapeMismatch and BadAttribute."""
     before = len(parts.consts) + len(parts.carries)
     found = stated
     for place, type in enumerate(parts.sequences, before):
@@ -300,12 +300,6 @@ def steps_of(parts: Parts, stated: int | None = None) -> int:
     if found is None:
         raise BadAttribute("attribute length is required without sequences", expected="length", got="nothing")
     return found
-
-
-# A function of each entry.
-
-#: bytes of all that a body computes for the entries of one batch, where nobody says how many these are
-_BATCH_BYTES: Final = 1 << 26
 
 
 class Map(RunsFunctions):
@@ -410,16 +404,21 @@ class Map(RunsFunctions):
         """A scan through batches, and one batch of what is left over."""
         parts, builder = in_parts(operands, 0, sequences), operands[0].builder
         entries = parts.sequences[0].shape[0]
-        batch = min(entries, at_once or _batch(builder, body))
+        if at_once is None:
+            taken = sum(type.nbytes for node in tidy(body).graph.nodes for type in node.types)
+            at_once = max(1, min(_BATCH_BYTES, builder.limits.bytes // 4) // max(1, taken))
+        batch = min(entries, at_once)
         whole = entries // batch if batch else 0
-        found = []
+        results = []
         if whole > 1:
-            found.append(_scan(builder, parts, body, batch, whole, sums))
+            results.append(_scan(builder, parts, body, batch, whole, sums))
         start = whole * batch if whole > 1 else 0
-        if start < entries or not found:
+        if start < entries or not results:
             rest = [cut(x, 0, start, entries) if start else x for x in parts.sequences]
-            found.append(_at_once(builder, body, Parts(parts.consts, (), rest), entries - start, sums))
-        return bundled(builder, [_joined(k < sums, [each[k] for each in found]) for k in range(len(body.outputs))])
+            mapped = (*[False] * len(parts.consts), *[True] * sequences)
+            last = batched(body, mapped, entries - start).body.inline_into(builder, [*parts.consts, *rest])
+            results.append([*[x.sum(axes=(0,)) for x in last[:sums]], *last[sums:]])
+        return bundled(builder, [_joined(k < sums, [each[k] for each in results]) for k in range(len(body.outputs))])
 
 
 class SummingMap(Map):
@@ -463,19 +462,8 @@ def _reordered(back: Body, consts: int, sequences: int, to_all: int) -> Body:
     return back.made(("reordered", to_all), make)
 
 
-def _batch(builder: Builder, body: Body) -> int:
-    taken = sum(type.nbytes for node in tidy(body).graph.nodes for type in node.types)
-    return max(1, min(_BATCH_BYTES, builder.limits.bytes // 4) // max(1, taken))
-
-
-def _at_once(builder: Builder, body: Body, parts: Parts, entries: int, sums: int) -> list[Value]:
-    mapped = (*[False] * len(parts.consts), *[True] * len(parts.sequences))
-    results = batched(body, mapped, entries).body.inline_into(builder, [*parts.consts, *parts.sequences])
-    return [*[x.sum(axes=(0,)) for x in results[:sums]], *results[sums:]]
-
-
 def _scan(builder: Builder, parts: Parts, body: Body, batch: int, steps: int, sums: int) -> list[Value]:
-    """Through so many batches: sums, and stacks of all their entries."""
+    """Append a scan through so many batches: sums, and stacks of all their entries."""
     through = [cut(x, 0, 0, batch * steps).reshape(shape=(steps, batch, *x.shape[1:])) for x in parts.sequences]
     found = _through(builder, Parts(parts.consts, (), through), _step(body, len(parts.consts), batch, sums), sums)
     return [*found[:sums], *[x.reshape(shape=(steps * batch, *x.shape[2:])) for x in found[sums:]]]
@@ -488,7 +476,7 @@ def _through(builder: Builder, parts: Parts, step: Body, sums: int) -> list[Valu
 
 
 def _step(body: Body, consts: int, batch: int, sums: int) -> Body:
-    """Of the consts, sums so far, and a batch of entries."""
+    """Build a step of the consts, sums so far, and a batch of entries."""
 
     def make() -> Body:
         mapped = (*[False] * consts, *[True] * (len(body.inputs) - consts))
@@ -498,7 +486,7 @@ def _step(body: Body, consts: int, batch: int, sums: int) -> Body:
 
 
 def _adding(body: Body, consts: int, sums: Sequence[TensorType], axes: Sequence[int] = ()) -> Body:
-    """Of the consts, sums so far, and entries: the first results, summed over these axes, are added to the sums."""
+    """Build a step of consts, sums so far, and entries: the first results, summed over `axes`, are added to sums."""
     types = [*body.inputs[:consts], *sums, *body.inputs[consts:]]
     builder = body.budget.builder(body.graph.registry)
     leaves = [builder.leaf(type, i) for i, type in enumerate(types)]

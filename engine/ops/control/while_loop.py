@@ -211,7 +211,7 @@ def _emit(like: Value, condition: Body, body: Body, parts: Parts, max_steps: int
 
 
 def _any_on(many: Body, carries: int) -> Body:
-    """Of the consts and carries, then `on`, then `steps`: whether any example goes on."""
+    """Build the condition, of the consts and carries, then `on`, then `steps`: whether any example goes on."""
 
     def make() -> Body:
         types = _types(many)

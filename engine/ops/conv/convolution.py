@@ -110,13 +110,13 @@ class Convolution(Op):
     def _emit(self, x: Value, kernel: Value, groups: int, attrs: Mapping[str, Any]) -> Value:
         return x.builder.emit(self, (x, kernel), {**attrs, "groups": groups})
 
-    def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+    def flops(self, out: TensorType, *types: TensorType, **attrs: Any) -> int:
         """A multiplication and an addition for each tap of each window, in each channel that it sees or gives."""
         return 2 * self.laid_out(out, *types, **attrs).products
 
     def laid_out(
         self,
-        out: ResultTypes,
+        out: TensorType,
         x: TensorType,
         kernel: TensorType,
         *,
@@ -125,7 +125,6 @@ class Convolution(Op):
         **spatial: Any,
     ) -> Layout:
         """`layout`, from what `flops` and `workspace` are given."""
-        assert isinstance(out, TensorType)
         return self.layout(out, x, Windows(kernel.shape[2:], **spatial), groups)
 
 
@@ -189,9 +188,6 @@ def cropped(x: Value, shape: Sequence[int]) -> Value:
     return x.slice(stops=tuple(shape))
 
 
-# The gradient of a convolution by its kernel, an op of its own: what taps see, times what windows give.
-
-
 class KernelGradient(Op):
     """y[o, c, t] = Σ wide[n, c, p·s + t·d − p₀] · narrow[n, o, p], over images n and positions p, for c in o's group.
 
@@ -250,13 +246,12 @@ class KernelGradient(Op):
         wide, narrow = operands
         return (_by_convolution(wide, narrow, **attrs),)
 
-    def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+    def flops(self, out: TensorType, *types: TensorType, **attrs: Any) -> int:
         """A multiplication and an addition for each tap of each window, in each channel that it sees or gives."""
         return 2 * _laid_out(out, *types, **attrs).products
 
-    def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: TensorType, **attrs: Any) -> int:
         """Columns, a chunk at a time, and sums."""
-        assert isinstance(out, TensorType)
         return sum_kernel_workspace(_laid_out(out, *types, **attrs), out, *types)
 
 
@@ -270,14 +265,13 @@ def kernel_gradient(wide: Value, narrow: Value, windows: Windows, groups: int) -
 
 
 def _laid_out(
-    out: ResultTypes, wide: TensorType, narrow: TensorType, *, taps: Shape, groups: int, **spatial: Any
+    out: TensorType, wide: TensorType, narrow: TensorType, *, taps: Shape, groups: int, **spatial: Any
 ) -> Layout:
-    assert isinstance(out, TensorType)
     return layout(wide, narrow, out, Windows(taps, **spatial), groups)
 
 
 def _by_convolution(wide: Value, narrow: Value, *, taps: Shape, groups: int, **spatial: Any) -> Value:
-    """In ops of the registry: a convolution whose kernel is `narrow`.
+    """Write it in ops of the registry: a convolution whose kernel is `narrow`.
 
     Images and channels change places, and so do stride and dilation.
     """
@@ -302,12 +296,10 @@ def _by_group(x: Value, groups: int) -> Value:
     return moved.reshape(shape=(channels // groups, groups * n, *extents))
 
 
-# Convolution on one, two and three spatial axes. It and its adjoint are each the derivative of the other.
-
-
 class Correlation(Convolution):
     """Base: y[n, o, p] = Σ x[n, c, p·s + t·d − p₀] · kernel[o, c, t] + bias[o], for positions p and taps t."""
 
+    section = "conv"
     gradient: ClassVar[str] = "dx = the transposed convolution of g, d kernel = x convolved with g, d bias = g summed"
     feature_axis: ClassVar[int] = 0
     kernel_axes: ClassVar[str] = "features, channels / groups"
@@ -346,9 +338,8 @@ class Correlation(Convolution):
         """The windows move over x and give the result."""
         return layout(x, out, out, windows, groups)
 
-    def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: TensorType, **attrs: Any) -> int:
         """Columns, a chunk at a time."""
-        assert isinstance(out, TensorType)
         return correlate_workspace(self.laid_out(out, *types, **attrs), out, *types)
 
 
@@ -360,7 +351,6 @@ class Conv1D(Composite, Correlation):
     """
 
     name = "conv1d"
-    section = "conv"
     rank = 1
     attrs: ClassVar[Mapping[str, Attr]] = placing(1)
     samples = (
@@ -385,7 +375,6 @@ class Conv2D(Correlation):
     """
 
     name = "conv2d"
-    section = "conv"
     aliases: ClassVar[Mapping[str, str]] = {"Conv2DOp": "born", "Conv2D": "born"}
     rank = 2
     attrs: ClassVar[Mapping[str, Attr]] = placing(2)
@@ -405,7 +394,6 @@ class Conv3D(Correlation):
     """
 
     name = "conv3d"
-    section = "conv"
     rank = 3
     attrs: ClassVar[Mapping[str, Attr]] = placing(3)
     gradient = "dx = conv_transpose3d(g, kernel), d kernel = conv3d(x, g) over images, d bias = g summed"
@@ -416,12 +404,10 @@ class Conv3D(Correlation):
     )
 
 
-# The adjoint of convolution, on one, two and three spatial axes.
-
-
 class TransposedConvolution(Convolution):
     """Base: y[n, o, p·s + t·d − p₀] = Σ x[n, c, p] · kernel[c, o, t] + bias[o], for positions p and taps t."""
 
+    section = "conv_transpose"
     feature_axis: ClassVar[int] = 1
     kernel_axes: ClassVar[str] = "channels, features / groups"
 
@@ -478,7 +464,7 @@ class TransposedConvolution(Convolution):
         """The windows lie in the result, one for each value of x."""
         return layout(out, x, out, windows, groups)
 
-    def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: TensorType, **attrs: Any) -> int:
         """Products and the padded result, a chunk at a time."""
         return add_windows_workspace(self.laid_out(out, *types, **attrs), *types)
 
@@ -492,7 +478,6 @@ class ConvTranspose1D(Composite, TransposedConvolution):
     """
 
     name = "conv_transpose1d"
-    section = "conv_transpose"
     rank = 1
     since = 2
     attrs: ClassVar[Mapping[str, Attr]] = placing_transposed(1)
@@ -529,7 +514,6 @@ class ConvTranspose2D(TransposedConvolution):
     """
 
     name = "conv_transpose2d"
-    section = "conv_transpose"
     rank = 2
     attrs: ClassVar[Mapping[str, Attr]] = placing_transposed(2)
     gradient = "dx = conv2d(g, kernel), d kernel = conv2d(g, x) over images, d bias = g summed"
@@ -548,7 +532,6 @@ class ConvTranspose3D(TransposedConvolution):
     """
 
     name = "conv_transpose3d"
-    section = "conv_transpose"
     rank = 3
     attrs: ClassVar[Mapping[str, Attr]] = placing_transposed(3)
     gradient = "dx = conv3d(g, kernel), d kernel = conv3d(g, x) over images, d bias = g summed"

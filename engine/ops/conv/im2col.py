@@ -24,6 +24,9 @@ CHUNK = 2 << 20
 LEAST = 256
 #: how many times longer runs of channels must be than runs of positions, so that moving channels to the end pays
 LONGER = 3
+ALL = (slice(None),) * 3  # images, groups, channels
+#: how many elements there may be for each window, on the stride's grid
+SPARSE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +160,7 @@ class Layout:
 
 
 def within_chunk(count: int, each: int) -> int:
-    """How many of `count` things CHUNK holds, if each takes so many bytes; one at least."""
+    """Count the things, of `count`, that CHUNK holds, if each takes so many bytes; one at least."""
     return _within(CHUNK, count, each)
 
 
@@ -297,12 +300,16 @@ def _add_products(xp: Namespace, narrow: Array, seen: Array, sums: Array, sizes:
 
 
 def windows_of(xp: Namespace, x: Array, sizes: Layout) -> Array:
-    """What the windows see in x [images, groups, channels, *extents]: [images, groups, channels, *size, *positions]."""
+    """View x [images, groups, channels, *extents] by windows: [images, groups, channels, *size, *positions]."""
     taken, inside = sizes.windows.met(x.shape[3:], sizes.positions)
     span = sizes.windows.span(sizes.positions)
     met = x[(..., *taken)]
     if met.shape[3:] != span or x.dtype != sizes.dtype or sizes.channels_last:
-        spanned = _canvas(xp, (*x.shape[:3], *span), sizes)
+        images, groups, channels = x.shape[:3]
+        if sizes.channels_last:
+            spanned = xp.moveaxis(xp.empty((groups, images, *span, channels), sizes.dtype), (1, -1), (0, 2))
+        else:
+            spanned = xp.empty((images, groups, channels, *span), sizes.dtype)
         if met.shape[3:] != span:
             spanned.fill(0)
         spanned[(..., *inside)] = met
@@ -310,15 +317,8 @@ def windows_of(xp: Namespace, x: Array, sizes: Layout) -> Array:
     return sizes.windows.view(xp, met, sizes.positions)
 
 
-def _canvas(xp: Namespace, shape: Shape, sizes: Layout) -> Array:
-    if not sizes.channels_last:
-        return xp.empty(shape, sizes.dtype)
-    images, groups, channels, *extents = shape
-    return xp.moveaxis(xp.empty((groups, images, *extents, channels), sizes.dtype), (1, -1), (0, 2))
-
-
 def columns(xp: Namespace, seen: Array, sizes: Layout) -> Array:
-    """What windows see, [images, groups, channels, *size, *positions], as [groups, lines, images · places]."""
+    """Lay out windows [images, groups, channels, *size, *positions] as [groups, lines, images · places]."""
     rank = len(sizes.positions)
     size, positions = range(3, 3 + rank), range(3 + rank, 3 + 2 * rank)
     places = len(seen) * math.prod(seen.shape[3 + rank :])
@@ -466,10 +466,6 @@ def _along(size: int, stride: int, padding: int, dilation: int, extent: int, pos
 # Where windows overlap everywhere, as they mostly do, each element is a sum over the windows that see it: a
 # correlation itself. Where they are few and large, that would be mostly zeros, and where the kernel is not finite,
 # zeros would not be nothing: each window is then added where it lies.
-
-ALL = (slice(None),) * 3  # images, groups, channels
-#: how many elements there may be for each window, on the stride's grid
-SPARSE = 2
 
 
 def add_windows(run: RunContext, x: Array, kernel: Array, out: Array, windows: Windows, groups: int) -> None:

@@ -13,17 +13,16 @@ from engine.ir.attributes import Attr
 from engine.ir.dtypes import NUMBERS
 from engine.ir.errors import BadAttribute
 from engine.ir.graph import Value
-from engine.ir.op import Array, Namespace, NoGradient, Op, ResultTypes
+from engine.ir.op import Array, Namespace, NoGradient, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Real, Sample, Truth
 from engine.ir.tensor_type import INT64, DType, Shape, TensorType, show_shape, to_average
 from engine.ops.common import batching
+from engine.ops.common.batching import BatchedAsIs
 from engine.ops.common.numerics import accumulator, are_numbers, identity_of, wide_out, wide_out_bytes
 from engine.ops.common.operands import require_shape, wrong_shape
 from engine.ops.conv.im2col import slices, within_chunk
 from engine.ops.conv.windows import Windows, check_fits, check_spatial
-
-# Parts of all pools: their attributes, the windows they look at, and the way along one axis of these.
 
 KERNEL_SIZE = Attr("ints", doc="extents of the windows along each spatial axis", minimum=1)
 STRIDE = Attr("ints", None, "distance of the windows along each spatial axis; absent: the kernel size", minimum=1)
@@ -32,9 +31,10 @@ PADDING = Attr("ints", (0, 0), "added on both sides of each spatial axis, at mos
 Ufunc = Callable[..., Array]
 
 
-class Pooling(Op):
+class Pooling(BatchedAsIs):
     """Base: planes [..., h, w] give planes [..., h', w'], h' = ⌊(h + 2 · padding − kernel_size) / stride⌋ + 1."""
 
+    section = "pooling"
     operands: ClassVar[tuple[str, ...]] = ("x",)
     attrs: ClassVar[Mapping[str, Attr]] = {"kernel_size": KERNEL_SIZE, "stride": STRIDE, "padding": PADDING}
     dtypes: ClassVar[tuple[str, ...]] = NUMBERS
@@ -65,10 +65,6 @@ class Pooling(Op):
         """[..., *positions]."""
         positions = placed(**attrs).positions(x.shape[-2:])
         return TensorType((*x.shape[:-2], *positions), self.result_dtype(x.dtype))
-
-    def batch(self, mapped: Sequence[bool], x: Value, **attrs: Any) -> Value:
-        """Itself: leading axes are free."""
-        return x.builder.emit(self, (x,), attrs)
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """One for each tap."""
@@ -159,7 +155,7 @@ def _place_along(run: RunContext, g: Array, x: Array, largest: Array, out: Array
 
 
 def _found(xp: Namespace, x: Array, largest: Array, left: Array, numbers: bool) -> Array:
-    """Where the first of the largest is, of those that are left; these are fewer then."""
+    """Mark the first of the largest, of those that are left; these are fewer then."""
     found = xp.equal(x, largest)
     if not numbers:
         found |= x != x  # noqa: PLR0124 - true of NaN only
@@ -185,7 +181,6 @@ class MaxPool2D(Pooling):
     """
 
     name = "max_pool2d"
-    section = "pooling"
     aliases: ClassVar[Mapping[str, str]] = {"MaxPool2DOp": "born", "MaxPool2D": "born"}
     gradient = "g, added at the first maximum (in row-major order) of each window"
 
@@ -197,9 +192,8 @@ class MaxPool2D(Pooling):
         """To the elements that were chosen."""
         return (g.max_pool2d_back(x, **attrs),)
 
-    def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, x: TensorType, **attrs: Any) -> int:
         """The maxima over rows."""
-        assert isinstance(out, TensorType)
         return rows_of(x, out).nbytes
 
 
@@ -210,7 +204,6 @@ class MaxPool2DIndices(Pooling):
     """
 
     name = "max_pool2d_indices"
-    section = "pooling"
     is_captured = False
     gradient = "none: the result is int64"
     vjp = NoGradient("the result is int64")
@@ -238,9 +231,8 @@ class MaxPool2DIndices(Pooling):
         down, right = (stride * xp.arange(n) for stride, n in zip(windows.stride, out.shape[-2:], strict=True))
         xp.add(taps[passed], down[:, None] * width + right, out=out)
 
-    def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, x: TensorType, **attrs: Any) -> int:
         """The maxima, and beside them those over rows, or later: masks, counts, and the taps found."""
-        assert isinstance(out, TensorType)
         largest, counts = out.with_dtype(x.dtype), np.min_scalar_type(placed(**attrs).taps).itemsize * out.size
         plane = 2 * INT64.itemsize * math.prod(out.shape[-2:])
         return largest.nbytes + max(rows_of(x, largest).nbytes, counts + 2 * out.size + out.nbytes + plane)
@@ -253,7 +245,6 @@ class MaxPool2DBack(Pooling):
     """
 
     name = "max_pool2d_back"
-    section = "pooling"
     operands = ("g", "x")
     gradient = "dg = the cotangent at max_pool2d_indices; none for x, of which the result is constant in pieces"
     may_disconnect = ("x",)
@@ -300,10 +291,9 @@ class MaxPool2DBack(Pooling):
         g, x = batching.expand(mapped, operands)
         return g.builder.emit(self, (g, x), attrs)
 
-    def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: TensorType, **attrs: Any) -> int:
         """What the first planes take: the most that are looked at together."""
         g, x = types
-        assert isinstance(out, TensorType)
         if x.ndim > 2:
             out, g, x = (t.with_shape((_planes_at_once(x), *t.shape[1:])) for t in (out, g, x))
         return give_back_workspace(out, g, x)
@@ -325,12 +315,8 @@ class AvgPool2D(Pooling):
     """
 
     name = "avg_pool2d"
-    section = "pooling"
     gradient = "conv_transpose2d of g / kernel size with ones"
-
-    def result_dtype(self, dtype: DType) -> DType:
-        """float64 for what is not float."""
-        return to_average(dtype)
+    result_dtype = staticmethod(to_average)
 
     def forward(self, run: RunContext, x: Array, *, out: Array, **attrs: Any) -> None:
         """Sums over rows, then over columns."""
@@ -357,8 +343,7 @@ class AvgPool2D(Pooling):
         )
         return (dx.reshape(shape=x.shape),)
 
-    def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, x: TensorType, **attrs: Any) -> int:
         """The sums over rows; for float16 all sums."""
-        assert isinstance(out, TensorType)
         sums = out.with_dtype(accumulator(out))
         return rows_of(x, sums).nbytes + (sums.nbytes if sums.dtype != out.dtype else 0)

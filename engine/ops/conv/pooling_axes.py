@@ -20,6 +20,7 @@ from engine.ops.conv.windows import Windows, adaptive_ranges, check_spatial, fir
 from engine.ops.index.indices import column_of
 
 _CEILING = Attr("bool", False, "whether a window that reaches beyond the padding counts, if it begins before that")
+_LINE_TRUTH = {"kernel_size": [2], "ceiling": True}
 
 
 def _attrs(rank: int, *, dilated: bool) -> dict[str, Attr]:
@@ -37,6 +38,7 @@ def _attrs(rank: int, *, dilated: bool) -> dict[str, Attr]:
 class AxisPool(Composite):
     """Base: the last `rank` axes, one after the other."""
 
+    section = "pooling_axes"
     operands: ClassVar[tuple[str, ...]] = ("x",)
     dtypes: ClassVar[tuple[str, ...]] = NUMBERS
     since = 2
@@ -101,7 +103,7 @@ def _windows(attrs: Mapping[str, Any]) -> Windows:
 
 
 def _with_last(windows: Windows, extents: Shape, counts: Shape) -> Shape:
-    """With one more window on each axis that it would begin on, within the tensor or the padding before it."""
+    """Add one more window on each axis that it would begin on, within the tensor or the padding before it."""
     rests = zip(windows.padded(extents), windows.span(counts), strict=True)
     begins = zip(counts, windows.stride, extents, windows.padding, strict=True)
     return tuple(
@@ -138,10 +140,7 @@ class AvgAxisPool(AxisPool):
     """Base: the mean."""
 
     gradient: ClassVar[str] = "g / (taps of the window) to each of its elements"
-
-    def result_dtype(self, dtype: DType) -> DType:
-        """float64 for what is not float."""
-        return to_average(dtype)
+    result_dtype = staticmethod(to_average)
 
     def around(self, dtype: DType) -> float:
         """Zeros."""
@@ -158,9 +157,6 @@ class AvgAxisPool(AxisPool):
         return total / taps.reshape(shape=column_of(total.ndim, axis, count))
 
 
-_LINE_TRUTH = {"kernel_size": [2], "ceiling": True}
-
-
 class MaxPool1D(MaxAxisPool):
     """y[…, i] = the largest element of the window at i; NaN where it holds one. x [..., w]; padding counts as −∞.
 
@@ -169,7 +165,6 @@ class MaxPool1D(MaxAxisPool):
     """
 
     name = "max_pool1d"
-    section = "pooling_axes"
     rank = 1
     attrs: ClassVar[Mapping[str, Attr]] = _attrs(1, dilated=True)
     samples = (
@@ -198,7 +193,6 @@ class MaxPool3D(MaxAxisPool):
     """
 
     name = "max_pool3d"
-    section = "pooling_axes"
     rank = 3
     attrs: ClassVar[Mapping[str, Attr]] = _attrs(3, dilated=True)
     samples = (
@@ -225,7 +219,6 @@ class AvgPool1D(AvgAxisPool):
     """
 
     name = "avg_pool1d"
-    section = "pooling_axes"
     rank = 1
     attrs: ClassVar[Mapping[str, Attr]] = _attrs(1, dilated=False)
     samples = (
@@ -252,7 +245,6 @@ class AvgPool3D(AvgAxisPool):
     """
 
     name = "avg_pool3d"
-    section = "pooling_axes"
     rank = 3
     attrs: ClassVar[Mapping[str, Attr]] = _attrs(3, dilated=False)
     samples = (
@@ -275,6 +267,7 @@ class AvgPool3D(AvgAxisPool):
 class AdaptivePool(Composite):
     """Base: as many windows as `sizes` say on the last axes, from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉."""
 
+    section = "pooling_axes"
     operands: ClassVar[tuple[str, ...]] = ("x",)
     attrs: ClassVar[Mapping[str, Attr]] = {
         "sizes": Attr("ints", doc="how many windows there are on each of the last axes", minimum=1)
@@ -340,7 +333,6 @@ class AdaptiveMaxPool(AdaptivePool):
     """
 
     name = "adaptive_max_pool"
-    section = "pooling_axes"
     gradient = "g, added at the first maximum (in row-major order) of each window"
     truths = (
         Truth(
@@ -366,7 +358,6 @@ class AdaptiveAvgPool(AdaptivePool):
     """
 
     name = "adaptive_avg_pool"
-    section = "pooling_axes"
     gradient = "g / (elements of the window) to each of these"
     truths = (
         Truth(
@@ -378,10 +369,7 @@ class AdaptiveAvgPool(AdaptivePool):
             source="by hand: windows of 3, the middle one of both",
         ),
     )
-
-    def result_dtype(self, dtype: DType) -> DType:
-        """float64 for what is not float."""
-        return to_average(dtype)
+    result_dtype = staticmethod(to_average)
 
     def reduced(self, windows: Value, axis: int, within: Value, lengths: Value) -> Value:
         """What is there again does not count."""

@@ -153,9 +153,6 @@ def _strides(steps: Sequence[int], factors: Sequence[int], counts: Sequence[int]
     return tuple(b * f if n > 1 else 0 for b, f, n in zip(steps, factors, counts, strict=True))
 
 
-# Checks of the operands and attributes of convolutions and pools, with their error messages.
-
-
 def check_spatial(name: str, numbers: Sequence[int], rank: int = 2) -> None:
     """Raise BadAttribute unless there is one number for each of the `rank` spatial axes."""
     if len(numbers) != rank:
@@ -234,9 +231,6 @@ def check_extents(extents: Sequence[int], padding: Sequence[int]) -> None:
         )
 
 
-# Windows along one axis as an axis of their own: what pools of any number of axes take one after the other.
-
-
 def windows_at(x: Value, axis: int, places: Value) -> Value:
     """x with `axis` replaced by two, those of `places` int64 [windows, taps], at which it is read."""
     count, taps = places.shape
@@ -257,7 +251,7 @@ def regular_places(x: Value, count: int, taps: int, stride: int, dilation: int) 
 
 
 def adaptive_ranges(x: Value, extent: int, count: int) -> tuple[Value, Value]:
-    """Where each of `count` windows over an axis begins, ⌊i · extent / count⌋, and ends: int64 [count, 1]."""
+    """Return the start ⌊i · extent / count⌋ and the end of each of `count` windows over an axis: int64 [count, 1]."""
     numbers = x.builder.arange(count).reshape(shape=(count, 1))
     ends = numbers.add(1).mul(extent).add(count - 1)
     return numbers.mul(extent).floor_div(count), ends.floor_div(count)

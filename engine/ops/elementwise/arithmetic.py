@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from engine.ir.attributes import Attr
 from engine.ir.dtypes import DTYPES
 from engine.ir.graph import Value
-from engine.ir.op import Array, Namespace, NoGradient, ResultTypes
+from engine.ir.op import Array, Namespace, NoGradient
 from engine.ir.run_context import DeviceMethod, RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
 from engine.ir.tensor_type import DType, TensorType
@@ -28,6 +28,15 @@ from engine.ops.rewrites import (
     twice,
     without,
     without_scalar,
+)
+
+_APART = (
+    Sample(Ints(2, 3, low=-9, high=9), Ints(3, low=1, high=5)),
+    Sample(Ints(4, low=-9, high=9), Ints(low=-5, high=0)),
+)
+_FLOATS = (
+    Sample(Real(2, 3, low=4.1, high=4.9), Real(3, low=1.8, high=2)),
+    Sample(Real(2, low=-1.9, high=-1.1), Real(low=0.97, high=1)),
 )
 
 
@@ -130,9 +139,8 @@ class Mod(Binary):
         else:
             super().compute(run, a, b, out=out)
 
-    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
         """The parts in which a kernel counts the quotients that are too long for it."""
-        assert isinstance(out, TensorType)
         return sum_parts_bytes(out.size) if out.is_float else 0
 
     partials = (lambda y, a, b: 1, _steps)
@@ -151,6 +159,7 @@ def _float_mod(xp: Namespace, a: Array, b: Array, out: Array) -> None:
 class WithScalar(WithConstants):
     """Base: y = f(x, scalar)."""
 
+    section = "scalar"
     dtypes: ClassVar[tuple[str, ...]] = DTYPES
     attrs: ClassVar[Mapping[str, Attr]] = {"scalar": Attr("float", doc="the constant")}
     samples = (Sample(Real(2, 3), scalar=2.5), Sample(Real(), scalar=-0.5), Sample(Ints(3, high=9), scalar=4))
@@ -173,7 +182,6 @@ class AddScalar(WithScalar):
     """y = x + scalar."""
 
     name = "add_scalar"
-    section = "scalar"
     aliases = {"AddScalar": "born, minima"}
     function = "add"
     shifts = True
@@ -187,7 +195,6 @@ class SubScalar(WithScalar):
     """y = x − scalar."""
 
     name = "sub_scalar"
-    section = "scalar"
     aliases = {"SubScalar": "born"}
     function = "subtract"
     shifts = True
@@ -201,7 +208,6 @@ class MulScalar(WithScalar):
     """y = x · scalar."""
 
     name = "mul_scalar"
-    section = "scalar"
     aliases = {"MulScalar": "born, minima", "ScalarMul": "cjc"}
     function = "multiply"
     gradient = "g · scalar"
@@ -214,7 +220,6 @@ class DivScalar(WithScalar):
     """y = x / scalar. A scalar of 0 gives ±inf or NaN, as `div`."""
 
     name = "div_scalar"
-    section = "scalar"
     aliases = {"DivScalar": "born, minima", "divide_scalar": "minima"}
     function = "divide"
     gradient = "g / scalar"
@@ -227,21 +232,10 @@ class DivScalar(WithScalar):
         return (g / scalar,)
 
 
-# Quotients that are whole numbers, rounded down or towards 0, and the latter's remainder; the other's is `mod`.
-
-_APART = (
-    Sample(Ints(2, 3, low=-9, high=9), Ints(3, low=1, high=5)),
-    Sample(Ints(4, low=-9, high=9), Ints(low=-5, high=0)),
-)
-_FLOATS = (
-    Sample(Real(2, 3, low=4.1, high=4.9), Real(3, low=1.8, high=2)),
-    Sample(Real(2, low=-1.9, high=-1.1), Real(low=0.97, high=1)),
-)
-
-
 class WholeQuotient(Binary):
     """Base: constant between its steps."""
 
+    section = "whole_division"
     since = 2
     cost = 20
     gradient: ClassVar[str] = "none: constant between its steps"
@@ -256,7 +250,6 @@ class FloorDiv(WholeQuotient):
     """
 
     name = "floor_div"
-    section = "whole_division"
     ufunc = "floor_divide"
     truths = (
         Truth(operands=[[7, -7, 7, -7], [2, 2, -2, -2]], value=[3, -4, -4, 3], source="Python's //"),
@@ -271,7 +264,6 @@ class TruncDiv(WholeQuotient):
     """
 
     name = "trunc_div"
-    section = "whole_division"
     ufunc = "floor_divide"
     truths = (
         Truth(operands=[[7, -7, 7, -7], [2, 2, -2, -2]], value=[3, -3, -3, 3], source="C's /"),
@@ -315,12 +307,10 @@ class Rem(Binary):
     )
 
 
-# Rounding to whole numbers: of a float in its own dtype, and of an integer nothing.
-
-
 class Rounding(Unary):
     """Base: by NumPy's ufunc, for floats."""
 
+    section = "rounding"
     cost = 1
     gradient = "none: constant between its steps"
     samples = (Sample(Real(2, 3)), Sample(Real()), Sample(Ints(3, high=5)))
@@ -343,7 +333,6 @@ class Floor(Rounding):
     """y = ⌊x⌋: down to the next whole number."""
 
     name = "floor"
-    section = "rounding"
     ufunc = "floor"
 
 
@@ -351,7 +340,6 @@ class Ceil(Rounding):
     """y = ⌈x⌉: up to the next whole number."""
 
     name = "ceil"
-    section = "rounding"
     ufunc = "ceil"
 
 
@@ -359,11 +347,7 @@ class Round(Rounding):
     """y = x rounded to the nearest whole number, halves to the even one: 0.5 → 0, 1.5 → 2."""
 
     name = "round"
-    section = "rounding"
     ufunc = "rint"
-
-
-# Directions of complex numbers: x / |x|, and what is done at 0, where there is none.
 
 
 def without_zeros(size: Value) -> Value:
@@ -374,9 +358,6 @@ def without_zeros(size: Value) -> Value:
 def unit_of(x: Value, size: Value) -> Value:
     """x / |x|, and 0 where x is: there in every order of derivatives."""
     return size.equal(0.0).where(0.0, x / without_zeros(size))
-
-
-# The sign of a number, and what it is without one.
 
 
 class Neg(Unary):

@@ -36,12 +36,12 @@ from engine.ops.common import batching
 from engine.ops.common.numerics import sum_parts_bytes, wide, widened
 from engine.ops.rewrites import MOVING
 
-# Formulas of elementwise ops: what they are made of, and the dtype that their kernels compute in.
-
 #: one element of a result: `formula(*operands, **attrs)`; None where the attributes leave it opaque
 ScalarFormula = Callable[..., Scalar | None]
 #: name of a ufunc → the primitive that it is
 PRIMITIVE_OF: Final[Mapping[str, str]] = {ufunc: op for op, ufunc in UFUNCS.items()}
+#: kernels that are remembered: each takes some 4 kB, and each number in an attribute makes another
+_MOST_KERNELS: Final = 1024
 
 
 def primitive_of(ufunc: str, types: Sequence[Scalars]) -> str | None:
@@ -50,7 +50,7 @@ def primitive_of(ufunc: str, types: Sequence[Scalars]) -> str | None:
 
 
 def scalars_of(dtype: DType) -> Scalars:
-    """As what a loop of its floats has the elements of a dtype."""
+    """Return the type that the elements of a dtype have in a kernel of its floats."""
     return "bool" if dtype == BOOL else "pair" if is_complex(dtype) else "float"
 
 
@@ -203,12 +203,11 @@ class Elementwise(Op):
         """`cost` for each element."""
         return self.cost * super().flops(out, *types, **attrs)
 
-    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
         """A few blocks; of a kernel of its own, `temporaries` arrays like the result.
 
         Of complex numbers, at least the parts in which a compiled kernel counts angles that are out of its range.
         """
-        assert isinstance(out, TensorType)
         if _has_complex(types, out):
             arrays = self.complex_temporaries * out.nbytes + self.complex_masks * out.size
             return max(arrays, sum_parts_bytes(out.size))
@@ -236,9 +235,6 @@ def _kernel_of(op: Definition, dtypes: tuple[DType, ...], attrs: Mapping[str, An
     builder.store("element", found)
     return ElementKernel(builder.loop(), number, read, dtype)
 
-
-#: kernels that are remembered: each takes some 4 kB, and each number in an attribute makes another
-_MOST_KERNELS: Final = 1024
 
 _kernels = RuleCache(_kernel_of, _MOST_KERNELS)
 
@@ -385,9 +381,9 @@ class LibraryUfunc(Elementwise):
     def _compute_in_blocks(self, run: RunContext, *xs: Array, out: Array) -> None:
         broadcast_blocks(run, getattr(library(run.xp), self.function), xs, out)
 
-    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
         """A block of each operand, and of the result."""
-        return block_workspace(out.size, len(types) + 2) if isinstance(out, TensorType) else 0
+        return block_workspace(out.size, len(types) + 2)
 
 
 def in_float32(primitive: str) -> ScalarFormula:
@@ -397,9 +393,6 @@ def in_float32(primitive: str) -> ScalarFormula:
         return x.builder.apply(primitive, x) if x.dtype == "float32" else None
 
     return formula
-
-
-# Base of the ops of networks that are formulas over floats.
 
 
 class Formula(Composite):
@@ -416,9 +409,6 @@ class Formula(Composite):
         y = self.formula(*map(wide, operands), **attrs)
         floats = [x.dtype for x in operands if x.type.is_differentiable]
         return y.cast(dtype=promote(*floats)) if FLOAT16 in floats else y
-
-
-# Polynomials in nodes, by Horner's rule.
 
 
 def power_series(coefficients: Sequence[float], x: Value) -> Value:

@@ -65,6 +65,7 @@ def _slope_of_i1e(y: Value, x: Value) -> Value:
 class Bessel(FloatUnary):
     """Base: a formula over arithmetic and exponentials."""
 
+    section = "bessel"
     since: ClassVar[int] = 2
     cost = 100
     samples = (
@@ -85,7 +86,6 @@ class I0e(Bessel):
     """
 
     name = "i0e"
-    section = "bessel"
     gradient = "g · (i1e(x) − sign(x) · y)"
     truths = _truth(_I0E, [-0.257849192243932, 0.06346179208093618, -0.006570655778973089])
     scalar = staticmethod(write_i0e)
@@ -99,7 +99,6 @@ class I1e(Bessel):
     """
 
     name = "i1e"
-    section = "bessel"
     gradient = "g · (i0e(x) − y · (sign(x) + 1 / x)), and g / 2 at 0"
     truths = _truth(_I1E, [0.04993877689422354, -0.019172067731570436, -0.005555612359472463])
     scalar = staticmethod(write_i1e)
@@ -113,7 +112,6 @@ class I0(Bessel):
     """
 
     name = "i0"
-    section = "bessel"
     gradient = "g · i1(x)"
     truths = _truth(_I0, _I1)
     scalar = staticmethod(write_i0)
@@ -124,7 +122,6 @@ class I1(Bessel):
     """y = I₁(x): SciPy's, `torch.special.i1`, JAX's `scipy.special.i1`. To 5 units. At 0, the derivative is 1/2."""
 
     name = "i1"
-    section = "bessel"
     gradient = "g · (i0(x) − y / x), and g / 2 at 0"
     truths = _truth(_I1, [0.7009067737595233, 2.2831526459346437, 2548.617798096129])
     scalar = staticmethod(write_i1)

@@ -9,14 +9,15 @@ from engine.ir.attributes import Attr
 from engine.ir.dtypes import DTYPES, is_complex, real_dtype
 from engine.ir.errors import DtypeMismatch
 from engine.ir.graph import Value
-from engine.ir.op import Array, KernelCall, Namespace, NoGradient, Op, ResultTypes, View
+from engine.ir.op import Array, KernelCall, Namespace, NoGradient, ResultTypes, View
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Bools, Ints, Real, Sample
 from engine.ir.tensor_type import DType, TensorType
+from engine.ops.common.batching import BatchedAsIs
 from engine.ops.rewrites import unchanged
 
 
-class Cast(Op):
+class Cast(BatchedAsIs):
     """y = x in another dtype, as NumPy's astype: fractions are cut off towards zero, nonzero is true.
 
     float → float is differentiable; through integers and bool there is no path. A real x becomes complex; a complex one
@@ -67,17 +68,11 @@ class Cast(Op):
         """The cotangent; what accumulates it casts it back."""
         return (g,)
 
-    def batch(self, mapped: Sequence[bool], x: Value, **attrs: Any) -> Value:
-        """Itself."""
-        return x.builder.emit(self, (x,), attrs)
 
-
-# Ops that hand their operand on as it is: for differentiation too, or cut off from it.
-
-
-class PassThrough(View):
+class PassThrough(BatchedAsIs, View):
     """Base: the result is the operand."""
 
+    section = "identity"
     operands: ClassVar[tuple[str, ...]] = ("x",)
     dtypes: ClassVar[tuple[str, ...]] = DTYPES
     gradient: ClassVar[str] = "g"
@@ -97,16 +92,11 @@ class PassThrough(View):
         """The cotangent passes."""
         return (g,)
 
-    def batch(self, mapped: Sequence[bool], x: Value) -> Value:
-        """Itself."""
-        return x.builder.emit(self, (x,), {})
-
 
 class Identity(PassThrough):
     """y = x, as a node of its own."""
 
     name = "identity"
-    section = "identity"
 
 
 class CopyToDevice(PassThrough):
@@ -116,7 +106,6 @@ class CopyToDevice(PassThrough):
     """
 
     name = "copy_to_device"
-    section = "identity"
     aliases: ClassVar[Mapping[str, str]] = {"copy_to_device": "sadl"}
 
 
@@ -124,6 +113,5 @@ class StopGradient(PassThrough):
     """y = x, and no derivative passes: for differentiation y is a constant."""
 
     name = "stop_gradient"
-    section = "identity"
     gradient = "none: that is its purpose"
     vjp = NoGradient("that is the op's purpose")

@@ -19,10 +19,13 @@ from engine.ops.common.numerics import is_chosen
 from engine.ops.common.source import is_representable
 from engine.ops.elementwise.base import Binary, Elementwise, Predicate, Unary, WithConstants, unbroadcast
 
+_IN_VJP = NoGradient("written out in vjp")
+
 
 class Comparison(Predicate, Binary):
     """Base of the six."""
 
+    section = "comparison"
     samples = (Sample(Real(2, 3), Real(3)), Sample(Real(), Real()), Sample(Ints(2, 1, high=3), Ints(3, high=3)))
 
 
@@ -30,7 +33,6 @@ class Equal(Comparison):
     """y = (a = b), elementwise; NaN equals nothing."""
 
     name = "equal"
-    section = "comparison"
     aliases = {"Equal": "born"}
     dtypes = DTYPES
     ufunc = "equal"
@@ -41,7 +43,6 @@ class NotEqual(Comparison):
     """y = (a ≠ b), elementwise; NaN differs from everything."""
 
     name = "not_equal"
-    section = "comparison"
     aliases = {"NotEqual": "born"}
     dtypes = DTYPES
     ufunc = "not_equal"
@@ -52,7 +53,6 @@ class Greater(Comparison):
     """y = (a > b), elementwise; false beside NaN."""
 
     name = "greater"
-    section = "comparison"
     aliases = {"Greater": "born"}
     ufunc = "greater"
 
@@ -61,7 +61,6 @@ class GreaterEqual(Comparison):
     """y = (a ≥ b), elementwise; false beside NaN."""
 
     name = "greater_equal"
-    section = "comparison"
     aliases = {"GreaterEqual": "born"}
     ufunc = "greater_equal"
 
@@ -70,7 +69,6 @@ class Less(Comparison):
     """y = (a < b), elementwise; false beside NaN."""
 
     name = "less"
-    section = "comparison"
     aliases = {"Lower": "born"}
     ufunc = "less"
 
@@ -79,17 +77,14 @@ class LessEqual(Comparison):
     """y = (a ≤ b), elementwise; false beside NaN."""
 
     name = "less_equal"
-    section = "comparison"
     aliases = {"LowerEqual": "born"}
     ufunc = "less_equal"
-
-
-# Logic on truth values, and questions that are answered by one. A number counts as true where it is not zero.
 
 
 class Connective(Predicate, Binary):
     """Base: of two operands."""
 
+    section = "logic"
     commutative = True
     samples = (
         Sample(Bools(2, 3), Bools(3)),
@@ -102,7 +97,6 @@ class LogicalAnd(Connective):
     """y = a and b, elementwise, broadcasting. Numbers are true where they are not 0; NaN is true."""
 
     name = "logical_and"
-    section = "logic"
     aliases = {"And": "born"}
     ufunc = "logical_and"
 
@@ -111,7 +105,6 @@ class LogicalOr(Connective):
     """y = a or b (or both), elementwise, broadcasting. Numbers are true where they are not 0; NaN is true."""
 
     name = "logical_or"
-    section = "logic"
     aliases = {"Or": "born"}
     ufunc = "logical_or"
 
@@ -138,11 +131,6 @@ class IsFinite(Predicate, Unary):
     complex_scalar = staticmethod(lambda x: (x.real().abs() < math.inf).and_(x.imag().abs() < math.inf))
     cost = 1
     samples = (Sample(Real(2, 3)), Sample(Ints(3, high=5)), Sample(Bools()))
-
-
-# Choices between values: by a condition, by size, by bounds. The gradient goes to what was chosen.
-
-_IN_VJP = NoGradient("written out in vjp")
 
 
 class Where(Elementwise):
@@ -189,6 +177,7 @@ class Where(Elementwise):
 class PairwiseExtremum(Binary):
     """Base: one of two operands, by NumPy's ufunc. NaN wins."""
 
+    section = "selection"
     partials = _IN_VJP
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
@@ -202,7 +191,6 @@ class Maximum(PairwiseExtremum):
     """y = the larger of a and b, elementwise, broadcasting; NaN where either is NaN."""
 
     name = "maximum"
-    section = "selection"
     aliases = {"maximum": "sadl"}
     ufunc = "maximum"
     gradient = "da = g where a > b, or a alone is NaN; g / 2 where a = b, or both are NaN; else 0; db likewise"
@@ -212,7 +200,6 @@ class Minimum(PairwiseExtremum):
     """y = the smaller of a and b, elementwise, broadcasting; NaN where either is NaN."""
 
     name = "minimum"
-    section = "selection"
     aliases = {"minimum": "sadl"}
     ufunc = "minimum"
     gradient = "da = g where a < b, or a alone is NaN; g / 2 where a = b, or both are NaN; else 0; db likewise"

@@ -8,6 +8,9 @@ from engine.ir.graph import Value
 from engine.ir.sample import Ints, Real, Sample
 from engine.ops.elementwise.base import FloatUnary, LibraryFunction, in_float32
 
+#: further left, the derivative of log_ndtr is a continued fraction of so many levels
+_LEFT, _LEVELS = -5.0, 12
+
 
 def _slope(x: Value) -> Value:
     """The derivative of erf: 2/√π · exp(−x²)."""
@@ -34,12 +37,6 @@ class Erfc(FloatUnary):
     gradient = "−g · 2/√π · exp(−x²)"
     scalar = staticmethod(lambda x: x.erfc())
     partials = (lambda y, x: -_slope(x),)
-
-
-# Functions of the normal distribution: the inverse error function, and the logarithm of the distribution function.
-
-#: further left, the derivative of log_ndtr is a continued fraction of so many levels
-_LEFT, _LEVELS = -5.0, 12
 
 
 class Erfinv(LibraryFunction):

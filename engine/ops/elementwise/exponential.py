@@ -13,7 +13,7 @@ from engine.ir.attributes import Attr
 from engine.ir.dtypes import DTYPES, REALS, is_complex
 from engine.ir.errors import BadAttribute, OperandCount
 from engine.ir.graph import Value
-from engine.ir.op import Array, Namespace, NoGradient, ResultTypes
+from engine.ir.op import Array, Namespace, NoGradient
 from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
 from engine.ir.tensor_type import TensorType
@@ -23,6 +23,7 @@ from engine.ops.elementwise.arithmetic import AddScalar
 from engine.ops.elementwise.base import Binary, FloatBinary, FloatUnary, Formula, Unary, WithConstants
 
 _POSITIVE = (Sample(Real(2, 3, low=0.5, high=2)), Sample(Real(low=0.5, high=2)), Sample(Real(0, 2)))
+_POSITIVE_BASE = Real(2, 3, low=0.5, high=2)
 
 
 class Exp(Unary):
@@ -136,11 +137,6 @@ class LogAddExp(FloatBinary):
     partials = (_share, lambda y, a, b: _share(y, b, a))
 
 
-# Powers and roots. Derivatives lower the exponent, and stay finite at 0 where they are.
-
-_POSITIVE_BASE = Real(2, 3, low=0.5, high=2)
-
-
 def power_rule(x: Value, exponent: float) -> Value | float:
     """The derivative of x^exponent. Down to a constant: never 0 · x⁻¹, which is NaN at 0."""
     if exponent in (0, 1):
@@ -162,36 +158,22 @@ _POWERS: Mapping[float, Callable[[Scalar], Scalar]] = {
 }
 
 
-def _inverse_square(xp: Namespace, x: Array, out: Array) -> None:
-    xp.reciprocal(x, out=out)
-    xp.square(out, out=out)
-
-
 def _inverse_root(xp: Namespace, x: Array, out: Array) -> None:
     xp.sqrt(x, out=out)
     xp.reciprocal(out, out=out)
 
 
-def _one(_: Namespace, x: Array, out: Array) -> None:  # noqa: ARG001 - whatever it is
-    out[...] = 1
-
-
-def _fourth(xp: Namespace, x: Array, out: Array) -> None:
-    xp.square(x, out=out)
-    xp.square(out, out=out)
-
-
 #: the same for complex numbers
 _COMPLEX_POWERS: Mapping[float, Callable[[Namespace, Array, Array], object]] = {
-    -2: _inverse_square,
+    -2: lambda xp, x, out: xp.square(xp.reciprocal(x, out=out), out=out),
     -1: lambda xp, x, out: xp.reciprocal(x, out=out),
     -0.5: _inverse_root,
-    0: _one,
+    0: lambda xp, x, out: out.fill(1),
     0.5: lambda xp, x, out: xp.sqrt(x, out=out),
     1: lambda xp, x, out: xp.copyto(out, x),
     2: lambda xp, x, out: xp.square(x, out=out),
     3: lambda xp, x, out: xp.multiply(xp.square(x), x, out=out),
-    4: _fourth,
+    4: lambda xp, x, out: xp.square(xp.square(x, out=out), out=out),
 }
 
 
@@ -217,9 +199,8 @@ class PowScalar(WithConstants):
     scalar = staticmethod(lambda x, exponent: _POWERS[exponent](x) if exponent in _POWERS else None)
     partials = (lambda y, x, exponent: power_rule(x, exponent),)
 
-    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
         """The square, of which a third power is made of complex numbers."""
-        assert isinstance(out, TensorType)
         return out.nbytes * (attrs["exponent"] == 3) if out.is_complex else super().workspace(out, *types, **attrs)
 
     def compute(self, run: RunContext, x: Array, *, out: Array, exponent: float) -> None:
@@ -294,12 +275,11 @@ class Pow(Binary):
             if signed:
                 xp.copyto(out, 0, where=(b < 0) & (xp.abs(a) != 1))
 
-    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
         """Of signed integers: the exponents; |a|; and where there is a fraction, which takes three masks to tell."""
         a, b = types
         if b.dtype.kind != "i" or a.is_float:
             return 0
-        assert isinstance(out, TensorType)
         return int(b.nbytes + b.size + a.size + max(a.nbytes, out.size))
 
 
@@ -311,7 +291,7 @@ def _whole_power(run: RunContext, a: Array, exponent: Array, out: Array) -> None
 
 @_whole_power.on("cuda")
 def _wide_power(run: RunContext, a: Array, exponent: Array, out: Array) -> None:
-    """By way of int64, since cupy.power with a narrow dtype is wrong: 2⁹ in int8 gives 1 (CuPy 14.2)."""
+    """Go by way of int64, since cupy.power with a narrow dtype is wrong: 2⁹ in int8 gives 1 (CuPy 14.2)."""
     out[...] = run.xp.power(a.astype("int64"), exponent.astype("int64"))
 
 
@@ -405,22 +385,20 @@ class Rsqrt(FloatUnary):
     partials = (lambda y, x: -0.5 * y * y.square(),)
 
 
-# Products with a logarithm that are 0 where the factor is: terms of entropies and likelihoods.
-
-
 def _product(x: Scalar, y: Scalar, log: Scalar) -> Scalar:
     """x · log; but 0 where x is, unless y is NaN."""
     return x.eq(0.0).and_(y.eq(y)).where(0.0, x * log)
 
 
 def _no_log(x: Value, y: Value, pole: float) -> Value:
-    """Where the factor is 0 and the logarithm −∞."""
+    """Mark places where the factor is 0 and the logarithm −∞."""
     return x.equal(0.0).logical_and(y.equal(pole))
 
 
 class TimesLogarithm(FloatBinary):
     """Base: a factor, and what the logarithm is of."""
 
+    section = "xlogy"
     operands: ClassVar[tuple[str, ...]] = ("x", "y")
     since: ClassVar[int] = 2
     cost = 20
@@ -434,7 +412,6 @@ class Xlogy(TimesLogarithm):
     """
 
     name = "xlogy"
-    section = "xlogy"
     gradient = "dx = g · log y, and 0 where x = y = 0; dy = g · x / y"
     samples = (
         Sample(Real(2, 3), Real(2, 3, low=0.5, high=2)),
@@ -465,7 +442,6 @@ class Xlog1py(TimesLogarithm):
     """
 
     name = "xlog1py"
-    section = "xlogy"
     gradient = "dx = g · log(1 + y), and 0 where x = 0 and y = −1; dy = g · x / (1 + y)"
     samples = (
         Sample(Real(2, 3), Real(2, 3, low=-0.5, high=2)),

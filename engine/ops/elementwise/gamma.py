@@ -19,7 +19,7 @@ from engine.codegen.kernels.array_functions import (
 from engine.ir.attributes import Attr
 from engine.ir.errors import BadAttribute
 from engine.ir.graph import Value
-from engine.ir.op import Array, Namespace, ResultTypes
+from engine.ir.op import Array, Namespace
 from engine.ir.run_context import DeviceMethod, RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
 from engine.ir.tensor_type import TensorType
@@ -31,6 +31,17 @@ _SAMPLES = (*_POSITIVE, Sample(Real(3, low=-1.7, high=-1.3)), Sample(Ints(3, low
 LARGEST_ORDER = 170  # 171! is no float64
 
 _trigamma = in_float32("trigamma")
+#: from here on, Stirling's series
+_LARGE = 10.0
+# Stirling's series, DLMF 5.11.1: log Γ(x) less (x − ½) log x − x + ½ log 2π, times x, in powers of x⁻², highest first.
+_STIRLING = (1 / 156, -691 / 360360, 1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12)
+#: from here on, the difference of two digammas by its own series
+_FAR = 100.0
+#: terms that are added up one by one, before the formula of Euler and Maclaurin
+_TERMS: Final = 14
+#: Bernoulli's numbers B₂, B₄, …, over (2k)!, of that formula (DLMF 25.11.28)
+_BERNOULLI: Final = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798)
+_WEIGHTS: Final = tuple(b / math.factorial(2 * k) for k, b in enumerate(_BERNOULLI, 1))
 
 
 class Lgamma(LibraryFunction):
@@ -104,20 +115,9 @@ class Polygamma(FloatUnary):
         """(−1)ⁿ⁺¹ n! ζ(n + 1, x), of the Hurwitz zeta function (DLMF 25.11.12)."""
         fill_polygamma(run, x, out, order)
 
-    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
         """A few blocks."""
-        return block_workspace(out.size) if isinstance(out, TensorType) else 0
-
-
-# The logarithm of the beta function.
-
-#: from here on, Stirling's series
-_LARGE = 10.0
-# Stirling's series, DLMF 5.11.1: log Γ(x) less (x − ½) log x − x + ½ log 2π, times x, in powers of x⁻², highest first.
-_STIRLING = (1 / 156, -691 / 360360, 1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12)
-
-#: from here on, the difference of two digammas by its own series
-_FAR = 100.0
+        return block_workspace(out.size)
 
 
 class Betaln(FloatBinary):
@@ -155,13 +155,13 @@ class Betaln(FloatBinary):
     def _compute_in_blocks(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
         broadcast_blocks(run, lambda x, y: _betaln(np.minimum(x, y), np.maximum(x, y)), [a, b], out)
 
-    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
         """A few blocks."""
-        return block_workspace(out.size) if isinstance(out, TensorType) else 0
+        return block_workspace(out.size)
 
 
 def _betaln(a: Floats, b: Floats) -> Floats:
-    """For a ≤ b: SciPy's, but by Stirling's series where b is large."""
+    """SciPy's, for a ≤ b, but by Stirling's series where b is large."""
     y: Floats = library(np).betaln(a, b)
     large = (a > 0) & (b >= _LARGE) & (b < math.inf)
     for mask, branch in ((large & (a < _LARGE), _one_large), (large & (a >= _LARGE), _both_large)):
@@ -220,15 +220,6 @@ def _far_difference(a: Value, b: Value) -> Value:
     return -((b * r).log1p() + s.equal(0.0).where(0.0, b) * r * s * (0.5 + (r + s) * series))
 
 
-# The Hurwitz zeta function.
-
-#: terms that are added up one by one, before the formula of Euler and Maclaurin
-_TERMS: Final = 14
-#: Bernoulli's numbers B₂, B₄, …, over (2k)!, of that formula (DLMF 25.11.28)
-_BERNOULLI: Final = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798)
-_WEIGHTS: Final = tuple(b / math.factorial(2 * k) for k, b in enumerate(_BERNOULLI, 1))
-
-
 class Zeta(FloatBinary):
     """y = ζ(s, q) = Σ (q + k)⁻ˢ over k ≥ 0, broadcasting, for s > 1: SciPy's, `torch.special.zeta`, JAX's `zeta`.
 
@@ -274,9 +265,9 @@ class Zeta(FloatBinary):
     def _compute_in_blocks(self, run: RunContext, s: Array, q: Array, *, out: Array) -> None:
         broadcast_blocks(run, _zeta, [s, q], out)
 
-    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
         """A few blocks."""
-        return block_workspace(out.size) if isinstance(out, TensorType) else 0
+        return block_workspace(out.size)
 
 
 def _zeta(s: Floats, q: Floats) -> Floats:
@@ -331,7 +322,7 @@ def _by_exponent(s: Value, q: Value) -> Value:
 
 
 def _corrections(s: Value, w: Value, log: Value) -> Value:
-    """What the terms with Bernoulli's numbers change by s, over w⁻ˢ: products, and their own derivatives."""
+    """Change by s of the terms with Bernoulli's numbers, over w⁻ˢ: products, and their own derivatives."""
     inverse = w.reciprocal()
     square = inverse.square()
     product, slope = s * inverse, inverse

@@ -32,6 +32,17 @@ _ATANH: Final = tuple(1.0 / (2 * k + 3) for k in range(17))
 _EXP: Final = tuple(1.0 / math.factorial(k + 2) for k in range(14))
 #: terms of the series up to x = 2.5, and points of the integral beyond: to 1e-13
 _TERMS, _POINTS, _ENDS = 24, 96, (-3.7, 3.8)
+_AT = ([0.5, 1.0, 3.5, 12.0], [0.25, 2.0, 2.0, 13.0])
+#: P, Q, ∂P/∂a, ∂P/∂x
+_P = [0.5204998778130465, 0.8646647167633873, 0.2202225915242841, 0.6468350671487296]
+_Q = [0.4795001221869535, 0.1353352832366127, 0.7797774084757159, 0.3531649328512704]
+_BY_A = [-0.797947316783223, -0.2208254262118595, -0.1801009452864442, -0.1070770167187148]
+_BY_X = [0.8787825789354448, 0.1353352832366127, 0.2303614571229357, 0.1014829054600716]
+_SOURCE = "their series and its derivative in 50 digits (DLMF 8.7.1); erf(1/2) and 1 − exp(−2)"
+#: points of the integral, and where its variable begins; exp(−45) is nothing beside 1
+_BETA_POINTS: Final = 160
+_START: Final = -3.7
+_NOTHING: Final = 45.0
 
 
 def gamma_density(a: Value, x: Value) -> Value:
@@ -64,7 +75,7 @@ def slope_by_shape(a: Value, x: Value) -> Value:
 
 
 def _by_series(a: Value, x: Value) -> Value:
-    """For x ≤ 2.5: xᵃ / Γ(a + 1) (L + Σ (−x)ⁿ / n! (a L + n / (a + n)) / (a + n)), with L = log x − ψ(a + 1).
+    """xᵃ / Γ(a + 1) (L + Σ (−x)ⁿ / n! (a L + n / (a + n)) / (a + n)) for x ≤ 2.5, with L = log x − ψ(a + 1).
 
     It is the derivative of DLMF 8.7.1, with what cancels for small a taken out.
     """
@@ -80,7 +91,7 @@ def _by_series(a: Value, x: Value) -> Value:
 
 
 def _by_integral(a: Value, x: Value) -> Value:
-    """For x > 2.5: ∫ (log t − ψ(a)) tᵃ⁻¹ exp(−t) dt / Γ(a), from 0 to x or from x to ∞.
+    """∫ (log t − ψ(a)) tᵃ⁻¹ exp(−t) dt / Γ(a) for x > 2.5, from 0 to x or from x to ∞.
 
     Of both, the one where log t − ψ(a) does not change its sign; as t = x exp(± s), with the double exponential formula
     for s (H. Takahasi and M. Mori, Publ. RIMS 9 (1974) 721), whose points are as close as the integrand is narrow.
@@ -162,18 +173,10 @@ def _by_shape(a: Value, x: Value) -> Value:
     return entrywise(slope_by_shape, a.builder.emit(_ONCE, (a,), {}), x)
 
 
-_AT = ([0.5, 1.0, 3.5, 12.0], [0.25, 2.0, 2.0, 13.0])
-#: P, Q, ∂P/∂a, ∂P/∂x
-_P = [0.5204998778130465, 0.8646647167633873, 0.2202225915242841, 0.6468350671487296]
-_Q = [0.4795001221869535, 0.1353352832366127, 0.7797774084757159, 0.3531649328512704]
-_BY_A = [-0.797947316783223, -0.2208254262118595, -0.1801009452864442, -0.1070770167187148]
-_BY_X = [0.8787825789354448, 0.1353352832366127, 0.2303614571229357, 0.1014829054600716]
-_SOURCE = "their series and its derivative in 50 digits (DLMF 8.7.1); erf(1/2) and 1 − exp(−2)"
-
-
 class IncompleteGamma(LibraryUfunc):
     """Base: of a shape a ≥ 0 and x ≥ 0; NaN elsewhere."""
 
+    section = "igamma"
     operands: ClassVar[tuple[str, ...]] = ("a", "x")
     since: ClassVar[int] = 2
     samples = (
@@ -194,7 +197,6 @@ class Igamma(IncompleteGamma):
     """
 
     name = "igamma"
-    section = "igamma"
     function = "gammainc"
     gradient = "da = g · ∂P/∂a by an integral; dx = g · xᵃ⁻¹ exp(−x) / Γ(a)"
     truths = (Truth(operands=_AT, value=_P, gradients=(_BY_A, _BY_X), source=_SOURCE),)
@@ -209,19 +211,10 @@ class Igammac(IncompleteGamma):
     """
 
     name = "igammac"
-    section = "igamma"
     function = "gammaincc"
     gradient = "da = −g · ∂P/∂a by an integral; dx = −g · xᵃ⁻¹ exp(−x) / Γ(a)"
     truths = (Truth(operands=_AT, value=_Q, gradients=([-g for g in _BY_A], [-g for g in _BY_X]), source=_SOURCE),)
     partials = (lambda y, a, x: -_by_shape(a, x), lambda y, a, x: -gamma_density(a, x))
-
-
-# The beta distribution in nodes: its density, and how its distribution function changes with a shape.
-
-#: points of the integral, and where its variable begins; exp(−45) is nothing beside 1
-_BETA_POINTS: Final = 160
-_START: Final = -3.7
-_NOTHING: Final = 45.0
 
 
 def beta_density(a: Value, b: Value, x: Value) -> Value:
@@ -257,7 +250,7 @@ def slope_by_first(a: Value, b: Value, x: Value, rest: Value) -> Value:
 
 
 def _scales(p: Value, q: Value, ratio: Value) -> tuple[Value, Value]:
-    """Where exp(−p s) (1 + ratio (1 − exp(−s)))^(q − 1) changes first, and the step from there to where it ends."""
+    """Scale at which exp(−p s) (1 + ratio (1 − exp(−s)))^(q − 1) first changes, and the step from there to its end."""
     less = q - 1.0
     narrow = (p - less * ratio).abs().maximum((less.abs() * ratio * (1.0 + ratio)).sqrt()).maximum(ratio)
     width = narrow.reciprocal().stop_gradient()
@@ -293,9 +286,6 @@ def _times_log(factor: Value, x: Value, rest: Value) -> Value:
 def _log(x: Value, rest: Value) -> Value:
     is_near = x < 0.5
     return is_near.where(is_near.where(x, 0.5).log(), is_near.where(-0.5, -rest).log1p())
-
-
-# The incomplete beta function, regularised: the distribution function of the beta distribution.
 
 
 class Betainc(LibraryUfunc):

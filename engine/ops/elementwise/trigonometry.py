@@ -11,6 +11,10 @@ from engine.ir.sample import Ints, Real, Sample, Truth
 from engine.ops.elementwise.base import Binary, FloatUnary, Unary, power_series
 
 _INSIDE = (Sample(Real(2, 3, low=-0.8, high=0.8)), Sample(Real(low=0, high=0.8)))
+#: up to here, the derivative is its series
+_NEAR = 0.5
+#: sinc′(x) / x = Σ (−1)ᵏ 2k π²ᵏ x²ᵏ⁻² / (2k + 1)!, from k = 1 on, to less than 1e-19 for |x| ≤ 1/2
+_SERIES = tuple((-1) ** k * 2 * k * math.pi ** (2 * k) / math.factorial(2 * k + 1) for k in range(1, 13))
 
 
 class Sin(Unary):
@@ -107,9 +111,6 @@ def _over_square(x: Value, a: Value, b: Value) -> Value:
     return x / scale / scale / (far.where(1.0, (a / scale).square() + (b / scale).square()))
 
 
-# The hyperbolic functions and their inverses.
-
-
 class Sinh(Unary):
     """y = sinh x."""
 
@@ -175,14 +176,6 @@ class Atanh(Unary):
     gradient = "g / (1 − x²)"
     samples = (Sample(Real(2, 3, low=-0.8, high=0.8)), Sample(Real(low=0, high=0.8)))
     partials = (lambda y, x: ((1 - x) * (1 + x)).reciprocal(),)
-
-
-# The normalised cardinal sine.
-
-#: up to here, the derivative is its series
-_NEAR = 0.5
-#: sinc′(x) / x = Σ (−1)ᵏ 2k π²ᵏ x²ᵏ⁻² / (2k + 1)!, from k = 1 on, to less than 1e-19 for |x| ≤ 1/2
-_SERIES = tuple((-1) ** k * 2 * k * math.pi ** (2 * k) / math.factorial(2 * k + 1) for k in range(1, 13))
 
 
 def _sinc(x: Scalar) -> Scalar:

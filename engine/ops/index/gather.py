@@ -29,10 +29,9 @@ from engine.ops.index.indices import (
     require_integer,
 )
 
-# Places in memory of the elements that an index tensor picks from an array: found a chunk at a time.
-
 #: elements of a chunk: its positions stay in the second cache
 PICKED_CHUNK: Final = 1 << 14
+_AXIS = Attr("int", 0, "the axis that is indexed")
 
 
 class PickedPlaces(NamedTuple):
@@ -70,7 +69,7 @@ def chunks_of(index: HostArray, steps: Sequence[int], axis: int) -> Iterator[Pic
 
 
 def chunk_bytes_of(index: TensorType) -> int:
-    """What `chunks_of` allocates: the positions of a chunk, and what all of them have in common."""
+    """Count the bytes that `chunks_of` allocates: the positions of a chunk, and what all of them have in common."""
     return 2 * INT64.itemsize * min(PICKED_CHUNK, index.size)
 
 
@@ -103,7 +102,7 @@ def _cut(shape: Shape) -> tuple[int, int]:
 
 
 def _own_places(shape: Shape, steps: Sequence[int], axis: int, cut: int, count: int) -> HostArray | None:
-    """What the coordinates off the axis add to the places of a chunk, counted from its first; None: nothing."""
+    """Places that coordinates off the axis add to those of a chunk, counted from its first; None if there are none."""
     extents = (count, *shape[cut + 1 :])
     others = [i for i in range(cut, len(shape)) if i != axis and extents[i - cut] > 1]
     if not others:
@@ -112,9 +111,6 @@ def _own_places(shape: Shape, steps: Sequence[int], axis: int, cut: int, count: 
     for i in others:
         total += (steps[i] * np.arange(extents[i - cut])).reshape(-1, *[1] * (len(shape) - 1 - i))
     return total
-
-
-# Adding at indices, where repeated ones accumulate: whole rows, or single elements.
 
 
 @DeviceFunction
@@ -165,7 +161,7 @@ def _add_rows(run: RunContext, target: HostArray, index: HostArray, rows: HostAr
 
 
 def add_rows_bytes(target: TensorType, rows: TensorType) -> int:
-    """What `add_rows` allocates: a chunk of the matrix, and of the rows where these have to be converted."""
+    """Count the bytes that `add_rows` allocates: a chunk of the matrix, and of the rows if these are converted."""
     count, width = rows.shape[0] if rows.size else 0, rows.size // max(1, rows.shape[0])
     ready = rows.is_dense and rows.dtype == target.dtype
     step = _rows_of_chunk(count, width, ready)
@@ -193,12 +189,12 @@ def _add_elements(run: RunContext, target: HostArray, index: HostArray, axis: in
 
 
 def add_elements_bytes(index: TensorType) -> int:
-    """What `add_elements` allocates: positions, and a chunk of the updates where these have to be converted."""
+    """Count the bytes that `add_elements` allocates: positions, and a chunk of the updates if these are converted."""
     return chunk_bytes_of(index) + INT64.itemsize * min(PICKED_CHUNK, index.size)
 
 
 def _rows_of_chunk(count: int, width: int, ready: bool) -> int:
-    """How many rows are added at a time, of so many, each of so many elements."""
+    """Count the rows that are added at a time, of so many, each of so many elements."""
     return min(count, PICKED_CHUNK if ready else max(1, PICKED_CHUNK // max(1, width)))
 
 
@@ -211,9 +207,6 @@ def _add_one_by_one(sparsetools: Any, sums: HostArray, places: HostArray, values
     """sums[places[i]] += values[i]: a matrix of one column, all of it times 1."""
     column, one = np.array([0, len(places)], INT64), np.ones(1, sums.dtype)
     sparsetools.csc_matvec(len(sums), 1, column, places, values, one, sums)
-
-
-_AXIS = Attr("int", 0, "the axis that is indexed")
 
 
 class Gather(Op):
@@ -273,7 +266,7 @@ class Gather(Op):
         if index is None:
             return x.with_shape((*x.shape[:axis], len(indices or ()), *x.shape[axis + 1 :]))
         require_integer(index, 1, "index")
-        _check_covered(x.shape, index.shape, axis, 1)
+        _check_covered(x.shape, index, axis)
         return x.with_shape(index.shape)
 
     def compose(self, x: Value, index: Value | None = None, *, axis: int, indices: Any, from_end: bool) -> Value | None:
@@ -300,10 +293,9 @@ class Gather(Op):
         x, index = batching.expand(mapped, xs)
         return x.gather(index, axis=axis + 1)
 
-    def workspace(self, out: ResultTypes, *types: TensorType, axis: int, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: TensorType, axis: int, **attrs: Any) -> int:
         """The positions that are read at; of an operand that runs backwards, what was read, too."""
         x, index = types
-        assert isinstance(out, TensorType)
         if x.is_dense and picks_slices(x, index, axis):
             return 0 if index.dtype == INT64 else INT64.itemsize * index.shape[axis]
         if is_walked_forwards(x):
@@ -349,7 +341,7 @@ class ScatterAdd(Op):
     def infer(self, x: TensorType, index: TensorType, updates: TensorType, *, axis: int, **attrs: Any) -> ResultTypes:
         """x's shape, the common dtype of x and updates."""
         require_integer(index, 1, "index")
-        _check_covered(x.shape, index.shape, axis, 1)
+        _check_covered(x.shape, index, axis)
         if updates.shape != index.shape:
             wanted, got = show_shape(index.shape), show_shape(updates.shape)
             raise ShapeMismatch(
@@ -393,10 +385,9 @@ class ScatterAdd(Op):
         return x.scatter_add(index, updates, axis=axis + 1)
 
     def workspace(
-        self, out: ResultTypes, x: TensorType, index: TensorType, updates: TensorType, *, axis: int, **attrs: Any
+        self, out: TensorType, x: TensorType, index: TensorType, updates: TensorType, *, axis: int, **attrs: Any
     ) -> int:
         """The positions that are added at, and sums in a wider dtype."""
-        assert isinstance(out, TensorType)
         total = out.with_dtype(atomic_accumulator(out))
         wide = 0 if total.dtype == out.dtype else total.nbytes
         if axis == 0 and picks_slices(x, index, axis):
@@ -413,18 +404,10 @@ def _check_listed(indices: Sequence[int] | None, extent: int, least: int) -> Non
             raise BadAttribute(f"attribute indices must lie {wanted}, but holds {i}", expected=wanted, got=str(i))
 
 
-def _check_covered(shape: Shape, index: Shape, axis: int, operand: int) -> None:
-    fits = len(index) == len(shape) and all(
-        i == axis or n <= m for i, (n, m) in enumerate(zip(index, shape, strict=True))
-    )
-    if not fits:
-        wanted = f"rank {len(shape)} and at most shape {show_shape(shape)} off axis {axis}"
-        raise ShapeMismatch(
-            f"operand {operand} (index) must have {wanted}, but has shape {show_shape(index)}",
-            operand=operand,
-            expected=wanted,
-            got=show_shape(index),
-        )
+def _check_covered(shape: Shape, index: TensorType, axis: int) -> None:
+    extents = enumerate(zip(index.shape, shape, strict=False))
+    if index.ndim != len(shape) or any(i != axis and n > m for i, (n, m) in extents):
+        raise wrong_shape(1, "index", f"rank {len(shape)} and at most shape {show_shape(shape)} off axis {axis}", index)
 
 
 @DeviceFunction
@@ -451,9 +434,6 @@ def _listed(index: Array, axis: int) -> Array:
     if not is_repeated(index, axis):
         return index
     return index[tuple(slice(None) if i == axis else 0 for i in range(index.ndim))]
-
-
-# Reading along an axis at index tensors that broadcast.
 
 
 class TakeAlong(Composite):

@@ -24,6 +24,9 @@ from engine.ops.common.operands import wrong_shape
 from engine.ops.index.indices import FROM_END, check_indices, column_of, require_integer, within_extent
 from engine.ops.reduce.segments import offset_indices, reduce_segments
 
+INDEXED_AXES: Final = Attr("ints", None, "the axis that each index is of; absent: the first ones, in their order")
+_ATTRS: Mapping[str, Attr] = {"axes": INDEXED_AXES, "from_end": FROM_END}
+
 # The last entry that writes to a place: its number, so that the same one stands on every device.
 
 
@@ -71,13 +74,13 @@ _OP: Final = LastWriter()
 
 
 def last_writer(index: Value, extent: int) -> Value:
-    """Which entry of an index [n], whose entries lie in [0, extent), comes last at each place; −1 where none does."""
+    """Append, for each place, the last entry of an index [n] with entries in [0, extent) that is it; −1 for none."""
     return index.builder.emit(_OP, (index,), {"extent": extent})
 
 
 @DeviceFunction
 def _write_largest(run: RunContext, index: Array, out: Array) -> None:
-    """By the largest number: which of several threads writes last is not said."""
+    """Write the largest number: which of several threads writes last is not defined."""
     reduce_segments(run, "maximum", run.xp.arange(len(index)), index, out)
 
 
@@ -85,11 +88,6 @@ def _write_largest(run: RunContext, index: Array, out: Array) -> None:
 def _write_in_order(_: RunContext, index: HostArray, out: HostArray) -> None:
     """NumPy assigns one after the other."""
     out[index] = np.arange(len(index))
-
-
-# Several index tensors as one: places on the axes that they are of, counted as one axis.
-
-INDEXED_AXES: Final = Attr("ints", None, "the axis that each index is of; absent: the first ones, in their order")
 
 
 def axes_of(axes: Sequence[int] | None, count: int, x: TensorType) -> tuple[int, ...]:
@@ -107,7 +105,7 @@ def axes_of(axes: Sequence[int] | None, count: int, x: TensorType) -> tuple[int,
 
 
 def common_shape(indices: Sequence[TensorType]) -> Shape:
-    """What the indices, which are operands from 1 on, broadcast to. Raises DtypeMismatch, ShapeMismatch."""
+    """Broadcast the shapes of the indices, operands from 1 on. Raises DtypeMismatch, ShapeMismatch."""
     shape: Shape = ()
     for i, index in enumerate(indices, 1):
         require_integer(index, i, "indices")
@@ -198,9 +196,6 @@ class IndexedAxes:
         return flat.reshape(shape=column_of(len(shape), self.before, flat.shape[0])).broadcast_to(shape=shape)
 
 
-_ATTRS: Mapping[str, Attr] = {"axes": INDEXED_AXES, "from_end": FROM_END}
-
-
 class ReadAtIndices(Composite):
     """y = x[i, j, …]: the entries, or slices, at index tensors, one for each of `axes`, which broadcast together.
 
@@ -252,6 +247,7 @@ class ReadAtIndices(Composite):
 class WritesAtIndices(Composite):
     """Base: x, an index for each of `axes`, and updates, which broadcast to the shape of what `index` reads there."""
 
+    section = "index"
     operands: ClassVar[tuple[str, ...]] = ("x", "indices_and_updates...")
     dtypes: ClassVar[tuple[str, ...]] = DTYPES
     attrs = _ATTRS
@@ -314,7 +310,6 @@ class IndexAdd(WritesAtIndices):
     """
 
     name = "index_add"
-    section = "index"
     gradient = "dx = g, d updates = index(g, indices); none for indices"
     truths = (
         Truth(
@@ -341,7 +336,6 @@ class IndexSet(WritesAtIndices):
     """
 
     name = "index_set"
-    section = "index"
     gradient = "dx = g, 0 where something was written; d updates = g where they stand, else 0; none for indices"
     truths = (
         Truth(

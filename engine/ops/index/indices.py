@@ -10,10 +10,16 @@ from engine.ir.attributes import Attr
 from engine.ir.dtypes import INTEGERS
 from engine.ir.errors import IndexOutOfRange
 from engine.ir.graph import Value
-from engine.ir.op import Array, Namespace, NoGradient, Op, ResultTypes, wrong_dtype
+from engine.ir.op import Array, Namespace, NoGradient, ResultTypes, wrong_dtype
 from engine.ir.run_context import RunContext
 from engine.ir.tensor_type import INT64, TensorType
+from engine.ops.common.batching import BatchedAsIs
 from engine.ops.common.operands import with_extent
+
+#: whoever runs a plan on a device sets it: then no check raises, and a kernel reads and writes somewhere in its arrays
+INDEX_NOTES: Final[ContextVar[IndexNotes | None]] = ContextVar("INDEX_NOTES", default=None)
+#: of ops that read or write at indices
+FROM_END: Final = Attr("bool", False, "whether a negative index counts from the end: −1 is the last", since=2)
 
 # Index checks that do not wait: on a device, that an index is outside is noted, and read when the run is over.
 
@@ -23,10 +29,6 @@ class IndexNotes(Protocol):
 
     def note(self, index: Array, extent: int, operand: int, least: int) -> None:
         """Note, on the device, whether an entry of `index`, that operand of the node, is not in [least, extent)."""
-
-
-#: whoever runs a plan on a device sets it: then no check raises, and a kernel reads and writes somewhere in its arrays
-INDEX_NOTES: Final[ContextVar[IndexNotes | None]] = ContextVar("INDEX_NOTES", default=None)
 
 
 def require_integer(type: TensorType, operand: int, name: str) -> None:
@@ -48,7 +50,7 @@ def check_indices(index: Array, extent: int, *, operand: int, least: int = 0) ->
 
 
 def grid(xp: Namespace, index: Array, axis: int) -> tuple[Array, ...]:
-    """For each entry of `index` the position of what it picks along `axis`, axis by axis; they broadcast."""
+    """Position of what each entry of `index` picks along `axis`, axis by axis; they broadcast."""
     rank = index.ndim
     places = [xp.arange(n).reshape(column_of(rank, i)) for i, n in enumerate(index.shape)]
     places[axis] = index
@@ -89,13 +91,7 @@ def outside(extent: int, operand: int, least: int = 0) -> IndexOutOfRange:
     )
 
 
-# Indices that may be negative, and then count from the end: made whole before anything is read by them.
-
-#: of ops that read or write at indices
-FROM_END: Final = Attr("bool", False, "whether a negative index counts from the end: −1 is the last", since=2)
-
-
-class FromEnd(Op):
+class FromEnd(BatchedAsIs):
     """y = index where that is at least 0, else index + extent: int64 in [0, extent).
 
     Where an index may not be `negative`, it is only checked.
@@ -125,19 +121,14 @@ class FromEnd(Op):
             added &= extent
             out += added
 
-    def batch(self, mapped: Sequence[bool], index: Value, **attrs: Any) -> Value:
-        """Itself: it is elementwise."""
-        return index.builder.emit(self, (index,), attrs)
-
     def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
         """As a choice."""
         (index,) = operands
         wide = index.cast(dtype=INT64)
         return ((wide < 0).where(wide.add(attrs["extent"]), wide) if attrs["negative"] else wide,)
 
-    def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: TensorType, **attrs: Any) -> int:
         """What is added."""
-        assert isinstance(out, TensorType)
         return out.nbytes if attrs["negative"] else 0
 
 

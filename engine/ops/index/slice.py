@@ -21,8 +21,6 @@ from engine.ops.common.source import FILL_AS, filled
 from engine.ops.index.indices import require_integer
 from engine.ops.rewrites import unchanged
 
-# Parts of a tensor along one axis, and a tensor with zeros between its parts.
-
 
 def cut(x: Value, axis: int, start: int, stop: int) -> Value:
     """x from `start` to `stop` on one axis."""
@@ -31,12 +29,12 @@ def cut(x: Value, axis: int, start: int, stop: int) -> Value:
 
 
 def bounds(sizes: Sequence[int]) -> list[tuple[int, int]]:
-    """Where parts of these sizes start and stop when they lie one after the other."""
+    """Return the start and stop of parts of these sizes that lie one after the other."""
     return list(pairwise(accumulate(sizes, initial=0)))
 
 
 def along(axis: int, start: int, stop: int) -> tuple[slice, ...]:
-    """What to index an array by to see `start` to `stop` on one axis."""
+    """Index of an array's part from `start` to `stop` on one axis."""
     return (*[slice(None)] * axis, slice(start, stop))
 
 
@@ -293,7 +291,7 @@ def _places(run: RunContext, x: Array, starts: Array, sizes: Shape) -> list[Arra
 
 
 def read_boxes(x: Value, starts: Value, sizes: Sequence[int]) -> Value:
-    """Of N examples x [N, …] and starts [N, rank], each box: a gather along each axis that is cut."""
+    """Read the box of each of N examples x [N, …] at starts [N, rank]: a gather along each axis that is cut."""
     for i, size in enumerate(sizes):
         axis = i + 1
         if size < x.shape[axis]:
@@ -305,7 +303,7 @@ def read_boxes(x: Value, starts: Value, sizes: Sequence[int]) -> Value:
 
 
 def write_boxes(x: Value, updates: Value, starts: Value) -> Value:
-    """Of N examples x [N, …], each with its box of updates [N, …] at starts [N, rank]: a choice at each place."""
+    """Replace in N examples x [N, …] the boxes at starts [N, rank] by updates [N, …]: a choice at each place."""
     n = x.shape[0]
     inside: Value | None = None
     for i, extent in enumerate(x.shape[1:]):
@@ -324,16 +322,13 @@ def write_boxes(x: Value, updates: Value, starts: Value) -> Value:
 
 
 def _firsts(starts: Value, axis: int, last: int) -> Value:
-    """Where boxes begin on an axis: int64 [N, 1]."""
+    """First places of boxes on an axis: int64 [N, 1]."""
     column = starts.slice(starts=(0, axis), stops=(starts.shape[0], axis + 1))
     return column.cast(dtype=INT64).clamp(min=0, max=last)
 
 
 def _at(rank: int, axis: int, n: int, size: int) -> list[int]:
     return [n if i == 0 else size if i == axis else 1 for i in range(rank)]
-
-
-# Boxes whose starts are computed: read, and replaced.
 
 
 def _require_starts(starts: TensorType, x: TensorType, operand: int) -> None:
@@ -475,9 +470,6 @@ class UpdateSliceAt(Op):
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """None: numbers are only moved."""
         return 0
-
-
-# A tensor with a box of it replaced.
 
 
 class UpdateSlice(Op):

@@ -24,6 +24,8 @@ from engine.ops.linalg.matrices import admit, wide_dtype
 _KEPT: Final = 1024
 #: extent that LAPACK knows
 _LARGEST: Final = 2**31 - 1
+#: rows from which a call for each matrix costs nothing beside what it does
+_LARGE: Final = 64
 
 
 class LapackWork(NamedTuple):
@@ -57,12 +59,8 @@ def _taken(name: str, dtype: DType, m: int, n: int) -> LapackWork:
     return _TAKEN[name](dtype, m, n)
 
 
-def _of_qr(dtype: DType, m: int, n: int) -> LapackWork:
-    return LapackWork(m * n + min(m, n) + qr_length(dtype, m, n))
-
-
 def _of_eigh(vectors: int, dtype: DType, _: int, n: int) -> LapackWork:
-    """By syevd or heevd. A query counts in 32 bits, which n² exceeds soon: then as their documents say."""
+    """Ask syevd or heevd. A query counts in 32 bits, which n² exceeds soon: then as their documents say."""
     if dtype.kind == "c":
         numbers, integers, doubles, _ = _asked("heevd", dtype, n, compute_v=vectors)
         least = LapackWork(n * n, 2 * n * n, 5 * n)
@@ -79,7 +77,7 @@ def _of_eigh(vectors: int, dtype: DType, _: int, n: int) -> LapackWork:
 
 
 def _of_svd(vectors: int, dtype: DType, m: int, n: int) -> LapackWork:
-    """By gesdd, which tells no one how many doubles it takes for complex numbers: that is in its documents."""
+    """Ask gesdd, which does not tell how many doubles it takes for complex numbers: that is in its documents."""
     k = min(m, n)
     asked = _count(_asked("gesdd", dtype, m, n, compute_uv=vectors, full_matrices=0)[0])
     factors = (m + n) * k if vectors else 0
@@ -97,7 +95,7 @@ def _asked(routine: str, dtype: DType, *extents: int, **attrs: int) -> Any:
 
 
 def _count(asked: Any) -> int:
-    """As LAPACK gives it: as a number of the matrix's dtype."""
+    """Read a count, which LAPACK gives as a number of the matrix's dtype."""
     return int(np.real(asked))
 
 
@@ -106,12 +104,8 @@ _TAKEN: Final[dict[str, Callable[[DType, int, int], LapackWork]]] = {
     "eigvalsh": partial(_of_eigh, 0),
     "svd": partial(_of_svd, 1),
     "svdvals": partial(_of_svd, 0),
-    "qr": _of_qr,
+    "qr": lambda dtype, m, n: LapackWork(m * n + min(m, n) + qr_length(dtype, m, n)),
 }
-
-
-#: rows from which a call for each matrix costs nothing beside what it does
-_LARGE: Final = 64
 
 
 def is_for_lapack(shape: Shape) -> bool:
@@ -136,7 +130,7 @@ def solve_each(run: RunContext, a: HostArray, b: HostArray, out: HostArray) -> N
 
 
 def solve_each_bytes(out: TensorType) -> int:
-    """What `solve_each` allocates for results of this type: one matrix, and its right-hand sides."""
+    """Count the bytes that `solve_each` allocates for such results: one matrix, and its right-hand sides."""
     n, m = out.shape[-2:]
     return wide_dtype(out.dtype).itemsize * n * (n + m)
 
@@ -154,7 +148,7 @@ def factor_each(run: RunContext, x: HostArray, out: HostArray) -> None:
 
 
 def factor_each_bytes(x: TensorType) -> int:
-    """What `factor_each` allocates: one matrix, and where it is complex its conjugate."""
+    """Count the bytes that `factor_each` allocates: one matrix, and its conjugate where it is complex."""
     return (2 if x.is_complex else 1) * wide_dtype(x.dtype).itemsize * x.shape[-1] ** 2
 
 
@@ -180,7 +174,7 @@ def qr_each(run: RunContext, x: HostArray, q: HostArray, r: HostArray) -> None:
 
 
 def qr_each_bytes(x: TensorType) -> int:
-    """What `qr_each` allocates: what LAPACK takes for one matrix, and where r has numbers, or these are finite."""
+    """Count the bytes that `qr_each` allocates: LAPACK's for one matrix, and the masks of r and of finite numbers."""
     m, n = x.shape[-2:]
     return lapack_bytes("qr", x) + 2 * m * n
 

@@ -101,9 +101,6 @@ def _multiply(xp: Namespace, a: Array, b: Array, to: Array | None, *, out: Array
     return xp.matmul(x, y, out=to) if to is not None else xp.matmul(x, y)
 
 
-# Results of an op with their axes in memory in other orders than it has them: as their readers want them.
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class LaidResults(Kernel):
     """`op`, of several results, which writes wherever it is told: axis j of result k is axis `orders[k][j]` of its own.
@@ -150,8 +147,8 @@ class LaidResults(Kernel):
 
     def lying(self, out: Sequence[TensorType]) -> tuple[TensorType, ...]:
         """The types of the op's own results, as they lie."""
-        return tuple(_turned(type, inverse(order)) for type, order in zip(out, self.orders, strict=True))
-
-
-def _turned(type: TensorType, order: Shape) -> TensorType:
-    return Strided(type.with_shape([type.shape[a] for a in order]), [type.strides[a] for a in order])
+        each = zip(out, map(inverse, self.orders), strict=True)
+        return tuple(
+            Strided(type.with_shape([type.shape[a] for a in order]), [type.strides[a] for a in order])
+            for type, order in each
+        )

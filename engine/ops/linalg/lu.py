@@ -200,7 +200,7 @@ def _is_swept(shape: Shape) -> bool:
 
 
 def _place(run: RunContext, factors: Array, exchanges: HostArray, results: Sequence[Array]) -> None:
-    """What getrf gives, apart: l without its diagonal, u, and with which row each was exchanged in turn."""
+    """Take apart what getrf gives: l without its diagonal, u, and with which row each was exchanged in turn."""
     (lower, upper, rows), xp = results, run.xp
     k = min(factors.shape)
     order = np.arange(len(factors))
@@ -211,7 +211,7 @@ def _place(run: RunContext, factors: Array, exchanges: HostArray, results: Seque
 
 
 def _size(xp: Namespace, x: Array) -> Array:
-    """What LAPACK chooses a pivot by: of a complex number, the sum of its parts."""
+    """Size by which LAPACK chooses a pivot: of a complex number, the sum of its parts."""
     return abs(x.real) + abs(x.imag) if x.dtype.kind == "c" else xp.abs(x)
 
 
@@ -238,9 +238,6 @@ def _sweep(run: RunContext, x: Array, lower: Array, upper: Array, rows: Array) -
         x[:, j + 1 :, j + 1 :] -= by[:, :, None] * x[:, j, None, j + 1 :]
     rows[...] = order
     _split(xp, x, lower, upper, k)
-
-
-# The derivative of a determinant, singular or not.
 
 
 class Cofactors(Op):
@@ -296,7 +293,7 @@ class Cofactors(Op):
 
 
 def _products_of_others(xp: Namespace, s: Array) -> Array:
-    """For each entry along the last axis, the product of all others; nothing is divided."""
+    """Multiply, for each entry along the last axis, all others; nothing is divided."""
     before, behind = xp.ones_like(s), xp.ones_like(s)
     before[:, 1:] = xp.cumprod(s[:, :-1], axis=-1)
     behind[:, :-1] = xp.cumprod(s[:, :0:-1], axis=-1)[:, ::-1]
@@ -309,9 +306,6 @@ _OP: Final = Cofactors()
 def cofactors(x: Value) -> Value:
     """Append the matrix of cofactors."""
     return x.builder.emit(_OP, (x,), NONE)
-
-
-# The determinant itself.
 
 
 class Det(Decomposition):
@@ -377,9 +371,6 @@ class Det(Decomposition):
         return chunk_workspace(x, n * n + 1, n * n)
 
 
-# The determinant.
-
-
 class SLogDet(SquareMatrix):
     """sign, log|det x| of the matrices on the last two axes: [batch…, n, n] → [batch…] twice; det x = sign · exp(log).
 
@@ -392,9 +383,6 @@ class SLogDet(SquareMatrix):
 
     name = "slogdet"
     section = "slogdet"
-    is_captured = False
-    operands = ("x",)
-    dtypes = DTYPES
     gradient = "g · x⁻ᴴ, g the cotangent of log|det x|"
     several = True
     samples = (

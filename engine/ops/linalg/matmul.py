@@ -23,7 +23,8 @@ from engine.ops.common import batching
 from engine.ops.common.numerics import accumulator, wide, wide_out_bytes
 from engine.ops.elementwise.base import unbroadcast
 
-# The type of a matrix product, by NumPy's rules, and what BLAS can read.
+MOST_OPERANDS = 32
+LETTERS = frozenset(string.ascii_letters)
 
 
 def product_type(a: TensorType, b: TensorType) -> TensorType:
@@ -158,12 +159,6 @@ class MatMul(Op):
         dtype = accumulator(out)
         copies = sum(x.size for x in types if not is_readable(x, dtype))
         return dtype.itemsize * copies + wide_out_bytes(out)
-
-
-# Einstein summation: products of several operands, summed over named axes.
-
-MOST_OPERANDS = 32
-LETTERS = frozenset(string.ascii_letters)
 
 
 class Einsum(Composite):
@@ -311,7 +306,7 @@ def parse_equation(equation: str, count: int) -> tuple[list[str], str]:
 
 
 def _extents(terms: Sequence[str], types: Sequence[TensorType]) -> Mapping[str, int]:
-    """What each letter stands for. Raises ShapeMismatch."""
+    """Map each letter to its extent. Raises ShapeMismatch."""
     extents: dict[str, int] = {}
     for i, (term, type) in enumerate(zip(terms, types, strict=True)):
         if type.ndim != len(term):

@@ -28,22 +28,21 @@ from engine.ir.tensor_type import (
 )
 from engine.ir.value_functions import adjoint, permute, shaped, unpermute
 from engine.ops.common import batching
+from engine.ops.common.batching import BatchedAsIs
 from engine.ops.common.numerics import accumulator
 from engine.ops.linalg.matmul import product_type
 
 
-class SquareMatrix(Op):
+class SquareMatrix(BatchedAsIs):
     """Base: one operand, square matrices on its last two axes, which are answered one by one."""
 
+    is_captured = False
     operands: ClassVar[tuple[str, ...]] = ("x",)
+    dtypes: ClassVar[tuple[str, ...]] = DTYPES
 
     def infer(self, x: TensorType) -> ResultTypes:
         """Matrices like x. Raises ShapeMismatch."""
         return square(x)
-
-    def batch(self, mapped: Sequence[bool], x: Value) -> Value:
-        """Itself: N is one more batch axis."""
-        return x.builder.emit(self, (x,), {})
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """In doubles: x where it is none, the answers, and the two matrices that LAPACK works on."""
@@ -61,7 +60,9 @@ class System(Op):
     axes before broadcast.
     """
 
+    is_captured = False
     operands: ClassVar[tuple[str, ...]] = ("a", "b")
+    dtypes: ClassVar[tuple[str, ...]] = DTYPES
 
     def infer(self, a: TensorType, b: TensorType, **attrs: Any) -> ResultTypes:
         """The shape of the product a⁻¹ b. Raises ShapeMismatch."""
@@ -100,7 +101,7 @@ def wide_dtype(dtype: DType) -> DType:
 
 
 def converted(dtype: DType, *operands: TensorType) -> int:
-    """How many elements are copied to have all operands in this dtype."""
+    """Count the elements that are copied to have all operands in this dtype."""
     return sum(x.size for x in operands if x.dtype != dtype)
 
 
@@ -193,7 +194,7 @@ def square(x: TensorType, name: str = "x") -> TensorType:
 
 
 def _floats(x: TensorType) -> TensorType:
-    """As numpy.linalg computes: in float64 with what is not float."""
+    """Type in which numpy.linalg computes: float64 for what is not float."""
     return x if x.is_differentiable else x.with_dtype(FLOAT64)
 
 
@@ -218,7 +219,7 @@ _COMPLEX: Final = 3
 
 
 def at_once(shape: Shape) -> int:
-    """How many matrices of this shape, on its last two axes, are one chunk."""
+    """Count the matrices of this shape, on its last two axes, that are one chunk."""
     m, n = shape[-2:]
     return max(1, min(_ELEMENTS // max(1, m * n), _CUBES // max(1, m * n * max(m, n))))
 
@@ -226,7 +227,7 @@ def at_once(shape: Shape) -> int:
 def chunks(
     run: RunContext, operands: Sequence[Array], outs: Sequence[Array]
 ) -> Iterator[tuple[list[Array], list[Array]]]:
-    """Of a batch, some matrices at a time: copies of the operands in the dtype `computed`, and where results go.
+    """Take a batch apart: copies of some matrices in the dtype `computed`, and where their results go.
 
     All have the batch axes of the first operand, whose last two hold matrices. Raises DeadlineExceeded.
     """
@@ -245,7 +246,7 @@ def _is_complex(x: Array) -> bool:
 
 
 def chunk_bytes(shape: Shape, doubles: int, *operands: TensorType) -> int:
-    """What chunks take of operands of this shape: so many doubles a matrix, and operands that a reshape copies.
+    """Count the bytes that chunks of this shape take: so many doubles a matrix, and operands that a reshape copies.
 
     Of a complex operand they are pairs of doubles.
     """
@@ -285,7 +286,7 @@ def _factored(run: RunContext, name: str, x: Array) -> list[Array]:
 
 
 def _one_by_one(function: Callable[[Array], Any], x: Array) -> list[Array]:
-    """At least one has none. What those are like that have none is seen of a matrix of zeros."""
+    """Factor each alone, since at least one has no factors: its NaN have the shapes of a zero matrix's factors."""
     found = []
     for i in range(len(x)):
         try:
@@ -344,20 +345,13 @@ def _factored_on_cuda(run: RunContext, name: str, x: Array) -> list[Array]:
         return _factored.general(run, name, x)
 
 
-# Base of the decompositions, and of what is made by them: one operand, matrices on its last two axes.
-
-
-class Decomposition(Op):
+class Decomposition(BatchedAsIs):
     """Base: matrices are answered one by one, and by LAPACK, which is not interrupted, and decides by elements."""
 
     is_captured = False
     operands: ClassVar[tuple[str, ...]] = ("x",)
     dtypes: ClassVar[tuple[str, ...]] = DTYPES
     since: ClassVar[int] = 2
-
-    def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
-        """Itself: N is one more batch axis."""
-        return operands[0].builder.emit(self, operands, attrs)
 
 
 def matrix_type(x: TensorType, operand: int = 0, name: str = "x") -> TensorType:

@@ -20,8 +20,6 @@ from engine.ops.common import batching
 from engine.ops.common.numerics import wide
 from engine.ops.linalg.matrices import Decomposition, admit, chunk_workspace, chunks, identity_like, operations, square
 
-# Exponentials of matrices, and their derivatives along a direction.
-
 #: the norm up to which the polynomial, and up to which its derivative, has an error below the rounding of doubles
 _REACH: Final = (1.090863719290036, 0.9317169257)
 #: Taylor's polynomial of degree 18, as P. Bader, S. Blanes, F. Casas (2019) have it, with its 1 taken out, which is
@@ -67,7 +65,7 @@ def exponentials(run: RunContext, x: Array, *along: Array) -> Array:
 
 
 def _halvings(xp: Namespace, x: Array, along: Sequence[Array]) -> tuple[Array, Array]:
-    """How often each matrix is halved, until its norm is within reach; and which ones have no exponential."""
+    """Count how often each matrix is halved until its norm is within reach; and mark those without an exponential."""
     # by sums along rows, as products with ones: a norm, too, and in less time than along columns
     norms = (xp.abs(x) @ xp.ones(x.shape[-1], x.real.dtype)).max(axis=-1)
     lost = ~xp.isfinite(norms)
@@ -84,7 +82,7 @@ def _split(places: Array) -> Sequence[Array]:
 
 
 def _polynomial(xp: Namespace, places: Array) -> Array:
-    """By five products, of the matrix in the first place; in the others, but for the last, all that it takes."""
+    """Evaluate it by five products, of the matrix in the first place; the others but the last are its memory."""
     x, x2, x3, x6, a, b, c, d, e, _ = _split(places)
     _multiply(xp, x, x, x2)
     _multiply(xp, x2, x, x3)
@@ -105,7 +103,7 @@ def _polynomial(xp: Namespace, places: Array) -> Array:
 
 
 def _add_identity(x: Array, times: float) -> None:
-    """To the matrices, and not to their derivatives."""
+    """Add a multiple of 1 to the matrices, and not to their derivatives."""
     _flat(x[0])[:, :: x.shape[-1] + 1] += times
 
 
@@ -138,7 +136,7 @@ def _squared(run: RunContext, y: Array, spare: Array, times: Array) -> Array:
 
 
 def exponentials_bytes(x: TensorType, directions: int) -> int:
-    """What chunks of operands like x take, with so many directions: with the operands' copies."""
+    """Count the bytes of chunks of operands like x, with so many directions and the operands' copies."""
     return chunk_workspace(x, (1 + directions) * _MATRICES * x.shape[-1] ** 2)
 
 
@@ -193,7 +191,7 @@ class ExponentialSlope(Op):
 
 
 def exponential_flops(shape: Shape) -> int:
-    """Of the exponentials of matrices of this shape."""
+    """Count the FLOPs of exponentials of matrices of this shape."""
     return 2 * PRODUCTS * math.prod(shape) * shape[-1]
 
 
@@ -204,8 +202,10 @@ def exponential_slope(x: Value, g: Value) -> Value:
 
 def slope_by_matrix(x: Value, g: Value, h: Value) -> Value:
     """The gradient by x of the sum of h times `exponential_slope(x, g)`: of both places where x is in the block."""
-    n = x.shape[-1]
-    back = exponential_slope(adjoint(_block(x, g)), _in_corner(h))
+    last, n = h.ndim - 1, x.shape[-1]
+    turned, zeros = adjoint(_block(x, g)), h.full_like(0.0)
+    corner = zeros.cat(h, axis=last).cat(zeros.cat(zeros, axis=last), axis=last - 1)  # [[0, h], [0, 0]]
+    back = exponential_slope(turned, corner)
     return _quarter(back, 0, 0, n) + _quarter(back, n, n, n)
 
 
@@ -213,12 +213,6 @@ def _block(x: Value, corner: Value) -> Value:
     """[[x, corner], [0, x]]."""
     last = x.ndim - 1
     return x.cat(corner, axis=last).cat(x.full_like(0.0).cat(x, axis=last), axis=last - 1)
-
-
-def _in_corner(h: Value) -> Value:
-    """[[0, h], [0, 0]]."""
-    last, zeros = h.ndim - 1, h.full_like(0.0)
-    return zeros.cat(h, axis=last).cat(zeros.cat(zeros, axis=last), axis=last - 1)
 
 
 def _quarter(x: Value, row: int, column: int, n: int) -> Value:
@@ -290,9 +284,6 @@ class MatrixExp(Decomposition):
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """Of a chunk, a copy, powers and sums of these."""
         return exponentials_bytes(x, 0)
-
-
-# Whole powers of a matrix.
 
 
 class MatrixPower(Composite):

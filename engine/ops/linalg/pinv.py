@@ -213,9 +213,6 @@ def _pairs_vectors(a: TensorType, b: TensorType) -> bool:
     return b.ndim > 1 and b.shape == a.shape[:-1] and b.shape[-2] != a.shape[-2]
 
 
-# Condition and rank of a matrix, by its singular values.
-
-
 def _singular_values(x: Value) -> Value:
     """[..., k], of float16 in float32."""
     return wide(x).svd().output(1)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import DTYPES
 from engine.ir.graph import Value
 from engine.ir.op import Array, ResultTypes
 from engine.ir.run_context import DeviceFunction, DeviceMethod, RunContext
@@ -21,6 +20,11 @@ from engine.ops.common.numerics import accumulator, wide_out, widened
 from engine.ops.elementwise.base import unbroadcast
 from engine.ops.linalg.lapack import factor_each, factor_each_bytes, is_for_lapack, solve_each, solve_each_bytes
 from engine.ops.linalg.matrices import SquareMatrix, System, answer_each, computed, converted, wide_dtype
+
+#: FLOPs of one matrix up to which calling BLAS for it takes longer than computing it
+_SMALL = 1 << 12
+#: how many calls of BLAS take as long as one row of all matrices takes Python
+_CALLS_A_ROW = 4
 
 
 class Solve(System):
@@ -35,9 +39,6 @@ class Solve(System):
 
     name = "solve"
     section = "solve"
-    is_captured = False
-    operands = ("a", "b")
-    dtypes = DTYPES
     gradient = "db = a⁻ᴴ g, da = −(db yᴴ), summed over batch axes that were broadcast"
     samples = (
         Sample(Real(3, 3, diagonal=7), Real(3)),
@@ -96,9 +97,6 @@ class Inv(SquareMatrix):
 
     name = "inv"
     section = "solve"
-    is_captured = False
-    operands = ("x",)
-    dtypes = DTYPES
     gradient = "−yᴴ g yᴴ"
     samples = (
         Sample(Real(3, 3, diagonal=7)),
@@ -123,14 +121,6 @@ class Inv(SquareMatrix):
         return 2 * types[0].size * types[0].shape[-1]
 
 
-# Linear systems with triangular matrices.
-
-#: FLOPs of one matrix up to which calling BLAS for it takes longer than computing it
-_SMALL = 1 << 12
-#: how many calls of BLAS take as long as one row of all matrices takes Python
-_CALLS_A_ROW = 4
-
-
 class TriangularSolve(System):
     """y with t y = b, or tᵀ y = b where `transpose`; t is the lower (else the upper) triangle of a, with the diagonal.
 
@@ -142,9 +132,6 @@ class TriangularSolve(System):
 
     name = "triangular_solve"
     section = "triangular_solve"
-    is_captured = False
-    operands = ("a", "b")
-    dtypes = DTYPES
     attrs = {
         "lower": Attr("bool", True, "read the lower triangle of a; false: the upper one"),
         "transpose": Attr("bool", False, "solve with the triangle's transpose"),
@@ -214,7 +201,7 @@ def _is_swept(shape: Shape) -> bool:
 
 
 def _all_at_once(run: RunContext, t: Array, y: Array, lower: bool) -> None:
-    """By substitution, a row of all matrices at a time, as exact as BLAS.
+    """Substitute a row of all matrices at a time, as exact as BLAS.
 
     In every matrix y is what a triangle would give of which each element differs by n ε at most: N. J. Higham,
     Accuracy and Stability of Numerical Algorithms (2002), theorem 8.5, which holds for any order of the sums.
@@ -254,9 +241,6 @@ def _substitute_on_cuda(_: RunContext, t: Array, y: Array, lower: bool, transpos
     y[...] = solve_triangular(t, y, trans="T" if transpose else "N", lower=lower, check_finite=False)
 
 
-# The Cholesky decomposition.
-
-
 class Cholesky(SquareMatrix):
     """y lower triangular, its diagonal positive, with y yᴴ = (x + xᴴ) / 2, for matrices on the last two axes.
 
@@ -268,9 +252,6 @@ class Cholesky(SquareMatrix):
 
     name = "cholesky"
     section = "cholesky"
-    is_captured = False
-    operands = ("x",)
-    dtypes = DTYPES
     gradient = "(s + sᴴ) / 2, where s = y⁻ᴴ Φ(yᴴ g) y⁻¹ and Φ takes the lower triangle, half the diagonal"
     samples = (
         Sample(Real(3, 3, low=-1, high=1, diagonal=4)),

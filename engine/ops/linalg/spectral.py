@@ -166,9 +166,6 @@ _EIGENVALUES: Final = EighValues()
 _EIGH: Final = Eigh()
 
 
-# The singular value decomposition.
-
-
 class SingularValues(Decomposition):
     """s alone, descending: what is left of `svd` where nobody reads vectors."""
 
@@ -304,7 +301,7 @@ class SVD(Decomposition):
 def _of_vectors(
     u: Value, s: Value, vh: Value, by_u: Value | None, by_vh: Value | None, within: Value, degenerate: str
 ) -> list[Value]:
-    """What the cotangents of u and vh, at least one of which is there, give for x."""
+    """Cotangents of x, from those of u and vh, at least one of which is there."""
     left = None if by_u is None else adjoint(u) @ by_u
     right = None if by_vh is None else vh @ adjoint(by_vh)
     terms = [u @ _inner(s, left, right, within, degenerate) @ vh]
@@ -332,7 +329,7 @@ def _inner(s: Value, left: Value | None, right: Value | None, within: Value, deg
 
 
 def _extents(shape: Shape) -> tuple[int, int, int, int]:
-    """How many matrices, and their m, n and k."""
+    """Count the matrices, and return it with their m, n and k."""
     *lead, m, n = shape
     return math.prod(lead), m, n, min(m, n)
 

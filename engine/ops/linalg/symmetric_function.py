@@ -32,8 +32,6 @@ from engine.ops.linalg.matrices import (
 )
 from engine.ops.linalg.matrix_exp import exponential_slope, slope_by_matrix
 
-# The derivative of a function of a symmetric matrix along a direction, exact at equal eigenvalues.
-
 #: the part of their sum that two numbers are apart, up to which the difference of their logarithms is that of a series
 _NEAR: Final = 0.5
 

@@ -87,6 +87,7 @@ class Elu(FloatUnary):
 class Activation(Formula):
     """Base: a formula in one operand."""
 
+    section = "activations"
     operands = ("x",)
     dtypes = REALS
     samples: ClassVar[tuple[Sample, ...]] = _SMOOTH
@@ -108,7 +109,6 @@ class Selu(Activation):
     """
 
     name = "selu"
-    section = "activations"
     aliases = {"Selu": "cjc"}
     gradient = "1.0507… · that of elu"
 
@@ -121,7 +121,6 @@ class Silu(Activation):
     """y = x · sigmoid x; 0 at −∞."""
 
     name = "silu"
-    section = "activations"
     aliases = {"SiLUOp": "born", "SiLU": "born", "Silu": "cjc"}
     gradient = "g · (s + x · s · (1 − s)), s = sigmoid x"
 
@@ -138,7 +137,6 @@ class Gelu(Activation):
     """
 
     name = "gelu"
-    section = "activations"
     aliases = {"Gelu": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {
         "approximate": Attr("string", "none", "none: by the error function; tanh: its approximation", ("none", "tanh"))
@@ -158,9 +156,6 @@ class Gelu(Activation):
         return low * (t * (t.square() * (0.044715 * doubled) + doubled)).sigmoid()
 
 
-# The logistic function and its integral, stable in both tails.
-
-
 def _logistic(x: Scalar) -> Scalar:
     """z / (1 + z) for z = eˣ, which must not overflow: from some x on, the result rounds to 1."""
     z = x.minimum(math.log(8 / np.finfo(x.dtype).eps)).exp()
@@ -173,7 +168,7 @@ def _tail(x: Scalar) -> Scalar:
 
 
 def _complex_logistic(z: Scalar) -> Scalar:
-    """By e^∓z, whichever does not overflow."""
+    """Compute it by e^∓z, whichever does not overflow."""
     left, one = z.real() < 0.0, z.builder.as_pair(1.0)
     power = left.where(z, -z).exp()
     return left.where(power, one) / (one + power)

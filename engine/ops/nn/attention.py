@@ -23,6 +23,10 @@ from engine.ops.nn.attention_tiles import GRADIENTS, ROWS, Masking, Saved, Score
 #: what rows of queries, keys and values are a multiple of, and how long they are at most: so libraries have it
 WIDTHS: Final = 8
 MOST_WIDTH: Final = 128
+#: bytes of scores from which only those of a block of queries are in memory; to hold all is quicker, by a tenth or more
+SCORES_HELD: Final = 16 << 20
+#: and of how many elements for each of q, k and v, which are held in any case
+OUTWEIGHED: Final = 1
 
 
 def is_half_attention(q: TensorType, k: TensorType, v: TensorType, *mask: TensorType) -> bool:
@@ -125,7 +129,7 @@ HALF_ROWS, HALF_GRADIENTS = HalfRows(), HalfGradients()
 
 
 def _saved(q: Value, k: Value, v: Value, y: Value, lse: Value, g: Value) -> Saved:
-    """What the way back in float32 reads."""
+    """Append what the way back in float32 reads."""
     q, k, v, y, g = map(_widened, (q, k, v, y, g))
     return Saved(q, k, v, lse, (g * y).sum(axes=(-1,), keepdims=True), g)
 
@@ -136,12 +140,6 @@ def _widened(x: Value) -> Value:
 
 def _halved(x: Value) -> Value:
     return x.cast(dtype=FLOAT16)
-
-
-#: bytes of scores from which only those of a block of queries are in memory; to hold all is quicker, by a tenth or more
-SCORES_HELD: Final = 16 << 20
-#: and of how many elements for each of q, k and v, which are held in any case
-OUTWEIGHED: Final = 1
 
 
 class Attention(Formula):
@@ -200,38 +198,31 @@ class Attention(Formula):
         self, q: TensorType, k: TensorType, v: TensorType, mask: TensorType | None = None, **attrs: Any
     ) -> ResultTypes:
         """[..., queries, width]. Raises ShapeMismatch, DtypeMismatch."""
+        types = [x for x in (q, k, v, mask) if x is not None]
         if attrs["grouped"]:
-            return self._grouped_type(*(x for x in (q, k, v, mask) if x is not None))
+            check_heads(types)
+            whole = self.infer(*(x.with_shape(_parted(x.shape, i, types)) for i, x in enumerate(types)), grouped=False)
+            assert isinstance(whole, TensorType)
+            *lead, heads, count, rows, width = whole.shape
+            return whole.with_shape((*lead, heads * count, rows, width))
         for i, (name, type) in enumerate((("q", q), ("k", k), ("v", v))):
             check_matrices(type, i, name)
         require_extent(k, -1, q.shape[-1], 1, "k", "that of q")
         require_extent(v, -2, k.shape[-2], 2, "v", "the keys of k")
         if mask is not None:
             check_mask(mask, (q.shape[-2], k.shape[-2]))
-        floats = [x.dtype for x in (q, k, v, mask) if x is not None and x.is_float]
-        lead = leading(*(x for x in (q, k, v, mask) if x is not None))
-        return TensorType((*lead, q.shape[-2], v.shape[-1]), promote(*floats))
-
-    def _grouped_type(self, *types: TensorType) -> ResultTypes:
-        check_heads(types)
-        whole = self.infer(*(x.with_shape(_parted(x.shape, i, types)) for i, x in enumerate(types)), grouped=False)
-        assert isinstance(whole, TensorType)
-        *lead, heads, count, rows, width = whole.shape
-        return whole.with_shape((*lead, heads * count, rows, width))
+        floats = [x.dtype for x in types if x.is_float]
+        return TensorType((*leading(*types), q.shape[-2], v.shape[-1]), promote(*floats))
 
     def compose(self, *operands: Value, grouped: bool = False, **attrs: Any) -> Value:
         """Grouped, the heads of k and v broadcast; of others, as is best for their sizes."""
-        if not grouped:
-            return self._composed(*operands, **attrs)
         types = [x.type for x in operands]
-        parted = [x.reshape(shape=_parted(x.shape, i, types)) for i, x in enumerate(operands)]
-        y = parted[0].attention(*parted[1:], **attrs)
-        *lead, heads, count, rows, width = y.shape
-        return y.reshape(shape=(*lead, heads * count, rows, width))
-
-    def _composed(self, *operands: Value, **attrs: Any) -> Value:
-        """Of halves, where scores are large and libraries of cards compute that, by an op of its own; else widened."""
-        types = [x.type for x in operands]
+        if grouped:
+            parted = [x.reshape(shape=_parted(x.shape, i, types)) for i, x in enumerate(operands)]
+            y = parted[0].attention(*parted[1:], **attrs)
+            *lead, heads, count, rows, width = y.shape
+            return y.reshape(shape=(*lead, heads * count, rows, width))
+        # Halves, where scores are large and libraries of cards compute that, have an op of their own; else they widen.
         if is_half_attention(*types) and is_large(_scores(FLOAT32, *types), *types):
             return operands[0].builder.emit(HALF_ROWS, operands, attrs).output(0)
         return super().compose(*operands, **attrs)
@@ -270,7 +261,7 @@ def _parted(shape: Shape, i: int, types: Sequence[TensorType]) -> Shape:
 
 
 def _scores(dtype: DType, *types: TensorType) -> TensorType:
-    """Of q, k, v and perhaps a mask."""
+    """Type of the scores of q, k, v and perhaps a mask."""
     return TensorType((*leading(*types), types[0].shape[-2], types[1].shape[-2]), dtype)
 
 

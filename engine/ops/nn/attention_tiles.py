@@ -22,6 +22,14 @@ from engine.ops.common.numerics import are_finite
 from engine.ops.elementwise.base import unbroadcast
 from engine.ops.linalg.matmul import is_readable
 
+#: of the tiles that are worked on together; a core's own cache holds that much, or nearly
+TILE_BYTES: Final = 1 << 20
+#: fewer queries at a time make slow products
+LEAST_ROWS: Final = 16
+#: keys of a tile that need not hold whole rows
+MOST_COLUMNS: Final = 512
+_OPERANDS = ("q", "k", "v", "lse", "delta", "g", "mask?")
+
 
 class ScoreOp(Op):
     """Base: an op on the scores of q [..., queries, d] and k [..., keys, d].
@@ -58,9 +66,6 @@ def batch_axes(*types: TensorType) -> Shape:
     return broadcast(*(t.shape[:-2] for t in types))
 
 
-# Attention in terms of other ops, with whole matrices of scores: what it means, and the way back, twice over.
-
-
 class Masking(NamedTuple):
     """Way from products of queries and keys to scores. The scale goes to the queries, which are fewer."""
 
@@ -79,17 +84,14 @@ class Masking(NamedTuple):
         """The scores, `fill` where a key is hidden from its query."""
         if self.mask is not None and self.mask.dtype == BOOL:
             scores = self.mask.where(scores, fill)
-        return _not_later(scores).where(scores, fill) if self.causal else scores
+        if not self.causal:
+            return scores
+        queries, keys = (scores.builder.arange(n) for n in scores.shape[-2:])
+        return (queries.reshape(shape=(*queries.shape, 1)) >= keys).where(scores, fill)
 
     def by_mask(self, ds: Value) -> Value | None:
         """The cotangent of the mask, of that of the scores."""
         return None if self.mask is None or self.mask.dtype == BOOL else unbroadcast(ds, self.mask)
-
-
-def _not_later(scores: Value) -> Value:
-    """[queries, keys]: whether the key's position is at most the query's."""
-    queries, keys = (scores.builder.arange(n) for n in scores.shape[-2:])
-    return queries.reshape(shape=(*queries.shape, 1)) >= keys
 
 
 class Saved(NamedTuple):
@@ -159,13 +161,6 @@ def _row_sum(x: Value) -> Value:
 
 
 # Scores of queries and keys, a tile at a time: a tile stays in a core's own cache, and the whole matrix nowhere.
-
-#: of the tiles that are worked on together; a core's own cache holds that much, or nearly
-TILE_BYTES: Final = 1 << 20
-#: fewer queries at a time make slow products
-LEAST_ROWS: Final = 16
-#: keys of a tile that need not hold whole rows
-MOST_COLUMNS: Final = 512
 
 
 class ScoreTile(NamedTuple):
@@ -301,8 +296,6 @@ def hiding_bytes(tiles: Tiling, *mask: TensorType, causal: bool) -> int:
 
 # The way back through attention, a tile at a time: scores are computed anew, from the logarithms that were kept.
 
-_OPERANDS = ("q", "k", "v", "lse", "delta", "g", "mask?")
-
 
 class AttentionGradients(ScoreOp):
     """dq = scale · ds k, dk = scale · dsᵀ q, dv = pᵀ g, each with all leading axes.
@@ -425,7 +418,7 @@ def _squares(*operands: Array | TensorType) -> Tiling:
 
 
 def _bytes(*types: TensorType, causal: bool) -> int:
-    """What `_Back` takes: copies, the two tiles, and what hides in them."""
+    """Count the bytes of `_Back`: copies, the two tiles, and what hides in them."""
     q, k, v, lse, delta, g, *mask = types
     tiles = _squares(*types)
     hiding = hiding_bytes(tiles, *mask, causal=causal)

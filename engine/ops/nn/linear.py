@@ -13,7 +13,7 @@ from engine.ir.op import Array, Composite, NoGradient, Op, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
 from engine.ir.tensor_type import FLOAT64, DType, Shape, TensorType, promote, show_shape
-from engine.ops.common.operands import require_axes
+from engine.ops.common.operands import require_axes, wrong_shape
 from engine.ops.common.source import require_real
 from engine.ops.elementwise.base import Formula
 from engine.ops.elementwise.trigonometry import Sin, Tanh
@@ -27,6 +27,7 @@ ACTIVATIONS = ("none", *_OPS)
 class Dense(Formula):
     """Base: a matrix product, a bias, an activation."""
 
+    section = "linear"
     attrs = {"activation": Attr("string", "none", "the op that is applied to the sum", ACTIVATIONS)}
     dtypes = DTYPES
     #: the axis of w that meets x
@@ -35,10 +36,7 @@ class Dense(Formula):
     def infer(self, x: TensorType, w: TensorType, b: TensorType | None = None, *, activation: str) -> ResultTypes:
         """x's shape with the layer's width on the last axis. Raises ShapeMismatch."""
         if w.ndim != 2:
-            got = show_shape(w.shape)
-            raise ShapeMismatch(
-                f"operand 1 (w) must have 2 axes, but has shape {got}", operand=1, expected="2 axes", got=got
-            )
+            raise wrong_shape(1, "w", "2 axes", w)
         _check_inner(x.shape, w.shape, self.inner)
         y = TensorType((*x.shape[:-1], w.shape[1 - self.inner]), promote(x.dtype, w.dtype))
         if b is not None:
@@ -62,7 +60,6 @@ class Linear(Dense):
     """
 
     name = "linear"
-    section = "linear"
     operands = ("x", "w", "b?")
     gradient = "with h = g · activation′: dx = h @ wᵀ, dw = xᵀ @ h, db = Σ h over the rows"
     inner = 0
@@ -88,7 +85,6 @@ class MlpLayer(Dense):
     """
 
     name = "mlp_layer"
-    section = "linear"
     aliases = {"MlpLayer": "cjc"}
     operands = ("x", "w", "b")
     dtypes = REALS
@@ -118,9 +114,6 @@ def _check_inner(x: Shape, w: Shape, inner: int) -> None:
             expected=wanted,
             got=got,
         )
-
-
-# Between class numbers and vectors: rows of a table, and one-hot vectors.
 
 
 class Embedding(Composite):
@@ -187,18 +180,14 @@ class Embedding(Composite):
     def compose(self, weight: Value, indices: Value, *, from_end: bool, padding_idx: int | None) -> Value:
         """A gather of whole rows; of the padding row, of which nothing goes back."""
         indices = from_front(indices, weight.shape[0], 1, from_end)
-        y = self._rows(weight, indices)
+        count, features = indices.type.size, weight.shape[1:]
+        places = indices.reshape(shape=(count, *[1] * len(features))).broadcast_to(shape=(count, *features))
+        y = weight.gather(places, axis=0).reshape(shape=(*indices.shape, *features))
         if padding_idx is None:
             return y
         is_padding = indices.equal(padding_idx)
         column = is_padding.reshape(shape=(*indices.shape, *[1] * (weight.ndim - 1)))
         return column.where(y.stop_gradient(), y)
-
-    def _rows(self, weight: Value, indices: Value) -> Value:
-        count, features = indices.type.size, weight.shape[1:]
-        column = indices.reshape(shape=(count, *[1] * len(features)))
-        rows = weight.gather(column.broadcast_to(shape=(count, *features)), axis=0)
-        return rows.reshape(shape=(*indices.shape, *features))
 
 
 class OneHot(Op):

@@ -27,6 +27,7 @@ REDUCTION = Attr(
 class Loss(Formula):
     """Base: `single` gives the losses, which `reduction` combines."""
 
+    section = "losses"
     attrs: ClassVar[Mapping[str, Attr]] = {"reduction": REDUCTION}
 
     @abstractmethod
@@ -52,7 +53,6 @@ class CrossEntropy(Loss):
     """
 
     name = "cross_entropy"
-    section = "losses"
     aliases: ClassVar[Mapping[str, str]] = {"CrossEntropyOp": "born", "CrossEntropy": "born, cjc"}
     operands = ("logits", "targets")
     dtypes = REALS
@@ -104,7 +104,6 @@ class MSELoss(ElementwiseLoss):
     """loss = (x − y)², elementwise on equal shapes; then the mean."""
 
     name = "mse_loss"
-    section = "losses"
     gradient = "dx = g · 2 (x − y) / n, dy = −dx"
     samples = (
         Sample(Real(2, 3), Real(2, 3)),
@@ -124,7 +123,6 @@ class BCEWithLogits(ElementwiseLoss):
     """
 
     name = "bce_with_logits"
-    section = "losses"
     gradient = "dx = g · (σ(x) − y) / n, dy = −g · x / n"
     samples = (
         Sample(Real(2, 3), Real(2, 3, low=0, high=1)),
@@ -135,9 +133,6 @@ class BCEWithLogits(ElementwiseLoss):
     def single(self, x: Value, y: Value) -> Value:
         """As the formula."""
         return -(y * x.log_sigmoid() + (1 - y) * (-x).log_sigmoid())
-
-
-# The logarithm of softmax.
 
 
 def _logarithm(x: Scalar) -> Scalar:

@@ -28,6 +28,7 @@ EPS = Attr("float", 1e-5, "added to the variance or mean square; positive")
 class Normalization(Formula):
     """Base: parameters lie along axes of x, and `normalised` says what they are applied to."""
 
+    section = "normalization"
     operands: ClassVar[tuple[str, ...]] = ("x", "weight?", "bias?")
 
     def parameter_axes(self, **attrs: Any) -> tuple[int, ...]:
@@ -94,7 +95,6 @@ class LayerNorm(Normalization):
     """
 
     name = "layer_norm"
-    section = "normalization"
     aliases: ClassVar[Mapping[str, str]] = {"LayerNorm": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {"axes": _AXES, "eps": EPS}
     gradient = "with z normalised and h = g · weight: dx = (h − mean h − z · mean(h·z)) / √(variance + eps)"
@@ -118,7 +118,6 @@ class BatchNorm(Normalization):
     """
 
     name = "batch_norm"
-    section = "normalization"
     aliases: ClassVar[Mapping[str, str]] = {"BatchNorm": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {"axis": FEATURES, "eps": EPS}
     gradient = "as of layer_norm, over all axes but the features'"
@@ -151,7 +150,6 @@ class GroupNorm(Normalization):
     """
 
     name = "group_norm"
-    section = "normalization"
     since = 2
     attrs: ClassVar[Mapping[str, Attr]] = {
         "groups": Attr("int", doc="how many equal parts the channels are cut into", minimum=1),
@@ -203,7 +201,6 @@ class RMSNorm(Normalization):
     """
 
     name = "rms_norm"
-    section = "normalization"
     operands = ("x", "weight?")
     attrs: ClassVar[Mapping[str, Attr]] = {"axes": _AXES, "eps": EPS}
     gradient = "with z normalised and h = g · weight: dx = (h − z · mean(h·z)) / √(mean x² + eps)"
@@ -215,9 +212,6 @@ class RMSNorm(Normalization):
     def normalised(self, x: Value, *, axes: Sequence[int], eps: float) -> Value:
         """As the formula."""
         return x * (x.square().mean(axes=tuple(axes), keepdims=True) + eps).rsqrt()
-
-
-# Batch norm by statistics that are given, and with running ones that it moves on.
 
 
 def _check(names: tuple[str, ...], types: tuple[TensorType, ...], axis: int) -> None:

@@ -25,7 +25,7 @@ _REACH: Final = {"nearest": 1, "linear": 1, "cubic": 2}
 
 
 def middles(builder: Builder, extent: int, size: int, corners: bool) -> Value:
-    """Where the middles of `size` new entries lie among `extent` old ones: float64 [size]."""
+    """Middles of `size` new entries among `extent` old ones: float64 [size]."""
     places = builder.arange(size).cast(dtype=FLOAT64)
     if corners:
         return places * ((extent - 1) / (size - 1) if size > 1 else 0.0)
@@ -166,7 +166,13 @@ def _resized(x: Value, axis: int, size: int, method: Method, antialias: bool, co
         return x
     at = middles(x.builder, extent, size, corners)
     if antialias:
-        return _by_product(x, axis, size, smoothing(method, at, extent))
+        weights, before, behind = (
+            smoothing(method, at, extent),
+            math.prod(x.shape[:axis]),
+            math.prod(x.shape[axis + 1 :]),
+        )
+        rows = weights.cast(dtype=x.dtype) @ x.reshape(shape=(before, extent, behind))
+        return rows.reshape(shape=with_extent(x.shape, axis, size))
     y: Value | None = None
     for places, weights in taps_of(method, at, extent):
         part = read_at(x, places, axis)
@@ -175,10 +181,3 @@ def _resized(x: Value, axis: int, size: int, method: Method, antialias: bool, co
         y = part if y is None else y + part
     assert y is not None
     return y
-
-
-def _by_product(x: Value, axis: int, size: int, weights: Value) -> Value:
-    """With a matrix of the weights."""
-    before, behind = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
-    rows = weights.cast(dtype=x.dtype) @ x.reshape(shape=(before, x.shape[axis], behind))
-    return rows.reshape(shape=with_extent(x.shape, axis, size))

@@ -92,5 +92,5 @@ class Softmax(Rowwise, Op):
 
 
 def lines(x: TensorType, axis: int) -> int:
-    """How many lines along `axis` x has."""
+    """Count the lines along `axis` of x."""
     return x.size // x.shape[axis] if x.size else 0

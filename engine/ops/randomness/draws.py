@@ -47,6 +47,8 @@ _SORTED_AT_ONCE = 1 << 13
 
 _JAX = "jax.random of JAX 0.10.2"
 _RANDOM123 = "the known answers of Random123"
+#: of what shape operands are, and why
+_WHY = {"key": "a key is two words", "seed": "a seed is one number", "number": "it is one number"}
 
 
 def _words(*words: int) -> HostArray:
@@ -58,7 +60,7 @@ _42 = _words(0, 42)
 
 
 def _three(*numbers: float) -> tuple[Truth]:
-    """What JAX draws of them."""
+    """Truth of three numbers that JAX draws."""
     return (Truth(operands=(_42,), attrs={"shape": [3], "dtype": "float64"}, value=[*numbers], source=_JAX),)
 
 
@@ -71,6 +73,7 @@ def _with_axes_in_front(op: type[RandomOp], batches: int) -> RandomOp:
 class RandomOp(Op):
     """Base: an op on keys, or seeds, and on those of a batch, each apart."""
 
+    section = "draws"
     gradient: ClassVar[str] = "none: keys are constant"
     since: ClassVar[int] = _SINCE
     vjp = _BY_KEYS
@@ -93,13 +96,10 @@ class RandomOp(Op):
         return type.shape[: self.batches]
 
 
-#: of what shape operands are, and why
-_WHY = {"key": "a key is two words", "seed": "a seed is one number", "number": "it is one number"}
-
-
 class WithKey(Definition):
     """Base: a key, and another operand of other dtypes."""
 
+    section = "draws"
     #: those of the operand beside the key
     others: ClassVar[tuple[str, ...]]
 
@@ -118,7 +118,6 @@ class RandomKey(RandomOp):
     """
 
     name = "random_key"
-    section = "draws"
     operands = ("seed",)
     dtypes = ("int64",)
     samples = (Sample(Ints(low=0, high=2**40)),)
@@ -175,9 +174,8 @@ class Drawn(RandomOp):
         count = math.prod(self.drawn_shape(**attrs))
         threefry.draw(run, keys, out.reshape(len(keys), count, *self.width), type(self).write_block)
 
-    def flops(self, out: ResultTypes, key: TensorType, **attrs: Any) -> int:
+    def flops(self, out: TensorType, key: TensorType, **attrs: Any) -> int:
         """The rounds, for each pair."""
-        assert isinstance(out, TensorType)
         return threefry.PAIR_OPERATIONS * (out.size // math.prod(self.width))
 
 
@@ -188,7 +186,6 @@ class RandomSplit(Drawn):
     """
 
     name = "random_split"
-    section = "draws"
     attrs: ClassVar[Mapping[str, Attr]] = {"k": Attr("int", doc="how many keys", minimum=0)}
     samples = (Sample(Words(2), k=3), Sample(Words(2), k=0))
     truths = (
@@ -224,7 +221,6 @@ class RandomBits(Drawn):
     """
 
     name = "random_bits"
-    section = "draws"
     attrs: ClassVar[Mapping[str, Attr]] = {
         "shape": _SHAPE,
         "dtype": Attr("dtype", UINT32, "the result's dtype", choices=_KEY),
@@ -259,7 +255,6 @@ class RandomUniform(Drawn):
     """
 
     name = "random_uniform"
-    section = "draws"
     attrs: ClassVar[Mapping[str, Attr]] = {"shape": _SHAPE, "dtype": _DTYPE}
     samples = (
         Sample(Words(2), shape=[2, 3], dtype="float64"),
@@ -281,7 +276,6 @@ class RandomPermutation(RandomOp):
     """
 
     name = "random_permutation"
-    section = "draws"
     is_captured = False
     attrs: ClassVar[Mapping[str, Attr]] = {"k": Attr("int", doc="how many numbers", minimum=0)}
     samples = (Sample(Words(2), k=5), Sample(Words(2), k=0))
@@ -303,19 +297,17 @@ class RandomPermutation(RandomOp):
             some = rows[start : start + step]
             some[...] = run.xp.argsort(some, axis=-1, kind="stable")
 
-    def flops(self, out: ResultTypes, key: TensorType, *, k: int) -> int:
+    def flops(self, out: TensorType, key: TensorType, *, k: int) -> int:
         """The numbers, and log₂ k comparisons for each."""
-        assert isinstance(out, TensorType)
         return out.size * (threefry.PAIR_OPERATIONS + max(k - 1, 0).bit_length())
 
-    def workspace(self, out: ResultTypes, key: TensorType, *, k: int) -> int:
+    def workspace(self, out: TensorType, key: TensorType, *, k: int) -> int:
         """The order of the rows that are sorted at once, and half a row for merging."""
-        assert isinstance(out, TensorType)
         return 8 * min(out.size, k * _rows_at_once(k)) + 8 * (k // 2)
 
 
 def _rows_at_once(k: int) -> int:
-    """How many rows of k numbers one call sorts: of short ones many, so that calls take no longer than sorting."""
+    """Count the rows of k numbers that one call sorts: many short ones, so that calls take no longer than sorting."""
     return max(1, _SORTED_AT_ONCE // max(k, 1))
 
 
@@ -330,7 +322,6 @@ class RandomFoldIn(WithKey, RandomOp):
     """
 
     name = "random_fold_in"
-    section = "draws"
     operands = ("key", "number")
     dtypes = others = INTEGERS
     samples = (Sample(Words(2), Ints(low=0, high=9)), Sample(Words(2), Ints(low=-3, high=0)))
@@ -366,6 +357,7 @@ class RandomFoldIn(WithKey, RandomOp):
 class RandomFormula(Composite):
     """Base: what is drawn otherwise, as a formula of uniform numbers."""
 
+    section = "draws"
     operands: ClassVar[tuple[str, ...]] = ("key",)
     attrs: ClassVar[Mapping[str, Attr]] = {"shape": _SHAPE, "dtype": _DTYPE}
     since: ClassVar[int] = _SINCE
@@ -390,7 +382,6 @@ class RandomNormal(RandomFormula):
     """
 
     name = "random_normal"
-    section = "draws"
     truths = _three(-0.18471174528191162, -2.169824560397754, 0.18693555179382582)
 
     def compose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
@@ -406,7 +397,6 @@ class RandomExponential(RandomFormula):
     """
 
     name = "random_exponential"
-    section = "draws"
     truths = _three(0.5563942243855916, 0.015123860720489336, 0.8536549993431988)
 
     def compose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
@@ -421,7 +411,6 @@ class RandomGumbel(RandomFormula):
     """
 
     name = "random_gumbel"
-    section = "draws"
     truths = _three(0.16062720630382138, -1.4348544993307841, 0.5890136500161952)
 
     def compose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
@@ -437,7 +426,6 @@ class RandomBernoulli(WithKey, Composite):
     """
 
     name = "random_bernoulli"
-    section = "draws"
     operands = ("key", "p")
     since = _SINCE
     others = _FLOATS
@@ -464,7 +452,6 @@ class RandomCategorical(WithKey, Composite):
     """
 
     name = "random_categorical"
-    section = "draws"
     operands = ("key", "logits")
     since = _SINCE
     attrs: ClassVar[Mapping[str, Attr]] = {"axis": Attr("int", -1, "the axis of the categories")}

@@ -16,6 +16,7 @@ from engine.ir.run_context import DeviceFunction, RunContext, copying
 from engine.ir.sample import Sample
 from engine.ir.tensor_type import FLOAT32, UINT32, DType, Shape, TensorType
 from engine.ir.value_functions import shaped
+from engine.ops.common.batching import BatchedAsIs
 from engine.ops.common.source import Source
 from engine.ops.elementwise.base import Elementwise
 
@@ -25,10 +26,14 @@ PAIR_OPERATIONS: Final = ROUNDS_OF_FOUR * (4 * 5 + 3)
 _PAIRS: Final = 1 << 13
 #: on a card: launches are few
 _PAIRS_ON_CARD: Final = 1 << 20
+#: counters that fit one word, and that positive integers of 32 bits have
+MOST_COUNTED: Final = 2**31
+#: axes of extent 1 that what is drawn as words has behind those of the keys
+_ALONG = 1
 
 
 def draw(run: RunContext, keys: Array, out: Array, write_block: Callable[[WordPair, Array], None]) -> None:
-    """For each key, let `write_block` make its row of `out` from the pairs of the counters 0, 1, 2, ….
+    """Let `write_block` make each key's row of `out` from the pairs of the counters 0, 1, 2, ….
 
     keys are uint32 [n, 2], out [n, m, …]; element i of a row is that of the counter i, as words (i ≫ 32, i mod 2³²).
     `write_block` is given the words of a block, [rows, columns], and the block. Looks at the deadline before each.
@@ -81,7 +86,7 @@ def bitcast(x: Value, dtype: DType) -> Value:
     return x.builder.emit(_BITCAST, (x,), {"dtype": dtype})
 
 
-class Bitcast(View):
+class Bitcast(BatchedAsIs, View):
     """x's bits as elements of another dtype, on machines whose lowest byte comes first."""
 
     name = "bitcast"
@@ -120,10 +125,6 @@ class Bitcast(View):
         (x,) = operands
         return [(self.view(xp, out, dtype=x.dtype), x)]
 
-    def batch(self, mapped: Sequence[bool], x: Value, **attrs: Any) -> Value:
-        """Itself."""
-        return x.builder.emit(self, (x,), attrs)
-
 
 _BITCAST = Bitcast()
 
@@ -132,11 +133,6 @@ _BITCAST = Bitcast()
 #
 # Operands and results of a loop are floats. Nothing here computes with such a float; a loop reads its bits, or writes
 # them.
-
-#: counters that fit one word, and that positive integers of 32 bits have
-MOST_COUNTED: Final = 2**31
-#: axes of extent 1 that what is drawn as words has behind those of the keys
-_ALONG = 1
 
 
 def can_count(shape: Shape) -> bool:
@@ -195,7 +191,7 @@ def _counted(beside: Value, shape: Shape, step: int, dtype: DType) -> Value:
     return beside.builder.emit(_COUNTERS, (), {"shape": shape, "step": step, "dtype": dtype})
 
 
-class CarriedWord(View):
+class CarriedWord(BatchedAsIs, View):
     """One word of each key, or number, as its carrier: y = x[..., index], with `ndim` unit axes behind the others."""
 
     name = "carried_word"
@@ -212,10 +208,6 @@ class CarriedWord(View):
     def infer(self, x: TensorType, *, index: int, ndim: int) -> ResultTypes:
         """The axes without the last, and unit axes."""
         return x.with_shape((*x.shape[:-1], *(1,) * ndim))
-
-    def batch(self, mapped: Sequence[bool], x: Value, **attrs: Any) -> Value:
-        """Of more keys."""
-        return x.builder.emit(self, (x,), attrs)
 
     def view(self, xp: Namespace, x: Array, *, index: int, ndim: int) -> Array:
         """As many words apart as a key has."""
@@ -243,9 +235,8 @@ class Counters(Source):
         dtype = f"u{out.dtype.itemsize}"
         out.view(dtype).reshape(-1)[...] = run.xp.arange(0, step * out.size, step, dtype=dtype)
 
-    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
         """The range, before it is copied."""
-        assert isinstance(out, TensorType)
         return out.nbytes
 
 

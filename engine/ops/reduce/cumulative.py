@@ -22,7 +22,19 @@ from engine.ops.common.numerics import accumulator, is_nan, wide, wide_out, wide
 from engine.ops.index.indices import column_of
 from engine.ops.index.slice import along, cut
 
-# Base of the ops that run over an axis: one result for each entry, of all up to it, from either end.
+#: elements of a slice across the axis from which NumPy's calls for each take less time than Python's floats
+_LEAST_SLICE: Final = 24
+#: elements of a line that are Python's floats at a time
+_LINE: Final = 1 << 13
+#: bytes of one of these, with its place in a list
+_FLOAT_BYTES: Final = 32
+#: elements that a product with a triangle of ones adds up
+_WIDTH: Final = 32
+#: elements of a row from which that is faster, and of the rows that are taken at a time
+LEAST_ROW: Final = 4 * _WIDTH
+_CHUNK: Final = 1 << 16
+#: elements of a slice across the axis from which one addition for each is faster
+LEAST_SLICE: Final = 256
 
 
 class Running(Op):
@@ -63,16 +75,6 @@ def shifted(x: Value, axis: int, by: int = 1, fill: float = 0.0) -> Value:
     widths = [0] * (2 * x.ndim)
     widths[2 * axis + (by < 0)] = gap
     return cut(x, axis, start, start + x.shape[axis] - gap).pad(pad_width=tuple(widths), fill=fill)
-
-
-# A running sum whose terms are scaled on the way: what the gradients of running products are made of.
-
-#: elements of a slice across the axis from which NumPy's calls for each take less time than Python's floats
-_LEAST_SLICE: Final = 24
-#: elements of a line that are Python's floats at a time
-_LINE: Final = 1 << 13
-#: bytes of one of these, with its place in a list
-_FLOAT_BYTES: Final = 32
 
 
 class LinearRecurrence(Op):
@@ -174,7 +176,7 @@ def _recur_on_cpu(run: RunContext, a: HostArray, b: HostArray, out: HostArray, a
 
 
 def _line(a: list[complex], b: list[complex], last: complex | None) -> Iterator[complex]:
-    """Behind the `last` of the part before, if there was one."""
+    """Run on behind the `last` of the part before, if there was one."""
     for factor, term in zip(a, b, strict=True):
         last = term if last is None else factor * last + term
         yield last
@@ -183,12 +185,10 @@ def _line(a: list[complex], b: list[complex], last: complex | None) -> Iterator[
 class RunningFloats(Running):
     """Base: by a ufunc's `accumulate`, in the accumulator's dtype."""
 
+    section = "cumulative"
     ufunc: ClassVar[str]
     since = 2
-
-    def result_dtype(self, dtype: DType) -> DType:
-        """The result's, of x's."""
-        return to_average(dtype)
+    result_dtype = staticmethod(to_average)
 
     def infer(self, x: TensorType, **attrs: Any) -> ResultTypes:
         """x's shape."""
@@ -201,9 +201,8 @@ class RunningFloats(Running):
         if target is not out:
             out[...] = target
 
-    def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, *types: TensorType, **attrs: Any) -> int:
         """x in the dtype that it runs in, and the results in float32 where these are float16."""
-        assert isinstance(out, TensorType)
         dtype, (x,) = accumulator(out), types
         return (x.dtype != dtype) * dtype.itemsize * x.size + wide_out_bytes(out)
 
@@ -233,7 +232,6 @@ class CumProd(RunningFloats):
     """
 
     name = "cumprod"
-    section = "cumulative"
     dtypes = DTYPES
     ufunc = "multiply"
     gradient = "(product of those before i) · Σ g[k] · (product of those behind i, to k), over k from i on"
@@ -254,10 +252,7 @@ class CumProd(RunningFloats):
             source="by hand",
         ),
     )
-
-    def result_dtype(self, dtype: DType) -> DType:
-        """int64 for what is not float."""
-        return to_add_up(dtype)
+    result_dtype = staticmethod(to_add_up)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int, **attrs: Any) -> Sequence[Value | None]:
         """What is behind x[i] is gathered from the end, factor by factor; y / x would be 0 / 0 at a zero."""
@@ -274,7 +269,6 @@ class CumLogSumExp(RunningFloats):
     """
 
     name = "cumlogsumexp"
-    section = "cumulative"
     ufunc = "logaddexp"
     gradient = "Σ g[k] · exp(x[i] − y[k]) over k from i on"
     samples = (*Running.samples, Sample(Ints(2, 3, high=4), axis=0))
@@ -322,6 +316,7 @@ def _shares(y: Value, x: Value, axis: int) -> tuple[Value, Value]:
 class RunningExtremum(Running):
     """Base: the largest or the smallest so far. A NaN wins, and stays."""
 
+    section = "cumulative"
     since = 2
     ufunc: ClassVar[str]
     gradient: ClassVar[str] = "g to the entry that is y: of ties the first in the direction of the run, the first NaN"
@@ -341,13 +336,10 @@ class RunningExtremum(Running):
             return (g,)
         places = x.builder.arange(x.shape[axis]).reshape(shape=column_of(x.ndim, axis))
         known = shifted(y, axis)
-        is_new = self._beats(x, known).logical_or(is_nan(x).logical_and(is_nan(known).logical_not()))
+        is_better = x > known if self.ufunc == "maximum" else x < known
+        is_new = is_better.logical_or(is_nan(x).logical_and(is_nan(known).logical_not()))
         found = is_new.where(places.broadcast_to(shape=x.shape), 0).cummax(axis=axis)
         return (g.full_like(0.0).scatter_add(found, g, axis=axis),)
-
-    def _beats(self, x: Value, known: Value) -> Value:
-        """Where x is more extreme."""
-        return x > known if self.ufunc == "maximum" else x < known
 
 
 class CumMax(RunningExtremum):
@@ -358,7 +350,6 @@ class CumMax(RunningExtremum):
     """
 
     name = "cummax"
-    section = "cumulative"
     ufunc = "maximum"
     truths = (
         Truth(
@@ -388,7 +379,6 @@ class CumMin(RunningExtremum):
     """
 
     name = "cummin"
-    section = "cumulative"
     ufunc = "minimum"
     truths = (
         Truth(
@@ -403,14 +393,6 @@ class CumMin(RunningExtremum):
 
 
 # Running sums. On the CPU, NumPy's wait for each sum before they begin the next.
-
-#: elements that a product with a triangle of ones adds up
-_WIDTH: Final = 32
-#: elements of a row from which that is faster, and of the rows that are taken at a time
-LEAST_ROW: Final = 4 * _WIDTH
-_CHUNK: Final = 1 << 16
-#: elements of a slice across the axis from which one addition for each is faster
-LEAST_SLICE: Final = 256
 
 
 @DeviceFunction
@@ -444,7 +426,7 @@ def _running_sums(run: RunContext, x: HostArray, out: HostArray, axis: int) -> N
 
 
 def running_bytes(x: TensorType, dtype: DType, axis: int) -> int:
-    """What `running_sums` allocates: chunks of x, and the sums of what its products add up."""
+    """Count the bytes that `running_sums` allocates: chunks of x, and the sums of what its products add up."""
     extent, behind = x.shape[axis], math.prod(x.shape[axis + 1 :])
     if dtype.kind != "f" or behind != 1 or extent < LEAST_ROW:
         return 0
@@ -462,7 +444,7 @@ def _along_rows(run: RunContext, x: HostArray, out: HostArray) -> None:
 
 
 def _by_products(x: HostArray, out: HostArray) -> HostArray:
-    """Which rows are finite; the others are wrong: a product has 0 · ∞ beside each infinity.
+    """Return which rows are finite; the others are wrong: a product has 0 · ∞ beside each infinity.
 
     The sum of all chunks before one is added to its first element.
     """
@@ -485,9 +467,6 @@ def _by_products(x: HostArray, out: HostArray) -> HostArray:
 @cache
 def _triangle(dtype: DType) -> HostArray:
     return np.triu(np.ones((_WIDTH, _WIDTH), dtype))
-
-
-# Running sums.
 
 
 class CumSum(Running):

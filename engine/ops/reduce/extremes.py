@@ -19,6 +19,7 @@ from engine.ops.reduce.reduction import KEEPDIMS, Reduction, Rowwise, keep
 class Extremum(Rowwise, Reduction):
     """Base: y = one element of x over axes, by the function of numpy and cupy called `function`."""
 
+    section = "max_min"
     function: ClassVar[str]
     gradient: ClassVar[str] = "g / k to each of the k elements equal to y, or NaN where y is; zero to the others"
     samples: ClassVar[tuple[Sample, ...]] = (
@@ -54,7 +55,6 @@ class Max(Extremum):
     """y = max x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally."""
 
     name = "max"
-    section = "max_min"
     aliases = {"max": "sadl"}
     function = "max"
     rows = staticmethod(lambda x, count: x.row_max())
@@ -64,7 +64,6 @@ class Min(Extremum):
     """y = min x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally."""
 
     name = "min"
-    section = "max_min"
     aliases = {"min": "sadl"}
     function = "min"
     rows = staticmethod(lambda x, count: x.row_min())
@@ -73,6 +72,7 @@ class Min(Extremum):
 class ArgExtremum(Op):
     """Base: the position of an extremum along one axis, by the function of numpy and cupy called `function`."""
 
+    section = "max_min"
     function: ClassVar[Literal["argmax", "argmin"]]
     operands: ClassVar[tuple[str, ...]] = ("x",)
     attrs: ClassVar[Mapping[str, Attr]] = {"axis": Attr("int", doc="the axis to search"), "keepdims": KEEPDIMS}
@@ -120,7 +120,6 @@ class ArgMax(ArgExtremum):
     """y = position along `axis` of the largest element, int64: the first of equal ones, the first NaN before all."""
 
     name = "argmax"
-    section = "max_min"
     aliases = {"Argmax": "born"}
     function = "argmax"
 
@@ -129,7 +128,6 @@ class ArgMin(ArgExtremum):
     """y = position along `axis` of the smallest element, int64: the first of equal ones, the first NaN before all."""
 
     name = "argmin"
-    section = "max_min"
     function = "argmin"
 
 

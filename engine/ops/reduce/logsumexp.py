@@ -22,6 +22,9 @@ from engine.ops.reduce.reduction import Reduction, Rowwise, keep
 
 #: squares that are added up in one go: beyond, sums of sums are more accurate, and BLAS would take several threads
 LONGEST: Final = 4096
+#: powers of two that bring the squares of large numbers, and those of small ones, within the range of their dtype
+_DOWN = {"float32": 2.0**-80, "float64": 2.0**-530}
+_UP = {"float32": 2.0**80, "float64": 2.0**600}
 
 
 def sum_of_squares(
@@ -51,12 +54,12 @@ def sum_of_squares(
 
 
 def parts_bytes(x: TensorType, results: int, dtype: DType) -> int:
-    """What `sum_of_squares` allocates beside so many sums."""
+    """Count the bytes that `sum_of_squares` allocates beside so many sums."""
     return dtype.itemsize * (x.size // LONGEST + results) if x.size > LONGEST * results else 0
 
 
 def _add_up(x: HostArray, axes: Sequence[int], factor: float, out: HostArray) -> None:
-    """In one go: short rows by BLAS, which takes one thread for them."""
+    """Add up in one go: short rows by BLAS, which takes one thread for them."""
     if factor == 1 and tuple(axes) == (x.ndim - 1,) and x.dtype == out.dtype:
         np.vecdot(x, x, out=out)
         return
@@ -66,14 +69,10 @@ def _add_up(x: HostArray, axes: Sequence[int], factor: float, out: HostArray) ->
     np.einsum(*terms, kept, out=out, dtype=out.dtype, casting="same_kind")
 
 
-#: powers of two that bring the squares of large numbers, and those of small ones, within the range of their dtype
-_DOWN = {"float32": 2.0**-80, "float64": 2.0**-530}
-_UP = {"float32": 2.0**80, "float64": 2.0**600}
-
-
 class Scaled(Reduction):
     """Base: a float result by `scaled`, which sees at least one axis and one element, and keeps the axes."""
 
+    section = "logsumexp"
     #: the result over no elements
     empty: ClassVar[float]
     #: how many arrays of the result's size, in the accumulator's dtype, it has beside x's terms
@@ -84,14 +83,11 @@ class Scaled(Reduction):
         Sample(Real(0, 3), axes=[1]),
         Sample(Ints(2, 3, high=9, low=1), axes=[1]),
     )
+    result_dtype = staticmethod(to_average)
 
     @abstractmethod
     def scaled(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...]) -> None:
         """The kernel; `out` has x's rank."""
-
-    def result_dtype(self, dtype: DType) -> DType:
-        """float64 for what is not float."""
-        return to_average(dtype)
 
     def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
         """Run the kernel where there is a largest element; a 0-d x is a row of one."""
@@ -120,7 +116,6 @@ class LogSumExp(Rowwise, Scaled):
     """
 
     name = "logsumexp"
-    section = "logsumexp"
     aliases = {"LogSumExp": "minima", "logsumexp": "minima"}
     gradient = "g · exp(x − y)"
     rows = staticmethod(lambda x, count: _log_of_sum(x))
@@ -157,7 +152,6 @@ class Norm(Scaled):
     """
 
     name = "norm"
-    section = "logsumexp"
     gradient = "g · x / y, and 0 where y = 0"
     empty = 0.0
     temporaries = 3
@@ -199,7 +193,7 @@ class Norm(Scaled):
 
 
 def _scaled_by_largest(xp: Namespace, x: Array, out: Array, axes: tuple[int, ...]) -> None:
-    """On CuPy: squares of x / s, where s is a power of two near max |x|: dividing by it rounds nothing."""
+    """Square x / s on CuPy, where s is a power of two near max |x|: dividing by it rounds nothing."""
     terms = xp.absolute(x, dtype=accumulator(out))
     scale = _power_of_two(xp, xp.max(terms, axis=axes, keepdims=True))
     terms /= scale

@@ -20,6 +20,8 @@ from engine.ops.common.numerics import count
 
 AXES = Attr("ints", None, "axes to reduce over; absent: all")
 KEEPDIMS = Attr("bool", False, "keep the reduced axes, with extent 1")
+#: attributes that say which axes make a row, and how the result lies: a formula for a row is not told
+_LAYOUT = ("axis", "axes", "keepdims")
 
 
 class Reduction(Op):
@@ -79,9 +81,6 @@ def keep(g: Value, x: Value, axes: Sequence[int]) -> Value:
 
 
 # Formulas for a row of elements, over scalars of a loop: fused kernels read them.
-
-#: attributes that say which axes make a row, and how the result lies: a formula for a row is not told
-_LAYOUT = ("axis", "axes", "keepdims")
 
 
 class Rowwise:

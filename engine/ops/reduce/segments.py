@@ -21,7 +21,12 @@ from engine.ops.index.gather import add_rows, add_rows_bytes
 from engine.ops.index.indices import check_indices, column_of, require_integer
 from engine.ops.reduce.cumulative import recurrence, recurrence_back, shifted
 
-# Indices of several examples as those of one that holds them all, one behind the other.
+_SEGMENTS: Mapping[str, Attr] = {"segments": Attr("int", doc="how many segments there are", minimum=0)}
+_SAMPLES = (
+    Sample(Real(7, 2), Ints(7, high=2), segments=2),
+    Sample(Real(9), Ints(9, high=2), segments=2),
+    Sample(Real(3, 2, 2), Ints(3, high=1), segments=1),
+)
 
 
 class OffsetIndices(Op):
@@ -96,7 +101,7 @@ def reduce_segments(run: RunContext, ufunc: str, x: Array, segment_ids: Array, o
 
 @reduce_segments.on("cpu")
 def _by_ranges(_: RunContext, ufunc: str, x: HostArray, segment_ids: HostArray, out: HostArray) -> None:
-    """By NumPy's reduction of ranges."""
+    """Use NumPy's reduction of ranges."""
     if not x.size:
         return
     order = np.argsort(segment_ids, kind="stable")
@@ -107,13 +112,13 @@ def _by_ranges(_: RunContext, ufunc: str, x: HostArray, segment_ids: HostArray, 
 
 
 def _runs(ids: HostArray) -> tuple[HostArray, HostArray]:
-    """Where another id begins, and which that is."""
+    """Return where another id begins, and which that is."""
     starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))
     return starts, ids[starts]
 
 
 def segment_bytes(out: TensorType, dtype: DType, x: TensorType, segment_ids: TensorType) -> int:
-    """What `reduce_segments` allocates, which is most while it looks for runs, brings rows in order, or reduces."""
+    """Count the bytes of `reduce_segments`: most while it looks for runs, brings rows in order, or reduces."""
     count = x.shape[0]
     if not x.size:
         return 0
@@ -124,14 +129,6 @@ def segment_bytes(out: TensorType, dtype: DType, x: TensorType, segment_ids: Ten
     casting = x.size * x.dtype.itemsize if x.dtype != dtype else 0
     rows = x.size * dtype.itemsize
     return max(looking, order + kept + casting + rows, kept + rows + runs * width * dtype.itemsize)
-
-
-_SEGMENTS: Mapping[str, Attr] = {"segments": Attr("int", doc="how many segments there are", minimum=0)}
-_SAMPLES = (
-    Sample(Real(7, 2), Ints(7, high=2), segments=2),
-    Sample(Real(9), Ints(9, high=2), segments=2),
-    Sample(Real(3, 2, 2), Ints(3, high=1), segments=1),
-)
 
 
 def _typed(x: TensorType, segment_ids: TensorType, segments: int, dtype: DType) -> TensorType:
@@ -150,6 +147,7 @@ def _across(x: Value, like: Value) -> Value:
 class SegmentReduction(Op):
     """Base: by a ufunc; what segments hold that have no row is said by `empty`."""
 
+    section = "segments"
     operands: ClassVar[tuple[str, ...]] = ("x", "segment_ids")
     attrs = _SEGMENTS
     since = 2
@@ -193,9 +191,8 @@ class SegmentReduction(Op):
         """One for each element of x, and log₂ n comparisons for each row to bring it to its segment."""
         return x.size + x.shape[0] * max(x.shape[0] - 1, 0).bit_length()
 
-    def workspace(self, out: ResultTypes, x: TensorType, segment_ids: TensorType, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, x: TensorType, segment_ids: TensorType, **attrs: Any) -> int:
         """Results in a wider dtype, and what reducing takes."""
-        assert isinstance(out, TensorType)
         return wide_out_bytes(out) + segment_bytes(out, accumulator(out), x, segment_ids)
 
 
@@ -221,7 +218,6 @@ class SegmentMax(SegmentExtremum):
     """
 
     name = "segment_max"
-    section = "segments"
     ufunc = "maximum"
     truths = (
         Truth(
@@ -244,7 +240,6 @@ class SegmentMin(SegmentExtremum):
     """
 
     name = "segment_min"
-    section = "segments"
     ufunc = "minimum"
     truths = (
         Truth(
@@ -267,7 +262,6 @@ class SegmentProd(SegmentReduction):
     """
 
     name = "segment_prod"
-    section = "segments"
     ufunc = "multiply"
     gradient = "g[segment_ids[i], …] · (product of the other rows of the segment); none for segment_ids"
     samples = (*_SAMPLES, Sample(Ints(3, 2, high=4), Ints(3, high=1), segments=1))
@@ -280,10 +274,7 @@ class SegmentProd(SegmentReduction):
             source="by hand",
         ),
     )
-
-    def result_dtype(self, dtype: DType) -> DType:
-        """int64 for what is not float."""
-        return to_add_up(dtype)
+    result_dtype = staticmethod(to_add_up)
 
     def empty(self, dtype: DType) -> Any:
         """1."""
@@ -347,9 +338,6 @@ class SegmentMean(Composite):
         return y.cast(dtype=FLOAT16) if dtype == FLOAT16 else y
 
 
-# Sums over the rows of each segment.
-
-
 class SegmentSum(Op):
     """y[s, …] = Σ x[i, …] over the rows i with segment_ids[i] = s; 0 where there is none.
 
@@ -406,7 +394,6 @@ class SegmentSum(Op):
         """An addition for each element of x."""
         return x.size
 
-    def workspace(self, out: ResultTypes, x: TensorType, segment_ids: TensorType, **attrs: Any) -> int:
+    def workspace(self, out: TensorType, x: TensorType, segment_ids: TensorType, **attrs: Any) -> int:
         """Sums in a wider dtype, and what adding them up takes."""
-        assert isinstance(out, TensorType)
         return wide_out_bytes(out) + add_rows_bytes(out.with_dtype(accumulator(out)), x)

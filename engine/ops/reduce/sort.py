@@ -17,10 +17,15 @@ from engine.ir.tensor_type import INT64, TensorType, normalise_axis
 from engine.ops.common.numerics import first_extreme, identity_of
 from engine.ops.common.operands import with_extent
 
+#: so many are found one by one faster than by sorting all
+_FEW: Final = 256
+
 
 class Ordering(Op):
     """Base: the axis, and batching over the next one."""
 
+    is_captured = False
+    section = "sort"
     operands: ClassVar[tuple[str, ...]] = ("x",)
     attrs: ClassVar[Mapping[str, Attr]] = {"axis": Attr("int", doc="the axis to sort along")}
     samples: ClassVar[tuple[Sample, ...]] = (
@@ -47,8 +52,6 @@ class Sort(Ordering):
     """y = x in ascending order along an axis; equal entries keep their order, NaN comes last."""
 
     name = "sort"
-    section = "sort"
-    is_captured = False
     gradient = "g, put back where the entries came from"
 
     def infer(self, x: TensorType, *, axis: int) -> ResultTypes:
@@ -65,9 +68,8 @@ class Sort(Ordering):
         """A permutation's adjoint is its inverse."""
         return (x.full_like(0.0).scatter_add(x.argsort(axis=axis), g, axis=axis),)
 
-    def workspace(self, out: ResultTypes, x: TensorType, *, axis: int) -> int:
+    def workspace(self, out: TensorType, x: TensorType, *, axis: int) -> int:
         """A line to sort in, unless the result's own are dense, and half of one for merging."""
-        assert isinstance(out, TensorType)
         return _line_copy(out, axis) + _merging(x, axis)
 
 
@@ -93,8 +95,6 @@ class ArgSort(Ordering):
     """y = the int64 positions that put x in ascending order along an axis; equal entries keep theirs, NaN last."""
 
     name = "argsort"
-    section = "sort"
-    is_captured = False
     gradient = "none: positions are constant"
     vjp = NoGradient("positions are constant")
 
@@ -106,9 +106,8 @@ class ArgSort(Ordering):
         """The stable sort of positions."""
         out[...] = run.xp.argsort(x, axis=axis, kind="stable")
 
-    def workspace(self, out: ResultTypes, x: TensorType, *, axis: int) -> int:
+    def workspace(self, out: TensorType, x: TensorType, *, axis: int) -> int:
         """The positions; lines of x and of these to sort in, unless they are dense; half a line for merging."""
-        assert isinstance(out, TensorType)
         return out.nbytes + _line_copy(x, axis) + _line_copy(out, axis) + _merging(out, axis)
 
 
@@ -118,14 +117,8 @@ def _line_copy(x: TensorType, axis: int) -> int:
 
 
 def _merging(x: TensorType, axis: int) -> int:
-    """At most, which is when a line's halves are sorted apart."""
+    """Bytes for merging at most, which is when a line's halves are sorted apart."""
     return x.shape[axis] // 2 * x.dtype.itemsize
-
-
-# The largest entries along an axis, in order.
-
-#: so many are found one by one faster than by sorting all
-_FEW: Final = 256
 
 
 class TopK(Op):

@@ -40,14 +40,11 @@ class Sum(Rowwise, Reduction):
     gradient = "g, broadcast back over the axes"
     rows = staticmethod(lambda x, count: x.row_sum())
     rewrites = (sum_of_broadcast, sum_of_transpose, sum_of_product)
+    result_dtype = staticmethod(to_add_up)
 
     def divisor(self, extent: int) -> float | None:
         """None that changes anything."""
         return 1.0
-
-    def result_dtype(self, dtype: DType) -> DType:
-        """int64 for what is not float."""
-        return to_add_up(dtype)
 
     def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, **_: Any) -> None:
         """The sum, rounded once."""
@@ -79,14 +76,11 @@ class Mean(Rowwise, Reduction):
     dtypes = DTYPES
     gradient = "g / n, broadcast back over the axes"
     rows = staticmethod(lambda x, count: x.row_sum() / count)
+    result_dtype = staticmethod(to_average)
 
     def divisor(self, extent: int) -> float | None:
         """Their number."""
         return float(extent)
-
-    def result_dtype(self, dtype: DType) -> DType:
-        """float64 for what is not float."""
-        return to_average(dtype)
 
     def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, **_: Any) -> None:
         """The sum, divided while it is still in the accumulator's dtype."""
@@ -99,9 +93,6 @@ class Mean(Rowwise, Reduction):
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
         """The sums in float32 where the result is float16; the parts of a kernel's."""
         return max(wide_out_bytes(out), sum_parts_bytes(types[0].size))
-
-
-# Products.
 
 
 class Prod(Rowwise, Reduction):
@@ -124,10 +115,7 @@ class Prod(Rowwise, Reduction):
     )
 
     rows = staticmethod(lambda x, count: x.row_prod())
-
-    def result_dtype(self, dtype: DType) -> DType:
-        """int64 for what is not float."""
-        return to_add_up(dtype)
+    result_dtype = staticmethod(to_add_up)
 
     def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
         """NumPy's product, rounded once."""
@@ -147,7 +135,7 @@ class Prod(Rowwise, Reduction):
 
 
 def _others_over(x: Value, axes: Sequence[int]) -> Value:
-    """For each element of x, the product of all others over `axes`."""
+    """Multiply, for each element of x, all others over `axes`."""
     if not axes:
         return x.full_like(1.0)
     order = (*(i for i in range(x.ndim) if i not in axes), *axes)
@@ -169,9 +157,6 @@ def _others(x: Value) -> Value:
     siblings = second.pad(pad_width=(0, 0) * len(rows) + (0, 1), fill=1.0) if n % 2 else second
     outer = _others(first * siblings)
     return (siblings * outer).cat(cut(first * outer, last, 0, n - half), axis=last)
-
-
-# Variance.
 
 
 def _mean_square(x: Scalar, count: int, ddof: int) -> Scalar:
@@ -204,10 +189,7 @@ class Var(Rowwise, Reduction):
         Sample(Real()),
         Sample(Ints(2, 3, high=9), axes=[1]),
     )
-
-    def result_dtype(self, dtype: DType) -> DType:
-        """float64 for what is not float."""
-        return to_average(dtype)
+    result_dtype = staticmethod(to_average)
 
     def reduce(
         self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, ddof: int
@@ -235,12 +217,10 @@ class Var(Rowwise, Reduction):
         return accumulator(out).itemsize * (types[0].size + 2 * int(out.size))
 
 
-# Truth of any or of all of the elements.
-
-
 class TruthReduction(Reduction):
     """Base: a bool over axes, by the function of numpy and cupy called `function`."""
 
+    section = "any_all"
     function: ClassVar[str]
     gradient: ClassVar[str] = "none: the result is bool"
     vjp = NoGradient("the result is bool")
@@ -267,7 +247,6 @@ class AnyTrue(TruthReduction):
     """y = whether any element over axes is true; a number is true unless it is 0. False over nothing."""
 
     name = "any"
-    section = "any_all"
     function = "any"
 
 
@@ -275,5 +254,4 @@ class AllTrue(TruthReduction):
     """y = whether all elements over axes are true; a number is true unless it is 0. True over nothing."""
 
     name = "all"
-    section = "any_all"
     function = "all"

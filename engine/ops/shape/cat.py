@@ -19,6 +19,10 @@ from engine.ops.common import batching
 from engine.ops.common.operands import require_axes, with_extent
 from engine.ops.index.slice import along, bounds, cut
 
+_AXIS = Attr("int", 0, "the axis that is cut")
+#: every part may be read by a node of its own
+MOST_PARTS = Limits.nodes
+
 
 class Cat(Op):
     """y = the operands one after the other along `axis`; elsewhere their extents are the same.
@@ -137,13 +141,6 @@ class Stack(Composite):
         return first.cat(*others, axis=axis)
 
 
-# Tensors cut apart along an axis, into several results.
-
-_AXIS = Attr("int", 0, "the axis that is cut")
-#: every part may be read by a node of its own
-MOST_PARTS = Limits.nodes
-
-
 class Split(Op):
     """y0, y1, … = x cut along `axis` into parts of `sizes`, which add up to the extent; a part may be empty.
 
@@ -254,12 +251,10 @@ def _chunk_sizes(extent: int, chunks: int) -> Shape:
     return (*[size] * (count - 1), extent - size * (count - 1))
 
 
-# Records and maps kept as one tensor, whose leading axis is cut into equal parts.
-
-
 class Part(Composite):
     """Base: one of `total` equal parts of the leading axis. A subclass says what its two attributes are called."""
 
+    section = "containers"
     operands: ClassVar[tuple[str, ...]] = ("x",)
     dtypes: ClassVar[tuple[str, ...]] = DTYPES
     gradient: ClassVar[str] = "g on that part, 0 on the others"
@@ -296,7 +291,6 @@ class StructField(Part):
     """
 
     name = "struct_field"
-    section = "containers"
     aliases: ClassVar[Mapping[str, str]] = {"StructField": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {
         "field_index": Attr("int", doc="which field, from 0", minimum=0),
@@ -316,7 +310,6 @@ class MapLookup(Part):
     """
 
     name = "map_lookup"
-    section = "containers"
     aliases: ClassVar[Mapping[str, str]] = {"MapLookup": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {
         "key_index": Attr("int", doc="which key, from 0, in insertion order", minimum=0),

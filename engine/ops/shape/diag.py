@@ -10,10 +10,11 @@ from typing import Any, ClassVar, Final
 from engine.ir.attributes import Attr
 from engine.ir.dtypes import DTYPES
 from engine.ir.graph import Value
-from engine.ir.op import Array, Composite, Namespace, Op, ResultTypes
+from engine.ir.op import Array, Composite, Namespace, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Real, Sample
 from engine.ir.tensor_type import TensorType
+from engine.ops.common.batching import BatchedAsIs
 from engine.ops.common.operands import require_axes
 from engine.ops.index.slice import spread_out
 
@@ -24,9 +25,10 @@ _COPIED_ROWS: Final = 64
 OFFSET = Attr("int", 0, "which diagonal: 0 the main one, above it positive, below it negative")
 
 
-class Triangle(Op):
+class Triangle(BatchedAsIs):
     """Base: a part of the matrices that the last two axes hold, zero elsewhere."""
 
+    section = "diag"
     operands: ClassVar[tuple[str, ...]] = ("x",)
     dtypes: ClassVar[tuple[str, ...]] = DTYPES
     attrs: ClassVar[Mapping[str, Attr]] = {"offset": OFFSET}
@@ -50,10 +52,6 @@ class Triangle(Op):
     def vjp(self, g: Value, y: Value, x: Value, *, offset: int) -> Sequence[Value | None]:
         """A projection along the axes: its own adjoint."""
         return (g.builder.emit(self, (g,), {"offset": offset}),)
-
-    def batch(self, mapped: Sequence[bool], x: Value, *, offset: int) -> Value:
-        """Itself, on the last two axes."""
-        return x.builder.emit(self, (x,), {"offset": offset})
 
     def as_copies(
         self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]
@@ -80,7 +78,6 @@ class Tril(Triangle):
     """y = x on and below a diagonal of the last two axes, 0 above: y[…, i, j] = x[…, i, j] where j − i ≤ offset."""
 
     name = "tril"
-    section = "diag"
     gradient = "tril(g)"
 
     def forward(self, run: RunContext, x: Array, *, out: Array, offset: int) -> None:
@@ -96,7 +93,6 @@ class Triu(Triangle):
     """y = x on and above a diagonal of the last two axes, 0 below: y[…, i, j] = x[…, i, j] where j − i ≥ offset."""
 
     name = "triu"
-    section = "diag"
     gradient = "triu(g)"
 
     def forward(self, run: RunContext, x: Array, *, out: Array, offset: int) -> None:
@@ -166,7 +162,13 @@ class Diag(Composite):
 
     def compose(self, x: Value, *, offset: int) -> Value:
         """In row-major order, neighbours on a diagonal are one row and one column apart: a slice of equal steps."""
-        return _matrix(x, offset) if x.ndim == 1 else _diagonal(x, offset)
+        if x.ndim == 1:
+            return _matrix(x, offset)
+        *batch, rows, columns = x.shape
+        flat = x.reshape(shape=(*batch, rows * columns))
+        start, step, length = _first(columns, offset), columns + 1, _length(rows, columns, offset)
+        stops = (*batch, start + length * step)
+        return flat.slice(starts=(*[0] * len(batch), start), stops=stops, steps=(*[1] * len(batch), step))
 
 
 def _length(rows: int, columns: int, offset: int) -> int:
@@ -174,16 +176,8 @@ def _length(rows: int, columns: int, offset: int) -> int:
 
 
 def _first(columns: int, offset: int) -> int:
-    """Where a diagonal starts in row-major order."""
+    """Start of a diagonal in row-major order."""
     return max(offset, -offset * columns)
-
-
-def _diagonal(x: Value, offset: int) -> Value:
-    *batch, rows, columns = x.shape
-    flat = x.reshape(shape=(*batch, rows * columns))
-    start, step, length = _first(columns, offset), columns + 1, _length(rows, columns, offset)
-    stops = (*batch, start + length * step)
-    return flat.slice(starts=(*[0] * len(batch), start), stops=stops, steps=(*[1] * len(batch), step))
 
 
 def _matrix(x: Value, offset: int) -> Value:

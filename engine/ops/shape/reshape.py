@@ -203,12 +203,10 @@ def _swapped(pair: Sequence[int], ndim: int) -> tuple[int, ...]:
     return tuple(second if i == first else first if i == second else i for i in range(ndim))
 
 
-# Axes of extent 1 put in and taken out, and axes merged: spellings of `reshape`.
-
-
 class Relabelled(Composite):
     """Base: x with its elements in place and other axes. A subclass gives `relabel`, the shape of the result."""
 
+    section = "squeeze"
     operands: ClassVar[tuple[str, ...]] = ("x",)
     dtypes: ClassVar[tuple[str, ...]] = DTYPES
     gradient: ClassVar[str] = "g, reshaped back"
@@ -230,7 +228,6 @@ class Squeeze(Relabelled):
     """y = x without `axes`, each of which must have extent 1; absent: without all axes of extent 1."""
 
     name = "squeeze"
-    section = "squeeze"
     aliases: ClassVar[Mapping[str, str]] = {"Squeeze": "born"}
     attrs = {"axes": Attr("ints", None, "axes of extent 1; absent: all there are")}
     samples = (Sample(Real(1, 3, 1)), Sample(Real(1, 3, 1), axes=[-1]), Sample(Real(2)), Sample(Real()))
@@ -264,7 +261,6 @@ class Unsqueeze(Relabelled):
     """y = x with axes of extent 1 put in; `axes` are their positions in the result."""
 
     name = "unsqueeze"
-    section = "squeeze"
     aliases: ClassVar[Mapping[str, str]] = {"Unsqueeze": "born"}
     attrs = {"axes": Attr("ints", None, "positions of the new axes in the result; must be given")}
     samples = (Sample(Real(2, 3), axes=[0]), Sample(Real(2, 3), axes=[-1, 1]), Sample(Real(), axes=[0]))
@@ -286,7 +282,6 @@ class Flatten(Relabelled):
     """y = x with a run of neighbouring axes merged into one; absent: all of them. A 0-d tensor becomes [1]."""
 
     name = "flatten"
-    section = "squeeze"
     attrs = {"axes": Attr("ints", None, "neighbouring axes to merge; absent: all")}
     samples = (Sample(Real(2, 3)), Sample(Real(2, 3, 2, 2), axes=[1, -2]), Sample(Real()), Sample(Real(2, 3), axes=[1]))
 
