@@ -20,8 +20,8 @@ from engine.ir.run_context import RunContext, RunPlan
 from engine.ir.tensor_type import TensorType
 from engine.ops.elementwise.base import scalars_of
 
-# Bodies of scans that are one kernel over elements: a recurrence, whose steps a compiled kernel runs by itself.
-
+#: the bound plans of an op's bodies
+Bodies = Sequence[RunPlan]
 #: elements that a kernel goes through all steps of: of more, stacks would be written far apart
 MOST_STEP_ELEMENTS: Final = 4096
 
@@ -208,9 +208,7 @@ class RunsPlans(Kernel):
         """Bind the bodies, each to memory of its own."""
         return self.repeat, (run, [run.bind_plan(plan) for plan in self.plans], operands, out, attrs)
 
-    def repeat(
-        self, run: RunContext, bodies: Sequence[RunPlan], operands: Sequence[Array], out: Any, attrs: Any
-    ) -> None:
+    def repeat(self, run: RunContext, bodies: Bodies, operands: Sequence[Array], out: Any, attrs: Any) -> None:
         """Run the bodies: here, the first of them, once."""
         _run_once(run, bodies[0], operands, out)
 
@@ -260,9 +258,7 @@ class PlannedScan(RunsPlans):
         """Number of steps: its length."""
         return int(attrs["length"])
 
-    def repeat(
-        self, run: RunContext, bodies: Sequence[RunPlan], operands: Sequence[Array], out: Any, attrs: Any
-    ) -> None:
+    def repeat(self, run: RunContext, bodies: Bodies, operands: Sequence[Array], out: Any, attrs: Any) -> None:
         """Step by step."""
         _go_through(run, bodies[0], operands, out, attrs, attrs["length"])
 
@@ -276,9 +272,7 @@ class PlannedCountedScan(PlannedScan):
         """The count, at most its length."""
         return min(int(operands[-1]), int(attrs["length"]))
 
-    def repeat(
-        self, run: RunContext, bodies: Sequence[RunPlan], operands: Sequence[Array], out: Any, attrs: Any
-    ) -> None:
+    def repeat(self, run: RunContext, bodies: Bodies, operands: Sequence[Array], out: Any, attrs: Any) -> None:
         """Run step by step, as many as there are."""
         length = self.steps(operands, attrs)
         _go_through(run, bodies[0], operands[:-1], out, attrs, length)
@@ -327,9 +321,7 @@ class PlannedWhile(RunsPlans):
         asked, step = self.plans
         return asked.flops + self.most_steps(attrs) * max(LEAST_STEP_FLOPS, step.flops)
 
-    def repeat(
-        self, run: RunContext, bodies: Sequence[RunPlan], operands: Sequence[Array], out: Any, attrs: Any
-    ) -> None:
+    def repeat(self, run: RunContext, bodies: Bodies, operands: Sequence[Array], out: Any, attrs: Any) -> None:
         """Step by step."""
         condition, step = bodies
         consts, state, _ = in_parts(operands, attrs["carries"])
@@ -354,9 +346,7 @@ class PlannedCond(RunsPlans):
         """Bind neither of them yet."""
         return self.repeat, (run, [_Later(run, plan) for plan in self.plans], operands, out, attrs)
 
-    def repeat(
-        self, run: RunContext, bodies: Sequence[RunPlan], operands: Sequence[Array], out: Any, attrs: Any
-    ) -> None:
+    def repeat(self, run: RunContext, bodies: Bodies, operands: Sequence[Array], out: Any, attrs: Any) -> None:
         """Run the one that the first operand asks for."""
         predicate, *given = operands
         then, otherwise = bodies

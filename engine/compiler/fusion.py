@@ -1,4 +1,16 @@
-"""Fusion: groups of nodes over one iteration space become one kernel each, whose inner values never reach memory."""
+"""Fusion: groups of nodes over one iteration space become one kernel each, whose inner values never reach memory.
+
+`Grouping` finds the groups. The groups that pay become kernels: `_Writer` writes the scalars of a group's nodes as a
+`FusedKernel`, loads the operands from outside, and stores the results that are read from outside. For example,
+
+    a = x * y
+    b = exp(a)               fused(x, y) → b, s
+    s = sum(b, axis=1)       two loads, three scalars, two results; a is never stored
+    c = gather(b, i)         stays a node of its own: it has no scalar formula
+
+A kernel may recompute nodes of another group rather than read their results from memory. A group that no kernel can be
+written for is computed node by node, and then all kernels are written again, as others may have to store more for it.
+"""
 
 from __future__ import annotations
 

@@ -63,13 +63,7 @@ def copy_recipe(_: Kernel, out: TensorType, x: TensorType) -> Recipe | None:
 
 
 def gather_recipe(
-    _: Kernel,
-    out: TensorType,
-    x: TensorType,
-    index: TensorType,
-    *,
-    axis: int,
-    **attrs: Any,  # noqa: ARG001 - of the op
+    _: Kernel, out: TensorType, x: TensorType, index: TensorType, *, axis: int, **_attrs: Any
 ) -> Recipe | None:
     """Read at vectors of indices, unless rows are short, or whole rows are read, along which an index is repeated."""
     of = _picking(out, x, index, axis)
@@ -79,13 +73,7 @@ def gather_recipe(
 
 
 def body_gather_recipe(
-    _: Kernel,
-    out: TensorType,
-    x: TensorType,
-    index: TensorType,
-    *,
-    axis: int,
-    **attrs: Any,  # noqa: ARG001 - of the op
+    _: Kernel, out: TensorType, x: TensorType, index: TensorType, *, axis: int, **_attrs: Any
 ) -> Recipe | None:
     """Read at indices of whole rows and short ones, too."""
     of = _picking(out, x, index, axis)
@@ -105,28 +93,14 @@ def _picking(out: TensorType, x: TensorType, index: TensorType, axis: int) -> Pi
 
 
 def scatter_recipe(
-    _: Kernel,
-    out: TensorType,
-    x: TensorType,
-    index: TensorType,
-    updates: TensorType,
-    *,
-    axis: int,
-    **attrs: Any,  # noqa: ARG001 - of the op
+    _: Kernel, out: TensorType, x: TensorType, index: TensorType, updates: TensorType, *, axis: int, **_attrs: Any
 ) -> Recipe | None:
     """Add row by row, for floats that add up in their own dtype, if the axis is the last of several."""
     return body_scatter_recipe(_, out, x, index, updates, axis=axis) if 0 < axis == x.ndim - 1 else None
 
 
 def body_scatter_recipe(
-    _: Kernel,
-    out: TensorType,
-    x: TensorType,
-    index: TensorType,
-    updates: TensorType,
-    *,
-    axis: int,
-    **attrs: Any,  # noqa: ARG001 - of the op
+    _: Kernel, out: TensorType, x: TensorType, index: TensorType, updates: TensorType, *, axis: int, **_attrs: Any
 ) -> Recipe | None:
     """Add along any axis, to each element in the order of the index."""
     of = adding_of(out, x, index, updates, axis) if has_loops(out.dtype) else None
@@ -142,8 +116,8 @@ def adding_of(out: TensorType, x: TensorType, index: TensorType, updates: Tensor
     *covered, count = (index.shape[a] for a in order)
     if covered != rows:
         return None
-    strides = (tuple(type.strides[a] for a in order) for type in (x, index, updates, out))
-    bits = index.dtype.itemsize, index.dtype.kind == "i"
+    lies, added, updated, made = (tuple(type.strides[a] for a in order) for type in (x, index, updates, out))
+    bits, strides = (index.dtype.itemsize, index.dtype.kind == "i"), (lies, added, updated, made)
     return Adding(out.dtype.name, out.dtype.itemsize, tuple(rows), extent, count, *strides, *bits)
 
 
@@ -170,7 +144,7 @@ def product_recipe(of: Product) -> Recipe | None:
     return product(of) if has_loops(np.dtype(of.dtype)) and not is_for_blas(of) else None
 
 
-def sum_recipe(_: Kernel, out: TensorType, x: TensorType, *, axes: tuple[int, ...], **attrs: Any) -> Recipe | None:  # noqa: ARG001 - as in the table
+def sum_recipe(_: Kernel, _out: TensorType, x: TensorType, *, axes: tuple[int, ...], **_attrs: Any) -> Recipe | None:
     """Add up the axes before and behind the others; fused kernels add up axes that come last, or first."""
     if not has_loops(x.dtype) or x.size < _MANY:
         return None
@@ -181,7 +155,7 @@ def sum_recipe(_: Kernel, out: TensorType, x: TensorType, *, axes: tuple[int, ..
 # Ops that have no scalar formula: machine code calls their ufuncs; and casts.
 
 
-def ufunc_recipe(op: Elementwise, out: TensorType, *types: TensorType, **attrs: Any) -> Recipe | None:  # noqa: ARG001 - as in the table
+def ufunc_recipe(op: Elementwise, out: TensorType, *types: TensorType, **_attrs: Any) -> Recipe | None:
     """Call the op's ufunc, if nothing is cast."""
     if not op.ufunc or op.computes_by_itself:
         return None
@@ -210,12 +184,12 @@ def library_recipe(op: LibraryUfunc, out: TensorType, *types: TensorType) -> Rec
     return ufunc_calls([UfuncCall(getattr(library(np), op.function), tuple(range(len(types))))], out, types)
 
 
-def cast_recipe(_: Kernel, out: TensorType, x: TensorType, **attrs: Any) -> Recipe | None:  # noqa: ARG001 - is in the type of out
+def cast_recipe(_: Kernel, out: TensorType, x: TensorType, **_attrs: Any) -> Recipe | None:
     """Cast element by element."""
     return casting(out, x)
 
 
-def search_recipe(op: ArgExtremum, _: TensorType, x: TensorType, *, axis: int, **attrs: Any) -> Recipe | None:  # noqa: ARG001 - of the op
+def search_recipe(op: ArgExtremum, _: TensorType, x: TensorType, *, axis: int, **_attrs: Any) -> Recipe | None:
     """Search one row after the other, however it lies."""
     return searching(x, axis, op.function)
 
@@ -238,14 +212,7 @@ def triangle_recipe(
     return substitution(out, a, b, lower=lower, transpose=transpose)
 
 
-def running_recipe(
-    _: Kernel,
-    out: TensorType,
-    x: TensorType,
-    *,
-    axis: int,
-    **attrs: Any,  # noqa: ARG001 - of the op
-) -> Recipe | None:
+def running_recipe(_: Kernel, out: TensorType, x: TensorType, *, axis: int, **_attrs: Any) -> Recipe | None:
     """Add up running sums in the elements' own dtype."""
     return adding_on(out, x, axis)
 

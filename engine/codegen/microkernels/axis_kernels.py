@@ -15,6 +15,10 @@ from engine.ir.tensor_type import INT64, Shape, Strided, TensorType
 
 #: elements of an item, about
 ITEM: Final = 1 << 12
+#: vectors of a sum that are under way at once
+ABREAST_SUMS: Final = 4
+#: floats of so many bytes, in LLVM's words
+_FLOATS: Final = {4: "float", 8: "double"}
 
 
 def steps_over(shape: Shape, operand: TensorType) -> Shape:
@@ -83,13 +87,8 @@ def merged_axes(shape: Shape, strides: Sequence[Shape]) -> list[tuple[int, Shape
     return merged
 
 
-# Elements in another dtype, as NumPy's astype: fractions are cut off towards zero, nonzero is true.
-
-_FLOATS: Final = {4: "float", 8: "double"}
-
-
 def casting(out: TensorType, x: TensorType) -> Recipe | None:
-    """Cast operand 0, which broadcasts to the result; None for float16, and for complex numbers."""
+    """Cast operand 0, which broadcasts to the result, as NumPy's astype; None for float16, and for complex numbers."""
     if any(type.is_complex or (type.is_float and type.dtype.itemsize not in _FLOATS) for type in (out, x)):
         return None
     axes, to = Axes.of(out.shape, [steps_over(out.shape, x), out.strides]), Routine("float64", 1)
@@ -129,11 +128,11 @@ def _cast(to: Routine, read: str, x: TensorType, out: TensorType) -> str:
     return to.to.value(f"{how} {source} {read} to {wanted}")
 
 
-# The place of an extremum along an axis, int64: the first of equal ones, and the first NaN before all.
-
-
 def searching(x: TensorType, axis: int, function: Literal["argmax", "argmin"]) -> Recipe | None:
-    """Search operand 0; the result is dense. None for float16."""
+    """Search operand 0 for the place of an extremum, int64: the first of equal ones, and the first NaN before all.
+
+    The result is dense. None for float16.
+    """
     kind = x.dtype.kind
     if kind == "f" and x.dtype.itemsize not in _FLOATS:
         return None
@@ -170,11 +169,8 @@ def _first(to: Routine, x: str, type: str, extent: int, step: int, comparison: s
     return each.carried[1]
 
 
-# Systems with triangular matrices, one right-hand side after the other: each unknown from those before it.
-
-
 def substitution(out: TensorType, a: TensorType, b: TensorType, *, lower: bool, transpose: bool) -> Recipe:
-    """Solve systems with the triangles of operand 0, and the right-hand sides of operand 1; batch axes broadcast."""
+    """Solve triangular systems of operand 0 for the right-hand sides of operand 1, one by one; batch axes broadcast."""
     to, n = Routine(out.dtype.name, 1), out.shape[-2]
     batch = out.shape[:-2]
     across = a.strides[:-3:-1] if transpose else a.strides[-2:]
@@ -205,14 +201,11 @@ def _without(to: Routine, t: str, y: str, known: tuple[Int64, Int64], start: str
     return each.carried[0]
 
 
-# Sums over the axes before and behind some, as over images and positions of each channel.
-
-#: vectors that are under way at once
-ABREAST_SUMS: Final = 4
-
-
 class ChannelSums(NamedTuple):
-    """y[c] = Σ x[o, c, i] over o and i: extents, and bytes to the next o and c. i and y are dense."""
+    """y[c] = Σ x[o, c, i] over o and i, as over images and positions: extents, and bytes to the next o and c.
+
+    i and y are dense.
+    """
 
     dtype: str
     itemsize: int
@@ -271,11 +264,8 @@ def _step(shape: tuple[int, ...], strides: tuple[int, ...], part: range) -> int 
     return strides[axes[-1]] if axes else strides[part[-1]]
 
 
-# A dense copy of what runs backwards on its last axis, vector by vector; any bits of a float's width.
-
-
 def reversing(itemsize: int, shape: Shape, strides: tuple[int, ...]) -> Recipe:
-    """Copy operand 0, of these strides in bytes, the last of which is −itemsize."""
+    """Copy operand 0, of these strides in bytes, the last of which is −itemsize, vector by vector, as plain bits."""
     to = Routine(MOVED_AS[itemsize], lanes_for(itemsize))
     x, y, run = to.place("operand", 0), to.place("result", 0), shape[-1]
     whole = run - run % to.lanes

@@ -14,11 +14,11 @@ from typing import Final, NamedTuple
 from engine.codegen.microkernels.recipe import KernelPhase, TableEntryOf
 from engine.codegen.microkernels.register_tile import (
     ITEMS,
-    TILES_OF_A_PANEL,
     Panel,
     RowTiles,
     SumLoop,
     lanes_for,
+    rows_of_item,
     tile_shape,
 )
 from engine.codegen.microkernels.routine import MOST_LANES, Int64, Routine, hold_offsets
@@ -329,7 +329,7 @@ class CorrelationWriter:
         self.abreast = self._abreast(-(-self.at_once * of.windows // narrow))
         self.width = self.abreast * narrow
         self.panels = -(-self.at_once * of.windows // self.width)
-        self.chunk = self._chunk(tile.rows)
+        self.chunk = rows_of_item(of.features, tile.rows, self.outer * of.groups * self.panels)
         self.chunks = -(-of.features // self.chunk)
         self.block = max(1, min(of.channels, PANEL_ROWS // of.taps))
         self.pitch = (self.width + lanes) * size
@@ -353,12 +353,6 @@ class CorrelationWriter:
         size = self.of.features * self.of.channels * self.of.taps * self.of.itemsize
         items = self.outer * self.of.groups * panels
         return max(1, min(ABREAST, panels, items // ITEMS)) if size > NEAR else 1
-
-    def _chunk(self, rows: int) -> int:
-        """Choose the features of an item: all, unless there are few panels."""
-        wanted = -(-ITEMS // (self.outer * self.of.groups * self.panels))
-        tiles = -(-self.of.features // rows)
-        return rows * max(-(-tiles // wanted), min(tiles, TILES_OF_A_PANEL))
 
     def _item(self, item: Int64) -> None:
         to, of = self.to, self.of

@@ -236,22 +236,15 @@ class _Giving:
     def phase(self) -> KernelPhase:
         """Write all planes."""
         of = self.of
-        items = sweep(self.to, of.batch, of.extents, self.step, (self._deep(), self._wide()), self._vector)
-        return self.to.phase(items, of.work)
-
-    def _deep(self) -> range:
-        """Return the rows that have as many windows above each other as most others, if there are any."""
-        (size, _), (stride, _), padding = self.of.size, self.of.stride, self.of.padding[0]
-        if size % stride:
-            return range(0)
-        return range(max(0, size - stride - padding), min(self.of.extents[0], self.of.positions[0] * stride - padding))
-
-    def _wide(self) -> range:
-        """Return the vectors around which there are so many windows that no mask is needed."""
-        of, windows = self.of, self.step // self.of.stride[1]
-        ahead = of.padding[1] // of.stride[1]
-        behind = (of.size[1] - 1) // of.stride[1] - ahead
-        return range(max(0, -(-behind // windows)), (of.positions[1] - self.to.lanes - ahead) // windows + 1)
+        (size, width), (stride, apart), (above, left) = of.size, of.stride, of.padding
+        # the rows that have as many windows above each other as most others, if there are any
+        last = min(of.extents[0], of.positions[0] * stride - above)
+        deep = range(0) if size % stride else range(max(0, size - stride - above), last)
+        # the vectors around which there are so many windows that no mask is needed
+        windows, ahead = self.step // apart, left // apart
+        behind = (width - 1) // apart - ahead
+        wide = range(max(0, -(-behind // windows)), (of.positions[1] - self.to.lanes - ahead) // windows + 1)
+        return self.to.phase(sweep(self.to, of.batch, of.extents, self.step, (deep, wide), self._vector), of.work)
 
     def _vector(self, plane: Int64, row: Int64, column: Int64, deep: bool, wide: bool) -> None:
         to, of = self.to, self.of

@@ -10,14 +10,13 @@ from typing import Final, NamedTuple
 
 from engine.codegen.microkernels.recipe import Recipe
 from engine.codegen.microkernels.register_tile import (
-    ITEMS,
-    TILES_OF_A_PANEL,
     Panel,
     RowTiles,
     SumLoop,
     TileShape,
     copy_rows,
     lanes_for,
+    rows_of_item,
     tile_shape,
     transpose_rows,
 )
@@ -80,7 +79,7 @@ class _Writer:
         self.tiles = RowTiles(of.rows, of.a.row, of.c.row, *self.tile)
         self.width = self.tile.vectors * self.to.lanes
         self.panels = -(-of.columns // self.width)
-        self.chunk = self._chunk()
+        self.chunk = rows_of_item(of.rows, self.tile.rows, math.prod(of.batch) * self.panels)
         self.chunks = -(-of.rows // self.chunk)
         # A panel is read in place by few rows, or from few pages if no vector is cut off in each step.
         few, whole = of.rows <= 2 * self.tile.rows, of.columns % self.width == 0
@@ -102,12 +101,6 @@ class _Writer:
     def panel_bytes(self) -> int:
         """Bytes of a packed panel, whose rows are turned in blocks of as many as there are lanes."""
         return -(-self.depth // self.to.lanes) * self.to.lanes * self.width * self.of.itemsize
-
-    def _chunk(self) -> int:
-        """Choose the rows of an item: all, or if there are few panels, so many that packing one is soon repaid."""
-        wanted = -(-ITEMS // (math.prod(self.of.batch) * self.panels))
-        tiles = -(-self.of.rows // self.tile.rows)
-        return self.tile.rows * max(-(-tiles // wanted), min(tiles, TILES_OF_A_PANEL))
 
     def _item(self, item: Int64) -> None:
         to, of = self.to, self.of

@@ -76,6 +76,12 @@ def _cost(shape: TileShape, rows: int, columns: int, lanes: int) -> float:
     return tiles * (max(p * v, _UNDER_WAY) + _LOAD * (p + v) + _STEP)
 
 
+def rows_of_item(rows: int, tile: int, panels: int) -> int:
+    """Choose the rows of an item: all, or if there are few panels, so many that packing one is soon repaid."""
+    tiles = -(-rows // tile)
+    return tile * max(-(-tiles // -(-ITEMS // panels)), min(tiles, TILES_OF_A_PANEL))
+
+
 class SumLoop(NamedTuple):
     """A loop of the sum: its rounds, and the bytes that one moves the rows and the vectors."""
 
@@ -234,15 +240,7 @@ def transpose_rows(
 
 
 def _turn(
-    to: Routine,
-    source: str,
-    packed: str,
-    row: Int64,
-    rows: Int64,
-    column: int,
-    v: Int64,
-    vectors: int,
-    left: Int64,
+    to: Routine, source: str, packed: str, row: Int64, rows: Int64, column: int, v: Int64, vectors: int, left: Int64
 ) -> None:
     """Turn a block of rows, of which `rows` are there, of the columns of vector v: each column is read as a vector."""
     width, some = to.lanes * to.size, to.below(rows)

@@ -51,7 +51,7 @@ class Bounds:
         return self._memory[: FaultEntry.SIZE]
 
     def tables(self, threads: int, size: int) -> HostArray:
-        """Make tables of so many words, int64 [threads, size], all 0; if checked, with a place for bounds before each."""
+        """Make tables of so many words, int64 [threads, size], all 0; if checked, with room for bounds before each."""
         if not self.checked:
             return np.zeros((threads, size), np.int64)
         words: HostArray = np.zeros((threads, _in_front(size) + size), np.int64)
