@@ -70,9 +70,9 @@ class _Options(NamedTuple):
 def runnable(
     graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int = 1, body_bytes: int | None = None
 ) -> Graph:
-    """`graph` optimised, its bodies planned for so many threads.
+    """Optimise `graph`, and plan its bodies for so many threads.
 
-    With `body_bytes`, each body takes no more than so many bytes, and computes again what it must. Raises EngineError.
+    With `body_bytes`, each body takes no more than so many bytes, and recomputes what it must. Raises EngineError.
     """
     return _let_go(_runnable(graph, _Options(limits, allowance, loop_threads, body_bytes)))
 
@@ -80,12 +80,12 @@ def runnable(
 def with_planned_bodies(
     graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int = 1, body_bytes: int | None = None
 ) -> Graph:
-    """`graph`, which is not optimised any more. Raises EngineError."""
+    """Plan the bodies of `graph`, which is optimised already. Raises EngineError."""
     return _let_go(_with_planned_bodies(graph, _Options(limits, allowance, loop_threads, body_bytes)))
 
 
 def _let_go(graph: Graph) -> Graph:
-    """The graph, planned at every depth: what is made of its bodies from now on is for other requests."""
+    """Lift the deadline of bodies that are planned at every depth: from now on they serve other requests."""
     for node in graph.nodes:
         for body in _functions_of(node):
             body.budget.deadline = NO_DEADLINE
@@ -112,7 +112,7 @@ def _with_planned_bodies(graph: Graph, options: _Options) -> Graph:
 
 
 def _with_dense_operands(graph: Graph) -> Graph:
-    """A body is planned for entries that lie densely: what is seen askew is copied once, in front of the loop."""
+    """Copy strided operands once, in front of the loop: a body is planned for entries that lie densely."""
     builder = Builder(graph.registry, NO_LIMITS)
 
     def dense(node: Node, operands: Sequence[Value]) -> Value | None:
@@ -135,7 +135,10 @@ def _runs_functions(graph: Graph) -> bool:
 def _planned(node: Node, options: _Options) -> Node:
     if not isinstance(node.op, RunsFunctions):
         return node
-    bodies = _bodies(node)
+    bodies = _functions_of(node)
+    if isinstance(node.op, While):  # a step evaluates the condition again
+        condition, body, carries = (node.attrs[name] for name in ("condition", "body", "carries"))
+        bodies = [condition, asking(body, condition, carries)]
     try:
         plans = [_plan_of(body, options) for body in bodies]
     except OverMemory as error:
@@ -143,20 +146,12 @@ def _planned(node: Node, options: _Options) -> Node:
     return node._replace(op=_PLANNED[node.op.name](node.op, tuple(plans)))
 
 
-def _bodies(node: Node) -> list[Body]:
-    """The bodies that are run: of a `while`, the condition, and a step that evaluates it again."""
-    if isinstance(node.op, While):
-        condition, body, carries = (node.attrs[name] for name in ("condition", "body", "carries"))
-        return [condition, asking(body, condition, carries)]
-    return _functions_of(node)
-
-
 def _functions_of(node: Node) -> list[Body]:
     return [node.attrs[name] for name in node.op.functions if node.attrs[name] is not None]
 
 
 def _plan_of(body: Body, options: _Options) -> Plan:
-    """The plan of a body: the same for all who use it."""
+    """Plan a body, or return its plan for the same options."""
     limits, allowance, threads, body_bytes = options
 
     def make() -> Plan:
@@ -168,39 +163,31 @@ def _plan_of(body: Body, options: _Options) -> Plan:
     return body.made(("plan", limits, threads, body_bytes), make)
 
 
-# Rewrites that make a body compilable: cast integers to the floats they are computed with, make rows contiguous.
-#
-# The results have the same bits, except that sums are in the order in which kernels add up.
+# Rewrites that make a body compilable: cast integers to the floats they are computed with, make rows contiguous. The
+# results have the same bits, except that sums are in the order in which kernels add up.
 
 #: truth as numbers: any is the largest, all the least; and how many is a sum, which is exact
 _OF_TRUTH: Final[Mapping[type[Definition], str]] = MappingProxyType({AnyTrue: "max", AllTrue: "min", Sum: "sum"})
 #: sizes whose squares, and sums of these, are far from the ends of a float's range
 _MODERATE: Final = {"float32": (1e-15, 1e15), "float64": (1e-140, 1e140)}
-#: of a node on these operands, what it is written as; None where it stays
-_Write = Callable[[Node, Sequence[Value]], Value | None]
 
 
 def make_compilable(graph: Graph) -> Graph:
-    """`graph` with such nodes written anew; itself, where there are none."""
+    """Rewrite nodes that kernels cannot compute as they are; return `graph` itself if there are none."""
     graph = _rewritten(graph, _of_one_dtype)
     return _rewritten(graph, partial(_in_rows, _row_lengths(graph)))
 
 
-def _rewritten(graph: Graph, write_node: _Write) -> Graph:
+def _rewritten(graph: Graph, write_node: Callable[[Node, Sequence[Value]], Value | None]) -> Graph:
+    """Rewrite nodes that have operands and one result, all of them with elements."""
+
     def written(node: Node, operands: Sequence[Value]) -> Value | None:
-        return write_node(node, operands) if _has_elements(node, operands) else None
+        types = [*node.types, *(type for x in operands for type in x.node.types)]
+        is_eligible = bool(operands) and not node.op.several and all(type.size for type in types)
+        return write_node(node, operands) if is_eligible else None
 
-    found = Builder(graph.registry, NO_LIMITS).rewrite(graph, written)
-    return graph if found is graph else dce(found)
-
-
-def _has_elements(node: Node, operands: Sequence[Value]) -> bool:
-    """Whether a node has operands and one result, and all of them have elements."""
-    types = [*node.types, *(type for x in operands for type in x.node.types)]
-    return bool(operands) and not node.op.several and all(type.size for type in types)
-
-
-# dtypes
+    rewritten = Builder(graph.registry, NO_LIMITS).rewrite(graph, written)
+    return graph if rewritten is graph else dce(rewritten)
 
 
 def _of_one_dtype(node: Node, operands: Sequence[Value]) -> Value | None:
@@ -217,15 +204,15 @@ def _of_one_dtype(node: Node, operands: Sequence[Value]) -> Value | None:
 
 
 def _of_elements(node: Node, op: Elementwise, operands: Sequence[Value]) -> Value | None:
-    """Integers cast to the float that they are computed with, as the op does; a bool, which kernels read, stays."""
+    """Cast integers to the float that they are computed with, as the op does; a bool, which kernels read, stays."""
     floats: list[Scalars] = ["float" for _ in operands]
     reads = op.reads(*floats)
     numbers = [x.dtype for x, type in zip(operands, reads, strict=True) if type == "float"]
     common = node.type.dtype if node.type.dtype != BOOL else promote(*numbers) if numbers else FLOAT64
     if not has_loops(common):
         return None
-    wanted = [common if type == "float" else BOOL for type in reads]
-    cast = [_as(x, dtype) if x.dtype.kind in "iu" else x for x, dtype in zip(operands, wanted, strict=True)]
+    dtypes = [common if type == "float" else BOOL for type in reads]
+    cast = [_as(x, dtype) if x.dtype.kind in "iu" else x for x, dtype in zip(operands, dtypes, strict=True)]
     return _emitted(node, operands, cast)
 
 
@@ -234,15 +221,15 @@ def _as(x: Value, dtype: DType) -> Value:
 
 
 def _emitted(node: Node, operands: Sequence[Value], cast: Sequence[Value]) -> Value | None:
-    """The node on what its operands were cast to; None where they were not, or it would not be what it is."""
+    """Emit the node on cast operands; return None if none was cast, or its result would have another type."""
     if all(x is y for x, y in zip(operands, cast, strict=True)):
         return None
-    found = cast[0].builder.emit(node.op, cast, node.attrs)
-    return found if found.type == node.type else None
+    emitted = cast[0].builder.emit(node.op, cast, node.attrs)
+    return emitted if emitted.type == node.type else None
 
 
 def _norm(node: Node, x: Value) -> Value:
-    """√Σ x², of x / max |x| where squares might leave the range."""
+    """Write √Σ x², of x / max |x| where squares might leave the range."""
     axes = node.attrs["axes"]
     largest = x.abs().max(axes=axes, keepdims=True)
     low, high = _MODERATE[x.dtype.name]
@@ -251,20 +238,17 @@ def _norm(node: Node, x: Value) -> Value:
     return shaped((x / scale).square().sum(axes=axes, keepdims=True).sqrt() * scale, node.type.shape)
 
 
-# rows
-
-
 def _row_lengths(graph: Graph) -> Mapping[tuple[Shape, DType], set[int]]:
     """Numbers of trailing axes that make a row, by the shape and dtype of what is reduced."""
-    found: dict[tuple[Shape, DType], set[int]] = {}
+    lengths: dict[tuple[Shape, DType], set[int]] = {}
     for node in graph.nodes:
         if isinstance(node.op, Rowwise):
             x = graph.nodes[node.operands[0]].type
             axes = _axes(node, x.ndim)
             is_trailing = _is_trailing(axes, x.ndim)
             if is_trailing or _is_added_up(node, axes):
-                found.setdefault((x.shape, x.dtype), set()).add(len(axes) if is_trailing else x.ndim - len(axes))
-    return found
+                lengths.setdefault((x.shape, x.dtype), set()).add(len(axes) if is_trailing else x.ndim - len(axes))
+    return lengths
 
 
 def _axes(node: Node, rank: int) -> Shape:
@@ -283,7 +267,7 @@ def _is_added_up(node: Node, axes: Shape) -> bool:
 
 
 def _in_rows(lengths: Mapping[tuple[Shape, DType], set[int]], node: Node, operands: Sequence[Value]) -> Value | None:
-    """A row's elements side by side, where they lie across memory; and of a mean, the sum and its quotient."""
+    """Make the elements of a row contiguous, if they lie across memory; write a mean as a sum and its quotient."""
     x, op = operands[0], node.op
     if not isinstance(op, Rowwise) or x.dtype != node.type.dtype or not has_loops(x.dtype):
         return None
@@ -302,10 +286,10 @@ def _in_rows(lengths: Mapping[tuple[Shape, DType], set[int]], node: Node, operan
 
 
 def _turned(lengths: Mapping[tuple[Shape, DType], set[int]], node: Node, x: Value, axes: Shape) -> Value | None:
-    """Reduce a copy with the axes of a row behind the others; None where kernels can have it as it is.
+    """Reduce a copy with the axes of a row behind the others; return None if kernels can read it as it is.
 
-    A kernel has rows of one length: where there are several, sums over leading axes are turned, and of others the axes
-    are made one.
+    A kernel has rows of one length. If there are several lengths, sums over leading axes are turned, and the axes of
+    other reductions are made one.
     """
     is_alone = len(lengths.get((x.shape, x.dtype), ())) < 2
     if _is_trailing(axes, x.ndim) and (is_alone or len(axes) == 1):
@@ -318,8 +302,8 @@ def _turned(lengths: Mapping[tuple[Shape, DType], set[int]], node: Node, x: Valu
         return unpermute(x.builder.emit(node.op, (rows,), {**node.attrs, "axis": x.ndim - 1}), order)
     kept = tuple(x.shape[a] for a in order[: x.ndim - len(axes)])
     rows = rows.reshape(shape=(*kept, -1))
-    found = x.builder.emit(node.op, (rows,), {**node.attrs, "axes": (len(kept),), "keepdims": False})
-    return shaped(found, node.type.shape)
+    reduced = x.builder.emit(node.op, (rows,), {**node.attrs, "axes": (len(kept),), "keepdims": False})
+    return shaped(reduced, node.type.shape)
 
 
 # Bodies for machine code: all that can be fused is, since a step in Python costs more than many of a kernel.
@@ -327,15 +311,14 @@ def _turned(lengths: Mapping[tuple[Shape, DType], set[int]], node: Node, x: Valu
 #: bytes that a body may take in any case: its kernels work in some
 _FREE_BYTES: Final = 1 << 16
 
-
-#: what kernels are made for
+#: ops that kernels are compiled for
 CompiledOp = Fused | MicrokernelOp | PlannedScan
 
 
 def with_compiled_bodies(graph: Graph, *, microkernels: bool = True, few_launches: bool = False) -> Graph:
-    """`graph` with all bodies planned for kernels, each within the memory that it was planned for; or itself.
+    """Plan all bodies for kernels, each within the memory that it was planned for; return `graph` if it has none.
 
-    With `few_launches` they are as `compiled_within` has them, and their sums over several axes in two.
+    `few_launches` is that of `compiled_within`, and splits sums over several axes.
     """
     if not any(isinstance(node.op, RunsPlans) for node in graph.nodes):
         return graph
@@ -361,48 +344,39 @@ def _with_plans(node: Node, compiled: Callable[[Plan], Plan]) -> Node:
         return node._replace(op=replace(op, plans=plans))
     operands = len(node.operands) - isinstance(op, PlannedCountedScan)
     parts = in_parts(range(operands), node.attrs["carries"], node.attrs["sequences"])
-    return node._replace(
-        op=replace(op, plans=plans, step_loop=step_loop(plans[0], len(parts.consts), len(parts.carries)))
-    )
+    loop = step_loop(plans[0], len(parts.consts), len(parts.carries))
+    return node._replace(op=replace(op, plans=plans, step_loop=loop))
 
 
 def _compiled(graph: Graph, most_bytes: int, *, microkernels: bool, few_launches: bool) -> Plan:
-    """Written for loops, where there is memory for that: rows that lie across it are copied."""
-    written = make_compilable(graph)
+    """Compile `make_compilable(graph)` if there is memory for the copies that it makes, else `graph`."""
+    written, most = make_compilable(graph), max(most_bytes, _FREE_BYTES)
     for each in (written, graph) if written is not graph else (graph,):
         inner = with_compiled_bodies(each, microkernels=microkernels, few_launches=few_launches)
-        within = compiled_within(
-            inner,
-            max(most_bytes, _FREE_BYTES),
-            1,
-            microkernels=microkernels,
-            all_pay=True,
-            few_launches=few_launches,
-        )
+        within = compiled_within(inner, most, 1, microkernels=microkernels, all_pay=True, few_launches=few_launches)
         if within:
             return within.plan
     return make_plan(inner, NO_LIMITS, tight=True)
 
 
 def kernel_ops(plan: Plan, is_gone_through: Callable[[PlannedScan], bool] = lambda scan: False) -> Iterator[CompiledOp]:
-    """Ops that kernels are made for, in bodies of loops, too, each of which is visited once.
+    """Yield ops that kernels are made for, also those in bodies of loops, each of which is visited once.
 
-    Of a scan that one kernel goes through by itself, that kernel is all.
+    A scan that one kernel goes through by itself is yielded instead of the ops of its body.
     """
-    for here in plans_within(plan, lambda op: isinstance(op, PlannedScan) and is_gone_through(op)):
-        for step in here.steps:
-            if isinstance(step.op, (Fused, MicrokernelOp)) or (
-                isinstance(step.op, PlannedScan) and is_gone_through(step.op)
-            ):
-                yield step.op
+    for each in plans_within(plan, lambda op: isinstance(op, PlannedScan) and is_gone_through(op)):
+        for step in each.steps:
+            op = step.op
+            if isinstance(op, Fused | MicrokernelOp) or (isinstance(op, PlannedScan) and is_gone_through(op)):
+                yield op
 
 
 def plans_within(plan: Plan, is_whole: Callable[[Kernel], bool] = lambda op: False) -> Iterator[Plan]:
-    """A plan, and those that it runs, each once; what an op that `is_whole` runs is left out."""
-    seen, todo = {plan}, [plan]
-    while todo:
-        here = todo.pop()
-        yield here
-        bodies = [body for step in here.steps if not is_whole(step.op) for body in step.op.runs if body not in seen]
+    """Yield a plan and those that it runs, each once, but for the plans that an op runs which `is_whole`."""
+    seen, waiting = {plan}, [plan]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        bodies = [body for step in current.steps if not is_whole(step.op) for body in step.op.runs if body not in seen]
         seen.update(bodies)
-        todo += dict.fromkeys(bodies)
+        waiting += dict.fromkeys(bodies)

@@ -24,7 +24,7 @@ class Entry(Generic[_Value]):
         self.nbytes = 0
 
     def wait(self, deadline: Deadline) -> _Value | None:
-        """The value, once it is there. Raises DeadlineExceeded."""
+        """Wait for the value. Raises DeadlineExceeded."""
         while not self.done.is_set():
             self.done.wait(min(max(deadline.at - time.monotonic(), 0), TIMEOUT_MAX))
             deadline.check()
@@ -34,10 +34,9 @@ class Entry(Generic[_Value]):
 class Cache(Generic[_Value]):
     """Values by key: at most `capacity`, of at most `bytes` in all, as `size` counts them.
 
-    Where that is too much, what goes is what its owner used longest ago who holds most: the current one holds what it
-    asks for. So one alone keeps what it used most recently, and of several none displaces what the others keep within
-    their shares. What is larger than `bytes` by itself is handed out and not kept, so that it displaces nothing. May be
-    shared by threads.
+    Beyond, the owner that holds most loses the value that it used longest ago. So a single owner keeps what it used
+    most recently, and none of several displaces what the others keep within their shares. A value larger than `bytes`
+    is returned and not kept, so that it displaces nothing. May be shared by threads.
     """
 
     def __init__(self, capacity: int, bytes: int, size: Callable[[_Value], int]) -> None:
@@ -51,11 +50,11 @@ class Cache(Generic[_Value]):
         self._lock = Lock()
 
     def get(self, key: Hashable, make: Callable[[], _Value], deadline: Deadline = NO_DEADLINE) -> tuple[_Value, bool]:
-        """The value of `key`, and whether somebody else has made it.
+        """Return the value of `key`, and whether somebody else has made it.
 
-        Of several threads that ask for it, one makes it, and the others wait, each within its own `deadline`. Where
-        making it fails, the next one tries: what failed may be the other's deadline, and its message may quote the
-        other's request. Raises DeadlineExceeded, and what `make` raises.
+        Of several threads that ask for it, one makes it, and the others wait, each within its own `deadline`. If making
+        it fails, the next one tries: the deadline may have been the other's, and the message may quote the other's
+        request. Raises DeadlineExceeded, and what `make` raises.
         """
         while True:
             entry, is_new = self._entry(key)
@@ -66,7 +65,7 @@ class Cache(Generic[_Value]):
                 return value, True
 
     def find(self, key: Hashable) -> _Value | None:
-        """The value of `key`, where it is there; it counts as used."""
+        """Return the value of `key`, if it is cached; it counts as used."""
         with self._lock:
             entry = self._kept.get(key)
             if entry is None:
@@ -75,7 +74,7 @@ class Cache(Generic[_Value]):
             return entry.value
 
     def _entry(self, key: Hashable) -> tuple[Entry[_Value], bool]:
-        """The entry of `key`, and whether it is new: then it is the caller's to fill."""
+        """Return the entry of `key`, and whether it is new: then the caller fills it."""
         with self._lock:
             if entry := self._kept.get(key):
                 self._claims.use(key, current_owner(), entry.nbytes)

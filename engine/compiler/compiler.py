@@ -28,7 +28,7 @@ from engine.compiler.fit_memory import choose_plan, is_nearer, rematerialize
 from engine.compiler.gc_pause import collector_paused
 from engine.compiler.loop_passes import has_scans, nest
 from engine.compiler.memory_plan import peak_memory_node
-from engine.compiler.plan import Plan, Step
+from engine.compiler.plan import Plan
 from engine.ir.errors import EngineError, OverBudget, OverMemory, TooManyNodes
 from engine.ir.graph import Builder, Graph, at_origin
 from engine.ir.limits import NO_DEADLINE, NO_END, Deadline, Limits
@@ -42,13 +42,24 @@ from engine.ir.sample import Sample
 from engine.ir.statement import Statement
 from engine.ir.tensor_type import TensorType
 
-# Precision of a plan: how its products and convolutions, and those of its bodies, may read float32.
+#: bytes that one chunk of a Jacobian's sweep may hold; where the whole is over budget, the next smaller is tried
+CHUNK_BYTES: Final = (1 << 28, 1 << 25, 1 << 22, 1)
+#: bytes of all cached plans: two of 46,000 nodes, with their gradients, take a quarter of it
+PLAN_BYTES: Final = 1 << 30
+#: levels that long loops are cut into when memory is short: segments, and segments of segments
+MOST_LEVELS_OF_SEGMENTS: Final = 2
+#: parts of the memory that are tried for a body that takes too much
+_PARTS: Final = (0.75, 0.5, 0.25)
+#: bytes of a result's label, and its node
+LABEL_BYTES: Final = 150
+#: warm-up plans one in so many ops: the first plan of any other takes no longer after these than after all
+ONE_OF: Final = 8
 
 
 def with_precision(plan: Plan, precision: Precision) -> Plan:
-    """`plan` with this precision, and all plans that it runs; itself, where it has that.
+    """Set how the products and convolutions of a plan, and of all plans that it runs, may read float32.
 
-    Nothing else of it depends on the precision: neither where results lie nor what they take.
+    Nothing else of a plan depends on its precision: neither where results lie nor how large they are.
     """
     return _with_precision(plan, precision, {})
 
@@ -57,27 +68,13 @@ def _with_precision(plan: Plan, precision: Precision, made: dict[Plan, Plan]) ->
     if plan.precision == precision:
         return plan
     if plan not in made:
-        steps = tuple(_step(step, precision, made) if step.op.runs else step for step in plan.steps)
-        made[plan] = replace(plan, steps=steps, precision=precision)
+        steps = list(plan.steps)
+        for i, step in enumerate(steps):
+            if isinstance(step.op, RunsPlans):
+                plans = tuple(_with_precision(each, precision, made) for each in step.op.plans)
+                steps[i] = step._replace(op=replace(step.op, plans=plans))
+        made[plan] = replace(plan, steps=tuple(steps), precision=precision)
     return made[plan]
-
-
-def _step(step: Step, precision: Precision, made: dict[Plan, Plan]) -> Step:
-    op = step.op
-    assert isinstance(op, RunsPlans)
-    return step._replace(op=replace(op, plans=tuple(_with_precision(each, precision, made) for each in op.plans)))
-
-
-#: bytes that one chunk of a Jacobian's sweep may hold; where the whole is over budget, the next smaller is tried
-CHUNK_BYTES: Final = (1 << 28, 1 << 25, 1 << 22, 1)
-#: what plans that are kept may take in all: two of 46,000 nodes, with their gradients, take a quarter of it
-PLAN_BYTES: Final = 1 << 30
-#: of long loops, where memory is short: segments, and segments of segments
-MOST_LEVELS_OF_SEGMENTS: Final = 2
-#: of the memory, what a body may take, where it takes too much
-_PARTS: Final = (0.75, 0.5, 0.25)
-#: a result's label, and its node
-LABEL_BYTES: Final = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +129,7 @@ class CompileRequest:
     foldable: int | None = None
 
     def without_limits(self) -> CompileRequest:
-        """The request for the plan that there would be if memory were no matter."""
+        """Ask for the plan that there would be with endless memory."""
         endless = replace(self.limits, bytes=NO_END, flops=NO_END)
         return replace(self, limits=endless, chunks=(NO_END,), foldable=self.limits.flops)
 
@@ -151,7 +148,7 @@ class Traced(NamedTuple):
 
 
 class PlanWithin(NamedTuple):
-    """A call written out, its plan within so many bytes, and the one that there would be if memory were no matter."""
+    """A call written out, its plan within so many bytes, and the plan that there would be with endless memory."""
 
     asked: Traced
     plan: Plan
@@ -190,7 +187,7 @@ class Compiler:
         outputs: Sequence[int] | None = None,
         deadline: Deadline = NO_DEADLINE,
     ) -> Compiled:
-        """The plan for the values of `outputs` (default: the last node). Raises EngineError."""
+        """Plan the values of `outputs` (default: the last node). Raises EngineError."""
         return self.compile(program, types, Values.of_program(program, outputs), deadline)
 
     def gradients(
@@ -203,7 +200,7 @@ class Compiler:
         cotangent: TensorType | None = None,
         deadline: Deadline = NO_DEADLINE,
     ) -> Compiled:
-        """The plan for the values of `outputs` and the gradients of `of` with respect to `wrt`.
+        """Plan the values of `outputs` and the gradients of `of` with respect to `wrt`.
 
         Defaults: the last node, all parameters, and the value of `of`. `cotangent` is the type of the array that
         will be fed under (COTANGENTS, of). Raises EngineError.
@@ -221,11 +218,10 @@ class Compiler:
         memory: int | None = None,
         precision: Precision = IEEE,
     ) -> Compiled:
-        """The plan for `call`, on feeds of these types. Raises EngineError."""
-        asked = self.request(
-            program, types, call, deadline, node_by_node=node_by_node, memory=memory, precision=precision
+        """Plan `call`, on feeds of these types. Raises EngineError."""
+        return self.compile_request(
+            self.request(program, types, call, deadline, node_by_node=node_by_node, memory=memory, precision=precision)
         )
-        return self.compile_request(asked)
 
     def request(
         self,
@@ -238,7 +234,7 @@ class Compiler:
         memory: int | None = None,
         precision: Precision = IEEE,
     ) -> CompileRequest:
-        """A request within the limits of this compiler, for its executor; of a watched run, `node_by_node`."""
+        """Make a request within the limits of this compiler, for its executor; `node_by_node` for a watched run."""
         return CompileRequest(
             program,
             types,
@@ -252,9 +248,9 @@ class Compiler:
         )
 
     def compile_request(self, request: CompileRequest) -> Compiled:
-        """The plan for a request that this compiler has made. Raises EngineError.
+        """Plan a request that this compiler has made. Raises EngineError.
 
-        What the call does not need may be fed, too: it is checked, and the plan is the same without it.
+        Feeds that the call does not need are checked, and the plan is the same without them.
         """
         program, call, memory, precision = request.program, request.call, request.memory, request.precision
         used = program.used(call.example(program, request.types), call.roots, request.deadline)
@@ -262,17 +258,13 @@ class Compiler:
 
         def make() -> Compiled:
             made = compile_call(request)
-            digest = _digest(program, used, call, memory, precision)
+            # The digest identifies a plan among processes: it is made of all that was asked.
+            asked = (program.digest, sorted((node, str(type)) for node, type in used.items()), call)
+            digest = sha256(repr((asked, memory, precision)).encode()).digest()
             return replace(made, plan=replace(with_precision(made.plan, precision), digest=digest), key=key)
 
-        found, known = self.plans.get(key, make, request.deadline)
-        return replace(found, cached=known)
-
-
-def _digest(program: Program, types: FeedTypes, call: Call, memory: int | None, precision: Precision) -> bytes:
-    """Identity of a plan among processes: SHA-256 of its request."""
-    asked = (program.digest, sorted((node, str(type)) for node, type in types.items()), call)
-    return sha256(repr((asked, memory, precision)).encode()).digest()
+        compiled, is_hit = self.plans.get(key, make, request.deadline)
+        return replace(compiled, cached=is_hit)
 
 
 def compile_call(request: CompileRequest) -> Compiled:
@@ -283,11 +275,11 @@ def compile_call(request: CompileRequest) -> Compiled:
 
 
 def plan_within(request: CompileRequest) -> PlanWithin:
-    """Plan within `memory`: `plan_call`, and where that is over it, plans of less and less.
+    """Plan within `memory`: by `plan_call`, and if that is over it, with less and less.
 
-    Loops go in segments, then in segments of segments; what else there is no memory for is computed again.
-    `recomputed_flops` of the plan are those beyond the fastest. Raises EngineError: of what is over `memory` whatever
-    is done, the least that it takes, at the node that most of this is for.
+    Loops go in segments, then in segments of segments; other values that there is no memory for are recomputed.
+    `recomputed_flops` of the plan are those beyond the fastest. Raises EngineError: if none fits, it states the least
+    that one takes, at the node that most of this is for.
     """
     request = replace(request, limits=request.limits.within(request.memory))
     try:
@@ -302,7 +294,7 @@ def plan_within(request: CompileRequest) -> PlanWithin:
 
 
 def _plan_rematerialized(request: CompileRequest) -> tuple[Traced, Plan]:
-    """Plan with the fewest levels of segments that there is memory for; then with bodies of less."""
+    """Plan with the fewest levels of segments that there is memory for; then with smaller bodies."""
     request = replace(request, limits=replace(request.limits, keeps=False))
     nearest: OverMemory | None = None
     for body_bytes, levels in _attempts(request):
@@ -323,7 +315,7 @@ def _plan_rematerialized(request: CompileRequest) -> tuple[Traced, Plan]:
 
 
 def _attempts(request: CompileRequest) -> Iterator[tuple[int | None, int]]:
-    """Bytes of bodies, and levels of segments, to try in turn: what costs less comes first."""
+    """Yield bytes of bodies, and levels of segments, to try in turn: the cheaper comes first."""
     levels = range(1 + (MOST_LEVELS_OF_SEGMENTS if has_scans(request.program) else 0))
     yield from product((None,), levels)
     if request.program.functions:
@@ -334,10 +326,10 @@ def _attempts(request: CompileRequest) -> Iterator[tuple[int | None, int]]:
 
 
 def plan_call(request: CompileRequest) -> tuple[Traced, Plan]:
-    """The call written out and optimised, and its plan; a sweep in smaller chunks where all at once is over budget.
+    """Write a call out, optimise and plan it; a sweep in smaller chunks if all at once is over budget.
 
-    The plan has fused kernels where these pay at once. It is within the limits of the request; `memory` is for
-    `plan_within` to see to. Raises EngineError.
+    The plan has fused kernels where these pay at once. It is within the limits of the request; `plan_within` sees to
+    `memory`. Raises EngineError.
     """
     limits, deadline, threads = request.limits, request.deadline, request.loop_threads
     allowance = Allowance(limits.flops if request.foldable is None else request.foldable, deadline)
@@ -394,9 +386,9 @@ def open_scope(
     chunk_bytes: int = CHUNK_BYTES[0],
     levels: int = 0,
 ) -> Scope:
-    """The program built for these types, `grad` nodes written out: where a call writes. Raises EngineError.
+    """Build the program for these types, write `grad` nodes out, and cut long loops into so many `levels` of segments.
 
-    Its long loops are in segments, at so many `levels`.
+    The call writes its own nodes behind them. Raises EngineError.
     """
     limits = limits.of_graph(program.size)
     builder, values = program.build(types, roots, deadline, barriers, limits)
@@ -407,17 +399,11 @@ def open_scope(
     return Scope(program, writing, nodes, chunk_bytes)
 
 
-# Warm-up: a first plan takes twice as long as later ones, so a process makes some before its first request.
-
-#: of the ops, one in so many is planned: after these the first plan of any other takes what it takes after all of them
-ONE_OF: Final = 8
-
-
 def warm(registry: Registry) -> None:
-    """Plan a sample of some ops, and gradients where there are any: some 50 ms, of which the plans are not kept.
+    """Plan a sample of some ops and their gradients, since the first plan of a process takes twice as long as others.
 
-    Of opset 1: some later ones ask LAPACK or have SciPy transform, which takes half a second and 25 MB to load, in
-    workers that may never need it.
+    This takes some 50 ms; the plans are not kept. Ops of opset 1 alone: some later ones ask LAPACK or have SciPy
+    transform, which takes half a second and 25 MB to load, in workers that may never need it.
     """
     for op in [op for op in registry.ops.values() if op.samples and op.since == 1][::ONE_OF]:
         _plan(registry, op, op.samples[0])

@@ -20,8 +20,8 @@ from engine.ir.run_context import RunContext, RunPlan
 from engine.ir.tensor_type import TensorType
 from engine.ops.elementwise.base import scalars_of
 
-# Bodies of scans that are one kernel over elements: a recurrence, whose steps a compiled kernel runs by itself.
-
+#: the bound plans of an op's bodies
+Bodies = Sequence[RunPlan]
 #: elements that a kernel goes through all steps of: of more, stacks would be written far apart
 MOST_STEP_ELEMENTS: Final = 4096
 
@@ -45,7 +45,7 @@ class StepLoop:
         return reports_range(self.recurrence.loop)
 
     def entries(self, operands: Sequence[Array], results: Sequence[Array], carries: int, *, reverse: bool) -> list[int]:
-        """Elements from one step to the next, of what the loop's operands and results are in those of the scan."""
+        """Elements from one step to the next in the scan's operands and results that are those of the loop."""
         step = -1 if reverse else 1
         moving = [
             step * operands[fed][:1].size if n in self.recurrence.moving else 0 for n, fed in enumerate(self.inputs)
@@ -59,22 +59,22 @@ class StepLoop:
 
 
 def step_loop(body: Plan, consts: int, carries: int) -> StepLoop | None:
-    """The body of a scan, whose inputs are so many consts, then carries, then entries; None where it is more than one.
+    """Write the body of a scan, whose inputs are consts, then carries, then entries, as one loop over few elements.
 
-    A loop that reduces rows is none, nor is one of many elements.
+    Returns None if the body is more than one kernel, or reduces rows, or has too many elements.
     """
     loop = _only_loop(body)
     if loop is None:
         return None
-    written = _Writer(body, loop)
-    results = [written.result(k) for k in range(len(body.results))]
-    if None in results or not written.is_of_elements(consts, carries):
+    writer = _Writer(body, loop)
+    results = [writer.result(k) for k in range(len(body.results))]
+    if None in results or not writer.is_of_elements(consts, carries):
         return None
-    return written.step_loop([value for value in results if value is not None], consts, carries)
+    return writer.step_loop([value for value in results if value is not None], consts, carries)
 
 
 def _only_loop(body: Plan) -> Step | None:
-    """The step that does all there is to do, where there is one, element by element."""
+    """Return the only kernel of a body, if it computes few elements one by one."""
     loops = [step for step in body.steps if step.op.name != "get_output"]
     op = loops[0].op if len(loops) == 1 else None
     if not isinstance(op, Fused) or op.space.length > MOST_STEP_ELEMENTS:
@@ -86,7 +86,7 @@ def _only_loop(body: Plan) -> Step | None:
 
 
 class _Writer:
-    """A body's loop as one of which the results are the body's."""
+    """Writer of a body's loop as one whose results are those of the body."""
 
     def __init__(self, body: Plan, step: Step) -> None:
         assert isinstance(step.op, Fused)
@@ -105,14 +105,14 @@ class _Writer:
         self._fed = [self._inputs.get(slot) for slot in step.operands]
 
     def result(self, k: int) -> int | None:
-        """The number of the scalar that a result of the body is; None where there is none."""
+        """Return the number of the scalar that is a result of the body; None if there is none."""
         slot = self._body.results[k]
         if slot in self._computed:
             return self._computed[slot]
         return self._loaded(self._inputs[slot], self._body.result_types[k]) if slot in self._inputs else None
 
     def _loaded(self, fed: int, type: TensorType) -> int | None:
-        """An input as it comes, which the loop may not have read."""
+        """Load an input that is a result as it is, which the loop may not have read."""
         if fed not in self._fed:
             if type.shape != self._type.shape or real_dtype(type.dtype).name not in (self._loop.dtype, "bool"):
                 return None
@@ -122,8 +122,8 @@ class _Writer:
             self._strides.append(self._element)
             self._fed.append(fed)
         operand = self._fed.index(fed)
-        found = (i for i, each in enumerate(self._instructions) if each.op == "load" and each.data == operand)
-        return next(found) if self._operands[operand].level == Level.ELEMENT else None
+        loads = (i for i, each in enumerate(self._instructions) if each.op == "load" and each.data == operand)
+        return next(loads) if self._operands[operand].level == Level.ELEMENT else None
 
     def is_of_elements(self, consts: int, carries: int) -> bool:
         """Whether all operands are inputs, and carries one value an element. One is read twice where shapes differ."""
@@ -137,7 +137,7 @@ class _Writer:
         )
 
     def step_loop(self, results: Sequence[int], consts: int, carries: int) -> StepLoop:
-        """The whole, of scalars that are the results."""
+        """Return the loop with these scalars as results."""
         loop = self._loop._replace(
             operands=tuple(self._operands),
             instructions=tuple(self._instructions),
@@ -161,7 +161,7 @@ def has_long_loops(plan: Plan) -> bool:
 
 
 def _steps_within(step: Step, known: dict[Plan, int]) -> int:
-    """Steps of its bodies, as often as they may run; `known` are those of plans that were gone through."""
+    """Count the steps of its bodies, as often as they may run; `known` are the counts of plans that were visited."""
     if not isinstance(step.op, RunsPlans):
         return 1
     for plan in step.op.plans:
@@ -172,9 +172,9 @@ def _steps_within(step: Step, known: dict[Plan, int]) -> int:
 
 @dataclass(frozen=True, eq=False)
 class RunsPlans(Kernel):
-    """Base: runs `plans`, the bodies of a node of the op `source`. One is made for each node.
+    """Base of kernels that run `plans`, the bodies of a node of the op `source`. One is made for each node.
 
-    What a body works in counts as workspace: its plan's peak, but for what it reads of the operands.
+    The peak of a body's plan counts as workspace, without the operands that the body reads.
     """
 
     source: RunsFunctions
@@ -205,12 +205,10 @@ class RunsPlans(Kernel):
         function(*arguments)
 
     def bind(self, run: RunContext, operands: Sequence[Array], out: Any, attrs: Any) -> KernelCall:
-        """The bodies bound, each to memory of its own."""
+        """Bind the bodies, each to memory of its own."""
         return self.repeat, (run, [run.bind_plan(plan) for plan in self.plans], operands, out, attrs)
 
-    def repeat(
-        self, run: RunContext, bodies: Sequence[RunPlan], operands: Sequence[Array], out: Any, attrs: Any
-    ) -> None:
+    def repeat(self, run: RunContext, bodies: Bodies, operands: Sequence[Array], out: Any, attrs: Any) -> None:
         """Run the bodies: here, the first of them, once."""
         _run_once(run, bodies[0], operands, out)
 
@@ -224,11 +222,11 @@ class RunsPlans(Kernel):
         return 1
 
     def number_of(self, k: int, operands: Sequence[Array], attrs: Any) -> int | None:
-        """The number of the step that the k-th run of a body is; None where there are no steps."""
+        """Return the number of the step that is the k-th run of a body; None if it has no steps."""
         return None
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """Memory that the bodies work in; carries are there twice."""
+        """Memory that the bodies work in, and a second copy of carries."""
         moved = out[: attrs.get("carries", 0)] if isinstance(out, tuple) else ()
         passed_on = self.plans[-1].borrowed
         carries: int = sum(type.nbytes for k, type in enumerate(moved) if k not in passed_on)
@@ -238,7 +236,7 @@ class RunsPlans(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class PlannedScan(RunsPlans):
-    """A scan; `step_loop` is its body as one loop, where it is to be compiled and is one."""
+    """A scan; `step_loop` is its body as one loop, if it is to be compiled and is one."""
 
     step_loop: StepLoop | None = None
 
@@ -260,15 +258,13 @@ class PlannedScan(RunsPlans):
         """Number of steps: its length."""
         return int(attrs["length"])
 
-    def repeat(
-        self, run: RunContext, bodies: Sequence[RunPlan], operands: Sequence[Array], out: Any, attrs: Any
-    ) -> None:
+    def repeat(self, run: RunContext, bodies: Bodies, operands: Sequence[Array], out: Any, attrs: Any) -> None:
         """Step by step."""
         _go_through(run, bodies[0], operands, out, attrs, attrs["length"])
 
 
 class PlannedCountedScan(PlannedScan):
-    """A scan of as many steps as the last operand says; what it did not come to is zeros."""
+    """A scan of as many steps as the last operand says; the rest of its stacks is zeros."""
 
     may_end_early = True
 
@@ -276,13 +272,10 @@ class PlannedCountedScan(PlannedScan):
         """The count, at most its length."""
         return min(int(operands[-1]), int(attrs["length"]))
 
-    def repeat(
-        self, run: RunContext, bodies: Sequence[RunPlan], operands: Sequence[Array], out: Any, attrs: Any
-    ) -> None:
-        """Step by step, as many as there are."""
+    def repeat(self, run: RunContext, bodies: Bodies, operands: Sequence[Array], out: Any, attrs: Any) -> None:
+        """Run step by step, as many as there are."""
         length = self.steps(operands, attrs)
-        operands = operands[:-1]
-        _go_through(run, bodies[0], operands, out, attrs, length)
+        _go_through(run, bodies[0], operands[:-1], out, attrs, length)
         for stack in out[attrs["carries"] :]:
             stack[length:] = 0
 
@@ -298,17 +291,17 @@ def _go_through(run: RunContext, body: RunPlan, operands: Sequence[Array], out: 
         last[...] = value
 
 
-def _stacked(found: Sequence[Array], carries: int, stacks: Sequence[Array], t: int) -> Sequence[Array]:
-    """The carries that a step found; the rest goes to entry t of the stacks, so that its memory serves again."""
-    for stack, entry in zip(stacks, found[carries:], strict=True):
+def _stacked(results: Sequence[Array], carries: int, stacks: Sequence[Array], t: int) -> Sequence[Array]:
+    """Return the carries of a step; copy the other results to entry t of the stacks, so that their memory is free."""
+    for stack, entry in zip(stacks, results[carries:], strict=True):
         stack[t, ...] = entry
-    return found[:carries]
+    return results[:carries]
 
 
 class PlannedWhile(RunsPlans):
-    """A loop as long as its condition holds: the plan of that, and of a step, which asks it again for what it gives.
+    """A loop that runs while its condition holds: the plan of the condition, and of a step that evaluates it again.
 
-    The step's flag stands between carries and stacks; in their place, the loop has steps and finished.
+    The step's flag stands between carries and stacks; in its place, the loop has `steps` and `finished`.
     """
 
     beside: ClassVar[int] = 2
@@ -320,7 +313,7 @@ class PlannedWhile(RunsPlans):
         return int(attrs["max_steps"])
 
     def number_of(self, k: int, operands: Sequence[Array], attrs: Any) -> int | None:
-        """Number of steps before."""
+        """Number of steps before it."""
         return k
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
@@ -328,9 +321,7 @@ class PlannedWhile(RunsPlans):
         asked, step = self.plans
         return asked.flops + self.most_steps(attrs) * max(LEAST_STEP_FLOPS, step.flops)
 
-    def repeat(
-        self, run: RunContext, bodies: Sequence[RunPlan], operands: Sequence[Array], out: Any, attrs: Any
-    ) -> None:
+    def repeat(self, run: RunContext, bodies: Bodies, operands: Sequence[Array], out: Any, attrs: Any) -> None:
         """Step by step."""
         condition, step = bodies
         consts, state, _ = in_parts(operands, attrs["carries"])
@@ -352,24 +343,22 @@ class PlannedCond(RunsPlans):
     """One of two plans, each bound when it is asked for."""
 
     def bind(self, run: RunContext, operands: Sequence[Array], out: Any, attrs: Any) -> KernelCall:
-        """Neither of them yet."""
+        """Bind neither of them yet."""
         return self.repeat, (run, [_Later(run, plan) for plan in self.plans], operands, out, attrs)
 
-    def repeat(
-        self, run: RunContext, bodies: Sequence[RunPlan], operands: Sequence[Array], out: Any, attrs: Any
-    ) -> None:
-        """The one that the first operand asks for."""
+    def repeat(self, run: RunContext, bodies: Bodies, operands: Sequence[Array], out: Any, attrs: Any) -> None:
+        """Run the one that the first operand asks for."""
         predicate, *given = operands
         then, otherwise = bodies
         _run_once(run, then if bool(predicate) else otherwise, given, out)
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """FLOPs of the dearer."""
+        """FLOPs of the costlier one."""
         return max(LEAST_STEP_FLOPS, *[plan.flops for plan in self.plans])
 
 
 class PlannedCall(RunsPlans):
-    """A body that is kept to itself, so that nothing inside lives on."""
+    """A body with a plan of its own, so that no value inside outlives it."""
 
 
 class _Later:

@@ -34,11 +34,10 @@ NODE: Final = 1e-4
 
 
 def measured_dense_flop() -> float:
-    """`DENSE_FLOP` of NumPy's BLAS in this process: the best of some products of matrices.
+    """Measure `DENSE_FLOP` of NumPy's BLAS in this process: the best of some products of matrices.
 
-    Each is so short that most are not interrupted, where other processes run, too; all together take some 30 ms, and
-    none begins later than that.
-    It is what differs most between machines, and what jobs consist of that take seconds and cannot be interrupted.
+    Each is so short that most are not interrupted by other processes; all together take some 30 ms. Of all estimates,
+    this one differs most between machines, and jobs that take seconds and cannot be interrupted consist of products.
     """
     a, seconds = np.ones((_SIDE, _SIDE), np.float32), []
     for _ in range(_TIMES):
@@ -52,12 +51,12 @@ def measured_dense_flop() -> float:
 
 
 def run_seconds(plan: Plan, dense_flop: float = DENSE_FLOP) -> float:
-    """Seconds that a run of the plan takes: for each step what a call costs, its arithmetic, and what it moves."""
+    """Estimate the seconds of a run: for each step its call, its arithmetic, and the bytes that it moves."""
     return RUN + sum(step_seconds(plan, dense_flop))
 
 
 def step_seconds(plan: Plan, dense_flop: float = DENSE_FLOP) -> Iterator[float]:
-    """Seconds that each step takes."""
+    """Estimate the seconds of each step."""
     sizes = {slot: plan.feed_types[feed].nbytes for feed, slot in plan.feeds.items()}
     for _, operands, _, result, types, places, _, _, flops in plan.steps:
         seconds = STEP
@@ -72,11 +71,11 @@ def step_seconds(plan: Plan, dense_flop: float = DENSE_FLOP) -> Iterator[float]:
 
 
 def planning_seconds(nodes: int) -> float:
-    """Seconds until there is a plan for a graph of so many nodes, at most."""
+    """Estimate the seconds until there is a plan for a graph of so many nodes, at most."""
     return NODE * nodes
 
 
-# The order in which kernels are compiled: first those that save a run most time, which are used before the rest.
+# The order in which kernels are compiled: first those that save a run most time. They are used before the rest.
 
 #: kernels up to which all are waited for: they are there within a tenth of a second or so
 FEW: Final = 8
@@ -88,7 +87,7 @@ MOST_WRONG: Final = 100
 
 
 class SharedKernels(NamedTuple):
-    """Ops of a plan that have their kernels in common, and the seconds that a run spends in them without."""
+    """Ops of a plan that share their kernels, and the seconds that a run spends in them without kernels."""
 
     ops: Sequence[Fused | MicrokernelOp]
     seconds: float
@@ -97,7 +96,7 @@ class SharedKernels(NamedTuple):
 def compile_order(compiled: Plan, plan: Plan, seconds: Sequence[float] = ()) -> list[SharedKernels]:
     """Order the kernels of `compiled`, which takes the place of `plan`, whose steps took so many seconds.
 
-    Without measured seconds, they are estimated. Of equal ones, first comes what is run first.
+    Without measured seconds, they are estimated. Of equal ones, the one that runs first comes first.
     """
     ops: dict[Hashable, dict[Fused | MicrokernelOp, None]] = {}
     taken: dict[Hashable, float] = {}
@@ -105,19 +104,18 @@ def compile_order(compiled: Plan, plan: Plan, seconds: Sequence[float] = ()) -> 
         key = _kernels_of(op)
         ops.setdefault(key, {})[op] = None
         taken[key] = taken.get(key, 0.0) + without
-    found = [SharedKernels([*ops[key]], taken[key]) for key in ops]
-    return sorted(found, key=lambda each: -each.seconds)
+    return sorted((SharedKernels([*ops[key]], taken[key]) for key in ops), key=lambda each: -each.seconds)
 
 
-def first_parts(found: Sequence[SharedKernels]) -> list[list[Fused | MicrokernelOp]]:
-    """The ops whose kernels may be used before the others are there, for each of FIRST_SHARES; none of a few in all."""
-    return [_first_part(found, share) for share in FIRST_SHARES] if len(found) > FEW else []
+def first_parts(kernels: Sequence[SharedKernels]) -> list[list[Fused | MicrokernelOp]]:
+    """Select the ops whose kernels may be used before the others, for each of FIRST_SHARES; none of a few in all."""
+    return [_first_part(kernels, share) for share in FIRST_SHARES] if len(kernels) > FEW else []
 
 
-def _first_part(found: Sequence[SharedKernels], share: float) -> list[Fused | MicrokernelOp]:
-    left = share * sum(each.seconds for each in found)
+def _first_part(kernels: Sequence[SharedKernels], share: float) -> list[Fused | MicrokernelOp]:
+    left = share * sum(each.seconds for each in kernels)
     ops: list[Fused | MicrokernelOp] = []
-    for each in found:
+    for each in kernels:
         if left <= 0:
             break
         left -= each.seconds
@@ -126,17 +124,15 @@ def _first_part(found: Sequence[SharedKernels], share: float) -> list[Fused | Mi
 
 
 def _believed(plan: Plan, seconds: Sequence[float]) -> Sequence[float]:
-    """Seconds of its steps, bounded: the first of a process may have waited for a library to be loaded."""
+    """Bound the seconds of its steps: the first of a process may have waited for a library to be loaded."""
     estimated = [*step_seconds(plan)]
-    return (
-        [min(took, MOST_WRONG * rough) for took, rough in zip(seconds, estimated, strict=True)]
-        if seconds
-        else estimated
-    )
+    if not seconds:
+        return estimated
+    return [min(took, MOST_WRONG * rough) for took, rough in zip(seconds, estimated, strict=True)]
 
 
 def _kernels_of(op: Fused | MicrokernelOp) -> Hashable:
-    """Equal for ops that share their kernels."""
+    """Key that is equal for ops that share their kernels."""
     if isinstance(op, Fused):
         return op.loop, lanes_of(op.loop, op.space.columns)
     return tuple(phase.text for phase in op.made_by.phases)
@@ -145,9 +141,9 @@ def _kernels_of(op: Fused | MicrokernelOp) -> Hashable:
 def _seconds_without(
     compiled: Plan, plan: Plan, seconds: Sequence[float]
 ) -> Iterator[tuple[Fused | MicrokernelOp, float]]:
-    """The ops of `compiled` that have kernels, step by step, each with what it takes without.
+    """Yield the ops of `compiled` that have kernels, step by step, each with its seconds without them.
 
-    Steps that are alike take as long as the quickest of them: what else one was seen to take was something else's.
+    Steps that are alike take as long as the quickest of them: a slower one was held up by something else.
     """
     likenesses, quickest = [*_likenesses(plan)], dict[Hashable, float]()
     for likeness, took in zip(likenesses, seconds, strict=True):
@@ -161,7 +157,7 @@ def _seconds_without(
 
 
 def _likenesses(plan: Plan) -> Iterator[Hashable]:
-    """For each step, its op and the types of what it reads and writes."""
+    """Yield for each step its op and the types of what it reads and writes."""
     types: dict[int, tuple[TensorType, ...]] = {slot: (plan.feed_types[feed],) for feed, slot in plan.feeds.items()}
     for step in plan.steps:
         types[step.result] = step.types

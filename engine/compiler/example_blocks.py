@@ -11,14 +11,14 @@ from engine.compiler.plan import Plan
 from engine.ir.errors import OverBudget, OverMemory, TooManyNodes, counted
 from engine.ir.limits import NO_END
 
-#: what a block may take where nobody says how large it is: bytes at its peak, and FLOPs
+#: bytes at the peak, and FLOPs, of a block whose size nobody states
 BLOCK_BYTES: Final = 64 << 20
 BLOCK_FLOPS: Final = 2 * 10**9
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """N examples, `block` at a time; the last ones may be fewer. Of no examples, there is one block, which is empty."""
+    """N examples, `block` at a time; the last block may be smaller. No examples are one empty block."""
 
     examples: int
     block: int
@@ -62,10 +62,10 @@ class CompiledSum:
 
 
 def compile_sum(compiler: Compiler, request: CompileRequest) -> CompiledSum:
-    """The plans of a `BatchSum`, which are made of blocks.
+    """Plan a `BatchSum` in blocks.
 
-    Raises EngineError: of a block that is over the memory, with the largest power of two that is within it; and
-    OverBudget where all blocks together are over the FLOPs.
+    Raises EngineError: for a block that is over the memory, with the largest power of two that is within it; and
+    OverBudget if all blocks together are over the FLOPs.
     """
     within, call = replace(request, limits=request.limits.within(request.memory)), _batch_sum(request)
     size, _ = compiler.block_sizes.get(
@@ -80,13 +80,13 @@ def compile_sum(compiler: Compiler, request: CompileRequest) -> CompiledSum:
 
     try:
         last = compiled(blocks.last)
-        found = CompiledSum(blocks, compiled(blocks.block) if blocks.count > 1 else last, last)
+        plans = CompiledSum(blocks, compiled(blocks.block) if blocks.count > 1 else last, last)
     except OverMemory as error:
         below = (size - 1).bit_length() - 1
         fitting = _largest_power(within, below) if below >= 0 else None
         raise _over(error, size, fitting) from None
-    request.limits.admit_flops(found.flops)
-    return found
+    request.limits.admit_flops(plans.flops)
+    return plans
 
 
 def _batch_sum(request: CompileRequest) -> BatchSum:
@@ -95,11 +95,11 @@ def _batch_sum(request: CompileRequest) -> BatchSum:
 
 
 def example_blocks(request: CompileRequest) -> Blocks:
-    """The blocks of a `BatchSum`: of the size that it states, or else of the default one.
+    """Divide a `BatchSum` into blocks of the size that it states, or else of the default one.
 
-    That is the largest power of two of which the plan takes at most BLOCK_BYTES at its peak, or the memory of the
-    limits, and BLOCK_FLOPS: the plan with a step for each node, so that it is the same on every machine, and all rows
-    of a Jacobian at once. Raises EngineError.
+    The default is the largest power of two whose plan is within BLOCK_BYTES, BLOCK_FLOPS and the limits: the plan with
+    a step for each node, so that it is the same on every machine, and all rows of a Jacobian at once. Raises
+    EngineError.
     """
     call, limits = _batch_sum(request), request.limits
     if call.block is not None:
@@ -110,7 +110,7 @@ def example_blocks(request: CompileRequest) -> Blocks:
 
 
 def _largest_power(request: CompileRequest, most: int) -> int | None:
-    """The largest power of two, up to 2^`most`, of examples whose plan is within the limits; None where there is none.
+    """Find the largest power of two, up to 2^`most`, of examples whose plan is within the limits, if any.
 
     A sweep holds as much as the largest of the request's `chunks` for which there is memory.
     """
@@ -135,7 +135,7 @@ def _largest_power(request: CompileRequest, most: int) -> int | None:
 
 
 def _over(error: OverMemory, size: int, fitting: int | None) -> OverMemory:
-    """The error, about a block of so many examples, with the block that is `fitting`."""
+    """Say in an error that it is about a block of so many examples, and which block is `fitting`."""
     error.detail = f"{error.detail} in a block of {counted(size, 'example')}"
     if fitting is not None:
         error.detail += f"; a block of {fitting} is within it"

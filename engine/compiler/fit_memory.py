@@ -26,11 +26,21 @@ from engine.ir.graph import Builder, Graph, Node, Value, ancestors, at_origin
 from engine.ir.limits import NO_DEADLINE, NO_END, NO_LIMITS, Deadline, Limits
 from engine.ir.op import Kernel, ResultTypes
 
-# Ops written in elementwise nodes so that they fuse: draws of random numbers join what computes with them.
+#: segments that are tried, one after the other
+_SEGMENTS: Final = (1, 2, 4, 8, 12, 16, 24, 32)
+#: fine segments of a coarse one
+_FINE: Final = (1, 4, 8)
+#: FLOPs for a byte of the result, up to which a value is cheap
+_CHEAP: Final = 16
+#: kernels that are taken apart, one after the other, before fusing is given up
+MOST_APART: Final = 8
 
 
 def in_elements(graph: Graph) -> Graph:
-    """`graph` with such nodes written in elementwise ones, which have the same bits; itself, where there are none."""
+    """Write ops in elementwise nodes so that they fuse, with the same bits; return `graph` itself if there are none.
+
+    So draws of random numbers join what computes with them.
+    """
     joining = {op for op in {node.op for node in graph.nodes} if isinstance(op, Kernel) and op.joins_loops_in_elements}
     if not joining:
         return graph
@@ -41,9 +51,6 @@ def in_elements(graph: Graph) -> Graph:
     return Builder(graph.registry, NO_LIMITS).rewrite(graph, written)
 
 
-# The plan of least memory: fused, or as the graph is.
-
-
 def choose_plan(
     graph: Graph,
     limits: Limits,
@@ -52,28 +59,23 @@ def choose_plan(
     *,
     splits_sums: bool = False,
 ) -> Plan:
-    """The plan of an optimised graph, fused for so many threads, if any; or as it is, where that needs less memory.
+    """Plan an optimised graph, fused for so many threads, if any; or as it is, if that needs less memory.
 
-    What may be written so that loops take it in is, where there is memory for it; sums over several axes only where it
-    `splits_sums`. Raises as `make_plan`.
+    Rewrites that let kernels take in more nodes are tried first, and kept if there is memory for them; sums over
+    several axes are split only with `splits_sums`. Raises as `make_plan`.
     """
-    for written in _written_for_loops(graph, splits_sums=splits_sums) if loop_threads else ():
-        with suppress(OverBudget):
-            return _smallest_plan(written, limits, deadline, loop_threads)
+    if loop_threads:
+        elements = in_elements(graph)
+        split = split_sums(elements) if splits_sums else elements
+        for written, original in ((split, elements), (elements, graph)):
+            if written is not original:
+                with suppress(OverBudget):
+                    return _smallest_plan(written, limits, deadline, loop_threads)
     return _smallest_plan(graph, limits, deadline, loop_threads)
 
 
-def _written_for_loops(graph: Graph, *, splits_sums: bool) -> Iterator[Graph]:
-    """The graph as loops would rather have it, then with less of that, as far as it is not the graph itself."""
-    elements = in_elements(graph)
-    split = split_sums(elements) if splits_sums else elements
-    if split is not elements:
-        yield split
-    if elements is not graph:
-        yield elements
-
-
 def _smallest_plan(graph: Graph, limits: Limits, deadline: Deadline, loop_threads: int) -> Plan:
+    """Plan the graph fused and as it is, and choose the plan of least memory."""
     fused = fuse(graph, threads=loop_threads) if loop_threads else graph
     if fused is graph:
         return make_plan(graph, limits, deadline)
@@ -81,14 +83,6 @@ def _smallest_plan(graph: Graph, limits: Limits, deadline: Deadline, loop_thread
     plan = min((make_plan(each, endless, deadline) for each in (fused, graph)), key=lambda plan: plan.peak_bytes)
     limits.admit_peak(plan.peak_bytes)
     return plan
-
-
-#: segments that are tried, one after the other
-_SEGMENTS: Final = (1, 2, 4, 8, 12, 16, 24, 32)
-#: fine segments of a coarse one
-_FINE: Final = (1, 4, 8)
-#: FLOPs for a byte of the result, up to which a value is cheap
-_CHEAP: Final = 16
 
 
 class RematerializedPlan(NamedTuple):
@@ -101,10 +95,10 @@ class RematerializedPlan(NamedTuple):
 def rematerialize(
     graph: Graph, limits: Limits, deadline: Deadline, loop_threads: int, *, splits_sums: bool = False
 ) -> RematerializedPlan:
-    """The first plan that there is memory for, of those that compute more and more again.
+    """Find the first plan that there is memory for, among plans that recompute more and more.
 
-    Raises OverBudget: of what came nearest, at the node that most of the memory is for. Where nothing would help, as
-    feeds and results alone are more than there is memory for, or there is no way back, nothing is tried.
+    Raises OverBudget: of the nearest plan, at the node that most of its memory is for. Nothing is tried if feeds and
+    results alone need more memory than there is, or the graph has no backward pass.
     """
     nearest: OverMemory | None = None
     least = graph
@@ -122,7 +116,7 @@ def rematerialize(
 
 
 def is_nearer(one: OverMemory, other: OverMemory) -> bool:
-    """Whether it takes less memory, as far as is known."""
+    """Whether the first error is of a plan with less memory, as far as is known."""
     return one.peak is not None and (other.peak is None or one.peak < other.peak)
 
 
@@ -136,11 +130,12 @@ def _variants(graph: Graph, most_bytes: int) -> Iterator[Graph]:
 
 
 def with_segments(graph: Graph, coarse: int, fine: int) -> Graph:
-    """`graph`, its way there in so many segments, each cut into finer ones, of which there are so many in all.
+    """Recompute by segments: the forward pass is cut into `coarse` ones, and these into `fine` ones in all.
 
-    What takes many FLOPs, or crosses fine segments, is computed again for a whole coarse one, and the rest finely.
+    Values that take many FLOPs, or cross fine segments, are recomputed for a whole coarse segment, the rest for a fine
+    one.
     """
-    # Numbers that the way back begins with may stand anywhere.
+    # Numbers that the backward pass begins with may stand anywhere.
     turn = next((i for i, node in enumerate(graph.nodes) if node.operands and _is_backward(node)), len(graph.nodes))
     if turn == len(graph.nodes):
         return graph
@@ -152,7 +147,7 @@ def _is_backward(node: Node) -> bool:
 
 
 def _segments(graph: Graph, turn: int, count: int) -> list[int]:
-    """The segment of each node before the turn: of about as many bytes each, cut where the least is alive."""
+    """Assign a segment to each node before the turn: of about as many bytes each, cut where the least is alive."""
     sizes = [0 if node.is_leaf or node.op.is_view else node.type.nbytes for node in graph.nodes[:turn]]
     alive, total = _alive(graph, sizes), sum(sizes)
     passed = [*accumulate(sizes, initial=0)]
@@ -164,7 +159,7 @@ def _segments(graph: Graph, turn: int, count: int) -> list[int]:
 
 
 def _alive(graph: Graph, sizes: Sequence[int]) -> list[int]:
-    """For each node, the bytes of those before it that it, or a later one on the way there, reads."""
+    """For each node, count the bytes of those before it that it, or a later node of the forward pass, reads."""
     base, last = [*range(len(sizes))], [*range(len(sizes))]
     for i, node in enumerate(graph.nodes[: len(sizes)]):
         if node.op.is_view:
@@ -180,7 +175,7 @@ def _alive(graph: Graph, sizes: Sequence[int]) -> list[int]:
 
 
 class _Rewriting:
-    """The nodes up to the turn, then those behind it, each behind copies of what it reads and nobody has kept."""
+    """Writer of the nodes up to the turn, then those behind it, each behind copies of the values that were not kept."""
 
     def __init__(self, graph: Graph, turn: int, coarse: Sequence[int], fine: Sequence[int]) -> None:
         self._graph, self._turn = graph, turn
@@ -193,12 +188,11 @@ class _Rewriting:
         self._again = self._lost(fine, last.union(graph.outputs, self._crossing(coarse)))
         self._dear = dear & self._again
         self._renamed: dict[int, int] = {}
-        readers = [o for node in graph.nodes[turn:] for o in node.operands if o in self._again]
-        self._wanted = set(readers)
+        self._wanted = {o for node in graph.nodes[turn:] for o in node.operands if o in self._again}
         self._done: set[tuple[str, int]] = set()
 
     def graph(self) -> Graph:
-        """All of them."""
+        """Write all nodes."""
         moved: dict[int, int] = {}
         for i, node in enumerate(self._graph.nodes[self._turn :], self._turn):
             for o in node.operands:
@@ -217,12 +211,11 @@ class _Rewriting:
     def _lost(self, fine: Sequence[int], kept: set[int]) -> set[int]:
         """Nodes that are neither kept nor of the last fine segment. Several results go as one."""
         nodes = self._graph.nodes[: self._turn]
-        found = {i for i, node in enumerate(nodes) if node.operands and i not in kept and fine[i] < fine[-1]}
-        looks = {i for i in found if nodes[i].op.name == "get_output"}
-        return found - {i for i in looks if nodes[i].operands[0] not in found}
+        lost = {i for i, node in enumerate(nodes) if node.operands and i not in kept and fine[i] < fine[-1]}
+        return lost - {i for i in lost if nodes[i].op.name == "get_output" and nodes[i].operands[0] not in lost}
 
     def _prepare(self, i: int) -> None:
-        """Have a value computed again, with what else is wanted of its segment, coarse or fine."""
+        """Recompute a value, with the other values that are wanted of its segment, coarse or fine."""
         if i in self._renamed:
             return
         kind = "dear" if i in self._dear else "cheap"
@@ -236,7 +229,7 @@ class _Rewriting:
         self._copy(wanted, kind)
 
     def _copy(self, wanted: Iterable[int], kind: str) -> None:
-        """Append copies, and of dear ones of all that these need: what is cheap of that is not kept for others."""
+        """Append copies of nodes, and of the lost nodes that they need; cheap ones of these are not kept for others."""
         nodes, again = self._graph.nodes, self._again
         own: dict[int, int] = {}
         for i in ancestors(wanted, lambda i: [o for o in nodes[i].operands if o in again and o not in self._renamed]):
@@ -259,9 +252,6 @@ def _is_dear(node: Node, types: Sequence[ResultTypes]) -> bool:
 
 # Compiled plans of no more memory than the plan whose place they take: kernels that need more are taken apart.
 
-#: kernels that are taken apart, one after the other, before fusing is given up
-MOST_APART: Final = 8
-
 
 class Compilable(NamedTuple):
     """A graph, the kernels of it that can be compiled, and the `plan` of it with these and all of its microkernels.
@@ -276,9 +266,9 @@ class Compilable(NamedTuple):
     most_bytes: int
 
     def partly(self, kept: Container[Kernel]) -> Plan | None:
-        """The plan with the kernels of these ops of `plan` alone; None where that takes more memory than it may.
+        """Plan with the kernels of these ops of `plan` alone; return None if that takes more memory than it may.
 
-        What else would be compiled runs node by node, as it did before.
+        Other nodes run one by one, as they did before.
         """
         kernels = [kernel for kernel in self.kernels if kernel.node is None or kernel.node.op in kept]
         plan = make_plan(select_alike(with_kernels(self.graph, kernels), self.selected, kept), NO_LIMITS, tight=True)
@@ -294,25 +284,21 @@ def compiled_within(
     all_pay: bool = False,
     few_launches: bool = False,
 ) -> Compilable | None:
-    """`graph` with all that can be compiled, of a peak of at most `most_bytes`; None where that is nothing.
+    """Find the kernels of `graph` that fit in a peak of at most `most_bytes`; return None if there are none.
 
-    At most `threads` take part in a kernel; with `all_pay`, as in `kernels_in`, all that may be is one. What a kernel
-    reads lives longer: where that makes the peak, the kernel is left out, and the next one is looked at. What is
-    selected needs no more than it did, but for a workspace; without `microkernels` nothing is. With `few_launches`,
-    products write where they are read, and kernels are delayed to where they join others, if there is memory for it.
+    At most `threads` take part in a kernel; `all_pay` is that of `kernels_in`. Values that a kernel reads live longer:
+    if that makes the peak, the kernel is left out, and the next one is tried. `microkernels` are selected where there
+    is memory for their workspace. With `few_launches`, products write where they are read, and kernels are delayed to
+    where they join others, if there is memory for it.
     """
     ways = _Ways(most_bytes, threads, microkernels, all_pay, few_launches)
-    if not few_launches:
-        return _within(graph, ways)
-    found = _laid_within(graph, ways) if has_products(graph) else None
-    return found or _within(graph, ways) or _within(graph, ways._replace(late=False))
-
-
-def _laid_within(graph: Graph, ways: _Ways) -> Compilable | None:
-    """Compile with results written where they are read; None where there are none, or no memory for it."""
-    kernels = kernels_in(graph, 0, compiled=True, threads=ways.threads, all_pay=ways.all_pay, late=ways.late)
-    laid = output_layout(graph, {i for kernel in kernels for i in kernel.group})
-    return None if laid.graph is graph else _within(laid.graph, ways, laid.numbers)
+    if few_launches and has_products(graph):
+        kernels = kernels_in(graph, 0, compiled=True, threads=threads, all_pay=all_pay, late=True)
+        laid = output_layout(graph, {i for kernel in kernels for i in kernel.group})
+        compilable = None if laid.graph is graph else _within(laid.graph, ways, laid.numbers)
+        if compilable:
+            return compilable
+    return _within(graph, ways) or (_within(graph, ways._replace(late=False)) if few_launches else None)
 
 
 class _Ways(NamedTuple):
@@ -326,9 +312,10 @@ class _Ways(NamedTuple):
 
 
 def _within(graph: Graph, ways: _Ways, numbers: Sequence[int] | None = None) -> Compilable | None:
-    """`graph`, as far as it can be compiled; None where nothing of it can.
+    """Compile `graph` as far as there is memory; return None if nothing of it can be compiled.
 
-    With `numbers`, its nodes stand for others, which its kernels are told of, and it is worth it without any kernel.
+    `numbers` are the nodes of another graph that its nodes stand for: then its kernels name these, and it is worth
+    running without any kernel.
     """
     most_bytes, threads, microkernels, all_pay, late = ways
     apart: set[int] = set()
@@ -341,7 +328,7 @@ def _within(graph: Graph, ways: _Ways, numbers: Sequence[int] | None = None) -> 
                 kernels = [kernel.of_nodes(numbers) for kernel in kernels]
                 fused = with_kernels(graph, kernels)
                 plan = make_plan(fused, NO_LIMITS, tight=True)
-            # What is left of the memory beside all that a step does not only work in.
+            # the memory beside buffers and feeds
             workspace = most_bytes - sum(plan.buffers) - sum(type.nbytes for type in plan.feed_types.values())
             selected = select_microkernels(fused, workspace, threads, in_body=all_pay) if microkernels else fused
             if selected is graph and numbers is None:
@@ -357,7 +344,7 @@ def _within(graph: Graph, ways: _Ways, numbers: Sequence[int] | None = None) -> 
 
 
 def _at_the_peak(graph: Graph) -> Fused | None:
-    """The kernel where most is alive, or the last one before."""
+    """Return the kernel at the step where most is alive, or the last one before."""
     storage = Storage(graph)
     live = live_bytes(storage.blocks(), storage.kept())
     peak = max(range(len(live)), key=live.__getitem__, default=0)

@@ -44,7 +44,7 @@ class Fused(Kernel):
     dtypes = DTYPES
 
     def infer(self, *types: Any, **attrs: Any) -> ResultTypes:
-        """`types`."""
+        """Return `types`."""
         return self.types
 
     def forward(self, run: RunContext, *arrays: Any, out: Any, **attrs: Any) -> None:
@@ -60,7 +60,7 @@ class Fused(Kernel):
         return self.works_in(self.threads)
 
     def works_in(self, threads: int) -> int:
-        """Bytes of workspace for so many threads. What NumPy may run has as much as most kernels take, too."""
+        """Bytes of workspace for so many threads. A kernel that NumPy may run has as much as most others, too."""
         if self.compiled:
             return native_workspace(self.expanded, self.space, threads)
         blocks = block_count(self.space)
@@ -107,7 +107,7 @@ class RowLayout(NamedTuple):
     row: Strides
 
     def space(self, results: Sequence[Strides], *, sums_columns: bool) -> Space:
-        """With blocks, and the strides of the results behind those of the operands."""
+        """Choose blocks, and append the strides of the results to those of the operands."""
         block = max(1, BLOCK_ELEMENTS // max(self.columns, 1))
         if sums_columns:
             block = max(block, -(-math.prod(self.rows) // MOST_SUMS))
@@ -115,9 +115,9 @@ class RowLayout(NamedTuple):
 
 
 def lay_out(shape: Shape, operands: Sequence[TensorType], row_axes: int | None) -> RowLayout | None:
-    """A layout over `shape` for operands that broadcast to it; None where one of them does not, or has no rows to read.
+    """Lay out operands that broadcast to `shape`; return None if one of them does not, or has no rows to read.
 
-    `row_axes` are the trailing axes that make a row; where that is None, as many as all operands allow.
+    `row_axes` are the trailing axes that make a row; with None, as many as all operands allow.
     """
     if not all(_broadcasts(operand.shape, shape) for operand in operands):
         return None  # a kernel would read beside it
@@ -126,12 +126,12 @@ def lay_out(shape: Shape, operands: Sequence[TensorType], row_axes: int | None) 
         return _in_rows(shape, strides, row_axes)
     dense = _dense(shape)
     if all(s == dense or not any(s) for s in strides):
-        return _flat(math.prod(shape), [Level.ELEMENT if s == dense else Level.ROW for s in strides])
-    for rows in range(len(shape), 0, -1):
-        found = _in_rows(shape, strides, rows)
-        if found is not None:
-            return found
-    return None
+        size = math.prod(shape)
+        columns = min(size, FLAT_ROW)
+        flat = tuple((Level.ELEMENT, (columns,)) if s == dense else (Level.ROW, (0,)) for s in strides)
+        return RowLayout((-(-size // columns),), columns, size, flat, (columns,), (1,))
+    layouts = (_in_rows(shape, strides, rows) for rows in range(len(shape), 0, -1))
+    return next((layout for layout in layouts if layout is not None), None)
 
 
 def _broadcasts(operand: Shape, shape: Shape) -> bool:
@@ -141,25 +141,19 @@ def _broadcasts(operand: Shape, shape: Shape) -> bool:
 
 
 def _over(shape: Shape, operand: TensorType) -> Strides:
-    """Elements to step along each axis of `shape`; 0 where the operand is repeated, or there is nowhere to step."""
+    """Return the elements to step along each axis of `shape`; 0 where the operand is repeated, or has one element."""
     lead = len(shape) - operand.ndim
     steps = [s // operand.dtype.itemsize if e != 1 else 0 for e, s in zip(operand.shape, operand.strides, strict=True)]
     return (0,) * lead + tuple(steps)
 
 
 def _dense(shape: Shape) -> Strides:
-    """The steps of a dense tensor; 0 along axes of extent 1."""
+    """Return the steps of a dense tensor; 0 along axes of extent 1."""
     return tuple(math.prod(shape[i + 1 :]) if e != 1 else 0 for i, e in enumerate(shape))
 
 
-def _flat(size: int, levels: Sequence[Level]) -> RowLayout:
-    columns = min(size, FLAT_ROW)
-    operands = tuple((level, (columns if level == Level.ELEMENT else 0,)) for level in levels)
-    return RowLayout((-(-size // columns),), columns, size, operands, (columns,), (1,))
-
-
 def _in_rows(shape: Shape, strides: Sequence[Strides], row_axes: int) -> RowLayout | None:
-    """With the trailing `row_axes` as columns, and the axes before them as rows, as few as can be."""
+    """Lay out the trailing `row_axes` as columns, and the axes before them as rows, as few as can be."""
     cut = len(shape) - row_axes
     dense = _dense(shape)
     levels = [_level(s[cut:], dense[cut:]) for s in strides]
@@ -168,11 +162,12 @@ def _in_rows(shape: Shape, strides: Sequence[Strides], row_axes: int) -> RowLayo
     columns = math.prod(shape[cut:])
     row = tuple(step // columns for step in dense[:cut])
     kept = _merged(shape[:cut], [s[:cut] for s in (*strides, dense, row)])
-    chosen = [tuple(s[a] for a in kept) or (0,) for s in (*strides, dense, row)]
-    extents = _extents(shape[:cut], kept)
-    *operands, element, each = chosen
-    found = tuple((level, s) for level, s in zip(levels, operands, strict=True) if level is not None)
-    return RowLayout(extents, columns, math.prod(shape), found, element, each)
+    # Each axis that is kept takes in those before it, down to the one that is kept before.
+    starts = [0, *(a + 1 for a in kept)]
+    extents = tuple(math.prod(shape[start : a + 1]) for start, a in zip(starts, kept, strict=False)) or (1,)
+    *steps, element, each = (tuple(s[a] for a in kept) or (0,) for s in (*strides, dense, row))
+    operands = tuple((level, s) for level, s in zip(levels, steps, strict=True) if level is not None)
+    return RowLayout(extents, columns, math.prod(shape), operands, element, each)
 
 
 def _level(steps: Strides, dense: Strides) -> Level | None:
@@ -182,14 +177,7 @@ def _level(steps: Strides, dense: Strides) -> Level | None:
 
 
 def _merged(extents: Shape, strides: Sequence[Strides]) -> list[int]:
-    """The axes that are left where neighbours along which everybody steps as along one become one: the inner ones."""
+    """Merge neighbouring axes along which all arrays step as along one; return the inner axis of each run."""
     axes = [a for a, extent in enumerate(extents) if extent != 1]
     alone = [a for a, b in pairwise(axes) if not all(s[a] == s[b] * extents[b] for s in strides)]
     return alone + axes[-1:]
-
-
-def _extents(extents: Shape, kept: Sequence[int]) -> Shape:
-    """Each axis that is kept takes in those before it, down to the one that is kept before."""
-    starts = [0, *(a + 1 for a in kept)]
-    found = tuple(math.prod(extents[start : a + 1]) for start, a in zip(starts, kept, strict=False))
-    return found or (1,)

@@ -1,4 +1,16 @@
-"""Fusion: groups of nodes over one iteration space become one kernel each, whose inner values never reach memory."""
+"""Fusion: groups of nodes over one iteration space become one kernel each, whose inner values never reach memory.
+
+`Grouping` finds the groups. The groups that pay become kernels: `_Writer` writes the scalars of a group's nodes as a
+`FusedKernel`, loads the operands from outside, and stores the results that are read from outside. For example,
+
+    a = x * y
+    b = exp(a)               fused(x, y) → b, s
+    s = sum(b, axis=1)       two loads, three scalars, two results; a is never stored
+    c = gather(b, i)         stays a node of its own: it has no scalar formula
+
+A kernel may recompute nodes of another group rather than read their results from memory. A group that no kernel can be
+written for is computed node by node, and then all kernels are written again, as others may have to store more for it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +21,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from engine.codegen.kernels.program import KernelBuilder, Level, Scalar, Scalars
+from engine.codegen.kernels.program import KernelBuilder, Level, Scalar
 from engine.compiler.fused_kernel import Fused, RowLayout, Strides, lay_out
 from engine.compiler.fusion_groups import Group, Grouping, Member
 from engine.compiler.memory_plan import Storage
@@ -22,16 +34,26 @@ from engine.ops.common.numerics import count
 from engine.ops.elementwise.base import Elementwise, scalars_of
 from engine.ops.reduce.reduction import Rowwise
 
-# Recomputation: what one kernel computes again rather than read from another, since memory costs more than arithmetic.
-#
-# The way back through a chain of elementwise nodes reads values of the way there. Where these can be computed from what
-# is in memory anyway, or from fewer bytes, they are neither written nor kept in between. What stands at one value a row
-# is always read: it costs next to nothing; and so is what a kernel reads as that, though elsewhere it is elements.
-
 #: FLOPs for one element that a kernel may spend on what another has computed
 MOST_COST: Final = 100
 #: bytes that it may read instead of one that is then not written either: as many as a value a column beside them
 MOST_READ: Final = 1.125
+#: nodes of one kernel: beyond, compiling takes longer than it saves
+MOST_NODES: Final = 400
+#: elements from which a kernel pays at once, before anything is compiled: what lies between its nodes leaves the cache
+LEAST_ELEMENTS: Final = 1 << 21
+#: FLOPs for one element from which a kernel of one node pays
+_COSTLY: Final = 10
+#: elements from which a kernel of one node pays where NumPy takes several calls for it, or goes from pair to pair
+_MANY: Final = 1 << 14
+#: short rows, which NumPy begins anew one by one where operands broadcast; and elements from which that shows
+_SHORT_ROW: Final = 64
+_MANY_ROWS: Final = 1 << 13
+
+# Recomputation: a kernel may recompute values of another rather than read them, since memory costs more than
+# arithmetic. The backward pass through a chain of elementwise nodes reads values of the forward pass. If these can be
+# computed from what is in memory anyway, or from fewer bytes, they are neither written nor kept in between. A value a
+# row is always read: it costs next to nothing.
 
 
 class _Chain(NamedTuple):
@@ -41,12 +63,9 @@ class _Chain(NamedTuple):
     inputs: set[int]
 
 
-def with_recomputed(grouping: Grouping, groups: Sequence[Group]) -> list[Group]:
-    """The groups, each with the nodes of others that its kernel computes again."""
-    return _Recomputing(grouping, groups).groups
-
-
 class _Recomputing:
+    """The groups, each with the nodes of others that its kernel computes again."""
+
     def __init__(self, grouping: Grouping, groups: Sequence[Group]) -> None:
         self._nodes = grouping.graph.nodes
         self._grouping = grouping
@@ -60,7 +79,7 @@ class _Recomputing:
         self.groups = [self._extended(group) for group in ordered]
 
     def _extended(self, group: Group) -> Group:
-        """The group with all chains together, or else with each that pays by itself."""
+        """Extend the group by all chains together, or else by each that pays by itself."""
         inside = set(group.nodes)
         reads = [(o, i) for i in group.nodes for o in self._nodes[i].operands if o not in inside]
         read = {o for o, _ in reads}
@@ -100,31 +119,13 @@ class _Recomputing:
         return sum(self._nodes[i].type.nbytes for i in nodes)
 
 
-#: nodes of one kernel: beyond, compiling takes longer than it saves
-MOST_NODES: Final = 400
-#: elements from which a kernel pays at once, before anything is compiled: what lies between its nodes leaves the cache
-LEAST_ELEMENTS: Final = 1 << 21
-#: FLOPs for one element from which a kernel of one node pays
-_COSTLY: Final = 10
-#: elements from which a kernel of one node pays where NumPy takes several calls for it, or goes from pair to pair
-_MANY: Final = 1 << 14
-#: short rows, which NumPy begins anew one by one where operands broadcast; and elements from which that shows
-_SHORT_ROW: Final = 64
-_MANY_ROWS: Final = 1 << 13
-
-
 def fuse(
-    graph: Graph,
-    least: int = LEAST_ELEMENTS,
-    *,
-    compiled: bool = False,
-    threads: int = 1,
-    apart: Container[int] = (),
+    graph: Graph, least: int = LEAST_ELEMENTS, *, compiled: bool = False, threads: int = 1, apart: Container[int] = ()
 ) -> Graph:
-    """`graph` with groups of nodes over at least `least` elements as one `fused` node each. It computes the same.
+    """Replace groups of nodes over at least `least` elements by one `fused` node each, which computes the same.
 
     The kernels are to be `compiled`, or run by NumPy; at most so many `threads` take part in one. Nodes that stay
-    `apart` are in none. Nearly always it needs less memory; where what a kernel reads must live longer, it may be more.
+    `apart` are in none. The plan nearly always needs less memory; it may need more if what a kernel reads lives longer.
     """
     return with_kernels(graph, kernels_in(graph, least, compiled=compiled, threads=threads, apart=apart))
 
@@ -139,10 +140,9 @@ def kernels_in(
     all_pay: bool = False,
     late: bool = False,
 ) -> Sequence[WrittenKernel]:
-    """The kernels that `fuse` writes.
+    """Write the kernels of `fuse`.
 
-    With `all_pay`, a single cheap node is one, too, and bools alone have some; `late` ones are where they join others,
-    as `Grouping` has them.
+    With `all_pay`, single cheap nodes and nodes of bools alone become kernels, too; `late` is that of `Grouping`.
     """
     if not compiled and not any(n.types[0].size >= least and isinstance(n.op, Elementwise) for n in graph.nodes):
         return ()
@@ -150,9 +150,9 @@ def kernels_in(
 
 
 def with_kernels(graph: Graph, kernels: Sequence[WrittenKernel]) -> Graph:
-    """`graph` with these of its kernels in the place of their groups; other nodes stay.
+    """Put these kernels in the place of their groups; other nodes stay.
 
-    Where some are left out, a value that a kernel has for itself, and a node beside it reads, is computed once more.
+    If some kernels are left out, a value that a kernel has for itself, and another node reads, is computed once more.
     """
     return dce(_rewritten(graph, kernels)) if kernels else graph
 
@@ -164,7 +164,7 @@ class _Unwritten(Exception):
 class WrittenKernel(NamedTuple):
     """A `fused` node, on operands of the graph as it was, the nodes in whose place it stands, and its results.
 
-    There is none where others compute all of the group for themselves.
+    The node is None if other kernels compute all of the group for themselves.
     """
 
     node: Node | None
@@ -172,7 +172,7 @@ class WrittenKernel(NamedTuple):
     results: tuple[int, ...]
 
     def of_nodes(self, numbers: Sequence[int]) -> WrittenKernel:
-        """The same, whose op says that it takes the place of the nodes of these `numbers`, by those of its group."""
+        """Renumber the nodes that its op names: `numbers` by those of its group."""
         if self.node is None or not isinstance(self.node.op, Fused):
             return self
         op = replace(self.node.op, nodes=tuple(numbers[i] for i in self.node.op.nodes))
@@ -188,19 +188,19 @@ def _kernels(grouping: Grouping, compiled: bool, threads: int, *, all_pay: bool)
     graph, storage = grouping.graph, Storage(grouping.graph)
     parts = _worthwhile(grouping, compiled, all_pay=all_pay)
     while True:
-        groups = with_recomputed(grouping, parts)
-        read, found = _read_nodes(graph, groups), list[WrittenKernel]()
+        groups = _Recomputing(grouping, parts).groups
+        read, kernels = _read_nodes(graph, groups), list[WrittenKernel]()
         for group in groups:
             with suppress(_Unwritten):
-                found.append(_Writer(storage, grouping, read, group).write_kernel(compiled, threads))
-        if len(found) == len(parts):
-            return found
-        # What is left out is computed node by node: others may have to keep for it what they would not have kept.
-        parts = [part for part in parts if any(part.nodes == kernel.group for kernel in found)]
+                kernels.append(_Writer(storage, grouping, read, group).write_kernel(compiled, threads))
+        if len(kernels) == len(parts):
+            return kernels
+        # A group that is left out is computed node by node: other kernels may have to keep for it what they recompute.
+        parts = [part for part in parts if any(part.nodes == kernel.group for kernel in kernels)]
 
 
 def _worthwhile(grouping: Grouping, compiled: bool, *, all_pay: bool) -> list[Group]:
-    """The groups, in parts, that pay as kernels: each by itself, or because it spares another one a result."""
+    """Select the groups, in parts, that pay as kernels: each by itself, or because it spares another one a result."""
     graph = grouping.graph
     # A group that is too large for one kernel goes in parts, in their order: what is earlier needs nothing later.
     parts = [
@@ -222,17 +222,13 @@ def _gains(graph: Graph, group: Group, compiled: bool) -> bool:
         return True
     is_complex = any(type.is_complex for type in (node.type, *(graph.nodes[i].type for i in node.operands)))
     is_several = (node.op.scalar is not None or is_complex) and node.type.size >= _MANY
-    return compiled and (is_several or _is_broadcast_in_short_rows(graph, node))
-
-
-def _is_broadcast_in_short_rows(graph: Graph, node: Node) -> bool:
     shapes = {graph.nodes[i].type.shape for i in node.operands if graph.nodes[i].type.ndim}
-    shape = node.type.shape
-    return len(shapes) > 1 and shape[-1] <= _SHORT_ROW and node.type.size >= _MANY_ROWS
+    is_in_short_rows = len(shapes) > 1 and node.type.shape[-1] <= _SHORT_ROW and node.type.size >= _MANY_ROWS
+    return compiled and (is_several or is_in_short_rows)
 
 
 def _read_nodes(graph: Graph, groups: Sequence[Group]) -> set[int]:
-    """The nodes that are read from memory: outputs, and what a node or a kernel does not compute for itself."""
+    """Find the nodes that are read from memory: outputs, and what a node or a kernel does not compute for itself."""
     read, grouped = set(graph.outputs), set[int]()
     for group in groups:
         nodes = {*group.nodes, *group.again}
@@ -258,14 +254,15 @@ class _Writer:
         self._scalars: dict[int, Scalar] = {}
 
     def write_kernel(self, compiled: bool, threads: int) -> WrittenKernel:
-        """The `fused` node. Raises _Unwritten."""
+        """Write the `fused` node. Raises _Unwritten."""
         results = tuple(i for i in self.group.nodes if self._member(i).ending is not None or i in self._read)
         if not results:
             return WrittenKernel(None, self.group.nodes, ())
-        levels = [level for level, _ in self.layout.operands]
+        if any(type.dtype.kind not in "bfc" for type in self._outside.values()):
+            raise _Unwritten
         loads = {
-            key: self._builder.load(level, _kind(self.nodes[key[0]].type))
-            for key, level in zip(self._outside, levels, strict=True)
+            key: self._builder.load(level, scalars_of(type.dtype))
+            for (key, type), (level, _) in zip(self._outside.items(), self.layout.operands, strict=True)
         }
         for i in self._order:
             self._scalars[i] = self._scalar(i, [self._operand(o, i, loads) for o in self.nodes[i].operands])
@@ -285,13 +282,13 @@ class _Writer:
     @cached_property
     def _outside(self) -> dict[tuple[int, bool], TensorType]:
         """Operands read from memory, with their types; and whether they lack the unit axes of a value a row."""
-        found = {}
+        types = {}
         for i in self._order:
             for operand in self.nodes[i].operands:
                 if operand not in self._inside and self._number(operand) is None:
                     lacks = self._grouping.lacks_axes(operand, i)
-                    found[operand, lacks] = self._type(operand, lacks)
-        return found
+                    types[operand, lacks] = self._type(operand, lacks)
+        return types
 
     def _type(self, operand: int, lacks_axes: bool) -> TensorType:
         type = self._storage.types[operand]
@@ -304,10 +301,10 @@ class _Writer:
     @cached_property
     def layout(self) -> RowLayout:
         """Layout of the operands. Raises _Unwritten."""
-        found = lay_out(self.group.domain.shape, list(self._outside.values()), self.group.row_axes)
-        if found is None:
+        layout = lay_out(self.group.domain.shape, list(self._outside.values()), self.group.row_axes)
+        if layout is None:
             raise _Unwritten
-        return found
+        return layout
 
     def _operand(self, operand: int, reader: int, loads: Mapping[tuple[int, bool], Scalar]) -> Scalar:
         if operand in self._inside:
@@ -319,16 +316,16 @@ class _Writer:
         return loads[operand, self._grouping.lacks_axes(operand, reader)]
 
     def _number(self, operand: int) -> float | None:
-        """The number that a node holds everywhere, where that is one of the kernel's dtype, or of pairs of it."""
+        """Return the number that a node holds everywhere, if that is one of the kernel's dtype, or of pairs of it."""
         node = self.nodes[operand]
         return node.op.number_everywhere(node.attrs) if real_dtype(node.type.dtype) == self.group.domain.dtype else None
 
     def _scalar(self, i: int, operands: Sequence[Scalar]) -> Scalar:
         node, member = self.nodes[i], self._member(i)
         if isinstance(node.op, Elementwise):
-            found = node.op.scalar_of(operands, node.attrs)
-            assert found is not None, f"{node.op.name} is no member of a kernel"
-            return found
+            scalar = node.op.scalar_of(operands, node.attrs)
+            assert scalar is not None, f"{node.op.name} is no member of a kernel"
+            return scalar
         (x,) = operands
         if isinstance(node.op, View) or member.ending == "columns" or not self.group.domain.shape:
             return x
@@ -347,7 +344,7 @@ class _Writer:
         return member is not None and member.level == Level.ROW
 
     def _store(self, i: int) -> Strides:
-        """Make the scalar of a node a result: the steps of it along the row axes."""
+        """Make the scalar of a node a result; return its steps along the row axes."""
         member, scalar = self._member(i), self._scalars[i]
         if scalar.level != member.level:
             raise _Unwritten  # it would be one number, written everywhere
@@ -364,32 +361,25 @@ class _Writer:
         return member
 
 
-def _kind(type: TensorType) -> Scalars:
-    if type.dtype.kind not in "bfc":
-        raise _Unwritten
-    return scalars_of(type.dtype)
-
-
 def _rewritten(graph: Graph, kernels: Sequence[WrittenKernel]) -> Graph:
-    """`graph` with the kernels in place of their groups, each as late as its results allow."""
+    """Put the kernels in place of their groups, each as late as its results allow."""
     unit = list(range(len(graph.nodes)))  # the number of a kernel is that of its last node
-    at: dict[int, WrittenKernel] = {}
+    by_unit = {kernel.group[-1]: kernel for kernel in kernels}
     for kernel in kernels:
-        at[kernel.group[-1]] = kernel
         for i in kernel.group:
             unit[i] = kernel.group[-1]
     nodes: list[Node] = []
     moved: dict[int, int] = {}
     for number in _in_order(graph, unit):
-        if number in at:
-            _place(graph, at[number], nodes, moved)
+        if number in by_unit:
+            _place(graph, by_unit[number], nodes, moved)
         else:
             _append(graph, number, nodes, moved)
     return graph.rewritten(nodes, (moved[i] for i in graph.outputs))
 
 
 def _in_order(graph: Graph, unit: Sequence[int]) -> Iterator[int]:
-    """Units in an order in which operands come first, and else in that of their numbers."""
+    """Yield units in an order in which operands come first, and else in that of their numbers."""
     needs: dict[int, set[int]] = {number: set() for number in unit}
     readers: dict[int, list[int]] = {number: [] for number in unit}
     for i, node in enumerate(graph.nodes):
@@ -436,11 +426,11 @@ def _place(graph: Graph, kernel: WrittenKernel, nodes: list[Node], moved: dict[i
 
 
 def _divisor(node: Node, shape: Shape) -> float:
-    """Divisor of the sum that stands in the place of a node."""
+    """Return the divisor of the sum that stands in the place of a node."""
     assert isinstance(node.op, Rowwise)
-    found = node.op.divisor(count(shape, node.op.row_axes(node.attrs)))
-    assert found is not None, f"{node.op.name} is no sum"
-    return found
+    divisor = node.op.divisor(count(shape, node.op.row_axes(node.attrs)))
+    assert divisor is not None, f"{node.op.name} is no sum"
+    return divisor
 
 
 def _moved(node: Node, moved: Mapping[int, int]) -> Node:

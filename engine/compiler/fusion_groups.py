@@ -24,14 +24,11 @@ from engine.ops.reduce.reduction import Rowwise
 LONGEST_ROW: Final = 1 << 16
 #: up to here a whole tensor is one row, so that what is computed from its sum can stay in the kernel
 LONGEST_WHOLE: Final = 1 << 14
-
 #: elements of kernels that are joined for their launches
 MOST_OF_SMALL: Final = 1 << 13
-
 #: words of the table of kernels that are joined, for the addresses and strides of what they read and write: a card
 #: takes 512, and some are for other things
 MOST_WORDS: Final = 400
-
 #: beyond, nothing is run; a plan may be asked for all the same
 MOST_ELEMENTS: Final = 1 << 32
 
@@ -54,9 +51,9 @@ class Member(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Nodes that become one kernel, in ascending order, and the trailing axes that are its rows; None: any will do.
+    """Nodes that become one kernel, in ascending order, and the trailing axes that are its rows (None: any number).
 
-    `again` are nodes of other groups that it computes for itself.
+    `again` are nodes of other groups that it recomputes.
     """
 
     domain: Domain
@@ -69,9 +66,9 @@ class Grouping:
     """The members of a graph's kernels over at least `least` elements, and how they fall into groups.
 
     Nodes that stay `apart` belong to none. In the body of a loop, `in_body`, nodes of bools alone are members, and
-    reductions that join kernels nowhere else. A group that only later ones read is as `late` as the first of these that
-    it can be one with: a kernel less, and what it reads lives longer; sums over rows that would each be a kernel of its
-    own are one, whatever they add up; and so are kernels over few elements.
+    reductions that join kernels nowhere else. With `late`, a group is delayed to the first of its readers that it can
+    be one kernel with, though what it reads then lives longer; sums over rows that would each be a kernel of its own
+    become one, whatever they add up; and so do kernels over few elements.
     """
 
     def __init__(
@@ -87,7 +84,8 @@ class Grouping:
         for i, node in enumerate(graph.nodes):
             member = None if node.is_leaf or node.op.several or i in apart else self._member(node)
             self.members.append(member)
-            self.stages.append(self._stage(node, member))
+            # one more than that of an operand that the kernel of this node cannot take along
+            self.stages.append(max([self.stages[o] + self._leaves(member, o) for o in node.operands], default=0))
         if late:
             self._delay()
 
@@ -114,7 +112,7 @@ class Grouping:
         return self.graph.nodes[operand].type.ndim < rank
 
     def groups(self) -> Iterator[Group]:
-        """Groups of nodes that share a domain and a stage, as far as they are connected, or little by themselves."""
+        """Yield groups of nodes that share a domain and a stage, and are connected or small."""
         return self._groups(joins_small=self._late)
 
     def _groups(self, *, joins_small: bool) -> Iterator[Group]:
@@ -131,17 +129,17 @@ class Grouping:
         self._join_lone_sums(together)
         if joins_small:
             self._join_small(together)
-        found: dict[int, list[int]] = {}
+        by_root: dict[int, list[int]] = {}
         for i, member in enumerate(self.members):
             if member is not None:
-                found.setdefault(together.root(i), []).append(i)
-        for nodes in found.values():
+                by_root.setdefault(together.root(i), []).append(i)
+        for nodes in by_root.values():
             first = self.members[nodes[0]]
             assert first is not None
             yield Group(first.domain, tuple(nodes), self.row_axes.get(first.domain))
 
     def _join_lone_sums(self, together: _Together) -> None:
-        """Sums over rows that would each be a kernel of its own, of several results of one kernel, are one kernel."""
+        """Join sums over rows that would each be a kernel of its own, of several results of one kernel."""
         roots = [together.root(i) for i in range(len(self.members))]
         sizes, meeting = Counter(roots), dict[Hashable, int]()
         fitting = _Fitting(together, self._words(together) if self._late else Counter())
@@ -154,34 +152,28 @@ class Grouping:
                 fitting.join(meeting, (member.domain, self.stages[i], of), i)
 
     def _join_small(self, together: _Together) -> None:
-        """Kernels over few elements, as each takes no longer than its launch; but those that read what is not dense."""
+        """Join kernels over few elements, as each takes no longer than its launch, unless one reads a strided view."""
         members = {i: member for i, member in enumerate(self.members) if member is not None}
-        apart = {together.root(i) for i in members if self._reads_apart(i)}
+        nodes = self.graph.nodes
+        reads = ((i, nodes[operand].op) for i in members for operand in nodes[i].operands)
+        apart = {together.root(i) for i, op in reads if isinstance(op, View) and not op.reshapes}
         fitting, meeting = _Fitting(together, self._words(together)), dict[Hashable, int]()
         for i, (domain, *_) in members.items():
             if math.prod(domain.shape) <= MOST_OF_SMALL and together.root(i) not in apart:
                 fitting.join(meeting, (domain, self.stages[i]), i)
 
     def _words(self, together: _Together) -> Counter[int]:
-        """Words of the table of a kernel for what it reads and writes, at most, by root."""
+        """Count the words of the table of each kernel for what it reads and writes, at most, by root."""
         arrays = {(together.root(i), i) for i in self.graph.outputs}
         for i, node in enumerate(self.graph.nodes):
             for operand in node.operands:
                 if together.root(operand) != together.root(i):
                     arrays |= {(together.root(i), operand), (together.root(operand), operand)}
-        found = Counter[int]()
+        words = Counter[int]()
         for root, _ in arrays:
             member = self.members[root]
-            found[root] += 0 if member is None else 1 + len(member.domain.shape)
-        return found
-
-    def _reads_apart(self, i: int) -> bool:
-        ops = (self.graph.nodes[operand].op for operand in self.graph.nodes[i].operands)
-        return any(isinstance(op, View) and not op.reshapes for op in ops)
-
-    def _stage(self, node: Node, member: Member | None) -> int:
-        """One more than that of an operand that the kernel of this node cannot take along."""
-        return max([self.stages[operand] + self._leaves(member, operand) for operand in node.operands], default=0)
+            words[root] += 0 if member is None else 1 + len(member.domain.shape)
+        return words
 
     def _leaves(self, member: Member | None, operand: int) -> bool:
         """Whether an operand has to leave its kernel, if it is in one, for a reader of this membership."""
@@ -189,14 +181,13 @@ class Grouping:
         return other is not None and (member is None or not self._takes(member, other, operand))
 
     def _delay(self) -> None:
-        """Raise the stages of groups to that of their first readers, where they are one with some of these."""
+        """Raise the stages of groups to that of their first readers, if they are one with some of these."""
         readers: list[list[int]] = [[] for _ in self.graph.nodes]
         for i, node in enumerate(self.graph.nodes):
             for operand in node.operands:
                 readers[operand].append(i)
-        for group in sorted(
-            self._groups(joins_small=False), key=lambda group: self.stages[group.nodes[0]], reverse=True
-        ):
+        groups = self._groups(joins_small=False)
+        for group in sorted(groups, key=lambda group: self.stages[group.nodes[0]], reverse=True):
             ways = [*self._ways_out(group, readers)]
             latest = min([stage for stage, _ in ways], default=0)
             if latest > self.stages[group.nodes[0]] and (latest, True) in ways:
@@ -204,7 +195,7 @@ class Grouping:
                     self.stages[i] = latest
 
     def _ways_out(self, group: Group, readers: Sequence[Sequence[int]]) -> Iterator[tuple[int, bool]]:
-        """For each reader outside of a group: the last stage that leaves room for it, and whether both are one then."""
+        """Yield for each reader outside of a group the last stage that leaves room for it, and whether both are one."""
         inside = set(group.nodes)
         for i in group.nodes:
             for reader in readers[i]:
@@ -247,7 +238,7 @@ class Grouping:
         return row if row and numbers <= {row.domain.dtype} else self._element(Domain(node.type.shape, dtype))
 
     def _of_a_row(self, node: Node) -> Member | None:
-        """One value a row, as its operands are; a reshape only gives it its unit axes, or takes them."""
+        """Make a member of one value a row, as its operands are; a reshape only adds its unit axes, or removes them."""
         for operand in node.operands:
             member = self.members[operand]
             if member is not None and member.level == Level.ROW and not member.ending:
@@ -258,11 +249,11 @@ class Grouping:
         x = self._types(node)[0]
         domain = Domain(x.shape, node.type.dtype)
         is_last = self.row_axes.get(domain) == 1 and node.attrs["axis"] == x.ndim - 1
-        return self._element(domain) if is_last and x.dtype == node.type.dtype and _is_computed(x) else None
+        return self._element(domain) if is_last and x.dtype == node.type.dtype and has_loops(x.dtype) else None
 
     def _reduction(self, node: Node, op: Rowwise) -> Member | None:
         x, axes = self._types(node)[0], op.row_axes(node.attrs)
-        if x.dtype != node.type.dtype or not _is_computed(x):
+        if x.dtype != node.type.dtype or not has_loops(x.dtype):
             return None
         if not x.ndim:
             return self._element(Domain((), x.dtype)) if op.is_one_of_one else None
@@ -282,7 +273,7 @@ class Grouping:
         return Member(domain, Level.ELEMENT, "columns") if rows == x.ndim - len(axes) else None
 
     def _total_of_rows(self, node: Node, op: Rowwise, axes: Sequence[int]) -> Member | None:
-        """The sum of all that stands at one value a row."""
+        """Make a member of the sum of all values that stand at one a row."""
         member, x = self.members[node.operands[0]], self._types(node)[0]
         if member is None or member.level != Level.ROW or member.ending or not _is_sum(op):
             return None
@@ -305,14 +296,10 @@ def _is_sum(op: Rowwise) -> bool:
     return op.divisor(1) is not None
 
 
-def _is_computed(type: TensorType) -> bool:
-    return has_loops(type.dtype)
-
-
 def _row_axes(graph: Graph, in_body: bool) -> dict[Domain, int]:
-    """For each domain with reductions along trailing axes, or sums over leading ones: how many trailing axes.
+    """Count the trailing axes of each domain with reductions along trailing axes, or sums over leading ones.
 
-    Where they differ, the most frequent ones; and of a small tensor that is only added up, all.
+    The most frequent count wins; a small tensor that is only added up has all.
     """
     wanted: dict[Domain, Counter[int]] = {}
     for node in graph.nodes:
@@ -325,7 +312,7 @@ def _row_axes(graph: Graph, in_body: bool) -> dict[Domain, int]:
 
 
 def _trailing(op: Rowwise, axes: Sequence[int], x: TensorType) -> int:
-    """The trailing axes that an op reduces over, or leaves alone where it adds up leading ones; 0: neither."""
+    """Count the trailing axes that an op reduces over, or leaves alone when it adds up leading ones; 0: neither."""
     if len(axes) == x.ndim:
         return x.ndim if x.size <= LONGEST_WHOLE else 0
     if axes and axes == tuple(range(x.ndim - len(axes), x.ndim)):
@@ -341,27 +328,27 @@ class _Together:
         self._parent = list(range(count))
 
     def root(self, i: int) -> int:
-        """The member that stands for the set of `i`."""
+        """Return the member that stands for the set of `i`."""
         while self._parent[i] != i:
             self._parent[i] = self._parent[self._parent[i]]
             i = self._parent[i]
         return i
 
     def join(self, i: int, j: int) -> None:
-        """Make the sets of `i` and `j` one."""
+        """Merge the sets of `i` and `j`."""
         a, b = sorted((self.root(i), self.root(j)))
         self._parent[b] = a
 
 
 class _Fitting:
-    """Joining of sets that nothing but their launches joins, as far as a kernel's table has the words for both."""
+    """Joining of sets to save launches, as far as a kernel's table has the words for both."""
 
     def __init__(self, together: _Together, words: Counter[int]) -> None:
         """`words` of each set, by its root."""
         self._together, self._words = together, words
 
     def join(self, meeting: dict[Hashable, int], key: Hashable, i: int) -> None:
-        """Make the set of `i` one with the last of this key; or the last one itself, where that is full."""
+        """Merge the set of `i` with the last of this key; or make it the last one, if that is full."""
         first, second = self._together.root(meeting.setdefault(key, i)), self._together.root(i)
         both = self._words[first] + self._words[second]
         if both > MOST_WORDS:

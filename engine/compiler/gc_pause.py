@@ -20,8 +20,8 @@ SECONDS_OPEN: Final = 1.0
 class Pause:
     """A pause of the collector that several threads may be in. The last one to leave ends it.
 
-    The collector is left as the first one found it. Who comes when the pause has lasted SECONDS_OPEN stays out of it,
-    and plans with the collector as it is.
+    The collector is left as the first one found it. A thread that comes after SECONDS_OPEN stays out of the pause, and
+    plans with the collector as it is.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Pause:
         self._was_on = False
 
     def enter(self) -> bool:
-        """Whether the caller is in the pause now, and has to leave it."""
+        """Enter the pause; return whether the caller is in it, and has to leave it."""
         with self._lock:
             now = time.perf_counter()
             if not self._inside:
@@ -43,7 +43,7 @@ class Pause:
             return True
 
     def leave(self) -> None:
-        """Out of the pause, and the end of it for the last one."""
+        """Leave the pause; the last one ends it."""
         with self._lock:
             self._inside -= 1
             if not self._inside and self._was_on:
@@ -55,7 +55,7 @@ _pause: Final = Pause()
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """No collection inside the `with`, in any thread, where none is asked for by name."""
+    """Prevent automatic collections inside the `with`, in all threads."""
     entered = _pause.enter()
     try:
         yield

@@ -17,34 +17,29 @@ from engine.ops.conv.pooling import AvgPool2D, MaxPool2D, MaxPool2DBack, MaxPool
 from engine.ops.conv.windows import Windows
 from engine.ops.linalg.matmul import MatMul
 
-# Tables by class of ops.
-
 _Entry = TypeVar("_Entry")
-
-
-def of_class(table: Mapping[type[Kernel], _Entry], op: Kernel) -> _Entry | None:
-    """The entry of an op's class, or of the nearest of its bases that has one; else None."""
-    return next((table[base] for base in type(op).__mro__ if base in table), None)
-
-
 #: sizes, and how the operands and the result lie
 Geometry = Product | DirectedConvolution | DirectedPool
 #: of a node's result, its operands and its attributes; None for dtypes that kernels are not made for
 GeometryOf = Callable[..., Geometry | None]
 
 
-def geometry_of(op: Kernel, out: TensorType, *types: Any, **attrs: Any) -> Geometry | None:
-    """Geometry of a node, if it is a product, a convolution or a pool of floats of one dtype; else None.
+def of_class(table: Mapping[type[Kernel], _Entry], op: Kernel) -> _Entry | None:
+    """Look up the entry of an op's class, or of the nearest of its bases that has one; else None."""
+    return next((table[base] for base in type(op).__mro__ if base in table), None)
 
-    Operands lie as the strides of `types` say. Of an op that `makes_parts`, `out` may be a leading part of the result,
-    lying in the whole.
+
+def geometry_of(op: Kernel, out: TensorType, *types: Any, **attrs: Any) -> Geometry | None:
+    """Return the geometry of a node, if it is a product, a convolution or a pool of floats of one dtype; else None.
+
+    Operands lie as the strides of `types` say. If an op `makes_parts`, `out` may be a leading part of its result.
     """
     made_by = of_class(GEOMETRIES, op)
     return made_by and made_by(out, *types, **attrs)
 
 
 def product_geometry(out: TensorType, a: TensorType, b: TensorType) -> Product | None:
-    """A product of matrices that lie as these types say, into one that does; None for dtypes that have no kernels."""
+    """Return the product of matrices that lie as these types say; None for dtypes that have no kernels."""
     if not _are_alike(out, a, b):
         return None
     (inner, columns), itemsize = b.shape[-2:], out.dtype.itemsize
@@ -53,7 +48,7 @@ def product_geometry(out: TensorType, a: TensorType, b: TensorType) -> Product |
 
 
 def _broadcast(x: TensorType, rank: int) -> Matrices:
-    """Strides of the matrices of an operand, which is broadcast along batch axes."""
+    """Return the strides of the matrices of an operand, which is broadcast along batch axes."""
     steps = [0 if extent == 1 else step for extent, step in zip(x.shape[:-2], x.strides[:-2], strict=True)]
     row, column = x.strides[-2:]
     return Matrices(row, column, (0,) * (rank - x.ndim) + tuple(steps))
@@ -91,7 +86,7 @@ def _by_kernel(
 def _convolution(
     x: TensorType, kernel: TensorType, y: TensorType, *, groups: int, **spatial: Any
 ) -> ConvolutionGeometry | None:
-    """On three axes; None for dtypes that have none."""
+    """Return a convolution on three axes; None for dtypes that have no kernels."""
     if not _are_alike(x, kernel, y):
         return None
     windows = Windows(kernel.shape[2:], **spatial).on_axes(3)
@@ -101,14 +96,14 @@ def _convolution(
 
 
 def _on_three_axes(x: TensorType) -> Tensor:
-    """[outer, channels, …] with axes of extent 1 in front of the others. What has one entry is not stepped."""
+    """Insert axes of extent 1 in [outer, channels, …] before the spatial ones. An axis of one entry is not stepped."""
     steps = [0 if extent == 1 else step for extent, step in zip(x.shape, x.strides, strict=True)]
     more = 5 - x.ndim
     return Tensor((*x.shape[:2], *[1] * more, *x.shape[2:]), (*steps[:2], *[0] * more, *steps[2:]))
 
 
 def _pooled(direction: PoolDirection, out: TensorType, x: TensorType, **attrs: Any) -> DirectedPool | None:
-    """The geometry of what gives something for each window."""
+    """Return the geometry of a pool with a result for each window."""
     return DirectedPool(_pool(out, x, **attrs), direction) if _are_alike(x) else None
 
 
@@ -117,7 +112,7 @@ def _max_back(_: TensorType, g: TensorType, x: TensorType, **attrs: Any) -> Dire
 
 
 def _pool(pooled: TensorType, x: TensorType, **attrs: Any) -> PoolGeometry:
-    """The windows over x, of which each gives a number of those that `pooled` has."""
+    """Return the windows over x, each of which gives one number of `pooled`."""
     windows, positions = placed(**attrs), _pair(pooled.shape[-2:])
     extents, size, stride, padding = map(_pair, (x.shape[-2:], windows.size, windows.stride, windows.padding))
     batch = x.shape[:-2]

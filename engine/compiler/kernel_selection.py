@@ -15,13 +15,11 @@ from engine.ir.op import Kernel, ResultTypes, View
 from engine.ir.run_context import RunContext
 from engine.ir.tensor_type import Shape, Strided, TensorType
 
-# Leading-extent analysis: the leading part of each result that is ever read; no more need be computed.
-
 
 def read_extents(graph: Graph) -> list[Shape]:
-    """For each node, extents of the part of its (first) result, from its beginning, that outputs depend on.
+    """Leading-extent analysis: for each node, the extents of the leading part of its (first) result that is ever read.
 
-    Views say what they read of their operand: all others read everything.
+    Views say what they read of their operand: all other ops read everything.
     """
     read: list[Shape] = [(0,) * node.type.ndim for node in graph.nodes]
     for i in graph.outputs:
@@ -29,14 +27,11 @@ def read_extents(graph: Graph) -> list[Shape]:
     for i in range(len(graph.nodes) - 1, -1, -1):
         node = graph.nodes[i]
         for operand in node.operands:
-            wanted = graph.nodes[operand].type.shape
+            extents = graph.nodes[operand].type.shape
             if isinstance(node.op, View):
-                wanted = node.op.leading_part(read[i], wanted, node.attrs)
-            read[operand] = tuple(map(max, read[operand], wanted))
+                extents = node.op.leading_part(read[i], extents, node.attrs)
+            read[operand] = tuple(map(max, read[operand], extents))
     return read
-
-
-# The op that takes the place of a node whose op has microkernels for its shapes.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,8 +48,7 @@ class MicrokernelOp(Kernel):
     dtypes = DTYPES
 
     def __post_init__(self) -> None:
-        # Which attributes there are is stated by a class, elsewhere.
-        object.__setattr__(self, "attrs", self.op.attrs)
+        object.__setattr__(self, "attrs", self.op.attrs)  # a class attribute elsewhere
 
     def infer(self, *types: Any, **attrs: Any) -> ResultTypes:
         """Infer as the op does."""
@@ -74,16 +68,16 @@ class MicrokernelOp(Kernel):
 
 
 def select_microkernels(graph: Graph, most_bytes: int, threads: int, *, in_body: bool = False) -> Graph:
-    """`graph` with microkernels where these work in at most `most_bytes`: with up to so many threads, or with one.
+    """Select microkernels that work in at most `most_bytes`: with up to so many threads, or with one.
 
-    Whether they do is decided for one thread, so that bits do not depend on how many there are. The body of a loop,
-    `in_body`, has some that pay nowhere else.
+    The choice is made for one thread, so that bits do not depend on how many there are. The body of a loop, `in_body`,
+    has microkernels that pay nowhere else.
     """
     return _rewritten(graph, [_selected(*each, most_bytes, threads, in_body=in_body) for each in _as_they_lie(graph)])
 
 
 def select_alike(graph: Graph, selected: Graph, kept: Container[Kernel]) -> Graph:
-    """`graph` with those microkernels of `selected` that are `kept`, where it has nodes like theirs."""
+    """Put those microkernels of `selected` that are `kept` in the place of equal nodes of `graph`."""
     known = {
         _likeness(node.op.op, node, read, types): node.op
         for node, read, types in _as_they_lie(selected)
@@ -94,14 +88,14 @@ def select_alike(graph: Graph, selected: Graph, kept: Container[Kernel]) -> Grap
 
 
 def _as_they_lie(graph: Graph) -> Iterator[tuple[Node, Shape, Sequence[object]]]:
-    """The nodes, each with what is read of it, and its operands' types."""
+    """Yield the nodes, each with its extents that are read, and its operands' types."""
     types = Storage(graph).types
     for node, read in zip(graph.nodes, read_extents(graph), strict=True):
         yield node, read, [types[i] for i in node.operands]
 
 
 def _rewritten(graph: Graph, nodes: Sequence[Node]) -> Graph:
-    """`graph` with these nodes in the place of its own; itself, where they are these."""
+    """Put these nodes in the place of those of `graph`; return it as it is if they are its own."""
     changed = any(new is not old for new, old in zip(nodes, graph.nodes, strict=True))
     return graph.rewritten(nodes, graph.outputs) if changed else graph
 

@@ -6,7 +6,8 @@ Loop-invariant code motion: nodes of a body that depend on consts alone are comp
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
+from functools import partial
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -28,35 +29,38 @@ _SMALL: Final = 1 << 12
 
 
 def hoist(graph: Graph) -> Graph:
-    """`graph` with such values as further consts of its loops. They have the same bits, and are computed once."""
+    """Make loop invariants consts of their loops. They have the same bits, and are computed once."""
     if not any(isinstance(node.op, RunsFunctions) and node.op.steps_body for node in graph.nodes):
         return graph
     return Builder(graph.registry, NO_LIMITS).rewrite(graph, _hoisted)
 
 
 def _hoisted(node: Node, operands: Sequence[Value]) -> Value | None:
-    """The loop with what it can have from outside; None where that is nothing, or it is no loop."""
+    """Move loop invariants in front of a loop; return None if it has none, or `node` is no loop."""
     if not isinstance(node.op, RunsFunctions) or not node.op.steps_body:
         return None
     body: Body = node.attrs["body"]
     consts = node.op.consts(len(operands), **node.attrs)
-    found = frontier(body, consts, is_run=node.op.name == "scan" and node.attrs["length"] > 0)
-    if not found:
+    moved = frontier(body, consts, is_run=node.op.name == "scan" and node.attrs["length"] > 0)
+    if not moved:
         return None
     graph = tidy(body).graph
     front = body.made(
-        ("front", consts, found),
-        lambda: derived(body, graph.rewritten(graph.nodes, found), body.inputs[:consts]),
+        ("front", consts, moved), lambda: derived(body, graph.rewritten(graph.nodes, moved), body.inputs[:consts])
     )
-    made = front.inline_into(operands[0].builder, operands[:consts])
-    attrs = {name: _with_more(value, body, consts, found) for name, value in node.attrs.items()}
-    return operands[0].builder.emit(node.op, [*operands[:consts], *made, *operands[consts:]], attrs)
+    hoisted = front.inline_into(operands[0].builder, operands[:consts])
+    attrs = dict(node.attrs)
+    for name, value in node.attrs.items():
+        if isinstance(value, Body):
+            key = "with more", body.digest, consts, moved
+            attrs[name] = value.made(key, partial(_widened, value, body, consts, moved))
+    return operands[0].builder.emit(node.op, [*operands[:consts], *hoisted, *operands[consts:]], attrs)
 
 
 def frontier(body: Body, consts: int, *, is_run: bool) -> tuple[int, ...]:
-    """Nodes of the (tidy) body that depend on the consts alone, and that others read, or that are results.
+    """Find nodes of the (tidy) body that depend on the consts alone, and are read by others or are results.
 
-    Where it may be that no step `is_run`, none that would raise an error.
+    Unless a step surely `is_run`, nodes that may raise an error are left out.
     """
     return body.made(("frontier", consts, is_run), lambda: _frontier(tidy(body).graph, consts, is_run=is_run))
 
@@ -91,67 +95,55 @@ def _may_refuse(graph: Graph, node: Node) -> bool:
     return any(graph.nodes[i].type.dtype.name in INTEGERS for i in node.operands)
 
 
-def _with_more(value: object, body: Body, consts: int, found: tuple[int, ...]) -> object:
-    """A function of a loop whose consts have grown; anything else as it is."""
-    if not isinstance(value, Body):
-        return value
-    types = [tidy(body).graph.nodes[i].type for i in found]
-    return value.made(("with more", body.digest, consts, found), lambda: _widened(value, body, consts, found, types))
-
-
-def _widened(value: Body, body: Body, consts: int, found: tuple[int, ...], types: Sequence[TensorType]) -> Body:
-    graph = tidy(value).graph
-    more = dict(zip(found, range(consts, consts + len(found)), strict=True)) if value == body else {}
-    inputs = [*value.inputs[:consts], *types, *value.inputs[consts:]]
-    builder = value.budget.builder(graph.registry)
+def _widened(function: Body, body: Body, consts: int, moved: tuple[int, ...]) -> Body:
+    """Add nodes of `body` to the consts of a function of its loop, which may be the body itself."""
+    graph = tidy(function).graph
+    more = dict(zip(moved, range(consts, consts + len(moved)), strict=True)) if function == body else {}
+    types = [tidy(body).graph.nodes[i].type for i in moved]
+    inputs = [*function.inputs[:consts], *types, *function.inputs[consts:]]
+    builder = function.budget.builder(graph.registry)
     values: list[Value] = []
     for i, node in enumerate(graph.nodes):
         if node.is_leaf:
             feed = node.attrs["feed"]
-            values.append(builder.leaf(node.type, feed if feed < consts else feed + len(found)))
+            values.append(builder.leaf(node.type, feed if feed < consts else feed + len(moved)))
         elif i in more:
             values.append(builder.leaf(node.type, more[i]))
         else:
             values.append(builder.copy(node, [values[o] for o in node.operands]))
-    return derived(value, builder.graph([values[o] for o in graph.outputs]), inputs)
+    return derived(function, builder.graph([values[o] for o in graph.outputs]), inputs)
 
 
 # Loop merging: loops through the same steps become one. Rules write a loop again to have more of each step.
 
 
 class _Joint(NamedTuple):
-    """A body that gives what several give, and for each of them where its results stand among the joint ones."""
+    """A body with the results of several, and for each of these the positions of its results among the joint ones."""
 
     body: Body
     where: Sequence[Sequence[int]]
 
 
 def merge(graph: Graph) -> Graph:
-    """`graph` with loops over the same operands, whose carries are the same, as one that has the stacks of all."""
-    groups = [group for group in _groups(graph).values() if len(group) > 1]
-    joints = [(group, joint) for group in groups if (joint := _joint(graph, group)) is not None]
-    return _merged(graph, joints) if joints else graph
-
-
-def _groups(graph: Graph) -> Mapping[Hashable, list[int]]:
-    """Loops by all that they say but their body."""
+    """Merge loops over the same operands whose carries are the same: one loop has the stacks of all."""
     groups: dict[Hashable, list[int]] = defaultdict(list)
     for i, node in enumerate(graph.nodes):
         if isinstance(node.op, RunsFunctions) and node.op.steps_body:
-            said = keyed({name: value for name, value in node.attrs.items() if name != "body"})
-            groups[node.op.family, node.operands, said].append(i)
-    return groups
-
-
-def _joint(graph: Graph, group: Sequence[int]) -> _Joint | None:
-    """One body for a group; None where their carries differ."""
-    bodies = [graph.nodes[i].attrs["body"] for i in group]
-    carries: int = graph.nodes[group[0]].attrs["carries"]
-    first: Body = bodies[0]
-    return first.made(("joint", *[body.digest for body in bodies]), lambda: _joined(bodies, carries))
+            but_body = keyed({name: value for name, value in node.attrs.items() if name != "body"})
+            groups[node.op.family, node.operands, but_body].append(i)
+    joints: list[tuple[Sequence[int], _Joint]] = []
+    for group in groups.values():
+        if len(group) > 1:
+            bodies: list[Body] = [graph.nodes[i].attrs["body"] for i in group]
+            key = "joint", *[body.digest for body in bodies]
+            joint = bodies[0].made(key, partial(_joined, bodies, graph.nodes[group[0]].attrs["carries"]))
+            if joint is not None:
+                joints.append((group, joint))
+    return _merged(graph, joints) if joints else graph
 
 
 def _joined(bodies: Sequence[Body], carries: int) -> _Joint | None:
+    """Join the bodies of a group; return None if their carries differ."""
     first = bodies[0]
     builder = first.budget.builder(first.graph.registry)
     leaves = [builder.leaf(type, i) for i, type in enumerate(first.inputs)]
@@ -179,7 +171,9 @@ def _merged(graph: Graph, joints: Sequence[tuple[Sequence[int], _Joint]]) -> Gra
         builder.origin = node.origin
         if i in instead:
             first, joint, _ = instead[i]
-            values.append(_emit(node, operands, joint.body) if first == i else values[first])
+            assert isinstance(node.op, RunsFunctions)
+            attrs = {**node.attrs, "body": joint.body}
+            values.append(node.op.emit_loop(operands, attrs) if first == i else values[first])
         elif node.op.name == "get_output" and node.operands[0] in instead:
             values.append(operands[0].output(_place(graph, node, *instead[node.operands[0]][1:])))
         else:
@@ -187,13 +181,8 @@ def _merged(graph: Graph, joints: Sequence[tuple[Sequence[int], _Joint]]) -> Gra
     return builder.graph([values[o] for o in graph.outputs])
 
 
-def _emit(node: Node, operands: Sequence[Value], body: Body) -> Value:
-    assert isinstance(node.op, RunsFunctions)
-    return node.op.emit_loop(operands, {**node.attrs, "body": body})
-
-
 def _place(graph: Graph, node: Node, joint: _Joint, n: int) -> int:
-    """Index of a result of the merged loop. Results beside carries and stacks keep theirs."""
+    """Return the index of a result of the merged loop. Results beside carries and stacks keep theirs."""
     loop = graph.nodes[node.operands[0]]
     assert isinstance(loop.op, RunsFunctions)
     index: int = node.attrs["index"]
@@ -220,10 +209,7 @@ _TRIED: Final = 10_000
 
 
 def nest(graph: Graph, levels: int, limits: Limits, deadline: Deadline = NO_DEADLINE) -> Graph:
-    """`graph` with its long scans in segments, and these in segments, as many `levels` as are asked for.
-
-    They give the same, bit for bit.
-    """
+    """Cut long scans into segments, and these into segments, as many `levels` as are asked for, with the same bits."""
     if not levels or not any(_is_long(node) for node in graph.nodes):
         return graph
     builder = Builder(graph.registry, limits, deadline)
@@ -247,7 +233,7 @@ def _is_long(node: Node) -> bool:
 def _nested(
     operands: Sequence[Value], levels: int, *, body: Body, carries: int, sequences: int, length: int, reverse: bool
 ) -> list[Value]:
-    """The results of a scan in segments, and what is left over as a scan of its own: where the steps end."""
+    """Emit a scan in segments, and the steps that are left over, at the end of the loop, as a scan of its own."""
     parts = in_parts(operands, carries, sequences)
     steps = _steps(length, levels)
     whole = length // steps * steps
@@ -260,10 +246,10 @@ def _nested(
         if count:
             one = Parts(parts.consts, state, given.sequences)
             if place == 0:
-                found = _in_segments(body, one, count, steps, levels, reverse=reverse)
+                results = _in_segments(body, one, count, steps, levels, reverse=reverse)
             else:
-                found = emit_scan(operands[0].builder, body, one, count, reverse=reverse)
-            state, stacks[place] = found[:carries], found[carries:]
+                results = emit_scan(operands[0].builder, body, one, count, reverse=reverse)
+            state, stacks[place] = results[:carries], results[carries:]
     joined = zip(*[stacks[place] for place in sorted(stacks)], strict=True)
     return [*state, *[first.cat(*others, axis=0) if others else first for first, *others in joined]]
 
@@ -273,12 +259,12 @@ def _in_segments(body: Body, parts: Parts, length: int, steps: int, levels: int,
     through = [x.reshape(shape=(count, steps, *x.shape[1:])) for x in parts.sequences]
     segment = _segment(body, len(parts.consts), len(parts.carries), steps, levels, reverse=reverse)
     carries, joined = len(parts.carries), Parts(parts.consts, parts.carries, through)
-    found = emit_scan(parts.carries[0].builder, segment, joined, count, reverse=reverse)
-    return [*found[:carries], *[x.reshape(shape=(length, *x.shape[2:])) for x in found[carries:]]]
+    results = emit_scan(parts.carries[0].builder, segment, joined, count, reverse=reverse)
+    return [*results[:carries], *[x.reshape(shape=(length, *x.shape[2:])) for x in results[carries:]]]
 
 
 def _segment(body: Body, consts: int, carries: int, steps: int, levels: int, *, reverse: bool) -> Body:
-    """A step through one segment of each sequence."""
+    """Write the body whose step goes through one segment of each sequence."""
 
     def make() -> Body:
         slices = [type.with_shape((steps, *type.shape)) for type in body.inputs[consts + carries :]]
@@ -296,7 +282,7 @@ def _segment(body: Body, consts: int, carries: int, steps: int, levels: int, *, 
 
 
 def _steps(length: int, levels: int) -> int:
-    """Steps of one segment, so that all levels have about as many: a divisor, where one is near."""
+    """Choose the steps of one segment, so that all levels have about as many: a divisor, if one is near."""
     wanted: int = round(length ** (levels / (levels + 1)))
     least, most = max(2, wanted // _NEAR), wanted * _NEAR
     outwards = (k for away in range(_TRIED) for k in (wanted - away, wanted + away) if least <= k <= most)
@@ -307,21 +293,14 @@ def _steps(length: int, levels: int) -> int:
 
 
 def lower(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE) -> Graph:
-    """`graph`, where calls are written out, and maps and fixed points are loops. Raises OverBudget.
-
-    What is written may have such ops in it, which are next.
-    """
-    while (written := _once(graph, limits, deadline)) is not graph:
-        graph = written
-    return graph
-
-
-def _once(graph: Graph, limits: Limits, deadline: Deadline) -> Graph:
-    """The graph itself where there is nothing to write."""
-    if not any(isinstance(node.op, RunsFunctions) for node in graph.nodes):
-        return graph
+    """Write calls out, and maps and fixed points as loops; also those in what that writes. Raises OverBudget."""
 
     def lowered(node: Node, operands: Sequence[Value]) -> Value | None:
         return node.op.lowered(*operands, **node.attrs) if isinstance(node.op, RunsFunctions) else None
 
-    return Builder(graph.registry, limits, deadline).rewrite(graph, lowered)
+    while any(isinstance(node.op, RunsFunctions) for node in graph.nodes):
+        written = Builder(graph.registry, limits, deadline).rewrite(graph, lowered)
+        if written is graph:
+            break
+        graph = written
+    return graph

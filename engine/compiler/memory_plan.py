@@ -22,15 +22,15 @@ from engine.ir.passes import UNBOUNDED, Allowance
 from engine.ir.run_context import ALIGNMENT, aligned
 from engine.ir.tensor_type import Strided, TensorType
 
-# Packing of blocks into the arena, and into the memory of the results.
-
 #: offline packing looks at all pairs of blocks
 MOST_PACKED = 2048
 #: what packing must be able to save: bytes, and a part of all
 WORTH_SAVING = 1 << 20, 0.02
-
+#: a step that never comes; and bytes up to which offline packing can add addresses
 _FOREVER = 1 << 62
 _MOST_ADDRESSED = 1 << 60
+#: bytes that NumPy can address
+_LARGEST = 1 << 62
 
 _Ints = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -65,7 +65,7 @@ class Packing(NamedTuple):
 def pack(
     blocks: Sequence[Block], kept: Sequence[int], allowance: Allowance = UNBOUNDED, *, tight: bool = False
 ) -> Packing:
-    """Places for blocks, listed in the order in which they are born; the `kept` ones outlive the run.
+    """Place blocks, which are listed in the order in which they are born; the `kept` ones outlive the run.
 
     Best fit, and for up to MOST_PACKED blocks, while that wastes memory (`tight`: any), by size: of equal ones the
     first one first, then the last one. Raises DeadlineExceeded.
@@ -82,7 +82,7 @@ def pack(
 
 
 def live_bytes(blocks: Sequence[Block], kept: Sequence[int]) -> list[int]:
-    """The bytes that are needed at each step: no packing takes less than the most of them."""
+    """Count the bytes that are needed at each step: no packing takes less than the most of them."""
     forever = set(kept)
     change = [0] * (2 + max((b.last for b in blocks), default=0))
     for i, block in enumerate(blocks):
@@ -96,7 +96,7 @@ def _own(kept: Sequence[int]) -> dict[int, Place]:
 
 
 def _by_time(blocks: Sequence[Block], kept: Sequence[int], allowance: Allowance) -> Packing:
-    """Best fit: step by step, each block in the shortest gap of the arena that holds it. Near-linear."""
+    """Place blocks by best fit: step by step, each in the shortest gap of the arena that holds it. Near-linear."""
     arena, places = Arena(), list[Place]()
     own, at = _own(kept), {0: Place(0, 0)}  # equal places are one object: a plan keeps them all
     leaving: dict[int, list[tuple[int, int]]] = {}
@@ -133,7 +133,7 @@ class Arena:
         self._starts: dict[int, int] = {}  # end → start
 
     def allocate(self, nbytes: int) -> int:
-        """Allocate `nbytes`, more than none: their offset."""
+        """Allocate `nbytes`, more than none, and return their offset."""
         gaps = self._gaps
         i = bisect_left(gaps, (nbytes, 0))
         if i == len(gaps):
@@ -156,7 +156,7 @@ class Arena:
         self._add(before, after)
 
     def _grow(self, nbytes: int) -> int:
-        """Have more at the end, where a gap may reach up to it."""
+        """Extend the arena at its end, where there may be a gap."""
         start = self._starts.get(self.size, self.size)
         if start < self.size:
             self._remove(start, self.size)
@@ -174,7 +174,7 @@ class Arena:
 
 
 def _by_size(blocks: Sequence[Block], kept: Sequence[int], direction: int, allowance: Allowance) -> Packing:
-    """The largest first, equal ones in the `direction` of time: each in the shortest gap between its contemporaries.
+    """Place the largest block first, equal ones in the `direction` of time: each in the shortest gap while it lives.
 
     Y. Pisarchyk, J. Lee, "Efficient memory management for deep neural net inference" (2020), greedy by size. All
     buffers share one space of addresses, the arena the last of them.
@@ -209,7 +209,7 @@ class AddressSpace:
         self._bounds.append(top)
 
     def place_block(self, block: Block) -> Place:
-        """A place for a block, from now on in use."""
+        """Find a place for a block, which is in use from now on."""
         start = self._gap(aligned(block.nbytes), block)
         end = self._put(start, aligned(block.nbytes), block.born, block.last)
         self.arena = max(self.arena, end - self._bounds[-1])
@@ -222,7 +222,7 @@ class AddressSpace:
         return start + nbytes
 
     def _gap(self, nbytes: int, block: Block) -> int:
-        """The start of the shortest gap that holds `nbytes` while the block lives; the end of all, if there is none."""
+        """Find the start of the shortest gap that holds `nbytes` while the block lives; if there is none, the end."""
         start, end, born, last = self._table[:, : self._count]
         beside = np.flatnonzero((born <= block.last) & (last >= block.born))
         beside = beside[np.argsort(start[beside])]
@@ -230,10 +230,6 @@ class AddressSpace:
         gaps = np.concatenate((start[beside], [_FOREVER])) - free_from
         fits = np.flatnonzero(gaps >= nbytes)
         return int(free_from[fits[np.argmin(gaps[fits])]])
-
-
-#: bytes that NumPy can address
-_LARGEST = 1 << 62
 
 
 class Storage:
@@ -259,7 +255,7 @@ class Storage:
                 self._place(node)
 
     def _place(self, node: Node) -> None:
-        """Memory of its own."""
+        """Allocate memory of its own."""
         self.is_view.append(False)
         self.contiguous.append(True)
         self.block.append(self._count)
@@ -267,28 +263,19 @@ class Storage:
         self.types.append(node.types if node.op.several else node.types[0])
 
     def _look(self, node: Node, view: View) -> None:
-        """The operand's memory."""
+        """Share the operand's memory."""
+        (operand,) = node.operands
+        type = self.types[operand]
         self.is_view.append(True)
         self.contiguous.append(view.reshapes)
-        self.block.append(self._seen(node))
-        self.types.append(self._lying(node, view))
-
-    def _seen(self, node: Node) -> int:
-        """The block that a view looks at."""
-        (operand,) = node.operands
-        return self.block[operand] + (node.attrs["index"] if self.graph.nodes[operand].op.several else 0)
-
-    def _lying(self, node: Node, view: View) -> TensorType:
-        """The type of a view, with its strides where it is not dense."""
-        operand = self.types[node.operands[0]]
-        if view.reshapes or isinstance(operand, tuple):
-            return node.type
-        return _viewed(view, (node.type, operand), node.attrs)
+        self.block.append(self.block[operand] + (node.attrs["index"] if self.graph.nodes[operand].op.several else 0))
+        is_dense = view.reshapes or isinstance(type, tuple)
+        self.types.append(node.type if is_dense else _viewed(view, (node.type, type), node.attrs))
 
     def blocks(self) -> list[Block]:
-        """All blocks by number, and from which step to which they are needed; those of leaves have no bytes.
+        """List all blocks by number, with the steps in which they are needed; those of leaves have no bytes.
 
-        A block is needed up to its own step, or the last one that reads it; what looks at it counts when that is read.
+        A block is needed up to its own step, or the last one that reads it or a view of it.
         """
         sizes, born, last = list[int](), list[int](), list[int]()
         block, is_view = self.block, self.is_view
@@ -303,9 +290,8 @@ class Storage:
         return list(map(Block, sizes, born, last))
 
     def kept(self) -> list[int]:
-        """The blocks behind the outputs, in their order, each once; a leaf's memory is its owner's."""
-        found = dict.fromkeys(self.block[i] for i in self.graph.outputs)
-        return [block for block in found if block not in self.leaves]
+        """List the blocks behind the outputs, in their order, each once; a leaf's memory is its owner's."""
+        return [b for b in dict.fromkeys(self.block[i] for i in self.graph.outputs) if b not in self.leaves]
 
     @cached_property
     def leaves(self) -> frozenset[int]:
@@ -314,7 +300,7 @@ class Storage:
 
 
 def _view(op: Definition, types: tuple[TensorType, TensorType], attrs: Mapping[str, Any]) -> TensorType:
-    """The type of a view, as NumPy strides it; of what nobody can address, as if it were dense."""
+    """Return the type of a view, as NumPy strides it; as if dense, if it is larger than can be addressed."""
     result, operand = types
     if max(operand.span, result.span) >= _LARGEST:
         return result
@@ -325,11 +311,8 @@ def _view(op: Definition, types: tuple[TensorType, TensorType], attrs: Mapping[s
 _viewed = RuleCache(_view)
 
 
-# The client's node with most of the peak memory, which a refusal names.
-
-
 def peak_memory_node(graph: Graph) -> Origin | None:
-    """The client's node that most of the peak stems from; None where that is nobody's node."""
+    """Find the client's node that most of the peak stems from, which a refusal names; None if there is none."""
     weights: dict[Origin, int] = {}
     for origin, nbytes in _at_the_peak(Storage(graph)):
         if origin is not None:
@@ -339,7 +322,7 @@ def peak_memory_node(graph: Graph) -> Origin | None:
 
 
 def _at_the_peak(storage: Storage) -> Iterator[tuple[Origin | None, int]]:
-    """Origins and bytes of feeds, of what is alive at the peak, and of the workspace of the step there."""
+    """Yield origins and bytes of feeds, of what is alive at the peak, and of the workspace of the step there."""
     nodes, blocks, kept = storage.graph.nodes, storage.blocks(), set(storage.kept())
     spaces = [space for _, space in works(nodes, storage.types)]
     needed = [live + space for live, space in zip(live_bytes(blocks, storage.kept()), spaces, strict=False)]

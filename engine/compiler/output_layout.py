@@ -1,10 +1,14 @@
-"""Results laid where their readers want them, for cards: products write heads side by side, parts of a whole, biases.
+"""Layout of results for cards: products write their result where it is read, so that nothing is copied.
 
-A library of a card writes a product at strides, and adds a bias to it. So where products go through transposes and
-reshapes into one that would copy, or into a concatenation, or have a bias added that no kernel adds, they are written
-there. And a reshape of what does not lie densely is no copy where strides can say it, and products alone read it; of
-several reshapes of one such, the first is a copy, and the others see that. Attention that holds no scores ends in
-products, too, and writes its results with their axes as what would copy them has them.
+The library of a card writes a product at any strides, and adds a bias to it. So a product whose result goes through
+transposes and reshapes into a copy or a concatenation, or has a bias added that no kernel adds, is written there:
+
+    transpose(a @ b, (1, 0, 2)).reshape(n, -1)      the product writes heads side by side
+    cat(a @ b, c @ d)                               each product writes its part of the whole
+
+A reshape of a strided tensor becomes a view if strides can express it and products alone read it; of several reshapes
+of one tensor, the first is a copy, and the others are views of that. Attention that holds no scores ends in products,
+too, and writes its results with their axes in the order of the copy.
 """
 
 from __future__ import annotations
@@ -41,7 +45,7 @@ _MOST_BETWEEN: Final = 64
 
 
 class ReshapeInPlace(Reshape):
-    """A reshape of what does not lie densely, as a view of it: strides say where its elements are."""
+    """A reshape of a strided tensor as a view of it: strides say where its elements are."""
 
     internal = True
     reshapes = False
@@ -51,19 +55,19 @@ _IN_PLACE: Final = ReshapeInPlace()
 
 
 def has_products(graph: Graph) -> bool:
-    """Whether there may be anything to do."""
+    """Whether a graph has nodes that `output_layout` may rewrite."""
     return any(isinstance(node.op, MatMul | _Attention) for node in graph.nodes)
 
 
 class LaidGraph(NamedTuple):
-    """A graph whose results lie where they are read, and which node of the graph as it was each node stands for."""
+    """A graph whose results lie where they are read, and for each node the node of the original graph."""
 
     graph: Graph
     numbers: Sequence[int]
 
 
 def output_layout(graph: Graph, looped: Container[int] = ()) -> LaidGraph:
-    """`graph` with such results written where they are read; itself, where there are none.
+    """Write results where they are read; return `graph` itself if there are none.
 
     Nodes that are `looped` are parts of kernels, and stay. It computes the same; with a bias, float16 is rounded once.
     """
@@ -74,7 +78,7 @@ def output_layout(graph: Graph, looped: Container[int] = ()) -> LaidGraph:
 
 
 def _without_dead(graph: Graph, numbers: Sequence[int]) -> LaidGraph:
-    """Without nodes that no output depends on."""
+    """Remove nodes that no output depends on."""
     readers, nodes = _readers(graph), list[Node]()
     moved: dict[int, int] = {}
     for i, node in enumerate(graph.nodes):
@@ -85,7 +89,7 @@ def _without_dead(graph: Graph, numbers: Sequence[int]) -> LaidGraph:
 
 
 class _Place(NamedTuple):
-    """Elements of a dense tensor before the first of what lies in it, and to step along each axis of that."""
+    """Place of a tensor in a dense one: the elements before its first, and to step along each of its axes."""
 
     offset: int
     strides: Shape
@@ -103,7 +107,7 @@ class _Copied(Exception):
 
 
 def _attention_in_place(graph: Graph, looped: Container[int]) -> LaidGraph:
-    """`graph` with attention that writes results with their axes in the order of what would copy them."""
+    """Let attention write results with their axes in the order of the node that would copy them."""
     storage, readers = Storage(graph), _readers(graph)
     orders: dict[int, Shape] = {}  # by the number of the get_output
     for i, node in enumerate(graph.nodes):
@@ -131,7 +135,7 @@ def _is_of_attention(graph: Graph, i: int) -> bool:
 
 
 def _turned(graph: Graph, orders: Mapping[int, Shape]) -> LaidGraph:
-    """With results in these orders."""
+    """Turn the results of attention to these orders of axes."""
     moved, memory, nodes, numbers = list[int](), dict[int, int](), list[Node](), list[int]()
     makers = {graph.nodes[i].operands[0] for i in orders}
     read = {i: (graph.nodes[i].operands[0], graph.nodes[i].attrs["index"]) for i in orders}
@@ -160,9 +164,9 @@ def _turned(graph: Graph, orders: Mapping[int, Shape]) -> LaidGraph:
 
 
 def _products_in_place(graph: Graph, looped: Container[int]) -> Graph:
-    """`graph` with products in the places of what their results would be copied to. Others keep their numbers."""
+    """Put products in the places of the nodes that copy their results. Other nodes keep their numbers."""
     laying = _Laying(graph, looped)
-    nodes, taken, found = list(graph.nodes), set[int](), False
+    nodes, taken, is_changed = list(graph.nodes), set[int](), False
     for i in range(len(nodes) - 1, -1, -1):
         if i not in taken and laying.is_copied(i):
             parts, through = laying.parts_of(i)
@@ -170,8 +174,8 @@ def _products_in_place(graph: Graph, looped: Container[int]) -> Graph:
             if parts:
                 op = LaidProducts(nodes[i].type, [part.laid for part in parts])
                 operands = tuple(operand for part in parts for operand in part.operands)
-                nodes[i], found = Node(op, operands, {}, nodes[i].types, nodes[i].origin), True
-    return graph.rewritten(nodes, graph.outputs) if found else graph
+                nodes[i], is_changed = Node(op, operands, {}, nodes[i].types, nodes[i].origin), True
+    return graph.rewritten(nodes, graph.outputs) if is_changed else graph
 
 
 class _Laying:
@@ -191,10 +195,11 @@ class _Laying:
         )
 
     def parts_of(self, root: int) -> tuple[Sequence[_Part], set[int]]:
-        """The products that fill a result, and the nodes on the way to them; neither, where something else does."""
+        """Find the products that fill a result, and the nodes on the way; neither if something else fills it."""
         through = set[int]()
         try:
-            parts = self._parts(root, _Place(0, _dense(self._nodes[root].type.shape)), None, through, is_root=True)
+            dense = TensorType(self._nodes[root].type.shape, np.dtype(np.int8)).strides
+            parts = self._parts(root, _Place(0, dense), None, through, is_root=True)
         except _Copied:
             return (), set()
         return parts, through
@@ -202,7 +207,7 @@ class _Laying:
     def _parts(
         self, i: int, place: _Place, bias: int | None, through: set[int], *, is_root: bool = False
     ) -> list[_Part]:
-        """The products that fill `place`, where `bias` is still to be added. Raises _Copied."""
+        """Find the products that fill `place`, where `bias` is still to be added. Raises _Copied."""
         node = self._nodes[i]
         if not is_root and (len(self._readers[i]) != 1 or i in self._looped or len(through) >= _MOST_BETWEEN):
             raise _Copied
@@ -223,7 +228,7 @@ class _Laying:
         raise _Copied
 
     def _part(self, node: Node, place: _Place, bias: int | None) -> _Part:
-        """The product of a node, whose rows must be contiguous. Raises _Copied."""
+        """Place the product of a node, whose rows must be contiguous. Raises _Copied."""
         shape = node.type.shape
         if place.strides[-1] != 1 and shape[-1] > 1:
             raise _Copied
@@ -238,14 +243,14 @@ class _Laying:
             raise _Copied  # it would be another product that is made in the dtype of the whole
         extents = [self._nodes[operand].type.shape[axis] for operand in node.operands]
         starts = [place.offset + place.strides[axis] * start for start in accumulate(extents, initial=0)]
-        found = [
-            self._parts(operand, place._replace(offset=start), None, through)
+        return [
+            part
             for operand, start in zip(node.operands, starts, strict=False)
+            for part in self._parts(operand, place._replace(offset=start), None, through)
         ]
-        return [part for parts in found for part in parts]
 
     def _with_bias(self, node: Node) -> tuple[int, int]:
-        """The operand that a bias is added to, and the bias: one number a column, contiguous. Raises _Copied."""
+        """Find the operand that a bias is added to, and the bias: one number a column, contiguous. Raises _Copied."""
         type = node.type
         for of, bias in (node.operands, node.operands[::-1]):
             added = self._storage.types[bias]
@@ -257,14 +262,14 @@ class _Laying:
 
 
 def _keeps_columns(node: Node, shape: Shape) -> bool:
-    """Whether the last axis of a view is that of what it sees, of this shape."""
+    """Whether the last axis of a view is that of its operand, of this shape."""
     if isinstance(node.op, Transpose):
         return bool(node.attrs["axes"][-1] == len(shape) - 1)
     return node.type.shape[-1:] == shape[-1:]
 
 
 def _seen(node: Node, place: _Place, shape: Shape) -> _Place:
-    """The place of a view's operand, of this shape, for the view to lie at `place`. Raises _Copied."""
+    """Place a view's operand, of this shape, so that the view lies at `place`. Raises _Copied."""
     if isinstance(node.op, Transpose):
         steps = dict(zip(node.attrs["axes"], place.strides, strict=True))
         return place._replace(strides=tuple(steps[axis] for axis in range(len(shape))))
@@ -275,31 +280,27 @@ def _seen(node: Node, place: _Place, shape: Shape) -> _Place:
 
 
 def _reshaped(shape: Shape, strides: Sequence[int], into: Shape) -> Shape | None:
-    """The steps of what lies so, in bytes, in another shape; None where it would be copied."""
+    """Return the strides, in bytes, of a tensor in another shape; None if it would be copied."""
     try:
         return np.reshape(as_strided(np.empty(1, np.int8), shape, strides), into, copy=False).strides
     except ValueError:
         return None
 
 
-def _dense(shape: Shape) -> Shape:
-    return TensorType(shape, np.dtype(np.int8)).strides
-
-
 def _readers(graph: Graph) -> Mapping[int, Sequence[int]]:
     """Readers of each node that an output depends on; an output is read by the end of the graph as well."""
-    found: dict[int, list[int]] = {i: [] for i in range(len(graph.nodes))}
+    readers: dict[int, list[int]] = {i: [] for i in range(len(graph.nodes))}
     for i in graph.outputs:
-        found[i].append(len(graph.nodes))
+        readers[i].append(len(graph.nodes))
     for i in range(len(graph.nodes) - 1, -1, -1):
-        if found[i]:
+        if readers[i]:
             for operand in graph.nodes[i].operands:
-                found[operand].append(i)
-    return found
+                readers[operand].append(i)
+    return readers
 
 
 def _reshaped_in_place(graph: Graph, looped: Container[int]) -> Graph:
-    """`graph` with views in the places of reshapes that would copy what products can read as it lies."""
+    """Replace reshapes by views where products can read their operand as it lies."""
     refused = set[int]()
     while True:
         storage, readers = Storage(graph), _readers(graph)
@@ -322,21 +323,21 @@ def _reshaped_in_place(graph: Graph, looped: Container[int]) -> Graph:
 
 
 def _copied_once(graph: Graph, looped: Container[int]) -> Graph:
-    """`graph` with reshapes of copies in the places of reshapes that would copy the same again."""
+    """Replace reshapes that would copy a tensor again by reshapes of its copy."""
     storage, readers = Storage(graph), _readers(graph)
-    nodes, copies, found = list(graph.nodes), dict[int, int](), False
+    nodes, copies, is_changed = list(graph.nodes), dict[int, int](), False
     for i, node in enumerate(nodes):
         if isinstance(node.op, Reshape) and not storage.is_view[i] and readers[i] and i not in looped:
             (operand,) = node.operands
             if operand in copies:
-                nodes[i], found = node.on((copies[operand],)), True
+                nodes[i], is_changed = node.on((copies[operand],)), True
             else:
                 copies[operand] = i
-    return graph.rewritten(nodes, graph.outputs) if found else graph
+    return graph.rewritten(nodes, graph.outputs) if is_changed else graph
 
 
 def _may_be_view(storage: Storage, node: Node, i: int) -> bool:
-    """Whether a node is a reshape that copies what strides could say."""
+    """Whether a node is a reshape that copies, though strides could express it."""
     if not isinstance(node.op, Reshape) or storage.is_view[i]:
         return False
     operand = storage.types[node.operands[0]]
@@ -344,7 +345,7 @@ def _may_be_view(storage: Storage, node: Node, i: int) -> bool:
 
 
 def _is_for_products(storage: Storage, readers: Mapping[int, Sequence[int]], i: int, most: int = _MOST_BETWEEN) -> bool:
-    """Whether products alone read a node, behind so many views, and can as it lies."""
+    """Whether products alone read a node, behind at most so many views, and can read it as it lies."""
     nodes, type = storage.graph.nodes, storage.types[i]
     if not most or not isinstance(type, TensorType):
         return False

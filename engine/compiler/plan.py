@@ -5,7 +5,7 @@ Peak bytes and FLOPs are known here, before anything runs; a request over its bu
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, cast
 
@@ -24,11 +24,9 @@ from engine.ir.tensor_type import HostArray, TensorType, read_only_copy
 
 #: bytes that a step holds; attributes; the type of a result; an entry of a list; a feed: as counted in CPython
 STEP_BYTES, ATTRIBUTES_BYTES, TYPE_BYTES, ENTRY_BYTES, FEED_BYTES = 330, 250, 300, 36, 500
-
-
 #: and a node of a body, with those of its derivatives and steps of their plans
 BODY_NODE_BYTES: Final = 250
-#: of a plan that nobody knows by one
+#: digest of a plan that has none
 NO_DIGEST: Final = bytes(32)
 
 
@@ -54,11 +52,11 @@ class Plan:
     """Steps in order, and what they need. Slots are node numbers of the planned graph. A plan equals itself alone.
 
     `buffers` are the bytes of the memory that results lie in: first the arena, then one for each result that is kept.
-    `peak_bytes` are these, the feeds that are read, and the largest workspace of a step. What was fed besides is the
-    request's, and not counted. `borrowed` are the positions of results that lie in the memory of a feed. Tensors among
-    the attributes are the plan's own, and read-only. `digest`, 32 bytes, is the same in every process for the same
-    question, whatever becomes of the plan. `recomputed_flops`, of `flops`, are spent for want of memory. `precision` is
-    how its products and convolutions may read float32 operands, where the device has a choice.
+    `peak_bytes` are these, the feeds that are read, and the largest workspace of a step; other feeds are not counted.
+    `borrowed` are the positions of results that lie in the memory of a feed. Tensors among the attributes are the
+    plan's own, and read-only. `digest`, 32 bytes, is the same in every process for the same request.
+    `recomputed_flops`, of `flops`, are spent for want of memory. `precision` is how its products and convolutions may
+    read float32 operands, if the device has a choice.
     """
 
     steps: tuple[Step, ...]
@@ -84,19 +82,20 @@ class Plan:
     def nbytes(self) -> int:
         """Bytes that keeping the plan takes, within a factor of two: its constants, and what its steps and feeds hold.
 
-        Steps share types and attributes, where they say the same, with one another and with other plans; what several
-        plans share counts for each.
+        Steps share equal types and attributes with one another and with other plans; shared ones count for each plan.
         """
         attrs = {id(step.attrs): step.attrs for step in self.steps if step.attrs}
         types = {id(step.types): len(step.types) for step in self.steps}
         entries = sum([len(step.operands) + len(step.places) for step in self.steps])
-        shared = sum(map(_attributes_bytes, attrs.values())) + TYPE_BYTES * sum(types.values())
-        shared += BODY_NODE_BYTES * _nodes_of_bodies(attrs.values())
+        values = [value for each in attrs.values() for value in each.values()]
+        shared = ATTRIBUTES_BYTES * len(attrs) + sum(map(_attribute_bytes, values)) + TYPE_BYTES * sum(types.values())
+        # All nodes that were written for the requests that these bodies were made for: they hold one another.
+        shared += BODY_NODE_BYTES * sum(budget.spent for budget in {x.budget for x in values if isinstance(x, Body)})
         return STEP_BYTES * len(self.steps) + ENTRY_BYTES * entries + shared + FEED_BYTES * len(self.feeds)
 
 
 def make_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE, *, tight: bool = False) -> Plan:
-    """The plan of an optimised graph; `tight`: in as little memory as is found. Raises OverBudget, DeadlineExceeded."""
+    """Plan an optimised graph; `tight`: in as little memory as is found. Raises OverBudget, DeadlineExceeded."""
     allowance = Allowance(deadline=deadline)
     storage = _materialised(Storage(graph, allowance), allowance)
     graph, feeds = storage.graph, storage.graph.feeds
@@ -119,13 +118,13 @@ def make_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE, *,
     )
 
 
-def standing_for(found: Plan, plan: Plan) -> Plan:
-    """`found`, which is run in the place of `plan`: of its digest and its precision."""
-    return replace(found, digest=plan.digest, precision=plan.precision)
+def standing_for(substitute: Plan, plan: Plan) -> Plan:
+    """Give a plan that runs in the place of another the digest and the precision of that."""
+    return replace(substitute, digest=plan.digest, precision=plan.precision)
 
 
 def graph_of(plan: Plan, registry: Registry) -> Graph:
-    """The graph that a plan was made of, in the opset that it was written in."""
+    """Restore the graph that a plan was made of."""
     nodes: list[Node | None] = [None] * plan.slots
     for feed, slot in plan.feeds.items():
         nodes[slot] = Node(registry.ops["input"], (), {"feed": feed}, (plan.feed_types[feed],))
@@ -135,7 +134,7 @@ def graph_of(plan: Plan, registry: Registry) -> Graph:
 
 
 def _materialised(storage: Storage, allowance: Allowance) -> Storage:
-    """The same with an `identity`, which copies what is not contiguous, on each output that is a strided view."""
+    """Append an `identity`, which copies, to each output that is a strided view."""
     graph = storage.graph
     nodes = list(graph.nodes)
     moved: dict[int, int] = {}
@@ -148,7 +147,7 @@ def _materialised(storage: Storage, allowance: Allowance) -> Storage:
 
 
 def _costs(storage: Storage, allowance: Allowance) -> tuple[list[int], int]:
-    """FLOPs of each node, and the workspace: all that stays, and the largest of what does not."""
+    """Count the FLOPs of each node, and the workspace: that of bodies, and the largest of all other workspaces."""
     nodes = storage.graph.nodes
     costs = works(allowance.over(nodes), storage.types)
     inner = {plan for node in nodes for plan in node.op.runs}
@@ -171,10 +170,10 @@ def _steps(storage: Storage, packing: Packing, flops: Sequence[int], allowance: 
 
 
 def _own(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`attrs`, with read-only copies of the tensors that somebody else holds or could write to.
+    """Copy the tensors of `attrs` that somebody else holds or could write to.
 
-    A view would keep all that it looks into: of a constant of three numbers, the body of its request. What owns its
-    memory and is read-only, as folding leaves it, is no copy more.
+    A view would keep the memory that it looks into: for a constant of three numbers, the body of its request. A tensor
+    that owns its memory and is read-only, as folding leaves it, is not copied.
     """
     if is_small(attrs) or not any(isinstance(value, np.ndarray) for value in attrs.values()):
         return attrs
@@ -185,16 +184,6 @@ def _owned(array: HostArray) -> HostArray:
     return array if array.flags.owndata and not array.flags.writeable else read_only_copy(array)
 
 
-def _nodes_of_bodies(attributes: Iterable[Mapping[str, Any]]) -> int:
-    """All that were written for the request that these bodies were made for: they hold one another."""
-    budgets = {x.budget for attrs in attributes for x in attrs.values() if isinstance(x, Body)}
-    return sum(budget.spent for budget in budgets)
-
-
-def _attributes_bytes(attrs: Mapping[str, Any]) -> int:
-    return ATTRIBUTES_BYTES + sum(map(_attribute_bytes, attrs.values()))
-
-
 def _attribute_bytes(value: Any) -> int:
     if isinstance(value, np.ndarray):
         return value.nbytes
@@ -202,7 +191,7 @@ def _attribute_bytes(value: Any) -> int:
 
 
 def _last_uses(graph: Graph) -> dict[int, list[int]]:
-    """For each node, the nodes whose value nobody reads after it. Outputs live on."""
+    """List for each node the nodes whose value nobody reads after it. Outputs live on."""
     last = list(range(len(graph.nodes)))
     for i, (_, operands, *_) in enumerate(graph.nodes):
         for operand in operands:

@@ -25,7 +25,7 @@ from engine.codegen.microkernels.product import Product, is_for_blas, product
 from engine.codegen.microkernels.recipe import Recipe
 from engine.codegen.microkernels.routine import MOVED_AS
 from engine.codegen.microkernels.ufunc_calls import SO_FAR, UfuncCall, adding_on, ufunc_calls
-from engine.codegen.microkernels.windows import DirectedPool, PoolGeometry
+from engine.codegen.microkernels.windows import DirectedPool
 from engine.compiler.geometry import Geometry, geometry_of, of_class
 from engine.ir.dtypes import has_loops
 from engine.ir.op import Kernel
@@ -42,53 +42,38 @@ from engine.ops.reduce.cumulative import CumSum
 from engine.ops.reduce.extremes import ArgExtremum
 from engine.ops.reduce.sums import Sum
 
-# Convolutions, whichever of the three tensors is the result.
+#: elements of a plane that an int32 can number
+_LARGEST: Final = 2**31 - 1
+#: how many times longer NumPy takes for a tap than a kernel
+_MORE_TAPS: Final = 8
+#: elements from which a kernel of their shape is worth its compiling
+_MANY: Final = 1 << 12
 
 
 def convolution_recipe(directed: DirectedConvolution) -> Recipe | None:
-    """Products of the kernel and columns."""
+    """Multiply the kernel by columns."""
     return convolution(directed) if has_loops(np.dtype(directed.of.dtype)) else None
 
 
-# Copies of what runs backwards.
-
-
 def copy_recipe(_: Kernel, out: TensorType, x: TensorType) -> Recipe | None:
-    """The copy of what runs backwards; NumPy is as good at others."""
+    """Copy a reversed axis; NumPy is as good at other copies."""
     if out.dtype.itemsize not in MOVED_AS or not x.ndim or x.strides[-1] != -x.dtype.itemsize:
         return None
     return reversing(x.dtype.itemsize, x.shape, x.strides)
 
 
-# Reading and adding at indices.
-
-
 def gather_recipe(
-    _: Kernel,
-    out: TensorType,
-    x: TensorType,
-    index: TensorType,
-    *,
-    axis: int,
-    **attrs: Any,  # noqa: ARG001 - of the op
+    _: Kernel, out: TensorType, x: TensorType, index: TensorType, *, axis: int, **_attrs: Any
 ) -> Recipe | None:
-    """Vectors of indices; none for whole rows, along which an index is repeated, nor where they are short.
-
-    Nor of bits that no vector has.
-    """
+    """Read at vectors of indices, unless rows are short, or whole rows are read, along which an index is repeated."""
     of = _picking(out, x, index, axis)
-    is_in_vectors = of is not None and of.index[-1] == of.index_bytes and of.shape[-1] >= PICKED_AT_ONCE
-    return picking(of) if of is not None and is_in_vectors else None
+    if of is None or of.index[-1] != of.index_bytes or of.shape[-1] < PICKED_AT_ONCE:
+        return None
+    return picking(of)
 
 
 def body_gather_recipe(
-    _: Kernel,
-    out: TensorType,
-    x: TensorType,
-    index: TensorType,
-    *,
-    axis: int,
-    **attrs: Any,  # noqa: ARG001 - of the op
+    _: Kernel, out: TensorType, x: TensorType, index: TensorType, *, axis: int, **_attrs: Any
 ) -> Recipe | None:
     """Read at indices of whole rows and short ones, too."""
     of = _picking(out, x, index, axis)
@@ -97,47 +82,33 @@ def body_gather_recipe(
 
 def _picking(out: TensorType, x: TensorType, index: TensorType, axis: int) -> Picking | None:
     moved = [0 if i == axis else step for i, step in enumerate(x.strides)]
-    shape, at = out.shape, index.strides
+    shape, steps = out.shape, index.strides
     if axis and axis == out.ndim - 1 and shape[-1] == 1:  # one of each row: rows follow one another
-        moved, shape, at = moved[:-1], shape[:-1], at[:-1]
+        moved, shape, steps = moved[:-1], shape[:-1], steps[:-1]
     if out.dtype.itemsize not in MOVED_AS:
         return None
     extent, step = x.shape[axis], x.strides[axis]
     is_signed = index.dtype.kind == "i"
-    return Picking(out.dtype.itemsize, shape, extent, step, tuple(moved), at, index.dtype.itemsize, is_signed)
+    return Picking(out.dtype.itemsize, shape, extent, step, tuple(moved), steps, index.dtype.itemsize, is_signed)
 
 
 def scatter_recipe(
-    _: Kernel,
-    out: TensorType,
-    x: TensorType,
-    index: TensorType,
-    updates: TensorType,
-    *,
-    axis: int,
-    **attrs: Any,  # noqa: ARG001 - of the op
+    _: Kernel, out: TensorType, x: TensorType, index: TensorType, updates: TensorType, *, axis: int, **_attrs: Any
 ) -> Recipe | None:
-    """Row by row, for floats that add up in their own dtype, where the axis is the last of several."""
+    """Add row by row, for floats that add up in their own dtype, if the axis is the last of several."""
     return body_scatter_recipe(_, out, x, index, updates, axis=axis) if 0 < axis == x.ndim - 1 else None
 
 
 def body_scatter_recipe(
-    _: Kernel,
-    out: TensorType,
-    x: TensorType,
-    index: TensorType,
-    updates: TensorType,
-    *,
-    axis: int,
-    **attrs: Any,  # noqa: ARG001 - of the op
+    _: Kernel, out: TensorType, x: TensorType, index: TensorType, updates: TensorType, *, axis: int, **_attrs: Any
 ) -> Recipe | None:
-    """Along any axis: what is added to an element comes in the order of the index."""
+    """Add along any axis, to each element in the order of the index."""
     of = adding_of(out, x, index, updates, axis) if has_loops(out.dtype) else None
     return None if of is None else adding(of)
 
 
 def adding_of(out: TensorType, x: TensorType, index: TensorType, updates: TensorType, axis: int) -> Adding | None:
-    """Addition along an axis; None where an operand is to be converted before, or not all rows are covered."""
+    """Describe an addition along an axis; return None if an operand is cast, or not all rows are covered."""
     if not x.dtype == updates.dtype == out.dtype:
         return None
     order = [*(a for a in range(x.ndim) if a != axis), axis]
@@ -146,62 +117,35 @@ def adding_of(out: TensorType, x: TensorType, index: TensorType, updates: Tensor
     if covered != rows:
         return None
     lies, added, updated, made = (tuple(type.strides[a] for a in order) for type in (x, index, updates, out))
-    bits = index.dtype.itemsize, index.dtype.kind == "i"
-    where = lies, added, updated, made
-    return Adding(out.dtype.name, out.dtype.itemsize, tuple(rows), extent, count, *where, *bits)
-
-
-# Pools: windows side by side, where these are small.
-
-#: elements of a plane that an int32 can number
-_LARGEST: Final = 2**31 - 1
-#: how many times longer NumPy takes for a tap than a kernel
-_MORE_TAPS: Final = 8
+    bits, strides = (index.dtype.itemsize, index.dtype.kind == "i"), (lies, added, updated, made)
+    return Adding(out.dtype.name, out.dtype.itemsize, tuple(rows), extent, count, *strides, *bits)
 
 
 def pool_recipe(pool: DirectedPool) -> Recipe | None:
-    """A search, a sum or a maximum for windows side by side.
+    """Search, sum or take the maximum of windows side by side.
 
-    Not of large ones, unless places are searched for: these take longer than their rows and then their columns.
+    Large windows are slower than combining whole rows and then columns, unless places are searched for.
     """
     of, direction, given = pool
-    if not _fits(of):
+    is_representable = math.prod(of.extents) <= _LARGEST and of.is_addressable
+    if not has_loops(np.dtype(of.dtype)) or not is_representable:
         return None
     if direction == "max_indices":
         return max_pool_indices(of)
-    if not _is_small(of):
+    if math.prod(of.size) > _MORE_TAPS * sum(of.size):
         return None
     if given is not None:
         return max_pool_back(of, given)
     return max_pool(of) if direction == "max" else avg_pool(of)
 
 
-def _fits(of: PoolGeometry) -> bool:
-    """Whether kernels can hold its numbers and its offsets."""
-    return has_loops(np.dtype(of.dtype)) and math.prod(of.extents) <= _LARGEST and of.is_addressable
-
-
-def _is_small(of: PoolGeometry) -> bool:
-    """Whether going through all taps of a window is quicker than first combining whole rows of planes."""
-    return math.prod(of.size) <= _MORE_TAPS * sum(of.size)
-
-
-# Matrix products that BLAS is not quicker at.
-
-
 def product_recipe(of: Product) -> Recipe | None:
-    """Tiles in registers, of floats that are summed up in their own dtype, where BLAS is not quicker."""
+    """Multiply in register tiles floats that are summed up in their own dtype, unless BLAS is quicker."""
     return product(of) if has_loops(np.dtype(of.dtype)) and not is_for_blas(of) else None
 
 
-# Sums over the axes before and behind others.
-
-#: elements from which a kernel of their shape is worth its compiling
-_MANY: Final = 1 << 12
-
-
-def sum_recipe(_: Kernel, out: TensorType, x: TensorType, *, axes: tuple[int, ...], **attrs: Any) -> Recipe | None:  # noqa: ARG001 - as in the table
-    """Over the axes before and behind the others; those that come last, or first, are for loops."""
+def sum_recipe(_: Kernel, _out: TensorType, x: TensorType, *, axes: tuple[int, ...], **_attrs: Any) -> Recipe | None:
+    """Add up the axes before and behind the others; fused kernels add up axes that come last, or first."""
     if not has_loops(x.dtype) or x.size < _MANY:
         return None
     of = as_channel_sums(x.dtype.name, x.dtype.itemsize, x.shape, x.strides, axes)
@@ -211,15 +155,15 @@ def sum_recipe(_: Kernel, out: TensorType, x: TensorType, *, axes: tuple[int, ..
 # Ops that have no scalar formula: machine code calls their ufuncs; and casts.
 
 
-def ufunc_recipe(op: Elementwise, out: TensorType, *types: TensorType, **attrs: Any) -> Recipe | None:  # noqa: ARG001 - as in the table
-    """The op's ufunc, where nothing is cast."""
+def ufunc_recipe(op: Elementwise, out: TensorType, *types: TensorType, **_attrs: Any) -> Recipe | None:
+    """Call the op's ufunc, if nothing is cast."""
     if not op.ufunc or op.computes_by_itself:
         return None
     return ufunc_calls([UfuncCall(getattr(np, op.ufunc), tuple(range(len(types))))], out, types)
 
 
 def power_recipe(_: Kernel, out: TensorType, *types: TensorType, exponent: float | None) -> Recipe | None:
-    """Powers of floats, by a float operand or a number."""
+    """Raise floats to the power of a float operand or a number."""
     if out.dtype.kind != "f":
         return None
     reads = tuple(range(len(types)))
@@ -227,31 +171,31 @@ def power_recipe(_: Kernel, out: TensorType, *types: TensorType, exponent: float
 
 
 def erfinv_recipe(_: Kernel, out: TensorType, x: TensorType) -> Recipe | None:
-    """SciPy's, and then the sign that this loses of a zero, as `erfinv_blocks`: in float64, which that computes in."""
+    """Call SciPy's function of float64, and then restore the sign of a zero, as `erfinv_blocks` does."""
     if out.dtype != FLOAT64:
         return None
     return ufunc_calls([UfuncCall(library(np).erfinv, (0,)), UfuncCall(np.copysign, (SO_FAR, 0))], out, [x])
 
 
 def library_recipe(op: LibraryUfunc, out: TensorType, *types: TensorType) -> Recipe | None:
-    """SciPy's, in float64, which that computes in."""
+    """Call SciPy's function of float64."""
     if out.dtype != FLOAT64:
         return None
     return ufunc_calls([UfuncCall(getattr(library(np), op.function), tuple(range(len(types))))], out, types)
 
 
-def cast_recipe(_: Kernel, out: TensorType, x: TensorType, **attrs: Any) -> Recipe | None:  # noqa: ARG001 - is in the type of out
-    """Element by element."""
+def cast_recipe(_: Kernel, out: TensorType, x: TensorType, **_attrs: Any) -> Recipe | None:
+    """Cast element by element."""
     return casting(out, x)
 
 
-def search_recipe(op: ArgExtremum, _: TensorType, x: TensorType, *, axis: int, **attrs: Any) -> Recipe | None:  # noqa: ARG001 - of the op
-    """One row after the other, however it lies."""
+def search_recipe(op: ArgExtremum, _: TensorType, x: TensorType, *, axis: int, **_attrs: Any) -> Recipe | None:
+    """Search one row after the other, however it lies."""
     return searching(x, axis, op.function)
 
 
 def cholesky_recipe(_: Kernel, out: TensorType, x: TensorType) -> Recipe | None:
-    """Factors of small matrices, made symmetric first."""
+    """Factor small matrices, made symmetric first."""
     ufunc = unchecked("cholesky")
     if ufunc is None or out.dtype != FLOAT64 or is_for_lapack(x.shape):
         return None
@@ -262,21 +206,14 @@ def cholesky_recipe(_: Kernel, out: TensorType, x: TensorType) -> Recipe | None:
 def triangle_recipe(
     _: Kernel, out: TensorType, a: TensorType, b: TensorType, *, lower: bool, transpose: bool
 ) -> Recipe | None:
-    """Triangular solves of floats that are computed with in their own dtype."""
+    """Solve triangular systems of floats that are computed with in their own dtype."""
     if not has_loops(out.dtype) or not a.dtype == b.dtype == out.dtype:
         return None
     return substitution(out, a, b, lower=lower, transpose=transpose)
 
 
-def running_recipe(
-    _: Kernel,
-    out: TensorType,
-    x: TensorType,
-    *,
-    axis: int,
-    **attrs: Any,  # noqa: ARG001 - of the op
-) -> Recipe | None:
-    """Running sums in the elements' own dtype."""
+def running_recipe(_: Kernel, out: TensorType, x: TensorType, *, axis: int, **_attrs: Any) -> Recipe | None:
+    """Add up running sums in the elements' own dtype."""
     return adding_on(out, x, axis)
 
 
@@ -295,24 +232,11 @@ RecipeOf = Callable[..., Recipe | None]
 
 #: device → kind of geometry → what makes the recipe of a node that is such; None where there is none, or no use in it
 GEOMETRY_RECIPES: Final[Mapping[str, Mapping[type[Geometry], Callable[[Any], Recipe | None]]]] = MappingProxyType(
-    {
-        "cpu": {
-            DirectedConvolution: convolution_recipe,
-            DirectedPool: pool_recipe,
-            Product: product_recipe,
-        }
-    }
+    {"cpu": {DirectedConvolution: convolution_recipe, DirectedPool: pool_recipe, Product: product_recipe}}
 )
 #: device → class of ops → what makes their recipes
 RECIPES: Final[Mapping[str, Mapping[type[Kernel], RecipeOf]]] = MappingProxyType(
-    {
-        "cpu": {
-            Gather: gather_recipe,
-            PassThrough: copy_recipe,
-            ScatterAdd: scatter_recipe,
-            Sum: sum_recipe,
-        }
-    }
+    {"cpu": {Gather: gather_recipe, PassThrough: copy_recipe, ScatterAdd: scatter_recipe, Sum: sum_recipe}}
 )
 #: those of what is as quick by itself, but for Python: in bodies of loops, where one such step slows all others
 BODY_RECIPES: Final[Mapping[str, Mapping[type[Kernel], RecipeOf]]] = MappingProxyType(
@@ -340,10 +264,10 @@ BODY_RECIPES: Final[Mapping[str, Mapping[type[Kernel], RecipeOf]]] = MappingProx
 def recipe_for(
     op: Kernel, device: str, out: TensorType, *types: Any, in_body: bool = False, **attrs: Any
 ) -> Recipe | None:
-    """The recipe of a result on a device, of operands of these types, which lie as their strides say.
+    """Find the recipe of a result on a device, of operands of these types, which lie as their strides say.
 
-    Of an op that `makes_parts`, `out` may be a leading part of the result, lying in the whole. None where there are no
-    such kernels, or the op is quicker by itself, and is not in a body.
+    If an op `makes_parts`, `out` may be a leading part of its result. Returns None if there are no such kernels, or the
+    op is quicker by itself, and is not in a body.
     """
     by_geometry = GEOMETRY_RECIPES.get(device)
     geometry = by_geometry and geometry_of(op, out, *types, **attrs)
@@ -351,7 +275,7 @@ def recipe_for(
         return by_geometry[type(geometry)](geometry)
     for tables in (RECIPES, BODY_RECIPES) if in_body else (RECIPES,):
         made_by = of_class(tables.get(device, {}), op)
-        found = made_by and made_by(op, out, *types, **attrs)
-        if found is not None:
-            return found
+        recipe = made_by and made_by(op, out, *types, **attrs)
+        if recipe is not None:
+            return recipe
     return None

@@ -15,7 +15,7 @@ from engine.compiler.fusion_groups import LONGEST_WHOLE, Domain, Grouping
 from engine.ir.dtypes import has_loops
 from engine.ir.graph import Builder, Graph, Node, Value
 from engine.ir.limits import NO_LIMITS
-from engine.ir.tensor_type import Shape
+from engine.ir.tensor_type import Shape, TensorType
 from engine.ir.value_functions import shaped
 from engine.ops.common.numerics import count
 from engine.ops.elementwise.arithmetic import Add, Div, DivScalar, Mul, MulScalar, Neg, Sub
@@ -23,14 +23,14 @@ from engine.ops.reduce.extremes import Max, Min
 from engine.ops.reduce.reduction import Rowwise
 from engine.ops.reduce.sums import Mean, Sum
 
-# Sums that follow from others: of what is a multiple of a tensor that is added up anyway, or adds nothing to one.
-#
-# The way back through normalisation adds up what reaches the mean: a multiple of what the gradient of the bias adds up,
-# and a multiple of what has its mean taken off, of which nothing is left, but NaN where something is not finite. So it
-# needs no pass over the tensor of its own, and what reads the sum, none after that.
-
 #: nodes that are gone back through from a sum to others, on all ways
 _MOST_BACK: Final = 64
+#: reductions whose parts are reduced by the same op, in any order
+_EXTREMES: Final = (Max, Min)
+
+# Reuse of sums. The backward pass of normalisation adds up a multiple of what the gradient of the bias adds up, and a
+# multiple of what has its mean subtracted: that is 0, or NaN where something is not finite. So it needs no pass over
+# the tensor of its own.
 
 
 class _Known(NamedTuple):
@@ -40,12 +40,12 @@ class _Known(NamedTuple):
     is_nothing: bool = False
 
     def then(self, step: Callable[[Value], Value]) -> _Known:
-        """A multiple of it."""
+        """Apply a multiplication to it."""
         return self._replace(written=lambda: step(self.written()))
 
 
 def reuse_sums(graph: Graph) -> Graph:
-    """`graph` with sums and means of floats that follow from earlier ones written so; itself, where none does.
+    """Write sums and means of floats that follow from earlier ones; return `graph` itself if none does.
 
     They have other last bits, and are infinite where a sum that they are a multiple of is: a factor multiplies the sum,
     not what it adds up.
@@ -54,14 +54,14 @@ def reuse_sums(graph: Graph) -> Graph:
         return graph
     writer = _Writer(graph)
     written = Builder(graph.registry, NO_LIMITS).rewrite(graph, writer.instead)
-    return written if writer.found else graph
+    return written if writer.reuses else graph
 
 
 class _Writer:
     """Writer of sums, which knows those that it has written."""
 
     def __init__(self, graph: Graph) -> None:
-        self.found = False
+        self.reuses = False
         self._nodes = graph.nodes
         #: nodes that may still be gone back through
         self._left = 0
@@ -84,7 +84,7 @@ class _Writer:
         if known is None or known.is_nothing:
             made = operands[0].builder.copy(node, operands)
         else:
-            self.found, total = True, known.written()
+            self.reuses, total = True, known.written()
             made = shaped(total / float(extent) if isinstance(node.op, Mean) else total, node.type.shape)
         if isinstance(node.op, Sum):
             self._sums[of, axes] = made
@@ -92,28 +92,31 @@ class _Writer:
 
     def _known(self, i: int, axes: Shape) -> _Known | None:
         """The sum of a node over some axes, which are kept; None where it is not known, or too far away."""
-        node, there = self._nodes[i], self._sums.get((i, axes))
-        if there is not None:
-            return _Known(lambda: shaped(there, self._kept(i, axes)))
+        node, written = self._nodes[i], self._sums.get((i, axes))
+        if written is not None:
+            return _Known(lambda: shaped(written, self._kept(i, axes)))
         self._left -= 1
         if self._left < 0 or any(self._nodes[k].type.dtype != node.type.dtype for k in node.operands):
             return None
         if isinstance(node.op, Neg | MulScalar | DivScalar):
-            found = self._known(node.operands[0], axes)
-            return found and found.then(lambda x: x.builder.emit(node.op, (x,), node.attrs))
+            known = self._known(node.operands[0], axes)
+            return known and known.then(lambda x: _emitted(node, x))
         if isinstance(node.op, Add | Sub):
             return self._of_two(node, axes)
         return self._of_product(node, axes) if isinstance(node.op, Mul | Div) else None
 
     def _of_two(self, node: Node, axes: Shape) -> _Known | None:
         """The sum over a sum or a difference of which one side adds up to nothing: of two, digits might cancel."""
-        if isinstance(node.op, Sub) and self._is_mean(node.operands[1], node.operands[0], axes):
-            mean = self._values[node.operands[1]]
-            return _Known(lambda: mean * 0.0, is_nothing=True)  # NaN where something is not finite
+        left, right = node.operands
+        mean = self._nodes[right]
+        is_mean = isinstance(mean.op, Mean) and mean.operands == (left,) and mean.type.shape == self._kept(left, axes)
+        if isinstance(node.op, Sub) and is_mean:
+            subtracted = self._values[right]
+            return _Known(lambda: subtracted * 0.0, is_nothing=True)  # NaN where something is not finite
         if any(self._nodes[i].type.shape != node.type.shape for i in node.operands):
             return None
-        first = self._known(node.operands[0], axes)
-        second = first and self._known(node.operands[1], axes)
+        first = self._known(left, axes)
+        second = first and self._known(right, axes)
         if first is None or second is None or not (first.is_nothing or second.is_nothing):
             return None
         both = first.is_nothing and second.is_nothing
@@ -126,14 +129,10 @@ class _Writer:
             factor = self._values.get(by)
             if factor is None or self._nodes[of].type.shape != node.type.shape or not self._is_same(by, of, axes):
                 continue
-            found = self._known(of, axes)
-            if found is not None:
-                return found.then(lambda x, factor=factor: _emitted(node, x, factor))  # type: ignore[misc]
+            known = self._known(of, axes)
+            if known is not None:
+                return known.then(lambda x, factor=factor: _emitted(node, x, factor))  # type: ignore[misc]
         return None
-
-    def _is_mean(self, i: int, of: int, axes: Shape) -> bool:
-        node = self._nodes[i]
-        return isinstance(node.op, Mean) and node.operands == (of,) and node.type.shape == self._kept(of, axes)
 
     def _is_same(self, by: int, of: int, axes: Shape) -> bool:
         """Whether a factor of a node has one number for all that is added up over these axes."""
@@ -149,10 +148,6 @@ def _emitted(node: Node, *operands: Value) -> Value:
     return operands[0].builder.emit(node.op, operands, node.attrs)
 
 
-#: of these, a part of the whole is one of them, too, and the order is no matter
-_EXTREMES: Final = (Max, Min)
-
-
 class _Axes(NamedTuple):
     """Axes of a reduction: those that come last, and the others; of all axes, the second part has those of 1, too."""
 
@@ -161,10 +156,9 @@ class _Axes(NamedTuple):
 
 
 def split_sums(graph: Graph) -> Graph:
-    """`graph` with such sums in two where the first joins a kernel that there is anyway; itself, where none does.
+    """Split sums whose first part joins a kernel that there is anyway; return `graph` itself if there are none.
 
-    The order of additions is another one, and a mean is rounded once more for each row. Sums that follow from others
-    are written so before.
+    This changes the order of additions, and a mean is rounded once more for each row. `reuse_sums` runs before.
     """
     graph = reuse_sums(graph)
     wanted = {i: axes for i, node in enumerate(graph.nodes) if (axes := _axes(graph, node)) is not None}
@@ -177,20 +171,21 @@ def split_sums(graph: Graph) -> Graph:
 
 
 def _of_all(graph: Graph) -> dict[int, _Axes]:
-    """Means of all elements of what is too large for one row, and their axes, by the rows that its kernel has."""
-    found: dict[int, _Axes] = {}
+    """Find means of all elements of what is too large for one row, and their axes, by the rows that its kernel has."""
+    means: dict[int, TensorType] = {}
     for i, node in enumerate(graph.nodes):
         if _divisor(node, 2) in (None, 1):
             continue
-        x, axes = graph.nodes[node.operands[0]].type, node.attrs["axes"]
-        if len(axes) == x.ndim > 1 and x.size > LONGEST_WHOLE and x.dtype == node.type.dtype and has_loops(x.dtype):
-            found[i] = _Axes(axes[-1:], axes)
-    if found:
-        rows = Grouping(graph, 0).row_axes
-        for i, (_, axes) in found.items():
-            x = graph.nodes[graph.nodes[i].operands[0]].type
-            found[i] = _Axes(axes[-rows.get(Domain(x.shape, x.dtype), 1) :], axes)
-    return found
+        x = graph.nodes[node.operands[0]].type
+        is_whole = len(node.attrs["axes"]) == x.ndim > 1 and x.size > LONGEST_WHOLE
+        if is_whole and x.dtype == node.type.dtype and has_loops(x.dtype):
+            means[i] = x
+    rows = Grouping(graph, 0).row_axes if means else {}
+    split: dict[int, _Axes] = {}
+    for i, x in means.items():
+        axes = graph.nodes[i].attrs["axes"]
+        split[i] = _Axes(axes[-rows.get(Domain(x.shape, x.dtype), 1) :], axes)
+    return split
 
 
 class _Written(NamedTuple):
@@ -213,7 +208,7 @@ def _axes(graph: Graph, node: Node) -> _Axes | None:
 
 
 def _written(graph: Graph, wanted: Mapping[int, _Axes]) -> _Written:
-    """`graph` with these in two."""
+    """Write these sums in two parts."""
     first: list[int] = []
     numbers = iter(range(len(graph.nodes)))
 
@@ -224,22 +219,19 @@ def _written(graph: Graph, wanted: Mapping[int, _Axes]) -> _Written:
         node = graph.nodes[i]
         part = _reduced(node, operands[0], wanted[i].trailing)
         first.append(part.index)
-        return shaped(_reduced(node, _at_rows(node, operands[0], part), wanted[i].rest), node.type.shape)
+        # A mean is divided at the rows, so that nothing is left to be divided after the kernel.
+        divisor = _divisor(node, count(operands[0].shape, node.attrs["axes"]))
+        rows = part if divisor is None or divisor == 1 else part / divisor
+        return shaped(_reduced(node, rows, wanted[i].rest), node.type.shape)
 
     return _Written(Builder(graph.registry, NO_LIMITS).rewrite(graph, written), first)
 
 
 def _reduced(node: Node, x: Value, axes: tuple[int, ...]) -> Value:
-    """The extreme or the sum over some axes, which are kept."""
+    """Reduce to the extreme or the sum over some axes, which are kept."""
     if isinstance(node.op, _EXTREMES):
         return x.builder.emit(node.op, (x,), {**node.attrs, "axes": axes, "keepdims": True})
     return x.sum(axes=axes, keepdims=True)
-
-
-def _at_rows(node: Node, x: Value, part: Value) -> Value:
-    """One value a row: of a mean, the part of it, so that nothing is left to be divided after the kernel."""
-    divisor = _divisor(node, count(x.shape, node.attrs["axes"]))
-    return part if divisor is None or divisor == 1 else part / divisor
 
 
 def _divisor(node: Node, extent: int) -> float | None:

@@ -73,7 +73,7 @@ class _Scaled(NamedTuple):
 
     @classmethod
     def of(cls, z: ComplexParts) -> _Scaled:
-        """Of z."""
+        """Scale z."""
         low, high, _ = _MODERATE[z.re.dtype]
         largest = z.re.abs().maximum(z.im.abs())
         found = cls(z, largest, largest > high, largest < low)
@@ -81,7 +81,7 @@ class _Scaled(NamedTuple):
         return found._replace(z=ComplexParts(re, im), square=re.fma(re, im * im))
 
     def scale(self, exponent: float) -> Scalar:
-        """To this power, what it was multiplied by."""
+        """Return the factor that it was multiplied by, to this power."""
         far = _MODERATE[self.square.dtype][2] ** exponent
         return self.large.where(1 / far, self.small.where(far, 1.0))
 
@@ -98,7 +98,7 @@ def _is_infinite(z: ComplexParts) -> Scalar:
 
 
 def angle(z: ComplexParts) -> Scalar:
-    """That of z, from −π to π."""
+    """The angle of z, from −π to π."""
     return write_angle(z.im, z.re)
 
 
@@ -208,7 +208,7 @@ def _at_infinity(z: ComplexParts, found: ComplexParts) -> ComplexParts:
     return choose(upwards, ComplexParts(z.im.abs(), z.im), ComplexParts(re, im))
 
 
-#: what a primitive of complex numbers is: of pairs, and of the scalars that are none
+#: writers of the primitives of complex numbers, of pairs and scalars
 COMPLEX_WRITERS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
     {
         "neg": lambda x: ComplexParts(-x.re, -x.im),
@@ -238,11 +238,8 @@ COMPLEX_WRITERS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
 )
 
 
-# A kernel of complex numbers written in their parts: what every printer but NumPy's has.
-
-
 def split_pairs(loop: FusedKernel) -> FusedKernel:
-    """The kernel with pairs only where they are read, taken apart, put together and written; others as they are."""
+    """Write complex numbers in their parts: pairs are only loaded, taken apart, put together and stored."""
     if not has_pairs(loop):
         return loop
     builder = KernelBuilder(loop.dtype, loop.row_axes)

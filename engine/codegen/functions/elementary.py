@@ -53,14 +53,14 @@ def format_of(x: Scalar) -> FloatFormat:
 
 
 def integer(x: Scalar, number: int) -> Scalar:
-    """A whole number as wide as x."""
+    """Make a whole number as wide as x."""
     return x.builder.integer(number)
 
 
 def series(coefficients: Coefficients, x: Scalar, singly: int = 0) -> Scalar:
-    """A polynomial: by Horner's rule, or in float64, where that is a long chain, in pairs (G. Estrin).
+    """Write a polynomial: by Horner's rule, or in float64, where that is a long chain, in pairs (G. Estrin).
 
-    The first terms, which say most, are added `singly`: that is more accurate.
+    The first terms, which are the largest, are added `singly`: that is more accurate.
     """
     terms = [x.builder.constant(c) for c in coefficients[x.dtype]]
     if x.dtype == "float64":
@@ -89,7 +89,7 @@ def at_least(x: Scalar, limit: float) -> Scalar:
 
 
 def except_near_zero(x: Scalar, limit: float, value: Scalar) -> Scalar:
-    """`value`, but x itself where |x| < `limit`: so that −0 and subnormal numbers stay what they are."""
+    """Return `value`, but x itself where |x| < `limit`: so that −0 and subnormal numbers stay what they are."""
     return (x.abs() < limit).where(x, value)
 
 
@@ -155,12 +155,12 @@ class ExpParts(NamedTuple):
 
     @property
     def lacking(self) -> Scalar:
-        """What r is rounded by."""
+        """Rounding error of r."""
         return self.power.n.fma(-LN2[self.r.dtype][1], self.head - self.r)
 
 
 def exp_parts(x: Scalar, beyond: float = 0.0) -> ExpParts:
-    """What `write_exp` makes exp(x) of; right for results so much `beyond` the range, by their logarithm, too."""
+    """Write the parts of exp(x); right for results so much `beyond` the range, by their logarithm, too."""
     low, high = EXP_RANGE[x.dtype]
     return _parts(at_least(at_most(x, high + beyond), low))
 
@@ -226,7 +226,7 @@ class BinaryExponent(NamedTuple):
 
     @classmethod
     def of(cls, x: Scalar) -> BinaryExponent:
-        """Of x."""
+        """Take the exponent of x."""
         form = format_of(x)
         place, bits = integer(x, form.mantissa), x.bits()
         k = bits.isub(integer(x, form.bits_of(math.sqrt(0.5)))).ashr(place)
@@ -275,11 +275,11 @@ def natural(k: Scalar, f: Scalar) -> Scalar:
 
 
 def natural_parts(k: Scalar, f: Scalar) -> tuple[Scalar, Scalar]:
-    """The same, and what it is rounded by, almost exactly."""
+    """Write k ln 2 + log(1 + f), and its rounding error, almost exactly."""
     high, low = LN2[k.dtype]
     near_one = log_near_one(f, k * low)
-    found = k.fma(high, near_one)
-    return found, k.fma(high, -found) + near_one
+    log = k.fma(high, near_one)
+    return log, k.fma(high, -log) + near_one
 
 
 def at_the_ends(x: Scalar, value: Scalar) -> Scalar:

@@ -71,7 +71,7 @@ def write_mod(a: Scalar, b: Scalar) -> Scalar:
 
 
 def has_long_quotient(a: Scalar, b: Scalar) -> Scalar:
-    """Whether `write_mod` is not for these: |a / b| is too large, both being numbers and b not 0."""
+    """Whether |a / b| is too large for `write_mod`, both being numbers and b not 0."""
     size, step = a.abs(), b.abs()
     is_number = (size < math.inf).and_(step > 0.0)
     return (size / step).ge(QUOTIENT_LIMIT[a.dtype]).and_(is_number)
@@ -113,14 +113,15 @@ def _mixed(first: Scalar, second: Scalar, counter: Scalar) -> tuple[Scalar, Scal
     for number in range(ROUNDS_OF_FOUR):
         for bits in ROTATIONS[number % 2]:
             x = _sum(x, y)
-            y = _rotated(y, bits).ixor(x)
+            rotated = _word(y.shl(_integer(y, bits))).ior(_shifted(y, 32 - bits, 2**bits - 1))
+            y = rotated.ixor(x)
         x = _sum(x, keys[(number + 1) % 3])
         y = _sum(_sum(y, keys[(number + 2) % 3]), _integer(y, number + 1))
     return x, y
 
 
 def _integer(like: Scalar, number: int) -> Scalar:
-    """A number of the kernel that `like` is of: as a signed one, which is how all printers write it."""
+    """Make a number of the kernel of `like`: a signed one, which is how all printers write it."""
     width = FORMATS[like.dtype].width
     return like.builder.integer(number - 2**width if number >= 2 ** (width - 1) else number)
 
@@ -128,11 +129,6 @@ def _integer(like: Scalar, number: int) -> Scalar:
 def _sum(a: Scalar, b: Scalar) -> Scalar:
     """a + b, modulo 2³²."""
     return _word(a.iadd(b))
-
-
-def _rotated(word: Scalar, bits: int) -> Scalar:
-    """Rotate a word to the left."""
-    return _word(word.shl(_integer(word, bits))).ior(_shifted(word, 32 - bits, 2**bits - 1))
 
 
 def _shifted(word: Scalar, bits: int, mask: int) -> Scalar:
@@ -226,7 +222,7 @@ def _written(builder: KernelBuilder, instruction: Instruction, args: list[Scalar
 
 
 def _count(conditions: list[Scalar]) -> Scalar:
-    """How often any of them is true in a row, or whether it is, for a row itself."""
+    """Count how often any of them is true in a row, or whether it is, for a row itself."""
     first, *others = conditions
     for other in others:
         first = first.or_(other)

@@ -60,7 +60,7 @@ class TailFactor(NamedTuple):
 
     @property
     def lacking(self) -> Scalar:
-        """What the value is rounded by."""
+        """Rounding error of the value."""
         return self.inverse.fma(self.above, self.inverse - self.value)
 
 

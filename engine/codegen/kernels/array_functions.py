@@ -58,12 +58,12 @@ def library(xp: Namespace) -> Any:
 
 
 def block_workspace(size: int, arrays: int = 16) -> int:
-    """Bytes that a function allocates for `size` elements `in_blocks`, where it has so many arrays at once."""
+    """Count the bytes that a function with so many arrays at once allocates for `size` elements `in_blocks`."""
     return arrays * 8 * min(size, BLOCK)
 
 
 def in_blocks(run: RunContext, function: Callable[[Floats], Floats], x: Array, out: Array) -> None:
-    """`function` in float64, on one block of x after another; `out` holds x first."""
+    """Apply `function` in float64 to one block of x after another; `out` holds x first."""
     run.xp.copyto(out, x)
     flat = out.reshape(-1)
     for start in run.through(range(0, flat.size, BLOCK)):
@@ -72,7 +72,7 @@ def in_blocks(run: RunContext, function: Callable[[Floats], Floats], x: Array, o
 
 
 def broadcast_blocks(run: RunContext, function: Callable[..., Floats], arrays: Sequence[Array], out: Array) -> None:
-    """`function` in float64, on one block after another of NumPy's arrays, which broadcast to `out`."""
+    """Apply `function` in float64 to one block after another of NumPy's arrays, which broadcast to `out`."""
     flags: Any = ["external_loop", "buffered", "zerosize_ok"]
     roles: Any = [*[["readonly"]] * len(arrays), ["writeonly"]]
     dtypes = [np.float64] * len(roles)
@@ -107,7 +107,7 @@ def erfc_blocks(x: Floats) -> Floats:
 
 
 def _piecewise(x: Floats, near: Callable[[Floats], Floats], far: Callable[[Floats], Floats]) -> Floats:
-    """`near` where |x| < 13/16, else `far` (which NaN goes to), each computed for its own elements only."""
+    """Compute `near` where |x| < 13/16, else `far` (also for NaN), each for its own elements only."""
     is_near = np.abs(x) < _NEAR_END
     y = np.empty_like(x)
     for mask, branch in ((is_near, near), (~is_near, far)):
@@ -133,7 +133,9 @@ def _tail(x: Floats) -> Floats:
     low = (square - high) + rest
     y = np.exp(high)
     quotient = y / x
-    upper = _upper_half(quotient)
+    # The quotient to 26 bits, so that its products with a float32 are exact (Veltkamp's splitting).
+    scaled = quotient * (2.0**27 + 1)
+    upper = scaled - (scaled - quotient)
     remainder = (y - upper * head) - (upper * (x - head) + (quotient - upper) * x)
     return quotient + (remainder / x + quotient * low)
 
@@ -147,12 +149,6 @@ def _correction(x: Floats) -> tuple[Floats, Floats]:
     from_one = t * (_RISE + s * p) + _AT_ONE[1]
     from_infinity = s * (t * p - _RISE) + _AT_INFINITY[1]
     return start, np.where(is_near_one, from_one, from_infinity)
-
-
-def _upper_half(x: Floats) -> Floats:
-    """x to 26 bits, so that its products with a float32 are exact (Veltkamp's splitting)."""
-    scaled = x * (2.0**27 + 1)
-    return scaled - (scaled - x)
 
 
 def polynomial(coefficients: tuple[float, ...], x: Floats) -> Floats:
@@ -179,7 +175,7 @@ _AT_TWO = (
 
 
 def lgamma_blocks(x: Floats) -> Floats:
-    """SciPy's, but by an interpolant around 1 and 2."""
+    """log |Γ(x)| by SciPy, but by an interpolant around 1 and 2."""
     y: Floats = library(np).gammaln(x)
     near = np.flatnonzero((x > 0.5) & (x < 2.5))
     at = x[near]
@@ -190,7 +186,7 @@ def lgamma_blocks(x: Floats) -> Floats:
 
 
 def digamma_blocks(x: Floats) -> Floats:
-    """SciPy's, but by reflection below −3/4: ψ(x) = ψ(1 − x) − π cot(πx) (DLMF 5.5.4)."""
+    """ψ(x) by SciPy, but by reflection below −3/4: ψ(x) = ψ(1 − x) − π cot(πx) (DLMF 5.5.4)."""
     psi = library(np).psi
     y: Floats = psi(x)
     below = np.flatnonzero((x < -0.75) & (x != np.rint(x)))
@@ -229,20 +225,18 @@ def _zeta_below(xp: Namespace, zeta: Any, power: float, x: Array) -> Array:
     return zeta(power, right) + (-1) ** power * (zeta(power, left) - zeta(power, 1 - x))
 
 
-# Inverse error function and logarithm of the normal distribution function by SciPy, mended where it is wrong.
-
 # 1/√2: a float64, of it the part of 26 bits, whose products with a float32 are exact; and what the float64 lacks.
 _ROOT_HALF, _UPPER, _LACKING = 0.7071067811865476, 0.7071067839860916, -4.833646656726457e-17
 
 
 def erfinv_blocks(x: Floats) -> Floats:
-    """SciPy's, but with the sign of a zero, which that loses."""
+    """The inverse error function by SciPy, with the sign of a zero, which that loses."""
     y: Floats = library(np).erfinv(x)
     return np.copysign(y, x, out=y)
 
 
 def log_ndtr_blocks(x: Floats) -> Floats:
-    """SciPy's, but on the right by the complement: there SciPy's is off by hundreds of units."""
+    """log Φ(x) by SciPy, but on the right by the complement: there SciPy is off by hundreds of units."""
     y: Floats = library(np).log_ndtr(x)
     right = np.flatnonzero(x > 1)
     y[right] = np.log1p(-_complement(x[right]))
@@ -262,7 +256,7 @@ def _complement(x: Floats) -> Floats:
 
 
 class ArrayFunction(NamedTuple):
-    """One of them: of a block of NumPy's, with so many `arrays` of its size at once; and how other modules fill one."""
+    """A function of a block of NumPy's, with so many `arrays` of its size at once; and how other modules fill one."""
 
     blocks: Callable[[Floats], Floats]
     elsewhere: Callable[[RunContext, Array, Array], None]

@@ -50,41 +50,41 @@ class Assembly:
 
     @property
     def bits(self) -> int:
-        """The width of a float, and of an int."""
+        """Width of a float, and of an int."""
         return 32 if self.dtype == "float32" else 64
 
     @property
     def module(self) -> str:
-        """The module with the function, for the host's target."""
+        """Text of the module with the function, for the host's target."""
         body = (*self.lines, "  ret void\n}", *sorted(self.declarations), _ATTRIBUTES, "")
         return "\n".join((_HEAD, *body))
 
     # types
 
     def name(self, type: Scalars, lanes: int = 0) -> str:
-        """A type in LLVM's words; a vector, if lanes are given. Pairs are a vector, their parts by turns."""
+        """Name a type in LLVM's words; a vector, if lanes are given. Pairs are a vector, their parts by turns."""
         if type == "pair":
             return self.name("float", 2 * (lanes or 1))
         scalar = {"float": "float" if self.bits == 32 else "double", "int": f"i{self.bits}", "bool": "i1"}[type]
         return f"<{lanes} x {scalar}>" if lanes else scalar
 
     def stored(self, type: Scalars, lanes: int = 0) -> str:
-        """A type as it lies in memory: a bool is a byte."""
+        """Name a type as it lies in memory: a bool is a byte."""
         return self.name(type, lanes).replace("i1", "i8") if type == "bool" else self.name(type, lanes)
 
     def suffix(self, type: Scalars, lanes: int = 0) -> str:
-        """What an intrinsic on a type is called after its dot."""
+        """Name the suffix of an intrinsic on a type."""
         scalar = {"float": f"f{self.bits}", "int": f"i{self.bits}", "bool": "i8"}[type]
         return f"v{lanes}{scalar}" if lanes else scalar
 
     # values
 
     def line(self, text: str) -> None:
-        """An instruction without a result."""
+        """Write an instruction without a result."""
         self.lines.append(f"  {text}")
 
     def value(self, text: str, name: str = "") -> str:
-        """The name of an instruction's result: a new one, unless it is given."""
+        """Write an instruction, and return the name of its result: a new one, unless it is given."""
         if not name:
             self._count += 1
             name = f"%v{self._count}"
@@ -92,33 +92,33 @@ class Assembly:
         return name
 
     def declare(self, result: str, function: str, *takes: str) -> None:
-        """A function that is called."""
+        """Declare a function that is called."""
         self.declarations.add(f"declare {result} @{function}({', '.join(takes)})")
 
     def least(self, a: int | str, b: int | str, name: str = "") -> str:
-        """The smaller of two whole numbers."""
+        """Write the smaller of two whole numbers."""
         is_less = self.value(f"icmp slt i64 {a}, {b}", name and f"{name}.is")
         return self.value(f"select i1 {is_less}, i64 {a}, i64 {b}", name)
 
     def splat(self, scalar: str, type: str, lanes: int) -> str:
-        """A vector of one scalar, of a type in LLVM's words."""
+        """Write a vector of one scalar, of a type in LLVM's words."""
         vector = f"<{lanes} x {type}>"
         first = self.value(f"insertelement {vector} poison, {type} {scalar}, i32 0")
         return self.value(f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer")
 
     def shuffled(self, a: str, b: str, among: int, lanes: Sequence[int]) -> str:
-        """These lanes of two vectors of floats, of `among` each."""
+        """Select these lanes of two vectors of floats, of `among` each."""
         vector, numbers = self.name("float", among), ", ".join(f"i32 {i}" for i in lanes)
         return self.value(f"shufflevector {vector} {a}, {vector} {b}, <{len(lanes)} x i32> <{numbers}>")
 
     def part(self, pairs: str, lanes: int, which: int) -> str:
-        """The real parts of pairs, or for 1 the imaginary ones: a scalar, where there are no lanes."""
+        """Select the real parts of pairs, or for 1 the imaginary ones: a scalar, if there are no lanes."""
         if not lanes:
             return self.value(f"extractelement {self.name('pair')} {pairs}, i32 {which}")
         return self.shuffled(pairs, "poison", 2 * lanes, range(which, 2 * lanes, 2))
 
     def paired(self, re: str, im: str, lanes: int) -> str:
-        """Pairs of these parts."""
+        """Make pairs of these parts."""
         if lanes:
             return self.shuffled(re, im, lanes, [part * lanes + i for i in range(lanes) for part in range(2)])
         type, float = self.name("pair"), self.name("float")
@@ -126,7 +126,7 @@ class Assembly:
         return self.value(f"insertelement {type} {first}, {float} {im}, i32 1")
 
     def halved(self, vector: str, lanes: int, combined: Callable[[str, str, int], str]) -> str:
-        """The lanes of floats combined: the lower half with the upper one, until there is one."""
+        """Combine the lanes of floats: the lower half with the upper one, until there is one."""
         while lanes > 1:
             whole, lanes = lanes, lanes // 2
             low, high = (self.shuffled(vector, "poison", whole, range(k, k + lanes)) for k in (0, lanes))
@@ -141,13 +141,13 @@ class Assembly:
         self.block = name
 
     def branch(self, flag: str, then: str, other: str) -> None:
-        """Go on in `then`, where the flag holds, else in `other`."""
+        """Go on in `then` if the flag holds, else in `other`."""
         self.lines.append(f"  br i1 {flag}, label %{then}, label %{other}\n{then}:")
         self.block = then
 
     @contextmanager
     def when(self, flag: str, then: str, past: str) -> Iterator[None]:
-        """What is written inside, in a block `then`, happens where the flag holds."""
+        """Run what is written inside, in a block `then`, if the flag holds."""
         self.branch(flag, then, past)
         yield
         self.label(past)
@@ -162,9 +162,9 @@ class Assembly:
         carried: Sequence[CarriedValue] = (),
         metadata: str = "",
     ) -> Iterator[list[str]]:
-        """For each number from `first` to before `past`; `carried` are those of the last round afterwards.
+        """Write a loop over the numbers from `first` to before `past`; after it, `carried` are those of the last round.
 
-        What is given is to be filled with the values that go into the next round. The branch back has the `metadata`.
+        The list that is yielded takes the values of the next round. The branch back has the `metadata`.
         """
         before, given = self.block, list[str]()
         self.label(names.head)

@@ -29,9 +29,7 @@ from engine.codegen.native.native_call import make_calls, share
 from engine.ir.op import KernelCall
 from engine.ir.tensor_type import HostArray
 
-# Blocks in which NumPy goes through a space: of whole rows, that fit in a core's own cache.
-#
-# How depends on the sizes alone, never on threads; so do the sums of a block.
+# The blocks of a space depend on its sizes alone, never on threads; so do the sums of a block.
 
 #: elements of a block where one thread works alone
 ROW_BLOCK = 1 << 14
@@ -64,19 +62,19 @@ class RowBlock(NamedTuple):
 
 
 def blocks_of(loop: FusedKernel, space: Space) -> list[RowBlock]:
-    """The blocks of a space: of whole rows, where the kernel has sums over them or over columns."""
+    """Divide a space into blocks: of whole rows, if the kernel has sums over them or over columns."""
     full, size, whole, last = _divided(loop, space)
     return [*row_blocks(full, size, whole), *last]
 
 
 def first_block(loop: FusedKernel, space: Space) -> tuple[list[RowBlock], int]:
-    """The first block, as large as any, if there is one; and how many there are: at once, whatever the size."""
+    """Return the first block, as large as any, if there is one; and the number of blocks, whatever the size."""
     full, size, whole, last = _divided(loop, space)
     return [*islice(row_blocks(full, size, whole), 1), *last][:1], row_block_count(full, size, whole) + len(last)
 
 
 def _divided(loop: FusedKernel, space: Space) -> tuple[tuple[int, ...], int, int, list[RowBlock]]:
-    """What `row_blocks` makes the blocks of, and the one behind them, of a last row that is short."""
+    """Return the arguments of `row_blocks`, and the block behind these, of a last row that is short."""
     *rows, columns = extents(loop, space)
     whole = int(not is_elementwise(loop))
     size = block_elements(math.prod(rows) * columns)
@@ -89,12 +87,12 @@ def _divided(loop: FusedKernel, space: Space) -> tuple[tuple[int, ...], int, int
 
 
 def extents(loop: FusedKernel, space: Space) -> tuple[int, ...]:
-    """The extents of the row axes and the columns; one row, where all of the space lies in a line."""
+    """Return the extents of the row axes and the columns; one row, if all of the space lies in a line."""
     return (1, space.length) if is_flat(loop, space) else (*(space.rows or (1,)), space.columns)
 
 
 def is_flat(loop: FusedKernel, space: Space) -> bool:
-    """Whether rows do not matter: nothing is summed, elements lie densely, and what is one a row is one for all."""
+    """Whether rows do not matter: nothing is summed, elements lie densely, and values a row are one for all."""
     levels = [*(operand.level for operand in loop.operands), *([Level.ELEMENT] * len(loop.results))]
     steps = [(space.columns,) if level == Level.ELEMENT else (0,) for level in levels]
     return len(space.rows) == 1 and is_elementwise(loop) and list(space.strides) == steps
@@ -107,12 +105,12 @@ def is_elementwise(loop: FusedKernel) -> bool:
 
 
 def block_elements(size: int) -> int:
-    """Elements that a block of a space of `size` should have."""
+    """Return the elements that a block of a space of `size` should have."""
     return ROW_BLOCK if size < LEAST_SHARED else SHARED_ROW_BLOCK
 
 
 def row_blocks(dims: Sequence[int], size: int, whole: int = 0) -> Iterator[RowBlock]:
-    """Blocks of about `size` elements at most, the last `whole` axes undivided, all about as large, in order."""
+    """Yield blocks of about `size` elements at most, the last `whole` axes undivided, all about as large, in order."""
     if not math.prod(dims):
         return
     axis, step = _cut(dims, size, whole)
@@ -129,7 +127,7 @@ def row_blocks(dims: Sequence[int], size: int, whole: int = 0) -> Iterator[RowBl
 
 
 def row_block_count(dims: Sequence[int], size: int, whole: int = 0) -> int:
-    """How many `row_blocks` there are."""
+    """Count the `row_blocks`."""
     if not math.prod(dims):
         return 0
     axis, step = _cut(dims, size, whole)
@@ -137,7 +135,7 @@ def row_block_count(dims: Sequence[int], size: int, whole: int = 0) -> int:
 
 
 def _cut(dims: Sequence[int], size: int, whole: int) -> tuple[int, int]:
-    """The axes before the one behind which blocks are undivided, and how much of the last of them one takes; 0: all."""
+    """Count the axes that are divided, and the extent of the last of them that a block takes; 0: none is divided."""
     axis = len(dims) - whole
     while axis and math.prod(dims[axis - 1 :]) <= size:
         axis -= 1
@@ -158,10 +156,10 @@ def _indices(dims: Sequence[int]) -> Iterator[tuple[int, ...]]:
 def bind_blocks(
     loop: FusedKernel, space: Space, operands: Sequence[HostArray], results: Sequence[HostArray], threads: int
 ) -> list[KernelCall]:
-    """The calls after which `results` are complete: ufuncs themselves, where one block holds all.
+    """Bind the calls that compute `results`: ufuncs themselves, if one block holds all.
 
-    Else a call for each block, or one for all of them where there is enough work for several threads. Bits do not
-    depend on `threads`. Raises TypeError for a kernel that `expand` has written out for a compiler.
+    Else a call for each block, or one for all of them if there is enough work for several threads. Bits do not depend
+    on `threads`. Raises TypeError for a kernel that `expand_functions` has written out for a compiler.
     """
     divided, dims = blocks_of(loop, space), extents(loop, space)
     strides = _strides(loop, space)
@@ -176,7 +174,7 @@ def bind_blocks(
         for a, result, steps in zip(results, loop.results, strides[len(operands) :], strict=True)
     ]
     additions = [
-        (np.add.reduce, (parts, 0, None, _whole(a, parts)))
+        (np.add.reduce, (parts, 0, None, as_strided(a, parts.shape[1:], [a.itemsize] * (parts.ndim - 1))))
         for a, result, parts in zip(results, loop.results, written, strict=True)
         if result.adds_up and len(divided) != 1
     ]
@@ -185,9 +183,9 @@ def bind_blocks(
 
 
 def workspace_bytes(loop: FusedKernel, space: Space, threads: int, least_parts: int = 1) -> int:
-    """What `bind_blocks` allocates and keeps, and what its calls allocate: arrays of a block's size, and parts.
+    """Count the bytes that `bind_blocks` and its calls allocate: arrays of a block's size, and parts.
 
-    There may be more of these where machine code runs the kernel: `least_parts`.
+    There may be more parts if machine code runs the kernel: `least_parts`.
     """
     first, count = first_block(loop, space)
     several = max(count, least_parts)
@@ -203,7 +201,7 @@ def block_calls(
     divided: Sequence[RowBlock],
     threads: int,
 ) -> list[KernelCall]:
-    """The calls for all blocks, each thread's in memory of its own.
+    """Bind the calls for all blocks, those of each thread in memory of its own.
 
     Arrays have all axes of the space, the columns last, of extent 1 where there is one value a row. Results that are
     sums are the parts of the blocks, one after another.
@@ -223,7 +221,7 @@ def block_calls(
 def calls_by_block(
     program: BlockProgram, operands: Sequence[HostArray], results: Sequence[HostArray], divided: Sequence[RowBlock]
 ) -> Iterator[KernelCall]:
-    """The call for each block, made when it is asked for: those of a long formula on many blocks take megabytes.
+    """Yield the call for each block, bound when it is asked for: those of a long formula on many blocks take megabytes.
 
     As `block_calls` of one thread, for results that are no sums.
     """
@@ -243,7 +241,7 @@ class _Memory:
         self._seen: dict[tuple[int, ...], list[HostArray]] = {}
 
     def of(self, shape: tuple[int, ...]) -> list[HostArray]:
-        """The arrays for a block of this shape, the same ones each time."""
+        """Return the arrays for a block of this shape, the same ones each time."""
         if shape not in self._seen:
             extents = {Level.ELEMENT: shape, Level.ROW: (*shape[:-1], 1)}
             self._seen[shape] = [x[: math.prod(extents[level])].reshape(extents[level]) for level, x in self._arrays]
@@ -258,7 +256,7 @@ def _calls_of(
     number: int,
     block: RowBlock,
 ) -> list[KernelCall]:
-    """The calls for the block of this number."""
+    """Bind the calls for the block of this number."""
     written = [
         _part_in(x, block) if not result.adds_up else x[number, : block.shape[-1]] if x.ndim == 2 else x[number, ...]
         for x, result in zip(results, program.loop.results, strict=True)
@@ -267,13 +265,13 @@ def _calls_of(
 
 
 def _part_in(array: HostArray, block: RowBlock) -> HostArray:
-    """The block's part of an array along all axes; where the array has no columns, what its rows have."""
-    found: HostArray = array[block.place if array.shape[-1] != 1 else block.rows]
-    return found
+    """Return the block's part of an array along all axes; if the array has no columns, that of its rows."""
+    part: HostArray = array[block.place if array.shape[-1] != 1 else block.rows]
+    return part
 
 
 def _make_parts(parts: Sequence[Sequence[KernelCall]], first: int, past: int, _: int) -> None:
-    """Each of which works in memory of its own."""
+    """Make the calls of these parts, each of which works in memory of its own."""
     for part in parts[first:past]:
         make_calls(part)
 
@@ -281,7 +279,7 @@ def _make_parts(parts: Sequence[Sequence[KernelCall]], first: int, past: int, _:
 def block_bytes(
     loop: FusedKernel, number: np.dtype[Any], plan: Registers, divided: Sequence[RowBlock], shares: int
 ) -> int:
-    """What `block_calls` allocates, and what its calls do, for the largest of its blocks, in so many shares."""
+    """Count the bytes that `block_calls` and its calls allocate for the largest of its blocks, in so many shares."""
     size = _largest(divided, Level.ELEMENT)
     memory = sum(_largest(divided, r.level) * dtype_of(r, number).itemsize for r in plan.registers)
     functions = {loop.instructions[n].op for n in plan.homes} & ARRAY_FUNCTIONS.keys()
@@ -291,7 +289,7 @@ def block_bytes(
 
 
 def _plan(loop: FusedKernel, space: Space) -> Registers:
-    """Registers, where results that lie as ufuncs like it are written at once."""
+    """Assign registers; results that lie as ufuncs like it are computed in their place."""
     dims = extents(loop, space)
     direct = {
         j
@@ -302,7 +300,7 @@ def _plan(loop: FusedKernel, space: Space) -> Registers:
 
 
 def is_direct(loop: FusedKernel, result: KernelResult, dense: bool) -> bool:
-    """Whether a scalar can be computed in its result's place: what is no single ufunc wants it to lie densely."""
+    """Whether a scalar can be computed in its result's place, which must be dense unless a single ufunc computes it."""
     instruction = loop.instructions[result.value]
     as_wide = (instruction.level == Level.ELEMENT) == (result.kind == "element")
     return as_wide and not is_folded(loop, result.value) and (dense or instruction.op in {*UFUNCS, *FOLDS})
@@ -314,33 +312,28 @@ def _is_dense(rows: Sequence[int], steps: Sequence[int], columns: int) -> bool:
 
 
 def _strides(loop: FusedKernel, space: Space) -> list[tuple[int, ...]]:
-    """The steps along the row axes of `extents`."""
+    """Return the steps along the row axes of `extents`."""
     if is_flat(loop, space):
         return [(0,)] * len(space.strides)
     return [steps if space.rows else (0,) for steps in space.strides]
 
 
 def _along(array: HostArray, dims: Sequence[int], has_columns: bool, steps: Sequence[int]) -> HostArray:
-    """What begins where `array` does, along all axes."""
+    """View an operand or a result along all axes."""
     shape = (*dims[:-1], dims[-1] if has_columns else 1)
     return as_strided(array, shape, [step * array.itemsize for step in (*steps, 1)])
 
 
 def _parts(array: HostArray, result: KernelResult, columns: int, blocks: int) -> HostArray:
-    """Where the blocks' sums go: the result itself, where there is one block."""
+    """Return the array of the blocks' sums: the result itself, if there is one block."""
     shape = (blocks, columns) if result.kind == "columns" else (blocks,)
     if blocks == 1:
         return as_strided(array, shape, [array.itemsize] * len(shape))
     return np.zeros(shape, array.dtype)
 
 
-def _whole(array: HostArray, parts: HostArray) -> HostArray:
-    """The result that the parts add up to."""
-    return as_strided(array, parts.shape[1:], [array.itemsize] * (parts.ndim - 1))
-
-
 def _shares(divided: Sequence[RowBlock], threads: int) -> list[range]:
-    """The numbers of the blocks that each thread takes; one thread, where there is not enough for two."""
+    """Share the blocks among threads, by number; one thread, if there is not enough work for two."""
     if sum(block.size for block in divided) < LEAST_SHARED:
         threads = 1
     count = max(1, min(threads, len(divided)))

@@ -9,10 +9,8 @@ from typing import Final
 from engine.codegen.kernels.program import FusedKernel, Scalars, extreme, refuse_pairs
 from engine.codegen.kernels.schedule import Schedule, Sweep, TableEntry, table_layout
 
-# Single instructions of a kernel as expressions of C, and the macros that these are written in.
-#
-# F is the kernel's float, I an int as wide, P a pair of floats, a bool is an int of 0 or 1. The names in capitals are
-# macros, so that another dialect of C needs other definitions and nothing else.
+# In the expressions, F is the kernel's float, I an int as wide, P a pair of floats; a bool is an int of 0 or 1. The
+# names in capitals are macros, so that another dialect of C needs other definitions and nothing else.
 
 #: types of scalars, and of what lies in memory
 NAMES: Final[dict[Scalars, str]] = {"float": "F", "int": "I", "bool": "int", "pair": "P"}
@@ -52,13 +50,13 @@ EXTREMES: Final = """\
 
 
 def host_definitions(dtype: str) -> str:
-    """What expressions are written in, for gcc and clang."""
+    """Print the macros of expressions for gcc and clang."""
     words = ("float", "int", "f") if dtype == "float32" else ("double", "long long", "")
     return _HOST.format(float=words[0], int=words[1], suffix=words[2]) + EXTREMES
 
 
 def c_literal(number: float, type: Scalars, dtype: str) -> str:
-    """A number as C has it, to the last bit."""
+    """Print a number in C, to the last bit."""
     if type == "int":
         return f"((I)0x{int(number) & (1 << 64) - 1:x}ULL)"
     if math.isnan(number):
@@ -69,7 +67,7 @@ def c_literal(number: float, type: Scalars, dtype: str) -> str:
 
 
 def c_expression(loop: FusedKernel, number: int, args: Sequence[str]) -> str:
-    """The primitive that scalar `number` is, of these operands."""
+    """Print the primitive of scalar `number` on these operands."""
     op = loop.instructions[number].op
     if op == "pair":
         return f"PAIR({', '.join(args)})"
@@ -95,17 +93,17 @@ def c_expression(loop: FusedKernel, number: int, args: Sequence[str]) -> str:
 
 
 def c_extreme(op: str, first: str, second: str, *, sees_nan: bool = True) -> str:
-    """The maximum or minimum of two floats, as `Extreme` says; of equal ones the second."""
+    """Print the maximum or minimum of two floats, as `Extreme` says; of equal ones the second."""
     plain = {"maximum": "LARGER", "minimum": "SMALLER"}
     return f"{op.upper() if sees_nan else plain[op]}({first}, {second})"
 
 
-#: what a reduction begins with
+#: first values of reductions
 FIRST: Final = {"row_sum": "0", "row_prod": "1", "row_max": "(-INFINITE)", "row_min": "INFINITE"}
 
 
 class CKernel:
-    """The kernel, and its parts line by line. The table is `table`, a row `row`."""
+    """Printer of a kernel, line by line. The table is `table`, a row `row`."""
 
     def __init__(self, loop: FusedKernel, passes: Schedule) -> None:
         self.loop = loop
@@ -113,16 +111,16 @@ class CKernel:
         self.layout = table_layout(loop)
 
     def sizes(self) -> Iterator[str]:
-        """The sizes of the space."""
+        """Print the sizes of the space."""
         for size in ("columns", "length", "rows", "block_rows"):
             yield f"const long long {size} = table[{int(TableEntry[size.upper()])}];"
 
     def results(self, kind: str) -> list[int]:
-        """The numbers of the results of a kind."""
+        """List the results of a kind, by number."""
         return [n for n, result in enumerate(self.loop.results) if result.kind == kind]
 
     def pointers(self) -> Iterator[str]:
-        """Where each array has this row."""
+        """Print the place of this row in each array."""
         axes = range(self.loop.row_axes)
         yield "long long rest = row;"
         for axis in reversed(axes[1:]):
@@ -135,7 +133,7 @@ class CKernel:
             yield f"{stored}* RESTRICT {name} = ({stored}*)table[{position}]{steps};"
 
     def _arrays(self) -> Iterator[tuple[str, int, str]]:
-        """Operands and results that have strides: name, position in the table, type."""
+        """List operands and results that have strides: name, position in the table, type."""
         for n, (operand, position) in enumerate(zip(self.loop.operands, self.layout.operands, strict=True)):
             yield f"operand{n}", position, f"const {STORED[operand.type]}"
         for n, (result, position) in enumerate(zip(self.loop.results, self.layout.results, strict=True)):
@@ -143,41 +141,39 @@ class CKernel:
                 yield f"result{n}", position, STORED[self.type(result.value)]
 
     def type(self, number: int) -> Scalars:
-        """That of a scalar."""
+        """Return the type of a scalar."""
         return self.loop.instructions[number].type
 
     def name(self, number: int) -> str:
-        """A scalar that has been defined, or a number."""
+        """Print a scalar that has been defined, or a number."""
         found = self.loop.instructions[number]
         return c_literal(found.data, found.type, self.loop.dtype) if found.op == "constant" else f"v{number}"
 
     def between(self, numbers: Iterable[int]) -> Iterator[str]:
-        """Scalars of a row, between its sweeps."""
+        """Print scalars of a row, between its sweeps."""
         for number in numbers:
             yield self._defined(number, "0")
 
     def computed(self, sweep: Sweep, at: str) -> Iterator[str]:
-        """The scalars that a sweep computes of the element in column `at`."""
+        """Print the scalars that a sweep computes of the element in column `at`."""
         for number in sweep.computed:
             yield self._defined(number, at)
 
     def _defined(self, number: int, at: str) -> str:
-        """A scalar: what it is loaded from, or an expression of earlier ones."""
+        """Print a scalar: its load, or an expression of earlier ones."""
         found = self.loop.instructions[number]
-        loaded = found.op == "load"
-        value = (
-            f"operand{found.data}[{at}]"
-            if loaded
-            else c_expression(self.loop, number, [self.name(a) for a in found.args])
-        )
+        if found.op == "load":
+            value = f"operand{found.data}[{at}]"
+        else:
+            value = c_expression(self.loop, number, [self.name(a) for a in found.args])
         return f"const {NAMES[found.type]} v{number} = {value};"
 
     def reduced(self, i: int, so_far: str) -> str:
-        """A reduction so far with the element of a sweep."""
+        """Combine a reduction so far with the element of a sweep."""
         return f"{so_far} = {self.combined(i, self.name(self.loop.instructions[i].args[0]), so_far)};"
 
     def combined(self, i: int, one: str, other: str) -> str:
-        """Two values of a reduction as one."""
+        """Combine two values of a reduction."""
         op = self.loop.instructions[i].op
         sign = {"row_sum": "+", "row_prod": "*"}.get(op)
         return f"{other} {sign} {one}" if sign else c_extreme(op.replace("row_", "") + "imum", one, other)

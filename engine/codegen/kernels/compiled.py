@@ -20,17 +20,18 @@ from engine.codegen.native.object_file import load_function
 from engine.ir.op import NONE, KernelCall
 from engine.ir.tensor_type import HostArray
 
-# Adding up the parts that the blocks of a kernel made of its sums, in an order that is always the same.
-#
-# Parts of columns are added one block after the other; parts of a total in lanes, and these by halves.
-
-#: of the kernels, whatever there is to add: one serves all
+#: lanes of the kernels that add up parts of sums, whatever there is to add: one serves all
 LANES: Final = 16
+#: instructions on elements, or FLOPs, below which a second thread costs more than it helps: some 20 µs
+WORTH_THREADS: Final = 400_000
+
+# Addition of the parts that the blocks of a kernel made of its sums, in an order that is always the same: parts of
+# columns one block after the other; parts of a total in lanes, and these by halves.
 
 
 @cache
 def part_sum_kernel(dtype: str, kind: str) -> FusedKernel:
-    """The kernel that adds up parts of results of this kind: columns, or total."""
+    """Write the kernel that adds up parts of results of this kind: columns, or total."""
     builder = KernelBuilder(dtype)
     part = builder.load(Level.ELEMENT)
     if kind == "columns":
@@ -41,18 +42,14 @@ def part_sum_kernel(dtype: str, kind: str) -> FusedKernel:
 
 
 def part_sum_space(parts: HostArray) -> Space:
-    """Its space for parts [blocks, columns] of columns, all of which one block adds, or [blocks] of a total."""
+    """Return its space for parts [blocks, columns] of columns, all of which one block adds, or [blocks] of a total."""
     rows, columns = parts.shape if parts.ndim == 2 else (1, parts.size)
     return Space((rows,), columns, rows * columns, rows, ((columns,), () if parts.ndim == 2 else (1,)))
 
 
-#: instructions on elements, or FLOPs, below which a second thread costs more than it helps: some 20 µs
-WORTH_THREADS: Final = 400_000
-
-
 @dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class NativeKernel:
-    """A loaded kernel. What it needs to be bound was found out once."""
+    """A loaded kernel, with all that binding it needs to know."""
 
     function: Callable[[int, int, Any], None]
     address: int
@@ -65,18 +62,18 @@ class NativeKernel:
 
 
 def compile_kernel(loop: FusedKernel, lanes: int) -> bytes:
-    """The object file of a kernel without FUNCTIONS, for this processor. Raises KernelUnavailable."""
+    """Compile a kernel without FUNCTIONS to an object file for this processor. Raises KernelUnavailable."""
     return machine_code(llvm_text(loop, lanes))
 
 
 def native_kernel(loop: FusedKernel, lanes: int, data: bytes) -> NativeKernel:
-    """Machine code that `compile_kernel` made of the same kernel and lanes, loaded. Raises KernelUnavailable."""
+    """Load machine code that `compile_kernel` made of the same kernel and lanes. Raises KernelUnavailable."""
     code = load_function(data)
     return kernel_at(loop, lanes, code.address, code.memory)
 
 
 def kernel_at(loop: FusedKernel, lanes: int, address: int, memory: Any) -> NativeKernel:
-    """The compiled kernel whose code is at `address`, as long as `memory` lives."""
+    """Describe the compiled kernel whose code is at `address`, as long as `memory` lives."""
     passes = schedule(loop)
     return NativeKernel(
         SIGNATURE(address), address, lanes, table_layout(loop), len(passes.scratch), _work(passes), memory
@@ -93,16 +90,14 @@ def bind_native(
     workspace: HostArray | None = None,
     sums: Mapping[str, NativeKernel] = NONE,
 ) -> list[KernelCall]:
-    """The calls that compute `results` from `operands`, arrays whose memory starts at row 0, column 0 of the space.
+    """Bind the calls that compute `results` from `operands`, whose memory starts at row 0, column 0 of the space.
 
-    `loop` is the one that was compiled. Strides are those of `space`; a bool is a byte. Where there are rows, the first
-    call is a `NativeCall`. With several threads, where that is worth it, blocks are shared among them; the bits stay
-    the same. One thread at a time may make these calls.
-
-    `sums` are the kernels of `part_sum_kernel` by kind; NumPy adds up what has none.
+    `loop` is the one that was compiled. Strides are those of `space`; a bool is a byte. If there are rows, the first
+    call is a `NativeCall`. Several threads share the blocks, if that is worth it, with the same bits. One thread at a
+    time may make these calls. `sums` are the kernels of `part_sum_kernel` by kind; NumPy adds up parts of other kinds.
 
     The scratch of each thread and the parts of sums over blocks lie in `workspace`, of at least `kernel_workspace`
-    bytes, which whoever makes the calls may use for something else in between; by default, in memory of their own.
+    bytes, which the caller may use for something else between calls; by default, in memory of their own.
     """
     if workspace is None:
         workspace = np.empty(kernel_workspace(kernel, loop, space, threads), np.uint8)
@@ -118,7 +113,8 @@ def bind_native(
     ]
     if not blocks:
         return added
-    entries = _entries(kernel, space, taking_part)
+    entries = WATCHED.tables(taking_part, kernel.layout.size)  # one for each thread
+    put_space(entries, kernel.layout, space)
     call = NativeCall(kernel.function, kernel.address, blocks, entries, (kernel, workspace))
     if scratch.size:
         owns = scratch.ctypes.data + scratch.strides[0] * np.arange(taking_part)
@@ -130,13 +126,13 @@ def bind_native(
 
 
 def kernel_workspace(kernel: NativeKernel, loop: FusedKernel, space: Space, threads: int) -> int:
-    """Bytes that a bound kernel works in: parts of sums, and the scratch of each thread that takes part."""
+    """Count the bytes that a bound kernel works in: parts of sums, and the scratch of each thread that takes part."""
     scratch = _taking_part(kernel.work, space, threads) * _scratch_elements(kernel.scratch_rows, kernel.lanes, space)
     return np.dtype(loop.dtype).itemsize * (scratch + _elements_of_parts(loop, space))
 
 
 def native_workspace(loop: FusedKernel, space: Space, threads: int) -> int:
-    """`kernel_workspace` of a kernel without FUNCTIONS that is not compiled yet."""
+    """Count the `kernel_workspace` of a kernel without FUNCTIONS that is not compiled yet."""
     passes = schedule(loop)
     each = _scratch_elements(len(passes.scratch), lanes_of(loop, space.columns), space)
     scratch = _taking_part(_work(passes), space, threads) * each
@@ -153,24 +149,24 @@ def _elements_of_parts(loop: FusedKernel, space: Space) -> int:
 
 
 def block_count(space: Space) -> int:
-    """Blocks of rows, each of which makes a part of every sum."""
+    """Count the blocks of rows, each of which makes a part of every sum."""
     return -(-math.prod(space.rows) // space.block)
 
 
 def _taking_part(work: int, space: Space, threads: int) -> int:
-    """How many threads do: one where there is nothing to share, or too little."""
+    """Count the threads that take part: one if there is nothing to share, or too little."""
     return max(1, min(threads, block_count(space))) if work * space.length >= WORTH_THREADS else 1
 
 
 def _scratch_elements(scratch_rows: int, lanes: int, space: Space) -> int:
-    """What one thread keeps of a row between sweeps."""
+    """Count the elements of a row that one thread keeps between sweeps."""
     return scratch_rows * -(-space.columns // lanes) * lanes
 
 
 def _places(
     loop: FusedKernel, space: Space, blocks: int, results: Sequence[HostArray], memory: HostArray
 ) -> list[HostArray]:
-    """Where a kernel writes each result: to itself, or the parts of a sum, of which there are several."""
+    """Return the array that a kernel writes each result to: itself, or the parts of a sum over several blocks."""
     places, start = [], 0
     for result, array in zip(loop.results, results, strict=True):
         if not result.adds_up or blocks == 1:
@@ -184,30 +180,20 @@ def _places(
 
 
 def _sum(kind: str, parts: HostArray, result: HostArray, sums: Mapping[str, NativeKernel]) -> KernelCall:
-    """The call that adds up the parts of a result."""
+    """Bind the call that adds up the parts of a result."""
     if kind not in sums:
         return np.add.reduce, (parts, 0, None, np.reshape(result, parts.shape[1:], copy=False))
     (call,) = bind_native(sums[kind], part_sum_kernel(parts.dtype.name, kind), part_sum_space(parts), [parts], [result])
     return call
 
 
-def _entries(kernel: NativeKernel, space: Space, threads: int) -> HostArray:
-    """A table for each thread, but for addresses."""
-    entries = WATCHED.tables(threads, kernel.layout.size)
-    put_space(entries, kernel.layout, space)
-    return entries
-
-
-# Compiled kernels whose sin and cos met an argument that is out of range: computed again by other means.
-
-
 def range_condition(loop: FusedKernel) -> int:
-    """The scalar of which `expand_functions` counts, in the last result of a kernel, how often it is true."""
-    found = loop.instructions[loop.results[-1].value]
-    if found.op == "row_sum":
-        found = loop.instructions[found.args[0]]
-    assert found.op == "select"
-    return found.args[0]
+    """Return the scalar of which `expand_functions` counts, in the last result of a kernel, how often it is true."""
+    counted = loop.instructions[loop.results[-1].value]
+    if counted.op == "row_sum":
+        counted = loop.instructions[counted.args[0]]
+    assert counted.op == "select"
+    return counted.args[0]
 
 
 def bind_within_range(
@@ -221,7 +207,7 @@ def bind_within_range(
     workspace: HostArray | None = None,
     sums: Mapping[str, NativeKernel] = NONE,
 ) -> list[KernelCall]:
-    """`bind_native` for what `expand_functions` made of a kernel, with no wrong result where that `reports_range`.
+    """Bind a kernel of `expand_functions`, with a fallback for arguments out of range if it `reports_range`.
 
     `space` and `results` are those before expansion. After a run that had an argument out of range, `otherwise` binds
     the arrays of that run, and its calls are made.

@@ -16,8 +16,6 @@ from engine.codegen.kernels.memory import KernelMemory
 from engine.codegen.kernels.program import PAIR_PARTS, FusedKernel, Scalars, extreme, refuse_pairs
 from engine.codegen.kernels.schedule import Schedule, Sweep, TableEntry, TableLayout, schedule, table_layout
 
-# Single instructions of a kernel as LLVM IR: on scalars (one of it), or on vectors of explicit width.
-
 _BINARY: Final = {
     "add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "and": "and", "or": "or",
     "iadd": "add", "isub": "sub", "iand": "and", "ior": "or", "ixor": "xor", "shl": "shl", "ashr": "ashr",
@@ -33,14 +31,14 @@ _INTRINSICS: Final = {
 
 
 def literal(number: float, type: Scalars) -> str:
-    """A number as a constant of LLVM: a float by the bits of a double, of either width."""
+    """Print a number as a constant of LLVM: a float of either width by the bits of a double."""
     if type == "float":
         return f"0x{struct.unpack('Q', struct.pack('d', number))[0]:016X}"
     return str(int(number))
 
 
 def instruction(to: Assembly, loop: FusedKernel, number: int, args: Sequence[str], lanes: int = 0) -> str:
-    """Write the primitive that scalar `number` is, of these operands: the name of its result."""
+    """Write the primitive of scalar `number` on these operands, and return the name of its result."""
     op, operands = loop.instructions[number].op, loop.instructions[number].args
     type = loop.instructions[operands[0]].type
     taken, floats, bools = to.name(type, lanes), to.name("float", lanes), to.name("bool", lanes)
@@ -52,7 +50,9 @@ def instruction(to: Assembly, loop: FusedKernel, number: int, args: Sequence[str
     if op in _COMPARISONS:
         return to.value(f"{_COMPARISONS[op]} {taken} {args[0]}, {args[1]}")
     if op in _INTRINSICS:
-        return _intrinsic(to, _INTRINSICS[op], args, lanes)
+        name = f"llvm.{_INTRINSICS[op]}.{to.suffix('float', lanes)}"
+        to.declare(floats, name, *(floats for _ in args))
+        return to.value(f"call {floats} @{name}(" + ", ".join(f"{floats} {a}" for a in args) + ")")
     if op in ("select", "choose"):
         chosen = to.name(loop.instructions[number].type, lanes)
         return to.value(f"select {bools} {args[0]}, {chosen} {args[1]}, {chosen} {args[2]}")
@@ -70,7 +70,7 @@ def instruction(to: Assembly, loop: FusedKernel, number: int, args: Sequence[str
 
 
 def larger(to: Assembly, op: str, first: str, second: str, lanes: int, *, sees_nan: bool = True) -> str:
-    """The larger of two floats, or for "minimum" the smaller, as `Extreme` says; of equal ones the second."""
+    """Write the larger of two floats, or for "minimum" the smaller, as `Extreme` says; of equal ones the second."""
     floats, bools = to.name("float", lanes), to.name("bool", lanes)
     found = _either(to, "ogt" if op == "maximum" else "olt", first, second, lanes)
     if not sees_nan:
@@ -80,25 +80,19 @@ def larger(to: Assembly, op: str, first: str, second: str, lanes: int, *, sees_n
 
 
 def _either(to: Assembly, comparison: str, first: str, second: str, lanes: int) -> str:
-    """`first` where it compares so with `second`, else `second`."""
+    """Write `first` where it compares so with `second`, else `second`."""
     floats, bools = to.name("float", lanes), to.name("bool", lanes)
     holds = to.value(f"fcmp {comparison} {floats} {first}, {second}")
     return to.value(f"select {bools} {holds}, {floats} {first}, {floats} {second}")
 
 
-def _intrinsic(to: Assembly, function: str, args: Sequence[str], lanes: int) -> str:
-    floats, name = to.name("float", lanes), f"llvm.{function}.{to.suffix('float', lanes)}"
-    to.declare(floats, name, *(floats for _ in args))
-    return to.value(f"call {floats} @{name}(" + ", ".join(f"{floats} {a}" for a in args) + ")")
-
-
-#: what a reduction begins with
+#: first values of reductions
 FIRST_FLOATS: Final = {"row_sum": 0.0, "row_prod": 1.0, "row_max": float("-inf"), "row_min": float("inf")}
 _COMBINING = {"row_sum": "fadd", "row_prod": "fmul"}
 
 
 def llvm_text(loop: FusedKernel, lanes: int) -> str:
-    """The module with `void kernel(int64 first_block, int64 past_block, const int64* table)`, for the host's target.
+    """Write a module with `void kernel(int64 first_block, int64 past_block, const int64* table)` for the host.
 
     The kernel has no FUNCTIONS. Vectors have `lanes` elements, a power of two; a row is summed up in as many lanes,
     then by halves.
@@ -111,7 +105,7 @@ def llvm_text(loop: FusedKernel, lanes: int) -> str:
 
 @dataclass(eq=False, slots=True)
 class KernelText:
-    """The kernel while it is written. Without lanes, 0, what is computed of an element are scalars."""
+    """A kernel that is being written. With 0 lanes, elements are computed as scalars."""
 
     loop: FusedKernel
     lanes: int
@@ -125,7 +119,7 @@ class KernelText:
     indices: list[tuple[int, str]] = field(default_factory=list)
 
     def kernel(self) -> None:
-        """All of it."""
+        """Write all of it."""
         self._read_table()
         with self.to.loop(loop_names("block", "blocks", "block.begin", "end"), "%first", "%past"):
             self._block()
@@ -156,7 +150,7 @@ class KernelText:
             self.memory.part(f"%kept{k}", self.to.name("float"), "%padded")
 
     def _arrays(self) -> list[tuple[str, int, bool]]:
-        """Operands and results: name, position in the table, whether there are strides."""
+        """List operands and results: name, position in the table, whether there are strides."""
         operands = [(f"operand{n}", position, True) for n, position in enumerate(self.layout.operands)]
         return operands + [
             (f"result{n}", position, not result.adds_up)
@@ -166,7 +160,7 @@ class KernelText:
     # blocks
 
     def _block(self) -> None:
-        """A block: its first and last row, its parts of sums made zero, and its rows."""
+        """Write a block: its first and last row, zeros for its parts of sums, and its rows."""
         self.to.value("mul i64 %block, %block_rows", "%row.first")
         self.to.value("add i64 %row.first, %block_rows", "%row.most")
         self.to.least("%row.most", "%rows", "%row.past")
@@ -194,7 +188,7 @@ class KernelText:
     # rows
 
     def _begin_row(self) -> None:
-        """Where each array has `%row`, and how many elements that has: `%count`."""
+        """Write the place of `%row` in each array, and its number of elements, `%count`."""
         self.row.clear()
         self._point_at_row()
         self.to.value("mul i64 %row, %columns", "%start")
@@ -210,7 +204,7 @@ class KernelText:
         self._columns()
 
     def _columns(self) -> None:
-        """All that is computed of a row."""
+        """Write all that is computed of a row."""
         for number, sweep in enumerate(self.schedule.sweeps):
             self._between(sweep.before)
             self._sweep(number, sweep)
@@ -223,7 +217,7 @@ class KernelText:
             self.to.value(f"fadd {self.to.name('float')} %sum{n}, {added}", f"%sum{n}.next")
 
     def _point_at_row(self) -> None:
-        """Where each array has this row: only several axes take divisions to tell."""
+        """Write the place of this row in each array: only several axes take divisions."""
         rest = "%row"
         self.indices.clear()
         for axis in range(self.loop.row_axes - 1, 0, -1):
@@ -236,17 +230,17 @@ class KernelText:
         types += [self._type(result.value) for result in self.loop.results]
         for (name, _, strided), type in zip(self._arrays(), types, strict=True):
             if strided:
-                at = "0"
+                offset = "0"
                 for axis, index in self.indices:
                     step = self.to.value(f"mul i64 {index}, %{name}.stride{axis}")
-                    at = self.to.value(f"add i64 {at}, {step}")
-                self.memory.further(f"%{name}", self.to.stored(type), at, f"%{name}.row")
+                    offset = self.to.value(f"add i64 {offset}, {step}")
+                self.memory.further(f"%{name}", self.to.stored(type), offset, f"%{name}.row")
 
     def _type(self, number: int) -> Scalars:
         return self.loop.instructions[number].type
 
     def _between(self, numbers: Sequence[int]) -> None:
-        """Scalars of the row."""
+        """Write scalars of the row, between sweeps."""
         for number in numbers:
             found = self.loop.instructions[number]
             if found.op == "load":
@@ -261,7 +255,7 @@ class KernelText:
     # sweeps
 
     def _sweep(self, p: int, sweep: Sweep) -> None:
-        """A pass over the row; its reductions become scalars of the row."""
+        """Write a pass over the row; its reductions become scalars of the row."""
         self.to.label(f"s{p}.begin")
         floats = self.to.name("float", self.lanes)
         reduced = [CarriedValue(f"%r{i}", floats, self._first(i)) for i in sweep.reductions]
@@ -275,7 +269,7 @@ class KernelText:
             self.row[i] = self.to.halved(vector, self.lanes, partial(self._combined, i))
 
     def _tail(self, p: int, sweep: Sweep) -> None:
-        """What is left of the row, in one masked vector."""
+        """Write the rest of the row as one masked vector."""
         with self.to.when("%tail.any", f"s{p}.tail", f"s{p}.end"):
             mask = self._mask()
             reduced = self._reduced(sweep, self._body(sweep, "%whole", mask), mask)
@@ -288,7 +282,7 @@ class KernelText:
         return f"splat ({self.to.name('float')} {start})"
 
     def _mask(self) -> str:
-        """Which lanes of the last vector are of the row."""
+        """Write the mask of the lanes of the last vector that are of the row."""
         words = f"<{self.lanes} x i32>"
         left = self.to.value("trunc i64 %tail to i32")
         count = self.to.splat(left, "i32", self.lanes)
@@ -296,7 +290,7 @@ class KernelText:
         return self.to.value(f"icmp ult {words} <{lanes}>, {count}")
 
     def _body(self, sweep: Sweep, at: str, mask: str = "") -> list[str]:
-        """One vector of each scalar of a sweep, read, computed, kept, stored: what its reductions are given of it."""
+        """Read, compute, keep and store one vector of each scalar of a sweep; return those that reductions take."""
         found = self._computed(sweep, at, mask)
         for number in sweep.kept:
             self._store(found[number], self._type(number), self._kept(number, at), self.lanes)
@@ -305,7 +299,7 @@ class KernelText:
         return [self._vector(self.loop.instructions[i].args[0], found) for i in sweep.reductions]
 
     def _computed(self, sweep: Sweep, at: str, mask: str = "") -> dict[int, str]:
-        """One vector of each scalar of a sweep, by number, read and computed."""
+        """Read or compute one vector of each scalar of a sweep, by number."""
         found: dict[int, str] = {}
         for number in sweep.fetched:
             found[number] = self._load(self._type(number), self._kept(number, at), self.lanes)
@@ -320,7 +314,7 @@ class KernelText:
         return found
 
     def _vector(self, number: int, found: dict[int, str]) -> str:
-        """A scalar in all lanes. What is the same for the row is spread here, beside its use: registers are few."""
+        """Return a scalar in all lanes. Scalars of the row are spread here, beside their use: registers are few."""
         constant = self.loop.instructions[number]
         if not self.lanes:
             return found[number] if number in found else self._scalar(number)
@@ -341,7 +335,7 @@ class KernelText:
         self._store(self.to.value(f"fadd {floats} {so_far}, {value}"), "float", place, self.lanes, mask)
 
     def _reduced(self, sweep: Sweep, given: Sequence[str], mask: str = "") -> list[str]:
-        """Each reduction so far and one more vector; in lanes beyond the row, that is what it begins with."""
+        """Combine each reduction so far with one more vector; lanes beyond the row have its first value."""
         floats, bools, found = self.to.name("float", self.lanes), self.to.name("bool", self.lanes), []
         for i, one in zip(sweep.reductions, given, strict=True):
             inside = f"select {bools} {mask}, {floats} {one}, {floats} {self._first(i)}"
@@ -378,7 +372,7 @@ class KernelText:
         self.memory.store(self.to.stored(type), value, place, lanes, mask)
 
     def _of_parts(self, mask: str) -> str:
-        """A mask of pairs as one of their parts."""
+        """Turn a mask of pairs into one of their parts."""
         lanes = ", ".join(f"i32 {i // 2}" for i in range(2 * self.lanes))
         bools = self.to.name("bool", self.lanes)
         return mask and self.to.value(
@@ -390,5 +384,5 @@ class KernelText:
 
 
 def loop_names(counter: str, head: str, body: str, past: str) -> LoopNames:
-    """What a loop is called that counts by 1, or by any other step."""
+    """Name a loop that counts by 1, or by any other step."""
     return LoopNames(f"%{counter}", head, body, past, f"%{counter}.more", f"%{counter}.next")

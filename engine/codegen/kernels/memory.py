@@ -12,11 +12,9 @@ from typing import Final, NamedTuple
 from engine.codegen.kernels.assembly import Assembly
 from engine.codegen.native.bounds import LENGTH_WORD, RECORD_WORD, WATCHED, FaultEntry, first_word
 
-# A build of kernels for tests: each access is compared with the extent of its buffer before it is made.
-
 
 class BufferExtent(NamedTuple):
-    """Buffer of a pointer: the position in the table that it comes from; and in a checked kernel, names of bounds."""
+    """Buffer of a pointer: the position in the table that it comes from; in a checked kernel, names of its bounds."""
 
     position: int
     first: str = ""
@@ -24,36 +22,36 @@ class BufferExtent(NamedTuple):
 
 
 class BoundsWriter:
-    """Writer of what a checked kernel looks at. It is the kernel's text with lines more, each of a `%bounds.` name."""
+    """Writer of the checks of accesses, in a build for tests: lines of `%bounds.` names beside the kernel's text."""
 
     def __init__(self, to: Assembly) -> None:
         self._to = to
         self._count = 0
 
     def stated(self, position: int) -> BufferExtent:
-        """The buffer at a position in the table, with the bounds that are stated in front of it."""
+        """Return the buffer at a position in the table, with the bounds that are stated in front of it."""
         return BufferExtent(position, self._word(-first_word(position)), self._word(-first_word(position) - 1))
 
     def table(self) -> BufferExtent:
-        """The table itself."""
+        """Return the table itself as a buffer."""
         first = self._value("ptrtoint ptr %table to i64")
         return BufferExtent(-1, first, self._value(f"add i64 {first}, {self._word(-LENGTH_WORD)}"))
 
     def part(self, buffer: BufferExtent, pointer: str, count: str, size: int) -> BufferExtent:
-        """Of what a buffer has from a pointer on, so many elements of so many bytes, if it has as many."""
+        """Return the part of a buffer from a pointer on: so many elements of so many bytes, if it has as many."""
         first, nbytes = self._value(f"ptrtoint ptr {pointer} to i64"), self._value(f"mul i64 {count}, {size}")
         past = self._value(f"add i64 {first}, {nbytes}")
         is_more = self._value(f"icmp ugt i64 {past}, {buffer.past}")
         return BufferExtent(buffer.position, first, self._value(f"select i1 {is_more}, i64 {buffer.past}, i64 {past}"))
 
     def moved(self, buffer: BufferExtent, count: str, size: int) -> BufferExtent:
-        """A buffer as large, so many elements of so many bytes further."""
+        """Return a buffer as large, so many elements of so many bytes further."""
         nbytes = self._value(f"mul i64 {count}, {size}")
         first, past = (self._value(f"add i64 {bound}, {nbytes}") for bound in (buffer.first, buffer.past))
         return BufferExtent(buffer.position, first, past)
 
     def bounded(self, buffer: BufferExtent, pointer: str, size: int, lanes: int, mask: str) -> str:
-        """The pointer, or one elsewhere, unless all elements of `size` bytes inside the mask are in the buffer.
+        """Return the pointer, or one elsewhere, unless all elements of `size` bytes inside the mask are in the buffer.
 
         There are as many as lanes, one behind the other.
         """
@@ -62,7 +60,7 @@ class BoundsWriter:
         return self._looked_at(_BOUNDED, f"bounded.{lanes}", "ptr", buffer, pointer, size, lanes, mask)
 
     def each_bounded(self, buffer: BufferExtent, pointers: str, size: int, lanes: int, mask: str) -> str:
-        """As `bounded`, of a vector of pointers with an element each."""
+        """Check as `bounded` a vector of pointers with an element each."""
         if lanes == 1:
             both = self._value(f"shufflevector <1 x ptr> {pointers}, <1 x ptr> poison, <2 x i32> zeroinitializer")
             found = self.each_bounded(buffer, both, size, 2, self._one_of_two(mask))
@@ -71,7 +69,7 @@ class BoundsWriter:
         return self._looked_at(_EACH_BOUNDED, f"bounded.each.{lanes}", type, buffer, pointers, size, lanes, mask)
 
     def _one_of_two(self, mask: str) -> str:
-        """The mask of one lane as that of two, as a fault then says: LLVM 22 has no code for functions of <1 x i1>."""
+        """Widen the mask of one lane to two, as a fault then says: LLVM 22 has no code for functions of <1 x i1>."""
         inside = mask or "splat (i1 true)"
         return self._value(f"shufflevector <1 x i1> {inside}, <1 x i1> zeroinitializer, <2 x i32> <i32 0, i32 1>")
 
@@ -191,7 +189,7 @@ define internal <$N x ptr> @bounded.each.$N(<$N x ptr> %at, <$N x i1> %mask, i64
 """)
 
 
-#: what intrinsics call types that they do not call by their names
+#: types that intrinsics do not call by their names
 _SUFFIXES: Final = {"float": "f32", "double": "f64"}
 
 
@@ -208,9 +206,9 @@ class KernelMemory:
     # pointers
 
     def word(self, position: int, type: str, name: str = "", moved: str = "") -> str:
-        """What stands in the table: a number (i64), or where a buffer begins (ptr).
+        """Load a word of the table: a number (i64), or the beginning of a buffer (ptr).
 
-        `moved` is by how many words further it stands, a value: only where accesses are not checked.
+        `moved` is a value by which it stands further: only if accesses are not checked.
         """
         assert not (moved and self._checks)
         place = self._to.value(f"getelementptr i64, ptr %table, i64 {position}", name and f"{name}.in")
@@ -222,39 +220,39 @@ class KernelMemory:
         return self.given(found, position) if type == "ptr" else found
 
     def given(self, pointer: str, position: int) -> str:
-        """A pointer that a function is called with, into the buffer at a position of the table."""
+        """Register a pointer that a function is called with, into the buffer at a position of the table."""
         self._buffers[pointer] = self._checks.stated(position) if self._checks else BufferExtent(position)
         return pointer
 
     def further(self, pointer: str, type: str, index: int | str, name: str = "") -> str:
-        """A pointer so many elements of a type further."""
+        """Write a pointer so many elements of a type further."""
         return self.same(self._to.value(f"getelementptr {type}, ptr {pointer}, i64 {index}", name), pointer)
 
     def entry(self, pointer: str, type: str, index: str) -> str:
-        """As `further`, to the same place in another entry of what the pointer's buffer is the first entry of."""
+        """Write a pointer to the same place in another entry, if the pointer's buffer is the first entry of several."""
         found = self.further(pointer, type, index)
         if self._checks:
             self._buffers[found] = self._checks.moved(self._buffers[pointer], index, _size(type))
         return found
 
     def each_further(self, pointer: str, lanes: int, offsets: str) -> str:
-        """A vector of pointers, each so many bytes further: constants, or a vector of i64."""
+        """Write a vector of pointers, each so many bytes further: constants, or a vector of i64."""
         return self.same(self._to.value(f"getelementptr i8, ptr {pointer}, <{lanes} x i64> {offsets}"), pointer)
 
     def same(self, pointer: str, of: str) -> str:
-        """A pointer that is of the same buffer as another."""
+        """Register a pointer that is of the same buffer as another."""
         self._buffers[pointer] = self._buffers[of]
         return pointer
 
     def part(self, pointer: str, type: str, count: str) -> None:
-        """From now on, a pointer is of a buffer that begins with it, and has so many elements of a type."""
+        """Bound the buffer of a pointer, which begins with it, to so many elements of a type."""
         if self._checks:
             self._buffers[pointer] = self._checks.part(self._buffers[pointer], pointer, count, _size(type))
 
     # accesses
 
     def load(self, type: str, pointer: str, lanes: int = 0, mask: str = "", outside: str = "zeroinitializer") -> str:
-        """A scalar, or a vector: its lanes outside the mask are not read, and are those of `outside`."""
+        """Load a scalar, or a vector: its lanes outside the mask are not read, and are those of `outside`."""
         pointer, taken, size = self._bounded(pointer, type, lanes, mask), _taken(type, lanes), _size(type)
         if not mask:
             return self._to.value(f"load {taken}, ptr {pointer}, align {size}")
@@ -275,7 +273,7 @@ class KernelMemory:
         self._to.line(f"call void @{name}({taken} {value}, ptr {pointer}, i32 {size}, {_mask(lanes)} {mask})")
 
     def gather(self, type: str, pointers: str, lanes: int, mask: str, outside: str = "zeroinitializer") -> str:
-        """A vector of what is at each pointer; lanes outside the mask as with `load`."""
+        """Load a vector of what is at each pointer; lanes outside the mask as with `load`."""
         pointers, taken = self._each_bounded(pointers, type, lanes, mask), _taken(type, lanes)
         places = f"<{lanes} x ptr>"
         name = self._intrinsic(taken, f"gather.{_suffix(type, lanes)}.v{lanes}p0", places, "i32", _mask(lanes), taken)
@@ -297,7 +295,7 @@ class KernelMemory:
         return f"llvm.masked.{name}"
 
     def _bounded(self, pointer: str, type: str, lanes: int, mask: str) -> str:
-        """The pointer, where what is accessed is of its buffer."""
+        """Return the pointer, checked if accesses are."""
         buffer, checks = self._buffers[pointer], self._checks
         return checks.bounded(buffer, pointer, _size(type), lanes or 1, mask) if checks else pointer
 

@@ -1,14 +1,19 @@
 """The language of fused kernels: a scalar program in single assignment, swept over rows of columns.
 
-A `FusedKernel` says what is computed at each point of a space of rows and columns, and what becomes of it. It says
-nothing of sizes, strides, blocks or passes: a `Space` has the sizes, and a printer decides the rest. A scalar stands at
-a `Level`: the same everywhere, one a row, or one an element; what reduces a row stands at ROW and may be used by
-elements again, so that softmax is one kernel of three passes.
+A `FusedKernel` states what is computed at each point of a space of rows and columns, and which results are stored. It
+states no sizes, strides, blocks or passes: a `Space` has the sizes, and a printer decides the rest. A scalar stands at
+a `Level`: the same everywhere, one a row, or one an element. A reduction of a row stands at ROW, and elements may use
+it again. So softmax is one kernel of three passes over each row:
 
-A complex number is a pair: an element of an operand or a result that is two floats side by side. What is
-computed of pairs has the names of what is computed of floats. NumPy has it; for all others `engine.codegen.functions`
-writes it in floats: a printer reads pairs, takes them apart, makes them of two floats, and writes them, and
-knows no more of them.
+    x = load ELEMENT          operand 0
+    m = row_max x             ROW
+    e = exp (sub x m)         ELEMENT
+    s = row_sum e             ROW
+    y = div e s               ELEMENT, stored as result 0
+
+A complex number is a pair: two floats side by side in an operand or a result. Primitives on pairs have the names of
+those on floats. The NumPy printer has them; for all others `engine.codegen.functions` writes them in floats, so that a
+printer only loads pairs, takes them apart, makes them of two floats, and stores them.
 """
 
 from __future__ import annotations
@@ -27,7 +32,7 @@ Scalars = Literal["float", "bool", "int", "pair"]
 
 
 class Level(IntEnum):
-    """Frequency of a scalar: how often it is there."""
+    """Frequency of a scalar."""
 
     CONSTANT = 0
     ROW = 1
@@ -163,14 +168,14 @@ def has_pairs(loop: FusedKernel) -> bool:
 
 
 def refuse_pairs(loop: FusedKernel, number: int) -> None:
-    """Raise TypeError for a scalar that is computed with complex numbers, which no printer but NumPy's writes."""
+    """Raise TypeError for a scalar that is computed with complex numbers, which only NumPy's printer writes."""
     found = loop.instructions[number]
     if _P in (found.type, *(loop.instructions[a].type for a in found.args)):
         raise TypeError(f"{found.op} of complex numbers has to be written in their parts")
 
 
 def part_elements(loop: FusedKernel, space: Space) -> int:
-    """Elements of the sums that one part has of all results: a value a column, or one."""
+    """Count the elements of the sums that one part has of all results: a value a column, or one."""
     return sum({"columns": space.columns, "total": 1}.get(result.kind, 0) for result in loop.results)
 
 
@@ -186,35 +191,35 @@ class KernelBuilder:
     _known: dict[Any, int] = field(default_factory=dict)
 
     def load(self, level: Level, type: Scalars = _F) -> Scalar:
-        """A new operand, read."""
+        """Add an operand, and load it."""
         self.operands.append(KernelOperand(level, type))
         return self._scalar("load", (), len(self.operands) - 1, type, level)
 
     def constant(self, number: float) -> Scalar:
-        """A number, rounded to the kernel's dtype: or as it is, where only an integer dtype has it."""
+        """Make a number, rounded to the kernel's dtype; or as it is, if only an integer dtype has it."""
         held = c_float(number).value if self.dtype == "float32" else exact(number)
         return self._scalar("constant", (), held, _F, Level.CONSTANT)
 
     def integer(self, number: int) -> Scalar:
-        """A whole number as wide as the dtype."""
+        """Make a whole number as wide as the dtype."""
         return self._scalar("constant", (), number, _I, Level.CONSTANT)
 
     def apply(self, op: str, *args: Scalar | float) -> Scalar:
-        """A primitive of these, which is that of complex numbers where one of them is a pair."""
+        """Apply a primitive, which is that of complex numbers if one operand is a pair."""
         if any(isinstance(a, Scalar) and a.type == _P for a in args):
             return self._of_pairs(op, args)
         takes, gives = PRIMITIVES[op]
         operands = [a if isinstance(a, Scalar) else self.constant(a) for a in args]
         if op == "select" and operands[1].type == _B:
             op, takes, gives = "choose", *PRIMITIVES["choose"]
-        found = tuple(a.type for a in operands)
-        if found != takes:
-            raise TypeError(f"{op} takes {', '.join(takes)}, but got {', '.join(found)}")
+        types = tuple(a.type for a in operands)
+        if types != takes:
+            raise TypeError(f"{op} takes {', '.join(takes)}, but got {', '.join(types)}")
         level = Level.ROW if op in REDUCTIONS else max(a.level for a in operands)
         return self._scalar(op, tuple(a.number for a in operands), None, gives, level)
 
     def as_pair(self, x: Scalar | float) -> Scalar:
-        """A pair as it is; of anything else, the one with the imaginary part 0."""
+        """Return a pair as it is; make anything else one with the imaginary part 0."""
         if not isinstance(x, Scalar):
             return self.apply("pair", x, 0.0)
         if x.type == _B:
@@ -222,7 +227,7 @@ class KernelBuilder:
         return x if x.type == _P else self.apply("pair", x, 0.0)
 
     def _of_pairs(self, op: str, args: Sequence[Scalar | float]) -> Scalar:
-        """A primitive of complex numbers. What is real becomes complex before, but for a Python number."""
+        """Apply a primitive of complex numbers. Real operands become complex before, except Python numbers."""
         if op in ("real", "imag"):
             return self._part(op, *args)
         if op in ("add", "sub", "mul", "div") and not all(isinstance(a, Scalar) for a in args):
@@ -236,7 +241,7 @@ class KernelBuilder:
         return self._scalar(op, tuple(a.number for a in scalars), None, gives, max(a.level for a in scalars))
 
     def _part(self, op: str, x: Scalar | float) -> Scalar:
-        """A part of a pair: of one that was made here, what it was made of."""
+        """Return a part of a pair; if the pair was made here, the float that it was made of."""
         assert isinstance(x, Scalar)
         made = self.instructions[x.number]
         if made.op == "pair":
@@ -245,7 +250,7 @@ class KernelBuilder:
         return self._scalar(op, (x.number,), None, _F, x.level)
 
     def _with_number(self, op: str, a: Scalar | float, b: Scalar | float) -> Scalar:
-        """Arithmetic with a number, which has no imaginary part: it shifts the real one, and scales each (C99)."""
+        """Apply arithmetic with a real number, which shifts the real part, and scales each part (C99)."""
         if not isinstance(a, Scalar):
             assert isinstance(b, Scalar)
             if op == "div":
@@ -255,20 +260,19 @@ class KernelBuilder:
         return self.apply("pair", self.apply(op, a.real(), b), im)
 
     def store(self, kind: ResultKind, value: Scalar) -> int:
-        """Make a scalar a result: its number."""
+        """Make a scalar a result, and return its number."""
         self.results.append(KernelResult(kind, value.number))
         return len(self.results) - 1
 
     def loop(self) -> FusedKernel:
-        """What has been written."""
-        return FusedKernel(
-            self.dtype, self.row_axes, tuple(self.operands), tuple(self.instructions), tuple(self.results)
-        )
+        """Return the kernel that has been written."""
+        operands, instructions, results = tuple(self.operands), tuple(self.instructions), tuple(self.results)
+        return FusedKernel(self.dtype, self.row_axes, operands, instructions, results)
 
     def _scalar(self, op: str, args: tuple[int, ...], data: Any, type: Scalars, level: Level) -> Scalar:
         # 0.0 == -0.0, 1 == 1.0 and nan != nan: a constant is told by its bits
-        said = struct.pack("d", data) if isinstance(data, float) else data
-        number = self._known.setdefault((op, args, type, said), len(self.instructions))
+        bits = struct.pack("d", data) if isinstance(data, float) else data
+        number = self._known.setdefault((op, args, type, bits), len(self.instructions))
         if number == len(self.instructions):
             self.instructions.append(Instruction(op, args, data, type, level))
         return Scalar(self, number, type, level)
@@ -295,7 +299,7 @@ class Scalar:
         return lambda *others: self.builder.apply(op, self, *others)
 
     def where(self, on_true: Scalar | float, on_false: Scalar | float) -> Scalar:
-        """`on_true` where this is true, else `on_false`."""
+        """Return `on_true` where this is true, else `on_false`."""
         return self.builder.apply("select", self, on_true, on_false)
 
     def __add__(self, other: Scalar | float) -> Scalar:
@@ -338,11 +342,8 @@ class Scalar:
         return self.builder.apply("ge", self, other)
 
 
-# minimum and maximum as every compiled kernel has them: one comparison, and a look for NaN where there may be one.
-
-
 class Extreme(NamedTuple):
-    """Choice of one of two: `first` if it is NaN or exceeds `second`, else `second`, which so may be NaN.
+    """Minimum or maximum as one comparison: `first` if it is NaN or exceeds `second`, else `second`, which may be NaN.
 
     `sees_nan` is false where `first` is a number: there is no need to look. Where `takes_ties`, it is `first` too if
     the two are equal. So of zeros of two signs it is the second operand of the kernel's instruction, as in NumPy.
@@ -355,7 +356,7 @@ class Extreme(NamedTuple):
 
 
 def extreme(loop: FusedKernel, number: int) -> Extreme:
-    """The minimum or maximum that is scalar `number`: a constant comes first."""
+    """Return the minimum or maximum that is scalar `number`: a constant comes first."""
     first, second = loop.instructions[number].args
     turned = _is_number(loop, second)
     if turned:

@@ -44,7 +44,7 @@ class Recurrence(NamedTuple):
     out_of_range: int | None = None
 
     def ranged(self, expanded: FusedKernel) -> Recurrence:
-        """This, of a kernel whose functions were written out, the last result of which may say what is out of range."""
+        """Replace the kernel by one whose functions are written out; its last result may count what is out of range."""
         if len(expanded.results) == len(self.loop.results):
             return self._replace(loop=expanded)
         own = expanded._replace(results=expanded.results[:-1])
@@ -52,12 +52,12 @@ class Recurrence(NamedTuple):
 
     @property
     def stored(self) -> list[int]:
-        """The results that each step writes."""
+        """Results that each step writes."""
         carried = {carry.result for carry in self.carries}
         return [n for n in range(len(self.loop.results)) if n not in carried]
 
     def varying(self) -> set[int]:
-        """The scalars that are not the same in all steps."""
+        """Find the scalars that are not the same in all steps."""
         found, moving = set[int](), {*self.moving, *(carry.operand for carry in self.carries)}
         for number, scalar in enumerate(self.loop.instructions):
             if scalar.data in moving if scalar.op == "load" else not found.isdisjoint(scalar.args):
@@ -65,7 +65,7 @@ class Recurrence(NamedTuple):
         return found
 
     def needed(self) -> list[int]:
-        """The scalars that results need, in their order, without constants."""
+        """List the scalars that results need, in their order, without constants."""
         waiting = [result.value for result in self.loop.results]
         waiting += [] if self.out_of_range is None else [self.out_of_range]
         found = set[int]()
@@ -89,17 +89,17 @@ class RecurrenceLayout(NamedTuple):
 
     @property
     def operands(self) -> range:
-        """Of each operand."""
+        """Positions of the operands' steps."""
         return range(self.steps + 1, self.steps + 1 + len(self.loop.operands))
 
     @property
     def results(self) -> range:
-        """Of each result."""
+        """Positions of the results' steps."""
         return range(self.operands.stop, self.operands.stop + len(self.loop.results))
 
     @property
     def flag(self) -> int:
-        """Behind them."""
+        """Position of the flag's address."""
         return self.results.stop
 
     @property
@@ -109,13 +109,13 @@ class RecurrenceLayout(NamedTuple):
 
 
 def recurrence_layout(recurrence: Recurrence) -> RecurrenceLayout:
-    """The layout of a recurrence's table."""
+    """Lay out a recurrence's table."""
     found = table_layout(recurrence.loop)
     return RecurrenceLayout(found, found.size)
 
 
 def recurrence_table(recurrence: Recurrence, space: Space, steps: int, entries: Sequence[int]) -> HostArray:
-    """A table without addresses. `entries` are the elements from one step to the next, of operands, then results."""
+    """Make a table without addresses. `entries` are the elements from a step to the next, of operands, then results."""
     layout = recurrence_layout(recurrence)
     tables = WATCHED.tables(1, layout.size)
     put_space(tables, layout.loop, space)
@@ -125,14 +125,11 @@ def recurrence_table(recurrence: Recurrence, space: Space, steps: int, entries: 
     return table
 
 
-# A recurrence as LLVM IR: the rows and vectors of a kernel of its step, and inside of each vector all steps.
-
-
 def recurrence_text(recurrence: Recurrence, lanes: int) -> str:
-    """The module with `void kernel(int64 first_block, int64 past_block, const int64* table)`, for the host's target.
+    """Write a module with `void kernel(int64 first_block, int64 past_block, const int64* table)` for the host.
 
-    Its steps have none of FUNCTIONS. It begins with what lies where a carry's operand is, and leaves what came last at
-    the result's place, which may be the same.
+    Its steps have none of FUNCTIONS. A carry begins with its operand, and ends at the place of its result, which may be
+    the same.
     """
     to, layout = Assembly(recurrence.loop.dtype), recurrence_layout(recurrence)
     nothing = Schedule((), (), ())
@@ -145,7 +142,7 @@ def recurrence_text(recurrence: Recurrence, lanes: int) -> str:
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class RecurrenceText(KernelText):
-    """The kernel while it is written. Without lanes, 0, what is computed of an element are scalars."""
+    """A kernel that is being written. With 0 lanes, elements are computed as scalars."""
 
     recurrence: Recurrence
     places: RecurrenceLayout
@@ -172,7 +169,7 @@ class RecurrenceText(KernelText):
                 self._elements("tail", "%whole", self._mask())
 
     def _elements(self, name: str, at: str, mask: str = "") -> None:
-        """All steps of one vector. Names of its loop begin with `name`."""
+        """Write all steps of one vector. Names of its loop begin with `name`."""
         varying, needed, found = self.recurrence.varying(), self.recurrence.needed(), dict[int, str]()
         self._compute([i for i in needed if i not in varying], found, at, mask)
         carries = [self._begun(k, f"%{name}.carry{k}", at, mask) for k in range(len(self.recurrence.carries))]
@@ -180,7 +177,10 @@ class RecurrenceText(KernelText):
             carries.append(CarriedValue(f"%{name}.far", self.to.name("bool", self.lanes), "zeroinitializer"))
         steps = loop_names(f"{name}.t", f"{name}.head", f"{name}.step", f"{name}.past")
         with self.to.loop(steps, 0, "%steps", 1, carries) as given:
-            self._begin_step(found, carries)
+            # the carries under the numbers of the scalars that load them
+            names = {carry.operand: c.name for carry, c in zip(self.recurrence.carries, carries, strict=False)}
+            scalars = enumerate(self.loop.instructions)
+            found |= {n: names[scalar.data] for n, scalar in scalars if scalar.op == "load" and scalar.data in names}
             self._compute([i for i in needed if i in varying], found, at, mask, steps.counter)
             given.extend(self._stepped(found, at, mask, steps.counter, f"%{name}.far"))
         for (_, result), carry in zip(self.recurrence.carries, carries, strict=False):
@@ -195,15 +195,8 @@ class RecurrenceText(KernelText):
         first = self._load(type, self._at(f"%operand{operand}.row", type, at), self.lanes, mask)
         return CarriedValue(name, self.to.name(type, self.lanes), first)
 
-    def _begin_step(self, found: dict[int, str], carries: Sequence[CarriedValue]) -> None:
-        """The carries under the numbers of the scalars that load them."""
-        names = {operand: carry.name for (operand, _), carry in zip(self.recurrence.carries, carries, strict=False)}
-        for number, scalar in enumerate(self.loop.instructions):
-            if scalar.op == "load" and scalar.data in names:
-                found[number] = names[scalar.data]
-
     def _compute(self, numbers: Sequence[int], found: dict[int, str], at: str, mask: str, step: str = "") -> None:
-        """Scalars of the row, and vectors, which are `found` then; those of a `step` from its entries."""
+        """Write scalars of the row, and vectors, which are added to `found`; those of a `step` from its entries."""
         for number in numbers:
             scalar = self.loop.instructions[number]
             if number in found:
@@ -224,7 +217,7 @@ class RecurrenceText(KernelText):
         return self._load(scalar.type, self._entry(f"operand{scalar.data}", place, scalar.type, step), self.lanes, mask)
 
     def _stepped(self, found: dict[int, str], at: str, mask: str, step: str, far: str) -> list[str]:
-        """What is stored of a step is written; what the carries are then, and whether any was out of range."""
+        """Store the results of a step; return the carries after it, and whether any element was out of range."""
         for n in self.recurrence.stored:
             value = self.loop.results[n].value
             type = self._type(value)
@@ -237,16 +230,11 @@ class RecurrenceText(KernelText):
         return after
 
     def _entry(self, array: str, place: str, type: Scalars, step: str) -> str:
-        """A place in the entry of a step; of what has one for all, the same."""
-        if not step or f"%{array}.entry" not in self._entries:
+        """Write a place in the entry of a step; an array with one entry for all has the same place."""
+        moving = {f"operand{n}" for n in self.recurrence.moving} | {f"result{n}" for n in self.recurrence.stored}
+        if not step or array not in moving:
             return place
         return self.memory.entry(place, self.to.stored(type), self.to.value(f"mul i64 {step}, %{array}.entry"))
-
-    @property
-    def _entries(self) -> set[str]:
-        """Names of how far arrays are moved by a step."""
-        moving = [f"%operand{n}.entry" for n in self.recurrence.moving]
-        return {*moving, *[f"%result{n}.entry" for n in self.recurrence.stored]}
 
     def _tell(self, far: str, name: str, mask: str) -> None:
         """Set the flag where any element was out of range."""
@@ -260,11 +248,8 @@ class RecurrenceText(KernelText):
             self.memory.store("i8", "1", "%flag")
 
 
-# Parts of every text of C for a recurrence: what a kernel goes through for one element, all steps of it.
-
-
 class CRecurrence(CKernel):
-    """The recurrence, and its parts line by line."""
+    """A recurrence as C, line by line: for one element, all steps of it."""
 
     def __init__(self, recurrence: Recurrence) -> None:
         super().__init__(recurrence.loop, Schedule((), (), ()))
@@ -274,7 +259,7 @@ class CRecurrence(CKernel):
         self._moved |= {f"result{n}": self.places.results[n] for n in recurrence.stored}
 
     def steps(self) -> Iterator[str]:
-        """How many there are, and how far arrays are moved by one."""
+        """Print the number of steps, and by how much one moves each array."""
         yield f"const long long steps = table[{self.places.steps}];"
         for name, position in self._moved.items():
             yield f"const long long entry_{name} = table[{position}];"
@@ -282,7 +267,7 @@ class CRecurrence(CKernel):
             yield f"unsigned char* const flag = (unsigned char*)table[{self.places.flag}];"
 
     def element(self, at: str) -> Iterator[str]:
-        """All steps of the element in column `at`."""
+        """Print all steps of the element in column `at`."""
         varying, needed = self.recurrence.varying(), self.recurrence.needed()
         yield from self._each([i for i in needed if i not in varying], at)
         for k, (operand, _) in enumerate(self.recurrence.carries):
@@ -312,7 +297,7 @@ class CRecurrence(CKernel):
         return f"{column} + t * entry_{name}" if name in self._moved else column
 
     def _stepped(self, at: str) -> Iterator[str]:
-        """What is stored of a step, and the carries behind it: they may be exchanged."""
+        """Print the results of a step, and then the carries after it: they may be exchanged."""
         for n in self.recurrence.stored:
             yield f"result{n}[{self._entry(f'result{n}', at)}] = {self.name(self.loop.results[n].value)};"
         for k, (_, result) in enumerate(self.recurrence.carries):

@@ -49,9 +49,9 @@ class Schedule(NamedTuple):
 
 
 def schedule(loop: FusedKernel, *, keeps: bool = True) -> Schedule:
-    """The passes of a kernel. Scalars that no result needs are left out; each sweep is as early as can be.
+    """Schedule the passes of a kernel. Scalars that no result needs are left out; each sweep is as early as can be.
 
-    Where it `keeps` nothing, what a later sweep needs again is computed anew.
+    Unless it `keeps` scalars, a later sweep recomputes those that it needs again.
     """
     live = _closure(loop, (result.value for result in loop.results))
     ready = _ready(loop, live)
@@ -87,7 +87,7 @@ def schedule(loop: FusedKernel, *, keeps: bool = True) -> Schedule:
 
 
 def lanes_of(loop: FusedKernel, columns: int) -> int:
-    """Elements of a vector: a power of two, enough for the columns, at most WIDEST_VECTOR, fewer for long programs.
+    """Choose the elements of a vector: a power of two, enough for the columns, fewer for long programs.
 
     The bits of a row's sum depend on it.
     """
@@ -99,7 +99,7 @@ def lanes_of(loop: FusedKernel, columns: int) -> int:
 
 
 def _closure(loop: FusedKernel, roots: Iterable[int]) -> set[int]:
-    """The scalars that these need, themselves included."""
+    """Find the scalars that these need, themselves included."""
     found: set[int] = set()
     waiting = list(roots)
     while waiting:
@@ -111,7 +111,7 @@ def _closure(loop: FusedKernel, roots: Iterable[int]) -> set[int]:
 
 
 def _ready(loop: FusedKernel, live: Container[int]) -> list[int]:
-    """For each scalar, how many sweeps are over before it can be computed."""
+    """Count for each scalar the sweeps that are over before it can be computed."""
     ready: list[int] = []
     for i, instruction in enumerate(loop.instructions):
         after = max((ready[a] for a in instruction.args), default=0) if i in live else 0
@@ -122,25 +122,25 @@ def _ready(loop: FusedKernel, live: Container[int]) -> list[int]:
 def _read_elements(
     loop: FusedKernel, roots: list[list[int]], kept: set[int]
 ) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """For each sweep, the ELEMENT scalars that it fetches, of those that are `kept`, and those that it computes."""
+    """List for each sweep the ELEMENT scalars that it fetches, of those that are `kept`, and those that it computes."""
     computed = set[int]()
     sweeps = []
-    for wanted in roots:
-        found = _elements(loop, wanted, kept & computed)
-        fetched = found & kept & computed
-        computed |= found - fetched
-        sweeps.append((tuple(sorted(fetched)), tuple(sorted(found - fetched))))
+    for needed in roots:
+        elements = _elements(loop, needed, kept & computed)
+        fetched = elements & kept & computed
+        computed |= elements - fetched
+        sweeps.append((tuple(sorted(fetched)), tuple(sorted(elements - fetched))))
     return sweeps
 
 
 def _kept(loop: FusedKernel, roots: list[list[int]]) -> set[int]:
-    """The scalars that are needed again and costly: nearest to where they are, and not cheap beside one another."""
+    """Find scalars that are needed again and costly: nearest to their use, and not cheap beside one another."""
     computed, kept = set[int](), set[int]()
-    for wanted in roots:
+    for needed in roots:
         costly = {i for i in computed if _is_costly(loop, i, ())}
-        found = _elements(loop, wanted, costly)
-        kept |= found & costly
-        computed |= found - costly
+        elements = _elements(loop, needed, costly)
+        kept |= elements & costly
+        computed |= elements - costly
     for number in sorted(kept):
         if not _is_costly(loop, number, kept - {number}):
             kept.discard(number)
@@ -148,7 +148,7 @@ def _kept(loop: FusedKernel, roots: list[list[int]]) -> set[int]:
 
 
 def _elements(loop: FusedKernel, roots: Iterable[int], ends: Container[int]) -> set[int]:
-    """The ELEMENT scalars that these need, without what only `ends` need."""
+    """Find the ELEMENT scalars that these need, without those that only `ends` need."""
     found: set[int] = set()
     waiting = list(roots)
     while waiting:
@@ -160,7 +160,7 @@ def _elements(loop: FusedKernel, roots: Iterable[int], ends: Container[int]) -> 
 
 
 def _is_costly(loop: FusedKernel, number: int, known: Container[int]) -> bool:
-    """Whether computing a scalar takes COSTLY or more, where the `known` ones are read."""
+    """Whether computing a scalar takes COSTLY or more, if the `known` ones are read."""
     found, waiting, cost = {number}, [number], 0
     while waiting and cost < COSTLY:
         instruction = loop.instructions[waiting.pop()]
@@ -172,11 +172,8 @@ def _is_costly(loop: FusedKernel, number: int, known: Container[int]) -> bool:
     return cost >= COSTLY
 
 
-# Table of whole numbers in which a kernel finds its sizes, addresses and strides, alike for all that is compiled.
-
-
 class TableEntry(IntEnum):
-    """Positions of what comes first; extents, as many as there are row axes, from theirs on."""
+    """Positions in the table of whole numbers in which a kernel finds its sizes; extents of the row axes come last."""
 
     COLUMNS = 0
     LENGTH = 1
@@ -186,7 +183,7 @@ class TableEntry(IntEnum):
 
 
 class TableLayout(NamedTuple):
-    """Positions in the table: of each operand and result its address, which its strides along the row axes follow."""
+    """Positions in the table of the address of each operand and result, which its strides along the row axes follow."""
 
     operands: tuple[int, ...]
     results: tuple[int, ...]
@@ -207,7 +204,7 @@ def put_space(tables: HostArray, layout: TableLayout, space: Space) -> None:
 
 
 def table_layout(loop: FusedKernel) -> TableLayout:
-    """Columns, length, rows, block, extents of the row axes; then operands, results and the scratch of a thread.
+    """Lay out columns, length, rows, block, extents of the row axes; operands, results and the scratch of a thread.
 
     The results columns and total have no strides: the part of block b begins at b · columns, or is number b.
     """

@@ -13,9 +13,8 @@ from engine.codegen.kernels.program import PAIRS
 from engine.ir.op import Array, Namespace
 
 # Threefry-2x32 on arrays: two words of 32 bits, mixed under a key of two others, and uniform numbers made of them.
-#
-# J. Salmon, M. Moraes, R. Dror and D. Shaw, "Parallel random numbers: as easy as 1, 2, 3" (2011), in 20 rounds.
-# Integers alone: whoever computes it has the same bits.
+# J. Salmon, M. Moraes, R. Dror and D. Shaw, "Parallel random numbers: as easy as 1, 2, 3" (2011), in 20 rounds. It is
+# made of integers alone, so every device has the same bits.
 
 #: by how many bits the second word is turned, in rounds of four
 ROTATIONS: Final = ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -27,7 +26,7 @@ WordPair = tuple[Array, Array]
 
 
 def mixed(key: WordPair, counter: WordPair) -> WordPair:
-    """The words that a counter's become under a key: arrays of uint32, which broadcast. New memory."""
+    """Mix the words of a counter under a key: arrays of uint32, which broadcast. The result is new memory."""
     first, second = key
     keys = first, second, first ^ second ^ first.dtype.type(PARITY)
     x, y = counter[0] + keys[0], counter[1] + keys[1]
@@ -47,15 +46,15 @@ def mixed(key: WordPair, counter: WordPair) -> WordPair:
 
 
 def wide_bits(words: WordPair) -> Array:
-    """64 bits: the first word, and behind it the second. uint64."""
-    found = words[0].astype("uint64")
-    found <<= found.dtype.type(32)
-    found |= words[1]
-    return found
+    """Join two words to a uint64: the first word, and behind it the second."""
+    bits = words[0].astype("uint64")
+    bits <<= bits.dtype.type(32)
+    bits |= words[1]
+    return bits
 
 
 def write_uniform(words: WordPair, out: Array) -> None:
-    """Uniform numbers in [0, 1), float32 or float64: the upper bits are a mantissa, of a number in [1, 2)."""
+    """Write uniform numbers in [0, 1), float32 or float64: the upper bits are a mantissa, of a number in [1, 2)."""
     bits = words[0] ^ words[1] if out.dtype.itemsize == 4 else wide_bits(words)
     word, one = bits.dtype.type, out.dtype.type(1)
     bits >>= word(8 * out.dtype.itemsize - np.finfo(out.dtype).nmant)
@@ -67,9 +66,9 @@ def write_uniform(words: WordPair, out: Array) -> None:
 def threefry_uniform(
     xp: Namespace, first: Array, second: Array, row: Array, column: Array, out: Array | None = None
 ) -> Array:
-    """The primitive of that name, of the words of a key, and of two numbers whose sum is the counter, below 2³².
+    """Draw uniform numbers with the words of a key, and two numbers whose sum is the counter, below 2³².
 
-    All are the bits of floats.
+    All operands are the bits of floats.
     """
     counter, out = _carried(xp, row) + _carried(xp, column), _place(xp, (first, second, row, column), out)
     write_uniform(_drawn(xp, first, second, counter), _with_axis(out))
@@ -79,7 +78,7 @@ def threefry_uniform(
 def threefry_bits(
     xp: Namespace, first: Array, second: Array, row: Array, column: Array, out: Array | None = None
 ) -> Array:
-    """As `threefry_uniform`: the exclusive or of both words, as the bits of float32."""
+    """Draw as `threefry_uniform` the exclusive or of both words, as the bits of float32."""
     counter, out = _carried(xp, row) + _carried(xp, column), _place(xp, (first, second, row, column), out)
     x, y = _drawn(xp, first, second, counter)
     _with_axis(out).view(x.dtype)[...] = x ^ y
@@ -89,7 +88,7 @@ def threefry_bits(
 def threefry_word(
     xp: Namespace, first: Array, second: Array, row: Array, column: Array, out: Array | None = None
 ) -> Array:
-    """As `threefry_bits`: of counter row + column / 2 the first word, or where column is odd, the second one."""
+    """Draw as `threefry_bits`, of counter row + column / 2, the first word, or where column is odd, the second one."""
     number, out = _carried(xp, column), _place(xp, (first, second, row, column), out)
     x, y = _drawn(xp, first, second, _carried(xp, row) + (number >> number.dtype.type(1)))
     _with_axis(out).view(x.dtype)[...] = xp.where(number & number.dtype.type(1), y, x)
@@ -101,12 +100,12 @@ def _drawn(xp: Namespace, first: Array, second: Array, counter: Array) -> WordPa
 
 
 def _carried(xp: Namespace, floats: Array) -> Array:
-    """The words that floats carry as their bits, along one axis at least."""
+    """Return the words that floats carry as their bits, along one axis at least."""
     return xp.atleast_1d(floats.view(f"u{floats.dtype.itemsize}").astype("uint32"))
 
 
 def _place(xp: Namespace, operands: Sequence[Array], out: Array | None) -> Array:
-    """`out`, or a new array of the shape and dtype that the operands have together."""
+    """Return `out`, or a new array of the shape and dtype that the operands have together."""
     return xp.empty(xp.broadcast(*operands).shape, operands[0].dtype) if out is None else out
 
 
@@ -164,7 +163,7 @@ _OURS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
 
 
 def ufunc_of(xp: Any, op: str) -> Any:
-    """What computes a primitive, a ufunc of `xp`, numpy or cupy, or as one. Raises TypeError where there is nothing."""
+    """Return a ufunc of `xp` (numpy or cupy), or a function like one, for a primitive. Raises TypeError."""
     if op in _OURS:
         return partial(_OURS[op], xp)
     name = UFUNCS.get(op) or _COMPLEX_UFUNCS.get(op)

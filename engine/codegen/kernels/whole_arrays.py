@@ -30,7 +30,10 @@ from engine.ir.op import Array, KernelCall, Namespace
 from engine.ir.run_context import DeviceMethod, RunContext
 from engine.ir.tensor_type import DType, HostArray
 
-_FOUND = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
+#: ufunc that reduces → the function of whole arrays
+_REDUCE = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
+#: elements of a result whose calls are worth binding: beyond, arrays of its size would be kept to save little time
+MOST_BOUND = 1 << 12
 
 
 class WholeArrayKernel:
@@ -42,15 +45,14 @@ class WholeArrayKernel:
     def __init__(self, loop: FusedKernel, number: DType) -> None:
         if any(result.adds_up for result in loop.results):
             raise TypeError("sums over rows are for kernels")
-        order = needed(loop)
-        said = loop.instructions
-        dtypes = {n: dtype_of(said[n], number) for n in order}
+        order, scalars = needed(loop), loop.instructions
+        dtypes = {n: dtype_of(scalars[n], number) for n in order}
         self.loop, self.stored = loop, [result.value for result in loop.results]
         self.places = {value: (j, dtypes[value]) for j, value in reversed([*enumerate(self.stored)])}
-        self.constants = {n: dtypes[n].type(said[n].data) for n in order if said[n].op == "constant"}
-        self.loads = [(n, said[n].data, dtypes[n]) for n in order if said[n].op == "load"]
-        self.computed = [n for n in order if said[n].op not in ("constant", "load")]
-        last = {a: n for n in order for a in said[n].args if a not in self.stored}
+        self.constants = {n: dtypes[n].type(scalars[n].data) for n in order if scalars[n].op == "constant"}
+        self.loads = [(n, scalars[n].data, dtypes[n]) for n in order if scalars[n].op == "load"]
+        self.computed = [n for n in order if scalars[n].op not in ("constant", "load")]
+        last = {a: n for n in order for a in scalars[n].args if a not in self.stored}
         self.ended = {n: [a for a, end in last.items() if end == n] for n in self.computed}
 
     def fill(self, run: RunContext, operands: Sequence[Array], results: Sequence[Array]) -> None:
@@ -70,10 +72,10 @@ class WholeArrayKernel:
                 run.xp.copyto(result, values[value], casting="unsafe")
 
     def compute(self, run: RunContext, n: int, read: Sequence[Array], out: Array | None) -> Array:
-        """The scalar of this number: in `out`, if a single ufunc can be told so, else as a new array."""
+        """Compute the scalar of this number: in `out`, if a single ufunc writes it, else in a new array."""
         xp, op = run.xp, self.loop.instructions[n].op
         if op in FOLDS:
-            return getattr(xp, _FOUND[FOLDS[op]])(*read, axis=-1, keepdims=True)
+            return getattr(xp, _REDUCE[FOLDS[op]])(*read, axis=-1, keepdims=True)
         if op in ("select", "choose"):
             return xp.where(*read)
         if op not in ARRAY_FUNCTIONS:
@@ -127,7 +129,7 @@ def run_on_arrays(
 
 
 def _chunks(space: Space) -> Iterator[_Rows]:
-    """All rows, or those that are whole and then the one that is cut short."""
+    """Yield all rows, or the whole ones and then the one that is cut short."""
     count = math.prod(space.rows)
     left = space.length - (count - 1) * space.columns
     if not count or left == space.columns:
@@ -139,21 +141,15 @@ def _chunks(space: Space) -> Iterator[_Rows]:
 
 
 def _over(xp: Namespace, array: Array, rows: _Rows, level: Level, steps: Sequence[int]) -> Array:
-    """What an array has of these rows."""
+    """View these rows of an array."""
     width, size = rows.columns if level == Level.ELEMENT else 1, array.itemsize
     if rows.first:
         array = array.reshape(-1)[rows.first * steps[0] :]
     return xp.lib.stride_tricks.as_strided(array, (*rows.extents, width), [size * step for step in (*steps, 1)])
 
 
-# A formula for one element as a kernel of its own: on arrays of NumPy block by block, on those of CuPy whole.
-
-#: elements of a result whose calls are worth binding: beyond, arrays of its size would be kept to save little time
-MOST_BOUND = 1 << 12
-
-
 class ElementKernel:
-    """A kernel with one result, an element's, whose numbers are computed with in the dtype `number`.
+    """A formula for one element, in the dtype `number`, as a kernel: on NumPy block by block, on CuPy on whole arrays.
 
     Operands, of `dtypes`, broadcast to the result, and are cast as the kernel reads them; the result is cast to its
     `dtype` when it is stored.
@@ -177,12 +173,16 @@ class ElementKernel:
         program = self._program
         if out.size <= SHARED_ROW_BLOCK or program.is_one_ufunc:
             make_calls(self._at_once(operands, out, program.spread))
-        else:
-            make_calls(run.through(self._in_blocks(operands, out)))
+            return
+        alike = all(not x.ndim or (x.shape == out.shape and x.flags.c_contiguous) for x in operands)
+        shape = (out.size,) if alike else out.shape
+        read = [x.reshape(shape) if alike and x.ndim else np.broadcast_to(x, shape) for x in operands]
+        blocks = list(row_blocks(shape, block_elements(out.size)))
+        make_calls(run.through(calls_by_block(program, read, [out.reshape(shape)], blocks)))
 
     @DeviceMethod
     def bind(self, run: RunContext, operands: Sequence[Array], out: Array) -> KernelCall:
-        """The call that does as `fill`: for a small result on NumPy, of the ufuncs themselves."""
+        """Bind the call of `fill`; for a small result on NumPy, the ufuncs themselves."""
         return self._whole.fill, (run, operands, [out])
 
     @bind.on("cpu")
@@ -194,16 +194,9 @@ class ElementKernel:
     def _at_once(
         self, operands: Sequence[HostArray], out: HostArray, spread: Sequence[HostArray]
     ) -> Sequence[KernelCall]:
-        """The calls for one block of all there is."""
+        """Bind the calls for one block with all elements."""
         program = self._program
         return program.calls([*operands, out, *program.memory(out.shape), *spread], out.shape)
-
-    def _in_blocks(self, operands: Sequence[HostArray], out: HostArray) -> Iterator[KernelCall]:
-        alike = all(not x.ndim or (x.shape == out.shape and x.flags.c_contiguous) for x in operands)
-        shape = (out.size,) if alike else out.shape
-        read = [x.reshape(shape) if alike and x.ndim else np.broadcast_to(x, shape) for x in operands]
-        divided = list(row_blocks(shape, block_elements(out.size)))
-        return calls_by_block(self._program, read, [out.reshape(shape)], divided)
 
     def workspace(self, size: int) -> int:
         """Bytes that `fill` allocates on NumPy for a result of `size` elements."""

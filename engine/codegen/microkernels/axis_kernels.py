@@ -1,7 +1,4 @@
-"""Kernels along axes: casts, reversed copies, extrema, sums over channels, and triangular systems.
-
-Axes of a result that arrays are stepped along: neighbours as one where all allow it, the last one in parts.
-"""
+"""Kernels along axes: casts, reversed copies, extrema, sums over channels, and triangular systems."""
 
 from __future__ import annotations
 
@@ -18,16 +15,20 @@ from engine.ir.tensor_type import INT64, Shape, Strided, TensorType
 
 #: elements of an item, about
 ITEM: Final = 1 << 12
+#: vectors of a sum that are under way at once
+ABREAST_SUMS: Final = 4
+#: floats of so many bytes, in LLVM's words
+_FLOATS: Final = {4: "float", 8: "double"}
 
 
 def steps_over(shape: Shape, operand: TensorType) -> Shape:
-    """Bytes to step along each axis of `shape` in an operand that broadcasts to it; 0 where it is repeated."""
+    """Return the bytes to step along each axis of `shape` in an operand that broadcasts to it; 0 if it is repeated."""
     steps = [0 if extent == 1 else step for extent, step in zip(operand.shape, operand.strides, strict=True)]
     return (0,) * (len(shape) - operand.ndim) + tuple(steps)
 
 
 def without_matrices(type: TensorType) -> TensorType:
-    """The axes before the last two."""
+    """Return the type without its last two axes."""
     return Strided(TensorType(type.shape[:-2], type.dtype), type.strides[:-2])
 
 
@@ -45,7 +46,7 @@ class Axes:
 
     @classmethod
     def of(cls, shape: Shape, strides: Sequence[Shape], most: int = ITEM) -> Axes:
-        """Those of a space of this shape, and arrays of these strides along it."""
+        """Merge the axes of a space of this shape, and of arrays of these strides along it."""
         merged = merged_axes(shape, strides)
         *outer, run = [extent for extent, _ in merged]
         steps = tuple(tuple(each[k] for _, each in merged) for k in range(len(strides)))
@@ -53,7 +54,7 @@ class Axes:
 
     @property
     def items(self) -> int:
-        """Parts of runs."""
+        """Number of parts of runs."""
         return math.prod(self.outer) * self._parts
 
     @property
@@ -61,38 +62,33 @@ class Axes:
         return -(-self.run // self.most)
 
     def item(self, to: Routine, index: Int64, places: Sequence[str]) -> tuple[list[str], Int64]:
-        """Where each array has the part of a run that an item is, and how many elements that has."""
+        """Write the place in each array of the part of a run that an item is, and its number of elements."""
         row, part = to.divided(index, self._parts)
         lead, begin = to.unravelled(row, self.outer), to.mul(part, self.most)
-        found = [
+        pointers = [
             to.at(to.moved(place, lead, steps[:-1]), to.mul(begin, steps[-1]))
             for place, steps in zip(places, self.steps, strict=True)
         ]
-        return found, self.run if self._parts == 1 else to.least(self.most, to.sub(self.run, begin))
+        return pointers, self.run if self._parts == 1 else to.least(self.most, to.sub(self.run, begin))
 
 
 def merged_axes(shape: Shape, strides: Sequence[Shape]) -> list[tuple[int, Shape]]:
-    """Extents, and the steps of all arrays: neighbouring axes along which all step as along one are one.
+    """Return extents, and the steps of all arrays: neighbouring axes along which all step as along one are merged.
 
     At least one axis, without those of extent 1.
     """
     axes = [(extent, tuple(each[a] for each in strides)) for a, extent in enumerate(shape) if extent != 1]
-    found = axes[-1:] or [(1, (0,) * len(strides))]
+    merged = axes[-1:] or [(1, (0,) * len(strides))]
     for (extent, steps), (inner, within) in reversed(list(pairwise(axes))):
         if all(step == each * inner for step, each in zip(steps, within, strict=True)):
-            found[0] = extent * found[0][0], found[0][1]
+            merged[0] = extent * merged[0][0], merged[0][1]
         else:
-            found.insert(0, (extent, steps))
-    return found
-
-
-# Elements in another dtype, as NumPy's astype: fractions are cut off towards zero, nonzero is true.
-
-_FLOATS: Final = {4: "float", 8: "double"}
+            merged.insert(0, (extent, steps))
+    return merged
 
 
 def casting(out: TensorType, x: TensorType) -> Recipe | None:
-    """Of operand 0, which broadcasts to the result; None for float16, and for complex numbers."""
+    """Cast operand 0, which broadcasts to the result, as NumPy's astype; None for float16, and for complex numbers."""
     if any(type.is_complex or (type.is_float and type.dtype.itemsize not in _FLOATS) for type in (out, x)):
         return None
     axes, to = Axes.of(out.shape, [steps_over(out.shape, x), out.strides]), Routine("float64", 1)
@@ -106,7 +102,7 @@ def casting(out: TensorType, x: TensorType) -> Recipe | None:
 
 
 def _stored(type: TensorType) -> str:
-    """What an element is in memory, in LLVM's words."""
+    """Name the type of an element in memory in LLVM's words."""
     return _FLOATS[type.dtype.itemsize] if type.dtype.kind == "f" else f"i{8 * type.dtype.itemsize}"
 
 
@@ -122,30 +118,27 @@ def _cast(to: Routine, read: str, x: TensorType, out: TensorType) -> str:
     if out.dtype.kind == "f":
         return to.to.value(f"{'sitofp' if signed else 'uitofp'} {source} {read} to {wanted}")
     if x.dtype.kind == "f":
-        return _whole(to, read, source, out)
+        # Cut off by way of a signed integer as wide as C takes: what does not fit is as it is with NumPy.
+        by = "i64" if out.dtype.itemsize == 8 or out.dtype.name == "uint32" else "i32"
+        cut = to.to.value(f"fptosi {source} {read} to {by}")
+        return cut if wanted == by else to.to.value(f"trunc {by} {cut} to {wanted}")
     if x.dtype.itemsize == out.dtype.itemsize:
         return read
     how = "trunc" if x.dtype.itemsize > out.dtype.itemsize else "sext" if signed else "zext"
     return to.to.value(f"{how} {source} {read} to {wanted}")
 
 
-def _whole(to: Routine, read: str, source: str, out: TensorType) -> str:
-    """A float cut off, by way of a signed integer as wide as C takes: what does not fit is as it is with NumPy."""
-    by = "i64" if out.dtype.itemsize == 8 or out.dtype.name == "uint32" else "i32"
-    found = to.to.value(f"fptosi {source} {read} to {by}")
-    wanted = f"i{8 * out.dtype.itemsize}"
-    return found if wanted == by else to.to.value(f"trunc {by} {found} to {wanted}")
-
-
-# The place of an extremum along an axis, int64: the first of equal ones, and the first NaN before all.
-
-
 def searching(x: TensorType, axis: int, function: Literal["argmax", "argmin"]) -> Recipe | None:
-    """Of operand 0, into a dense result; None for float16."""
-    kind, size = x.dtype.kind, x.dtype.itemsize
-    if kind == "f" and size not in (4, 8):
+    """Search operand 0 for the place of an extremum, int64: the first of equal ones, and the first NaN before all.
+
+    The result is dense. None for float16.
+    """
+    kind = x.dtype.kind
+    if kind == "f" and x.dtype.itemsize not in _FLOATS:
         return None
-    type = {4: "float", 8: "double"}[size] if kind == "f" else f"i{8 * size}"
+    # This is true of a better element and the best so far; of floats, it is of NaN beside a number, too.
+    relation = "gt" if function == "argmax" else "lt"
+    comparison = f"fcmp u{relation}" if kind == "f" else f"icmp {'s' if kind == 'i' else 'u'}{relation}"
     others = [a for a in range(x.ndim) if a != axis]
     kept = Strided(TensorType(tuple(x.shape[a] for a in others), x.dtype), [x.strides[a] for a in others])
     result = TensorType(kept.shape, INT64)
@@ -155,19 +148,13 @@ def searching(x: TensorType, axis: int, function: Literal["argmax", "argmin"]) -
         (source, place), count = axes.item(to, item.index, places)
         with to.loop(0, count) as each:
             here = to.at(source, to.mul(each.index, axes.steps[0][-1]))
-            found = _first(to, here, type, x.shape[axis], x.strides[axis], _comparison(kind, function))
+            found = _first(to, here, _stored(x), x.shape[axis], x.strides[axis], comparison)
             to.memory.store("i64", found, to.at(place, to.mul(each.index, axes.steps[1][-1])))
     return Recipe((to.phase(axes.items, x.size),))
 
 
-def _comparison(kind: str, function: str) -> str:
-    """What is true of a better element and the best so far; of floats, it is of NaN beside a number, too."""
-    relation = "gt" if function == "argmax" else "lt"
-    return f"fcmp u{relation}" if kind == "f" else f"icmp {'s' if kind == 'i' else 'u'}{relation}"
-
-
 def _first(to: Routine, x: str, type: str, extent: int, step: int, comparison: str) -> str:
-    """The number of the best of `extent` elements, `step` bytes apart."""
+    """Write the number of the best of `extent` elements, `step` bytes apart."""
     start = to.memory.load(type, x)
     with to.loop(1, extent, carried=[(type, start), ("i64", "0")]) as each:
         best, at = each.carried
@@ -182,11 +169,8 @@ def _first(to: Routine, x: str, type: str, extent: int, step: int, comparison: s
     return each.carried[1]
 
 
-# Systems with triangular matrices, one right-hand side after the other: each unknown from those before it.
-
-
 def substitution(out: TensorType, a: TensorType, b: TensorType, *, lower: bool, transpose: bool) -> Recipe:
-    """Operand 0 has the triangles, operand 1 the right-hand sides; batch axes broadcast."""
+    """Solve triangular systems of operand 0 for the right-hand sides of operand 1, one by one; batch axes broadcast."""
     to, n = Routine(out.dtype.name, 1), out.shape[-2]
     batch = out.shape[:-2]
     across = a.strides[:-3:-1] if transpose else a.strides[-2:]
@@ -194,8 +178,8 @@ def substitution(out: TensorType, a: TensorType, b: TensorType, *, lower: bool, 
     steps = [(*steps_over(batch, without_matrices(type)), step) for type, step in beside]
     places = [to.place("operand", 0), to.place("operand", 1), to.place("result", 0)]
     with to.loop("%first", "%past") as item:
-        at = to.unravelled(item.index, (*batch, out.shape[-1]))
-        t, right, y = (to.moved(place, at, each) for place, each in zip(places, steps, strict=True))
+        indices = to.unravelled(item.index, (*batch, out.shape[-1]))
+        t, right, y = (to.moved(place, indices, each) for place, each in zip(places, steps, strict=True))
         with to.loop(0, n) as step:
             forwards = lower is not transpose
             row = step.index if forwards else to.sub(n - 1, step.index)
@@ -209,7 +193,7 @@ def substitution(out: TensorType, a: TensorType, b: TensorType, *, lower: bool, 
 
 
 def _without(to: Routine, t: str, y: str, known: tuple[Int64, Int64], start: str, steps: tuple[int, int]) -> str:
-    """What is left of a right-hand side without the products of a row with what is known."""
+    """Subtract from a right-hand side the products of a row with the unknowns that are known."""
     with to.loop(*known, carried=[(to.number, start)]) as each:
         read = [to.load_number(to.at(x, to.mul(each.index, step))) for x, step in zip((t, y), steps, strict=True)]
         product = to.to.value(f"fmul {to.number} {read[0]}, {read[1]}")
@@ -217,14 +201,11 @@ def _without(to: Routine, t: str, y: str, known: tuple[Int64, Int64], start: str
     return each.carried[0]
 
 
-# Sums over the axes before and behind some, as over images and positions of each channel.
-
-#: vectors that are under way at once
-ABREAST_SUMS: Final = 4
-
-
 class ChannelSums(NamedTuple):
-    """y[c] = Σ x[o, c, i] over o and i: extents, and bytes to the next o and c. i and y are dense."""
+    """y[c] = Σ x[o, c, i] over o and i, as over images and positions: extents, and bytes to the next o and c.
+
+    i and y are dense.
+    """
 
     dtype: str
     itemsize: int
@@ -262,7 +243,7 @@ def channel_sums(of: ChannelSums) -> Recipe:
 def as_channel_sums(
     dtype: str, itemsize: int, shape: tuple[int, ...], strides: tuple[int, ...], axes: tuple[int, ...]
 ) -> ChannelSums | None:
-    """A sum over `axes` in this form; None where the axes that stay are not some in the middle, or lie otherwise."""
+    """Bring a sum over `axes` into this form; None if the axes that stay are not in the middle, or lie otherwise."""
     kept = [i for i in range(len(shape)) if i not in axes]
     if not kept or kept != list(range(kept[0], kept[-1] + 1)) or not 0 < kept[0] <= kept[-1] < len(shape) - 1:
         return None
@@ -276,25 +257,21 @@ def as_channel_sums(
 
 
 def _step(shape: tuple[int, ...], strides: tuple[int, ...], part: range) -> int | None:
-    """Bytes from one to the next over these axes as one; None where they do not go on in one another."""
+    """Return the step in bytes over these axes as one; None if they cannot be merged."""
     axes = [i for i in part if shape[i] > 1]
     if any(strides[a] != strides[b] * shape[b] for a, b in pairwise(axes)):
         return None
     return strides[axes[-1]] if axes else strides[part[-1]]
 
 
-# A dense copy of what runs backwards on its last axis, vector by vector; any bits of a float's width.
-
-
 def reversing(itemsize: int, shape: Shape, strides: tuple[int, ...]) -> Recipe:
-    """Of operand 0, of these strides in bytes, the last of which is −itemsize."""
+    """Copy operand 0, of these strides in bytes, the last of which is −itemsize, vector by vector, as plain bits."""
     to = Routine(MOVED_AS[itemsize], lanes_for(itemsize))
     x, y, run = to.place("operand", 0), to.place("result", 0), shape[-1]
     whole = run - run % to.lanes
     with to.loop("%first", "%past") as row:
-        here, there = x, to.at(y, to.mul(row.index, run * itemsize))
-        for at, step in zip(to.unravelled(row.index, shape[:-1]), strides, strict=False):
-            here = to.at(here, to.mul(at, step))
+        there = to.at(y, to.mul(row.index, run * itemsize))
+        here = to.moved(x, to.unravelled(row.index, shape[:-1]), strides[:-1])
         with to.loop(0, whole, to.lanes) as column:
             last = to.mul(to.add(column.index, to.lanes - 1), -itemsize)
             to.store(to.reversed(to.load(to.at(here, last))), to.at(there, to.mul(column.index, itemsize)))

@@ -21,11 +21,11 @@ from engine.codegen.microkernels.register_tile import Panel, RowTiles, SumLoop, 
 from engine.codegen.microkernels.routine import Int64, Routine
 from engine.ir.run_context import aligned
 
-# Convolution with a kernel of many taps and few windows, as a gradient by the kernel is: sums that are long.
-#
-# The same sums as `correlation`, with windows and taps exchanged: rows are the windows of some images, a panel has as
-# columns the features, and each step is a tap of a channel. Sums stand in memory while channels and taps pass by.
-
+_T = TypeVar("_T")
+#: kernels that one adjoint may have: with its strides, they are as many as there are remainders
+MOST_CLASSES: Final = 16
+#: bytes that a thread may work in
+MOST_OWN: Final = 1 << 22
 #: taps that are taken at a time: so long what they see stays in the cache
 TAPS_AT_ONCE: Final = 64
 #: rows of an item, about: so many repay turning the kernel
@@ -34,14 +34,14 @@ ROWS_OF_AN_ITEM: Final = 288
 PARTS: Final = 4
 
 
-def correlation_by_kernel(of: CorrelationGeometry) -> Recipe | None:
-    """The kernels of such a correlation; None where the taps of the kernel do not lie side by side."""
-    if not lies_flat(of.k.axes, [axis.taps for axis in of.axes], of.itemsize):
-        return None
-    return _Writer(of).recipe()
-
-
 class _Writer:
+    """Writer of a convolution with a kernel of many taps and few windows, as a gradient by the kernel is.
+
+    It computes the same sums as `correlation`, with windows and taps exchanged: rows are the windows of some images, a
+    panel has as columns the features, and each step is a tap of a channel. Sums stand in memory while channels and taps
+    pass by.
+    """
+
     def __init__(self, of: CorrelationGeometry) -> None:
         self.of = of
         lanes = lanes_for(of.itemsize)
@@ -61,7 +61,7 @@ class _Writer:
         self.sums_bytes = self.ranges * self.images * each * self.row
 
     def recipe(self) -> Recipe:
-        """Sums in parts, then the parts together, turned to where they belong."""
+        """Add up in parts, then add up the parts, turned to their place in the result."""
         own = self.columns_bytes + aligned(self.turned_bytes)
         return Recipe((self._summed(), self._turned()), aligned(self._all_sums), own)
 
@@ -79,7 +79,7 @@ class _Writer:
         return to.phase(self.of.groups * self.ranges * self.parts, self.of.flops)
 
     def _sum(self, to: Routine, item: Int64) -> None:
-        """The sums of some images and a part of the channels."""
+        """Write the sums of some images and a part of the channels."""
         of = self.of
         group, images, part = to.unravelled(item, (of.groups, self.ranges, self.parts))
         memory, packed = to.place("operand", 0), to.place("own", 0, self.columns_bytes)
@@ -91,7 +91,9 @@ class _Writer:
         sums = to.at(self._sums(to), to.mul(to.add(to.mul(part, of.groups), group), self.sums_bytes))
         sums = to.at(sums, to.mul(begin, of.windows * self.row))
         first, past = self._channels(to, part)
-        seen = self._columns()
+        # Columns of one channel: what taps see, those of all windows of an image, image by image.
+        d, h, w = (axis.exchanged for axis in of.axes)
+        seen = Columns((d, h, w), 1, self.images, 0, of.x.outer, of.x.axes, of.readable)
         with to.loop(first, past) as channel, to.loop(0, of.taps, self.depth) as tap:
             here = to.at(x, to.mul(channel.index, of.x.channel))
             seen.pack(to, memory, here, packed, tap.index, self.depth, count, self.pitch)
@@ -107,17 +109,10 @@ class _Writer:
         past, _ = to.divided(to.mul(to.add(part, 1), count), self.parts)
         return first, past
 
-    def _columns(self) -> Columns:
-        """Of one channel: what taps see, those of all windows of an image, image by image."""
-        of = self.of
-        d, h, w = of.axes
-        axes = d.exchanged, h.exchanged, w.exchanged
-        return Columns(axes, 1, self.images, 0, of.x.outer, of.x.axes, of.readable)
-
     def _multiply(self, to: Routine, packed: str, k: str, sums: str, taps: Int64, done: Int64) -> None:
         """Add the products of some taps, a panel of features after the other.
 
-        Where there are fewer images than an item has rows for, it has the rows of none, and nobody reads them.
+        Rows of an item beyond the last image are written, too, and nobody reads them.
         """
         of, size = self.of, self.of.itemsize
         turned = to.place("own", self.columns_bytes, self.turned_bytes)
@@ -132,7 +127,7 @@ class _Writer:
             tiles.multiply(to, packed, Panel(turned, [sum_loop], self.width, done), into)
 
     def _turned(self) -> KernelPhase:
-        """For each image and group the sums of all parts, [windows, features], turned to [features, windows].
+        """Turn for each image and group the sums of all parts from [windows, features] to [features, windows].
 
         Windows are taken by runs that lie side by side in the result: all of an image, or those of a row.
         """
@@ -170,14 +165,6 @@ class _Writer:
             with to.when("slt", lane, features):
                 into = to.at(y, to.add(lane * of.y.channel, to.mul(window, step)))
                 to.store_row(vector, into, step, some)
-
-
-_T = TypeVar("_T")
-
-#: kernels that one adjoint may have: with its strides, they are as many as there are remainders
-MOST_CLASSES: Final = 16
-#: bytes that a thread may work in
-MOST_OWN: Final = 1 << 22
 
 
 class Tensor(NamedTuple):
@@ -222,7 +209,7 @@ class DirectedConvolution(NamedTuple):
 
 
 def convolution(directed: DirectedConvolution) -> Recipe | None:
-    """The result by kernels; None where these do not fit."""
+    """Write the kernels of a convolution; None if they do not fit."""
     of, direction = directed
     if direction == "adjoint":
         return _adjoint(of)
@@ -233,17 +220,18 @@ def convolution(directed: DirectedConvolution) -> Recipe | None:
 
 
 def _summed(of: CorrelationGeometry) -> Recipe | None:
-    """With many taps for few windows, as gradients by kernels mostly are, by sums that stand in memory."""
+    """Choose the way to add up; sums of many taps for few windows, as of most gradients by kernels, stand in memory."""
     if is_depthwise_by_kernel(of):
         return depthwise_by_kernel(of)
     if of.taps > of.windows:
-        return correlation_by_kernel(of)
+        flat = lies_flat(of.k.axes, [axis.taps for axis in of.axes], of.itemsize)
+        return _Writer(of).recipe() if flat else None
     phase, own = _correlation(of)
     return Recipe((phase,), own=own)
 
 
 def _forward(of: ConvolutionGeometry) -> CorrelationGeometry:
-    """With positions as windows."""
+    """Correlate with positions as windows."""
     channels, features = of.kernel.shape[1], of.kernel.shape[0] // of.groups
     sizes = zip(of.y.shape[2:], of.kernel.shape[2:], of.x.shape[2:], of.stride, of.dilation, of.padding, strict=True)
     axes = _three(Axis(windows, taps, extent, s, d, -p) for windows, taps, extent, s, d, p in sizes)
@@ -253,7 +241,7 @@ def _forward(of: ConvolutionGeometry) -> CorrelationGeometry:
 
 
 def _by_kernel(of: ConvolutionGeometry) -> CorrelationGeometry:
-    """With positions as taps, and taps as windows: images and channels change places, too."""
+    """Correlate with positions as taps, and taps as windows: images and channels change places, too."""
     channels, features = of.kernel.shape[1], of.kernel.shape[0] // of.groups
     # a single position has no neighbour to be apart from
     strides = (stride if positions > 1 else 1 for stride, positions in zip(of.stride, of.y.shape[2:], strict=True))
@@ -265,9 +253,9 @@ def _by_kernel(of: ConvolutionGeometry) -> CorrelationGeometry:
 
 
 def _adjoint(of: ConvolutionGeometry) -> Recipe | None:
-    """The result at positions of one remainder by the stride is a correlation with the taps that reach them.
+    """Correlate for each remainder by the stride: the positions of one are a correlation with the taps that reach them.
 
-    Beyond x it sees zeros, which times an infinite number of the kernel are no zeros: so that is looked for.
+    Beyond x it sees zeros, which times an infinite number of the kernel are no zeros: so these are searched for.
     """
     if math.prod(of.stride) > MOST_CLASSES:
         return None
@@ -280,7 +268,7 @@ def _adjoint(of: ConvolutionGeometry) -> Recipe | None:
 
 
 def _correlation(of: CorrelationGeometry) -> tuple[KernelPhase, int]:
-    """A kernel, and the bytes of its own that a thread works in."""
+    """Write a kernel; return it, and the bytes of its own that a thread works in."""
     if is_depthwise(of):
         return depthwise(of)
     writer = CorrelationWriter(of)
@@ -292,17 +280,17 @@ def _within(recipe: Recipe | None) -> Recipe | None:
 
 
 def _lying(of: Tensor, channels: int) -> Lying:
-    """As an operand or a result, `channels` of each group."""
+    """Lay out an operand or a result, with `channels` of each group."""
     return Lying(of.steps[0], of.steps[1] * channels, of.steps[1], _three(of.steps[2:]))
 
 
 def _lying_kernel(of: Tensor, features: int) -> Lying:
-    """As a kernel with so many `features` in each group."""
+    """Lay out a kernel with so many `features` in each group."""
     return Lying(of.steps[0], of.steps[0] * features, of.steps[1], _three(of.steps[2:]))
 
 
 def _images_as_channels(of: Lying) -> Lying:
-    """With the first axis and the channels exchanged, of all groups."""
+    """Exchange the first axis and the channels, of all groups."""
     return of._replace(outer=of.channel, channel=of.outer)
 
 
@@ -321,7 +309,7 @@ class _Residue(NamedTuple):
 
 
 def _classes(of: ConvolutionGeometry) -> Iterator[CorrelationGeometry]:
-    """A correlation for each remainder that there is."""
+    """Yield a correlation for each remainder that there is."""
     channels, features = of.kernel.shape[0] // of.groups, of.kernel.shape[1]
     x = _lying(of.x, channels)
     for residues in product(*(list(_residues(of, axis)) for axis in range(3))):
@@ -352,7 +340,7 @@ def _residues(of: ConvolutionGeometry, axis: int) -> Iterator[_Residue]:
 
 
 def _check(of: ConvolutionGeometry) -> KernelPhase:
-    """Whether all numbers of the kernel are finite: x − x is 0 of those, and NaN of the others."""
+    """Check that all numbers of the kernel are finite: x − x is 0 of those, and NaN of the others."""
     to = Routine(of.dtype, lanes_for(of.itemsize))
     outer, (count, step) = _runs(of.kernel)
     with to.loop("%first", "%past"):
@@ -373,12 +361,12 @@ def _check(of: ConvolutionGeometry) -> KernelPhase:
 
 
 def _runs(of: Tensor) -> tuple[list[tuple[int, int]], tuple[int, int]]:
-    """The axes by their steps, those as one that go on in one another: all but that of the least step, and that."""
+    """Merge the axes in the order of their steps; return all but that of the least step, and that."""
     axes = sorted(((e, s) for e, s in zip(of.shape, of.steps, strict=True) if e > 1), key=lambda axis: -abs(axis[1]))
-    found: list[tuple[int, int]] = []
+    merged: list[tuple[int, int]] = []
     for extent, step in axes:
-        if found and found[-1][1] == extent * step:
-            found[-1] = (found[-1][0] * extent, step)
+        if merged and merged[-1][1] == extent * step:
+            merged[-1] = (merged[-1][0] * extent, step)
         else:
-            found.append((extent, step))
-    return found[:-1], found[-1] if found else (1, of.steps[-1])
+            merged.append((extent, step))
+    return merged[:-1], merged[-1] if merged else (1, of.steps[-1])

@@ -14,20 +14,19 @@ from typing import Final, NamedTuple
 from engine.codegen.microkernels.recipe import KernelPhase, TableEntryOf
 from engine.codegen.microkernels.register_tile import (
     ITEMS,
-    TILES_OF_A_PANEL,
     Panel,
     RowTiles,
     SumLoop,
     lanes_for,
+    rows_of_item,
     tile_shape,
 )
 from engine.codegen.microkernels.routine import MOST_LANES, Int64, Routine, hold_offsets
 from engine.ir.run_context import aligned
 
 # Columns: what the windows over an image see, copied so that the same tap of neighbouring windows lies side by side.
-#
-# The matrix that turns convolution into a product ("im2col"), of which a panel exists at a time. Windows and taps
-# change places freely: element start + window · step + tap · tap_step is the same seen from either.
+# This is the matrix that turns convolution into a product ("im2col"). Windows and taps change places freely: element
+# start + window · step + tap · tap_step is the same seen from either.
 
 #: taps of a row that are written out one after the other
 MOST_UNROLLED: Final = 8
@@ -45,12 +44,12 @@ class Axis(NamedTuple):
 
     @property
     def exchanged(self) -> Axis:
-        """Windows as taps, and taps as windows."""
+        """The axis with windows as taps, and taps as windows."""
         return Axis(self.taps, self.windows, self.extent, self.tap_step, self.step, self.start)
 
     @property
     def reach(self) -> int:
-        """How far from the image's beginning a vector of windows or of taps may look, either way."""
+        """Elements from the image's beginning that a vector of windows or of taps may reach, either way."""
         return (
             abs(self.start)
             + (self.windows + MOST_LANES) * abs(self.step)
@@ -65,7 +64,7 @@ class Axis(NamedTuple):
 
 
 class RowRun(NamedTuple):
-    """Windows of one row that fill a vector of a panel, or less: where they are, which lanes, and where they go."""
+    """Windows of one row that fill a vector of a panel, or less: their place, their lanes, and their columns."""
 
     image: Int64
     row: Sequence[Int64]
@@ -99,7 +98,7 @@ class Columns(NamedTuple):
 
     @contextmanager
     def segments(self, to: Routine, first: Int64, width: Int64) -> Iterator[RowRun]:
-        """For the columns `first` to before first + width: each row of windows that they cut, a vector at a time."""
+        """Write a loop over the columns `first` to before first + width: a vector at a time of each row of windows."""
         row_windows = self.axes[2].windows
         rows = self.images * self.axes[0].windows * self.axes[1].windows
         past = to.add(first, width)
@@ -149,7 +148,7 @@ class Columns(NamedTuple):
         channels: Int64,
         pitch: int,
     ) -> None:
-        """One row of taps, of all channels."""
+        """Write one row of taps, of all channels."""
         d, h, w = self.axes
         inside: list[Int64] = []
         for axis, window, tap, step in zip((d, h), found.row, taps, self.steps, strict=False):
@@ -185,7 +184,7 @@ class Columns(NamedTuple):
         channels: Int64,
         pitch: int,
     ) -> None:
-        """Neighbouring taps of a row, of all channels: by plain loads where they stay inside the operand's memory.
+        """Write neighbouring taps of a row, of all channels: by plain loads if these stay inside the operand's memory.
 
         What these read beyond the row is written over by the rows that follow. Loads with masks take several times as
         long, and are for the ends.
@@ -218,12 +217,12 @@ class Columns(NamedTuple):
         apart: int,
         channels: Int64,
     ) -> Int64:
-        """1 where whole vectors can be read for all taps and channels, else 0."""
+        """Write 1 if whole vectors can be read for all taps and channels, else 0."""
         if self.channel_step < 0 or apart <= 0:
             return 0
-        at = to.address(image)
-        low = to.add(at, min(offsets))
-        high = to.add(to.add(at, max(offsets) + to.lanes * apart), to.mul(to.sub(channels, 1), self.channel_step))
+        place = to.address(image)
+        low = to.add(place, min(offsets))
+        high = to.add(to.add(place, max(offsets) + to.lanes * apart), to.mul(to.sub(channels, 1), self.channel_step))
         return to.both_hold(("sge", low, bounds[0]), ("sle", high, bounds[1]))
 
     @contextmanager
@@ -275,17 +274,17 @@ class CorrelationGeometry(NamedTuple):
 
     @property
     def taps(self) -> int:
-        """Of all axes."""
+        """Taps of all axes."""
         return math.prod(axis.taps for axis in self.axes)
 
     @property
     def windows(self) -> int:
-        """On one image."""
+        """Windows on one image."""
         return math.prod(axis.windows for axis in self.axes)
 
     @property
     def flops(self) -> int:
-        """A multiplication and an addition for each tap of each window, in each channel that it sees or gives."""
+        """A multiplication and an addition for each tap of each window, for each channel and feature."""
         return 2 * self.images * self.groups * self.features * self.channels * self.taps * self.windows
 
     @property
@@ -307,7 +306,7 @@ class CorrelationGeometry(NamedTuple):
         return hold_offsets(in_x, apart) and hold_offsets(in_plane, ())
 
     def columns(self, images: int) -> Columns:
-        """Those of so many images."""
+        """Return the columns of so many images."""
         return Columns(self.axes, images, self.channels, self.x.outer, self.x.channel, self.x.axes, self.readable)
 
 
@@ -330,7 +329,7 @@ class CorrelationWriter:
         self.abreast = self._abreast(-(-self.at_once * of.windows // narrow))
         self.width = self.abreast * narrow
         self.panels = -(-self.at_once * of.windows // self.width)
-        self.chunk = self._chunk(tile.rows)
+        self.chunk = rows_of_item(of.features, tile.rows, self.outer * of.groups * self.panels)
         self.chunks = -(-of.features // self.chunk)
         self.block = max(1, min(of.channels, PANEL_ROWS // of.taps))
         self.pitch = (self.width + lanes) * size
@@ -350,16 +349,10 @@ class CorrelationWriter:
         return self.to.phase(self.outer * self.of.groups * self.panels * self.chunks, self.of.flops)
 
     def _abreast(self, panels: int) -> int:
-        """How many panels share what is read of the kernel: several, where it is large, as long as items remain."""
+        """Choose how many panels share what is read of the kernel: several if it is large, as long as items remain."""
         size = self.of.features * self.of.channels * self.of.taps * self.of.itemsize
         items = self.outer * self.of.groups * panels
         return max(1, min(ABREAST, panels, items // ITEMS)) if size > NEAR else 1
-
-    def _chunk(self, rows: int) -> int:
-        """Features of an item: all, unless there are few panels."""
-        wanted = -(-ITEMS // (self.outer * self.of.groups * self.panels))
-        tiles = -(-self.of.features // rows)
-        return rows * max(-(-tiles // wanted), min(tiles, TILES_OF_A_PANEL))
 
     def _item(self, item: Int64) -> None:
         to, of = self.to, self.of
@@ -391,7 +384,7 @@ class CorrelationWriter:
             self._spread(y, sums, first, begin, past)
 
     def _sum_loops(self, channels: Int64) -> list[SumLoop]:
-        """The loops of a sum, one where they run through the kernel without a gap."""
+        """Return the loops of a sum; one if they run through the kernel without a gap."""
         of, step = self.of, self.pitch
         sum_loops = [SumLoop(channels, of.k.channel, of.taps * step)]
         rows = of.taps
@@ -424,15 +417,15 @@ def lies_flat(steps: Sequence[int], extents: Sequence[int], size: int) -> bool:
 
 
 def merged(to: Routine, sum_loops: Sequence[SumLoop]) -> list[SumLoop]:
-    """Loops in place of which one runs, where the outer one goes on where the inner one ends."""
-    found: list[SumLoop] = []
+    """Merge loops of which the outer one goes on where the inner one ends."""
+    loops: list[SumLoop] = []
     for each in sum_loops:
         if each.times == 1:
             continue
-        if found and isinstance(each.times, int):
-            outer = found[-1]
+        if loops and isinstance(each.times, int):
+            outer = loops[-1]
             if outer.row_step == each.row_step * each.times and outer.vector_step == each.vector_step * each.times:
-                found[-1] = SumLoop(to.mul(outer.times, each.times), each.row_step, each.vector_step)
+                loops[-1] = SumLoop(to.mul(outer.times, each.times), each.row_step, each.vector_step)
                 continue
-        found.append(each)
-    return found
+        loops.append(each)
+    return loops

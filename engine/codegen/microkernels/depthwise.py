@@ -44,7 +44,7 @@ class Plane:
         self.nbytes = aligned((math.prod(self._extents) + 2 * lanes * far) * of.itemsize)
 
     def clear(self, to: Routine, plane: str) -> None:
-        """Zeros everywhere: what lies around channels stays so."""
+        """Write zeros everywhere: the border around channels stays so."""
         with to.loop(0, self.nbytes, to.lanes * to.size) as at:
             to.store(to.zero, to.at(plane, at.index))
 
@@ -67,7 +67,7 @@ class Plane:
                 to.store(read, to.at(there, (w - self._begins[2]) * size), to.first(mask) if mask else "")
 
     def offset(self, window: Sequence[int], tap: Sequence[int]) -> int:
-        """Bytes from the plane's beginning to what a tap of a window sees."""
+        """Return the bytes from the plane's beginning to what a tap of a window sees."""
         at = 0
         for axis, begin, extent, w, t in zip(self.of.axes, self._begins, self._extents, window, tap, strict=True):
             at = at * extent + axis.start - begin + w * axis.step + t * axis.tap_step
@@ -75,7 +75,7 @@ class Plane:
 
 
 def _vectors(first: int, past: int, lanes: int) -> Iterator[tuple[int, int]]:
-    """Where the vectors of a row begin, and how many lanes each has where it is not full: the last ones overlap."""
+    """Yield the first element of each vector of a row, and its lanes if it is not full; the last vectors overlap."""
     if past - first < lanes:
         yield first, past - first
         return
@@ -84,13 +84,13 @@ def _vectors(first: int, past: int, lanes: int) -> Iterator[tuple[int, int]]:
 
 
 def _reached(axis: Axis) -> list[int]:
-    """The elements at the ends of what taps and windows see."""
+    """List the elements at the ends of what taps and windows see."""
     ends = product((0, axis.windows - 1), (0, axis.taps - 1))
     return [axis.start + w * axis.step + t * axis.tap_step for w, t in ends]
 
 
 def depthwise(of: CorrelationGeometry) -> tuple[KernelPhase, int]:
-    """The kernel where `is_depthwise`, and what it works in: an item is a channel of an image."""
+    """Write the kernel where `is_depthwise`; return it, and its workspace. An item is a channel of an image."""
     to = Routine(of.dtype, lanes_for(of.itemsize))
     plane = Plane(of, to.lanes)
     own = to.place("own", 0, plane.nbytes)
@@ -106,7 +106,7 @@ def depthwise(of: CorrelationGeometry) -> tuple[KernelPhase, int]:
 
 
 def _channel(to: Routine, of: CorrelationGeometry, group: Int64) -> tuple[str, str, str]:
-    """Where x, k and y have a group."""
+    """Write the places of a group in x, k and y."""
     return (
         to.at(to.place("operand", 0), to.add(of.x.start, to.mul(group, of.x.group))),
         to.at(to.place("operand", 1), to.add(of.k.start, to.mul(group, of.k.group))),
@@ -115,7 +115,7 @@ def _channel(to: Routine, of: CorrelationGeometry, group: Int64) -> tuple[str, s
 
 
 def _correlate(to: Routine, plane: Plane, own: str, k: str, y: str) -> None:
-    """One channel, some rows at a time: neighbours see much that is the same, which is read once."""
+    """Write one channel, some rows at a time: elements that neighbours share are read once."""
     of = plane.of
     taps = list(product(*(range(axis.taps) for axis in of.axes)))
     numbers = [to.broadcast(to.at(k, sum(t * s for t, s in zip(tap, of.k.axes, strict=True)))) for tap in taps]
@@ -143,7 +143,7 @@ def _correlate(to: Routine, plane: Plane, own: str, k: str, y: str) -> None:
 
 
 def depthwise_by_kernel(of: CorrelationGeometry) -> Recipe:
-    """The kernel where `is_depthwise_by_kernel`: an item is a group; a sum for each window stays in a register."""
+    """Write the kernel where `is_depthwise_by_kernel`: an item is a group; the sum of a window stays in a register."""
     to = Routine(of.dtype, SUMMED // of.itemsize)
     plane = Plane(of, to.lanes)
     own = to.place("own", 0, plane.nbytes)
@@ -165,7 +165,7 @@ def depthwise_by_kernel(of: CorrelationGeometry) -> Recipe:
 def _summed(
     to: Routine, plane: Plane, own: str, k: str, windows: Sequence[tuple[int, int, int]], sums: Sequence[str]
 ) -> list[str]:
-    """The sums of all windows, with the products of one channel; lanes beyond a row add zeros."""
+    """Add the products of one channel to the sums of all windows; lanes beyond a row add zeros."""
     of = plane.of
     d, h, w = of.axes
     steps = [plane.offset(ORIGIN, one) - plane.offset(ORIGIN, ORIGIN) for one in ((1, 0, 0), (0, 1, 0), (0, 0, 1))]
@@ -180,18 +180,14 @@ def _summed(
                 tap.carry = _add_products(to, plane, at, here, windows, tap.carried, "")
             totals = tap.carried
             if whole < w.taps:
-                start, mask = _rest(to, w.taps)
+                # the vector of what whole ones leave of a row: its first lanes, or if it is full, its last ones
+                left = w.taps % to.lanes
+                start, mask = (w.taps - to.lanes, to.last(left)) if whole else (0, to.first(left))
                 at, here = to.at(numbers, start * of.k.axes[2]), to.at(seen, start * steps[2])
                 totals = _add_products(to, plane, at, here, windows, totals, mask)
             height.carry = totals
         depth.carry = height.carried
     return depth.carried
-
-
-def _rest(to: Routine, taps: int) -> tuple[int, str]:
-    """Where the vector begins that has what whole ones leave of a row, and the lanes of it: the last, if it is full."""
-    left = taps % to.lanes
-    return (0, to.first(left)) if taps < to.lanes else (taps - to.lanes, to.last(left))
 
 
 def _add_products(
@@ -203,7 +199,7 @@ def _add_products(
     sums: Sequence[str],
     mask: str,
 ) -> list[str]:
-    """A vector of taps, times what it sees from each window."""
+    """Add a vector of taps, times what it sees from each window."""
     of = plane.of
     whole = of.axes[2].taps >= to.lanes
     vector = to.kept(to.load_row(numbers, of.k.axes[2], "" if whole else mask), mask)

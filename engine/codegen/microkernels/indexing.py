@@ -42,12 +42,12 @@ class Picking:
 
 
 def picking(of: Picking) -> Recipe:
-    """Operand 0 is x, operand 1 the index."""
+    """Read operand 0 at the indices of operand 1."""
     return Recipe((unflagged(), _Writer(of).phase()), shared=ALIGNMENT, checked=True)
 
 
 def unflagged() -> KernelPhase:
-    """So far, nothing is wrong."""
+    """Write the kernel that clears the flag."""
     to = Routine("float32", 1)
     to.memory.store("i64", "0", to.place(*FLAG))
     return to.phase(1, 0)
@@ -70,7 +70,7 @@ class _Writer:
         return to.phase(items, math.prod(of.shape))
 
     def _item(self, item: Int64) -> None:
-        """Whole vectors, then what is left of the row one by one."""
+        """Write whole vectors, then the rest of the row one by one."""
         of, to = self.of, self.to
         row, part = to.divided(item, self.parts)
         lead = to.unravelled(row, of.shape[:-1])
@@ -101,7 +101,7 @@ class _Writer:
             to.memory.store("i64", "1", self.flag)
 
     def _read_elements(self, x: str, picked: str, inside: str, own: int, lanes: int) -> str:
-        """The elements at indices inside the axis; their neighbours stand `own` bytes further each."""
+        """Read the elements at indices inside the axis; the next ones stand `own` bytes further each."""
         of, to = self.of, self.to.to
         words = f"<{lanes} x i64>"
         places = to.value(f"mul {words} {picked}, splat (i64 {of.step})")
@@ -113,17 +113,12 @@ class _Writer:
 
 
 def read_indices(to: Routine, at: str, nbytes: int, lanes: int, *, is_signed: bool) -> str:
-    """Integers of so many bytes, as a vector of 64 bits each."""
+    """Read integers of so many bytes, as a vector of 64 bits each."""
     words, narrow = f"<{lanes} x i64>", f"<{lanes} x i{8 * nbytes}>"
     found = to.memory.load(f"i{8 * nbytes}", at, lanes)
     if narrow == words:
         return found
     return to.to.value(f"{'sext' if is_signed else 'zext'} {narrow} {found} to {words}")
-
-
-# Adding at indices along an axis: each row of x with its updates, one after the other.
-#
-# An index outside the axis adds nothing: it is told, and the result is not to be used.
 
 
 @dataclass(frozen=True)
@@ -148,11 +143,7 @@ class Adding:
 
 
 def adding(of: Adding) -> Recipe:
-    """Operand 0 is x, operand 1 the index, operand 2 the updates."""
-    return Recipe((unflagged(), _phase(of)), shared=ALIGNMENT, checked=True)
-
-
-def _phase(of: Adding) -> KernelPhase:
+    """Add to operand 0, at the indices of operand 1, the updates of operand 2: row by row, one after the other."""
     to = Routine(of.dtype, lanes_for(of.itemsize))
     arrays = [*(to.place("operand", i) for i in range(3)), to.place("result", 0)]
     flag = to.place(*FLAG)
@@ -162,17 +153,14 @@ def _phase(of: Adding) -> KernelPhase:
             to.moved(pointer, lead, steps[:-1])
             for pointer, steps in zip(arrays, (of.x, of.index, of.updates, of.y), strict=True)
         )
-        _copy(to, of, x, row)
+        with to.loop(0, of.extent, to.lanes) as column:
+            mask = to.below(to.sub(of.extent, column.index))
+            read = to.load_row(to.at(x, to.mul(column.index, of.x[-1])), of.x[-1], mask)
+            to.store_row(read, to.at(row, to.mul(column.index, of.y[-1])), of.y[-1], mask)
         _add(to, of, index, updates, row, flag)
     rows = math.prod(of.rows)
-    return to.phase(rows, rows * (of.extent + of.count))
-
-
-def _copy(to: Routine, of: Adding, x: str, row: str) -> None:
-    with to.loop(0, of.extent, to.lanes) as column:
-        mask = to.below(to.sub(of.extent, column.index))
-        read = to.load_row(to.at(x, to.mul(column.index, of.x[-1])), of.x[-1], mask)
-        to.store_row(read, to.at(row, to.mul(column.index, of.y[-1])), of.y[-1], mask)
+    phase = to.phase(rows, rows * (of.extent + of.count))
+    return Recipe((unflagged(), phase), shared=ALIGNMENT, checked=True)
 
 
 def _add(to: Routine, of: Adding, index: str, updates: str, row: str, flag: str) -> None:

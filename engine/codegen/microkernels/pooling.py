@@ -30,7 +30,7 @@ from engine.codegen.microkernels.windows import (
 from engine.ir.run_context import aligned
 from engine.ir.tensor_type import INT64
 
-#: columns of a window at once, each with a register
+#: columns of a window, or of windows, at once, each with a register
 _COLUMNS: Final = 8
 
 _X, _Y = TableEntryOf("operand", 0), TableEntryOf("result", 0)
@@ -65,7 +65,7 @@ def avg_pool(of: PoolGeometry) -> Recipe:
 
 
 def _reduced(windows: WindowVector, combine: Combine) -> str:
-    """All taps combined."""
+    """Combine all taps."""
     to, start = windows.reader.to, windows.reader.to.splat(windows.reader.outside)
     whole, rest = divmod(windows.reader.of.size[1], _COLUMNS)
 
@@ -80,7 +80,7 @@ def _reduced(windows: WindowVector, combine: Combine) -> str:
 
 
 def _columns(windows: WindowVector, column: Int64, count: int, combine: Combine) -> list[str]:
-    """Of so many columns, the taps of each one combined."""
+    """Combine the taps of each of so many columns."""
     to, start = windows.reader.to, windows.reader.to.splat(windows.reader.outside)
     masks = windows.masks(column, count)
 
@@ -97,13 +97,16 @@ def max_pool_indices(of: PoolGeometry) -> Recipe:
     """
 
     def reduce(windows: WindowVector, y: str) -> None:
-        _store_wide(windows.reader.to, _Search(windows).found(), y, windows.here)
+        to, words = windows.reader.to, _Search(windows).found()
+        type, wide = to.to.name("int", to.lanes), f"<{to.lanes} x i64>"
+        words = words if type == wide else to.to.value(f"sext {type} {words} to {wide}")
+        to.memory.store("i64", words, y, to.lanes, windows.here)
 
     return Recipe((each_window(of, -math.inf, INT64.itemsize, reduce, _X, _Y),))
 
 
 def first_maxima(of: PoolGeometry, planes: TableEntryOf, results: TableEntryOf) -> KernelPhase:
-    """As max_pool_indices, but integers as wide as the floats."""
+    """Search as `max_pool_indices`, for integers as wide as the floats."""
 
     def reduce(windows: WindowVector, y: str) -> None:
         to, found = windows.reader.to, _Search(windows)
@@ -121,19 +124,20 @@ class _Search:
         self.words = self.to.to.name("int", self.to.lanes)
 
     def found(self) -> str:
-        """Where they lie in their planes: integers as wide as the floats."""
+        """Write their places in their planes: integers as wide as the floats."""
         to, windows = self.to, self.windows
         nothing = [(to.vector, to.splat(-math.inf)), (self.words, self._first_inside())]
         _, found = repeated(to, windows.first, windows.past, nothing, self._row, TAPS // self.size[1])
-        corner = self._spread(to.add(to.mul(windows.top, self.width), windows.left))
-        return self._word("add", self._word("add", corner, self._numbers()), found)
+        corner = spread_word(to, to.add(to.mul(windows.top, self.width), windows.left))
+        return self._word("add", self._word("add", corner, numbers_apart(to, self.stride)), found)
 
     def _first_inside(self) -> str:
-        """Where the first tap that is inside lies: no padding is a maximum, not even of what is −∞."""
-        row = self._spread(self.to.mul(self.windows.first, self.width))
+        """Write the place of the first tap that is inside: padding is no maximum, not even of a plane of −∞."""
+        row = spread_word(self.to, self.to.mul(self.windows.first, self.width))
         if self.windows.wide:
             return row
-        before = self._word("sub", self._spread(self.to.sub(0, self.windows.left)), self._numbers())
+        left = spread_word(self.to, self.to.sub(0, self.windows.left))
+        before = self._word("sub", left, numbers_apart(self.to, self.stride))
         is_any = self.to.to.value(f"icmp sgt {self.words} {before}, zeroinitializer")
         return self._word("add", row, self._select(is_any, self.words, before, "zeroinitializer"))
 
@@ -145,7 +149,7 @@ class _Search:
             seen = self.windows.seen(row, column, count, self.windows.masks(column, count))
             start = to.add(to.mul(row, self.width), column)
             for more, tap in enumerate(seen):
-                best = self._better(best, tap, self._spread(to.add(start, more)))
+                best = self._better(best, tap, spread_word(to, to.add(start, more)))
             return best
 
         best = repeated(to, 0, whole, list(zip((to.vector, self.words), best, strict=True)), some)
@@ -164,22 +168,15 @@ class _Search:
     def _word(self, op: str, a: str, b: str) -> str:
         return self.to.to.value(f"{op} {self.words} {a}, {b}")
 
-    def _numbers(self) -> str:
-        """How far each window is from the first."""
-        return numbers_apart(self.to, self.stride)
-
-    def _spread(self, number: Int64) -> str:
-        return spread_word(self.to, number)
-
 
 def numbers_apart(to: Routine, step: int) -> str:
-    """A vector of integers as wide as the floats: 0, step, 2 step, …"""
+    """Return a vector of integers as wide as the floats: 0, step, 2 step, …"""
     word = to.to.name("int")
     return f"<{', '.join(f'{word} {lane * step}' for lane in range(to.lanes))}>"
 
 
 def spread_word(to: Routine, number: Int64) -> str:
-    """A vector of one integer as wide as the floats."""
+    """Write a vector of one integer as wide as the floats."""
     word = to.to.name("int")
     if isinstance(number, int):
         return f"splat ({word} {number})"
@@ -187,29 +184,17 @@ def spread_word(to: Routine, number: Int64) -> str:
     return to.to.splat(narrow, word, to.lanes)
 
 
-def _store_wide(to: Routine, words: str, pointer: str, mask: str) -> None:
-    """Write a vector of integers as int64."""
-    type, wide = to.to.name("int", to.lanes), f"<{to.lanes} x i64>"
-    if type != wide:
-        words = to.to.value(f"sext {type} {words} to {wide}")
-    to.memory.store("i64", words, pointer, to.lanes, mask)
-
-
-# The way back of max pooling: each element of a plane adds up what the windows that it is in have for it.
-#
-# They are added as `engine.ops.conv.pooling` does with NumPy: along each column of windows, then over the
-# columns, in the order of the taps at which they have the element. A vector begins where a window does, but
-# for the padding, and is as many windows wide as fit: so each lane always looks at the same of those around.
-
-#: columns of windows at once, each with a register
-_WINDOW_COLUMNS: Final = 8
+# The gradient of max pooling: each element of a plane adds up the gradients of the windows whose maximum it is, along
+# each column of windows, then over the columns, in the order of the taps at which they have the element. A vector
+# begins where a window does, but for the padding, and is as many windows wide as fit: so each lane always looks at the
+# same windows around it.
 
 
 def max_pool_back(of: PoolGeometry, g: Matrices) -> Recipe | None:
     """y[…, h, w] = Σ g[…, i, j] over the windows (i, j) of which x[…, h, w] is the first maximum, in row-major order.
 
-    Operands are g and x; a NaN is a maximum. Planes have less than 2³¹ elements. None where windows are further apart
-    than a vector is wide.
+    Operands are g and x; a NaN is a maximum. Planes have less than 2³¹ elements. None if windows are further apart than
+    a vector is wide.
     """
     if of.stride[1] > lanes_for(of.itemsize):
         return None
@@ -238,7 +223,7 @@ class _Run:
 
 
 class _Giving:
-    """The kernel that adds up what is chosen; `places` lie densely."""
+    """Writer of the kernel that adds up the chosen gradients; `places` lie densely."""
 
     def __init__(self, of: PoolGeometry, g: Matrices, places: TableEntryOf) -> None:
         self.of, self.given = of, g
@@ -249,24 +234,17 @@ class _Giving:
         self.y = to.place("result", 0)
 
     def phase(self) -> KernelPhase:
-        """All planes."""
+        """Write all planes."""
         of = self.of
-        items = sweep(self.to, of.batch, of.extents, self.step, (self._deep(), self._wide()), self._vector)
-        return self.to.phase(items, of.work)
-
-    def _deep(self) -> range:
-        """The rows of which each has as many windows above each other as the others, if there are such."""
-        (size, _), (stride, _), padding = self.of.size, self.of.stride, self.of.padding[0]
-        if size % stride:
-            return range(0)
-        return range(max(0, size - stride - padding), min(self.of.extents[0], self.of.positions[0] * stride - padding))
-
-    def _wide(self) -> range:
-        """The vectors around which there are so many windows that no mask is needed."""
-        of, windows = self.of, self.step // self.of.stride[1]
-        ahead = of.padding[1] // of.stride[1]
-        behind = (of.size[1] - 1) // of.stride[1] - ahead
-        return range(max(0, -(-behind // windows)), (of.positions[1] - self.to.lanes - ahead) // windows + 1)
+        (size, width), (stride, apart), (above, left) = of.size, of.stride, of.padding
+        # the rows that have as many windows above each other as most others, if there are any
+        last = min(of.extents[0], of.positions[0] * stride - above)
+        deep = range(0) if size % stride else range(max(0, size - stride - above), last)
+        # the vectors around which there are so many windows that no mask is needed
+        windows, ahead = self.step // apart, left // apart
+        behind = (width - 1) // apart - ahead
+        wide = range(max(0, -(-behind // windows)), (of.positions[1] - self.to.lanes - ahead) // windows + 1)
+        return self.to.phase(sweep(self.to, of.batch, of.extents, self.step, (deep, wide), self._vector), of.work)
 
     def _vector(self, plane: Int64, row: Int64, column: Int64, deep: bool, wide: bool) -> None:
         to, of = self.to, self.of
@@ -280,7 +258,7 @@ class _Giving:
         to.store(total, at_element(to, self.y, of.extents, to.size, plane, row, column), here)
 
     def _rows(self, below: Int64, rest: Int64, deep: bool) -> tuple[Int64, Int64]:
-        """How far up the windows are that have a row, which is the tap `rest` of window `below`."""
+        """Write the range of windows, upwards from `below`, that have a row, which is the tap `rest` of `below`."""
         to, size, stride = self.to, self.of.size[0], self.of.stride[0]
         if deep:
             return 0, size // stride
@@ -288,27 +266,29 @@ class _Giving:
         return to.most(0, to.sub(below, self.of.positions[0] - 1)), to.least(count, to.add(below, 1))
 
     def _total(self, run: _Run) -> str:
-        """The sum over all columns of windows, some at once; the last of them may have only some lanes' elements."""
+        """Add up all columns of windows, some at once; the last of them may have elements of only some lanes."""
         to, across = self.to, -(-self.of.size[1] // self.of.stride[1])
-        whole = (across - 1) // _WINDOW_COLUMNS
+        whole = (across - 1) // _COLUMNS
 
-        def some(number: Int64, so_far: list[str], count: int = _WINDOW_COLUMNS) -> list[str]:
+        def some(number: Int64, so_far: list[str], count: int = _COLUMNS) -> list[str]:
             (total,) = so_far
-            for column in self._columns(run, to.mul(number, _WINDOW_COLUMNS), count):
+            for column in self._columns(run, to.mul(number, _COLUMNS), count):
                 total = to.sum(total, column)
             return [total]
 
         found = repeated(to, 0, whole, [(to.vector, to.zero)], some)
-        return some(whole, found, across - whole * _WINDOW_COLUMNS)[0]
+        return some(whole, found, across - whole * _COLUMNS)[0]
 
     def _columns(self, run: _Run, first: Int64, count: int) -> list[str]:
-        """The sums over so many columns of windows, each to the left of the one before."""
+        """Add up each of so many columns of windows, each to the left of the one before."""
         to, of = self.to, self.of
         numbers = [to.add(first, more) for more in range(count)]
         starts = [to.sub(run.right, number) for number in numbers]
         masks = ["" if run.wide else to.between(to.sub(0, at), to.sub(of.positions[1], at)) for at in starts]
         lanes = [self._lanes(number) for number in numbers]
-        element = self._element(run)
+        # the places of the elements in their plane
+        start = spread_word(to, to.add(to.mul(run.row, of.extents[1]), run.column))
+        element = to.to.value(f"add {to.to.name('int', to.lanes)} {start}, {numbers_apart(to, 1)}")
 
         def add(up: Int64, so_far: list[str]) -> list[str]:
             row = to.sub(run.below, up)
@@ -318,7 +298,7 @@ class _Giving:
         return repeated(to, run.first, run.past, [(to.vector, to.zero)] * count, add, TAPS // count)
 
     def _lanes(self, number: Int64) -> list[int | None]:
-        """Which lane of a vector of windows each element is in, so many columns of windows to the left."""
+        """List for each element its lane in a vector of windows, so many columns of windows to the left."""
         stride, size, padding = self.of.stride[1], self.of.size[1], self.of.padding[1] % self.of.stride[1]
         left = number * stride if isinstance(number, int) else 0  # only the last ones do not have all
         places = (divmod(padding + lane, stride) for lane in range(self.to.lanes))
@@ -332,9 +312,3 @@ class _Giving:
         words = to.to.name("int", to.lanes)
         chosen = to.to.value(f"bitcast {to.vector} {arranged(to, chosen, lanes)} to {words}")
         return to.kept(term, to.to.value(f"icmp eq {words} {chosen}, {element}"))
-
-    def _element(self, run: _Run) -> str:
-        """Where the elements lie in their plane."""
-        to = self.to
-        start = spread_word(to, to.add(to.mul(run.row, self.of.extents[1]), run.column))
-        return to.to.value(f"add {to.to.name('int', to.lanes)} {start}, {numbers_apart(to, 1)}")

@@ -10,14 +10,13 @@ from typing import Final, NamedTuple
 
 from engine.codegen.microkernels.recipe import Recipe
 from engine.codegen.microkernels.register_tile import (
-    ITEMS,
-    TILES_OF_A_PANEL,
     Panel,
     RowTiles,
     SumLoop,
     TileShape,
     copy_rows,
     lanes_for,
+    rows_of_item,
     tile_shape,
     transpose_rows,
 )
@@ -60,7 +59,7 @@ class Product(NamedTuple):
 
 
 def product(of: Product) -> Recipe:
-    """The kernel of a product. The columns of c lie side by side."""
+    """Write the kernel of a product. The columns of c lie side by side."""
     return _Writer(of).recipe()
 
 
@@ -80,9 +79,12 @@ class _Writer:
         self.tiles = RowTiles(of.rows, of.a.row, of.c.row, *self.tile)
         self.width = self.tile.vectors * self.to.lanes
         self.panels = -(-of.columns // self.width)
-        self.chunk = self._chunk()
+        self.chunk = rows_of_item(of.rows, self.tile.rows, math.prod(of.batch) * self.panels)
         self.chunks = -(-of.rows // self.chunk)
-        self.packs = not self._lies_well()
+        # A panel is read in place by few rows, or from few pages if no vector is cut off in each step.
+        few, whole = of.rows <= 2 * self.tile.rows, of.columns % self.width == 0
+        lies_well = few or (whole and of.inner * abs(of.b.row) <= IN_PLACE)
+        self.packs = of.b.column != of.itemsize or not lies_well
         self.depth = of.inner
         if self.packs:
             within_reach = REACH // max(1, abs(of.a.column))
@@ -97,21 +99,8 @@ class _Writer:
 
     @property
     def panel_bytes(self) -> int:
-        """Of a packed panel: its rows are turned in blocks of as many as there are lanes."""
+        """Bytes of a packed panel, whose rows are turned in blocks of as many as there are lanes."""
         return -(-self.depth // self.to.lanes) * self.to.lanes * self.width * self.of.itemsize
-
-    def _chunk(self) -> int:
-        """Rows of an item: all, unless there are few panels; then so many that packing one is soon repaid."""
-        panels = math.prod(self.of.batch) * self.panels
-        wanted = -(-ITEMS // panels)
-        tiles = -(-self.of.rows // self.tile.rows)
-        return self.tile.rows * max(-(-tiles // wanted), min(tiles, TILES_OF_A_PANEL))
-
-    def _lies_well(self) -> bool:
-        """In place: by few rows, or on few pages without a vector that must be cut off in each step."""
-        of = self.of
-        few, whole = of.rows <= 2 * self.tile.rows, of.columns % self.width == 0
-        return of.b.column == of.itemsize and (few or (whole and of.inner * abs(of.b.row) <= IN_PLACE))
 
     def _item(self, item: Int64) -> None:
         to, of = self.to, self.of
@@ -133,12 +122,10 @@ class _Writer:
             if self.depth < of.inner:
                 steps = to.least(self.depth, to.sub(of.inner, k.index))
             numbers, vectors = to.at(a, to.mul(k.index, of.a.column)), to.at(b, to.mul(k.index, of.b.row))
-            sum_loop = SumLoop(steps, of.a.column, of.b.row)
+            step = of.b.row
             if self.packs:
-                vectors, sum_loop = (
-                    self._packed(vectors, steps, left),
-                    SumLoop(steps, of.a.column, self.width * of.itemsize),
-                )
+                vectors, step = self._packed(vectors, steps, left), self.width * of.itemsize
+            sum_loop = SumLoop(steps, of.a.column, step)
             adds = k.index if self.depth < of.inner else 0
             whole = of.columns % self.width == 0
             begin = to.mul(chunk, self.chunk)
@@ -146,7 +133,7 @@ class _Writer:
             self.tiles.multiply(to, numbers, Panel(vectors, [sum_loop], left, adds, whole, self.packs), c, begin, past)
 
     def _packed(self, b: str, steps: Int64, left: Int64) -> str:
-        """The panel in memory of the thread's own, with zeros where there are no columns."""
+        """Pack the panel in memory of the thread's own, with zeros where there are no columns."""
         of, own = self.of, self.to.place("own", 0, self.panel_bytes)
         if of.b.column == of.itemsize:
             copy_rows(self.to, b, own, steps, of.b.row, self.tile.vectors, left)

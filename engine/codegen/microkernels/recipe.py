@@ -17,10 +17,10 @@ PlaceKind = Literal["operand", "result", "shared", "own", "address"]
 
 
 class TableEntryOf(NamedTuple):
-    """Kind of thing that an entry of a kernel's table points at.
+    """Target of an entry of a kernel's table.
 
     An operand or a result, by its number; or `nbytes` of workspace, by their offset in bytes: of all (`shared`), or of
-    the thread that runs the kernel (`own`). How large arrays are is known of whoever hands them over. Or what is at an
+    the thread that runs the kernel (`own`). Arrays know their own size. Or what is at an
     address of this process, `number`, which is handed on and not looked at: so the text does not depend on it.
     """
 
@@ -59,11 +59,8 @@ class Recipe(NamedTuple):
     checked: bool = False
 
     def workspace(self, threads: int) -> int:
-        """Bytes that so many threads work in."""
+        """Count the bytes that so many threads work in."""
         return self.shared + threads * self.own
-
-
-# Recipes bound to their memory: the calls that make a result.
 
 
 def bind_recipe(
@@ -75,10 +72,10 @@ def bind_recipe(
     workspace: HostArray,
     otherwise: Otherwise,
 ) -> list[KernelCall]:
-    """The calls that compute `result` from `operands`, of the types and strides that the recipe is for.
+    """Bind the calls that compute `result` from `operands`, of the types and strides that the recipe is for.
 
-    They work in `workspace`, `recipe.workspace(threads)` bytes, which others may use between two runs. `otherwise`
-    binds them, as they lie then, where a recipe that is `checked` finds that it does not hold.
+    They work in `workspace`, `recipe.workspace(threads)` bytes, which others may use between two runs. If a recipe that
+    is `checked` finds that it does not hold, `otherwise` binds the arrays as they lie then.
     """
     calls: list[KernelCall] = []
     for phase, code in zip(recipe.phases, codes, strict=True):

@@ -36,7 +36,7 @@ class Vectors(NamedTuple):
 
 @cache
 def vectors() -> Vectors:
-    """Those of this machine; of AVX2, where the system does not say. No bit of a result depends on them."""
+    """Describe those of this machine; of AVX2, if the system does not say. No bit of a result depends on them."""
     described = described_processor() or ""
     if "avx512f" in described:
         return Vectors(64, 32)
@@ -51,14 +51,14 @@ class TileShape(NamedTuple):
 
 
 def lanes_for(itemsize: int) -> int:
-    """Floats of so many bytes in a vector."""
+    """Count the floats of so many bytes in a vector."""
     return vectors().nbytes // itemsize
 
 
 def tile_shape(rows: int, columns: int, lanes: int) -> TileShape:
-    """The tile that covers `rows` × `columns` at the least cost, of what fits the registers: one more, and LLVM spills.
+    """Choose the tile that covers `rows` × `columns` at the least cost, of those that fit the registers.
 
-    Beside the accumulators there are a number that is spread, and the vectors of a step.
+    With one register more, LLVM spills: beside accumulators there are a number that is spread, and a step's vectors.
     """
     most = vectors().registers - 1
     shapes = (
@@ -76,8 +76,14 @@ def _cost(shape: TileShape, rows: int, columns: int, lanes: int) -> float:
     return tiles * (max(p * v, _UNDER_WAY) + _LOAD * (p + v) + _STEP)
 
 
+def rows_of_item(rows: int, tile: int, panels: int) -> int:
+    """Choose the rows of an item: all, or if there are few panels, so many that packing one is soon repaid."""
+    tiles = -(-rows // tile)
+    return tile * max(-(-tiles // -(-ITEMS // panels)), min(tiles, TILES_OF_A_PANEL))
+
+
 class SumLoop(NamedTuple):
-    """A loop of the sum: how often, and how many bytes further each time on the side of the rows, and the vectors."""
+    """A loop of the sum: its rounds, and the bytes that one moves the rows and the vectors."""
 
     times: Int64
     row_step: int
@@ -93,7 +99,7 @@ def accumulate(
     columns: str,
     masks: Sequence[str] = (),
 ) -> list[str]:
-    """The sums, row by row, with numbers[rows[p] + …] · columns[v + …] added for each step of the nested loops.
+    """Add to the sums, row by row, numbers[rows[p] + …] · columns[v + …] for each step of the nested loops.
 
     `rows` are the offsets of the numbers of a step; of its vectors, what is outside `masks` is not read.
     """
@@ -123,15 +129,11 @@ def _step(
     return added
 
 
-# Rows of numbers times a panel: register tiles over the rows, and what they are added to.
-
-
 class Panel(NamedTuple):
     """Vectors to multiply by, from `start` on; `sum_loops` are the steps of a sum.
 
-    There are `left` columns that are wanted: where not `whole`, others are not written, and, unless they are `packed`,
-    not read. Where `adds` is not 0, sums go on from what lies in their place: so one that is taken in several parts has
-    one order, from first to last.
+    `left` columns are wanted: unless `whole`, others are not written, and unless they are `packed`, not read. If `adds`
+    is not 0, sums go on from what lies in their place: so a sum in several parts has one order, from first to last.
     """
 
     start: str
@@ -205,11 +207,8 @@ class RowTiles(NamedTuple):
         return [to.below(to.sub(left, v * to.lanes)) for v in range(self.vectors)]
 
 
-# Packing: what a tile reads, vector by vector, is laid out so that the vectors of a step lie side by side.
-
-
 def copy_rows(to: Routine, source: str, packed: str, rows: Int64, step: int, vectors: int, left: Int64) -> None:
-    """`rows` rows, `step` bytes apart, of which `vectors` vectors are taken; there are `left` columns, then zeros."""
+    """Pack `vectors` vectors of each of `rows` rows, `step` bytes apart; there are `left` columns, then zeros."""
     width = to.lanes * to.size
     masks = [to.below(to.sub(left, v * to.lanes)) for v in range(vectors)]
     with to.loop(0, rows, carried=[("ptr", source), ("ptr", packed)]) as row:
@@ -222,10 +221,10 @@ def copy_rows(to: Routine, source: str, packed: str, rows: Int64, step: int, vec
 def transpose_rows(
     to: Routine, source: str, packed: str, rows: Int64, column: int, step: int, vectors: int, left: Int64
 ) -> None:
-    """As `copy_rows`, of a matrix whose columns are `column` bytes apart, and whose rows `step`.
+    """Pack as `copy_rows` a matrix whose columns are `column` bytes apart, and whose rows `step`.
 
-    Where rows lie side by side, blocks of as many as there are lanes are turned in registers: memory for whole blocks
-    is written.
+    If rows lie side by side, blocks of as many as there are lanes are turned in registers: memory for whole blocks is
+    written.
     """
     if step == to.size:
         with to.loop(0, vectors) as vector, to.loop(0, rows, to.lanes) as row:
@@ -241,24 +240,16 @@ def transpose_rows(
 
 
 def _turn(
-    to: Routine,
-    source: str,
-    packed: str,
-    row: Int64,
-    rows: Int64,
-    column: int,
-    v: Int64,
-    vectors: int,
-    left: Int64,
+    to: Routine, source: str, packed: str, row: Int64, rows: Int64, column: int, v: Int64, vectors: int, left: Int64
 ) -> None:
-    """A block of rows, of which `rows` are there, of the columns of vector v: read by columns, as a vector each."""
+    """Turn a block of rows, of which `rows` are there, of the columns of vector v: each column is read as a vector."""
     width, some = to.lanes * to.size, to.below(rows)
     here, first = to.at(source, to.mul(row, to.size)), to.mul(v, to.lanes)
     read = []
     for lane in range(to.lanes):
         # a column that is not there is read as the last one that is, and never stored
-        at = to.least(to.add(first, lane), to.sub(left, 1))
-        read.append(to.load(to.at(here, to.mul(at, column)), some))
+        number = to.least(to.add(first, lane), to.sub(left, 1))
+        read.append(to.load(to.at(here, to.mul(number, column)), some))
     there = to.at(to.at(packed, to.mul(row, vectors * width)), to.mul(v, width))
     for r, vector in enumerate(to.transposed(read)):
         to.store(vector, to.at(there, r * vectors * width))

@@ -19,11 +19,13 @@ Int64 = int | str
 
 #: elements of so many bytes are moved as these floats, whatever their bits mean
 MOVED_AS: Final = {4: "float32", 8: "float64"}
+#: lanes of a vector, at most
+MOST_LANES: Final = 16
 
 
 @dataclass(eq=False, slots=True)
 class Rounds:
-    """A loop being written: its index, what it carries into a round, and what it is to carry out of it."""
+    """A loop being written: its index, the values carried into a round, and those to be carried out of it."""
 
     index: str
     carried: list[str]
@@ -56,7 +58,7 @@ class Routine:
         return self.to.name("float", self.lanes)
 
     def phase(self, items: int, work: int) -> KernelPhase:
-        """What has been written."""
+        """Return the kernel that has been written."""
         return KernelPhase(self.to.module, items, tuple(self.places), work)
 
     # whole numbers
@@ -112,14 +114,14 @@ class Routine:
         return self.to.value(f"select i1 {is_more}, i64 {a}, i64 {b}")
 
     def within(self, a: Int64, extent: int) -> Int64:
-        """1 where 0 ≤ a < extent, else 0."""
+        """1 if 0 ≤ a < extent, else 0."""
         if isinstance(a, int):
             return int(0 <= a < extent)
         is_within = self.to.value(f"icmp ult i64 {a}, {extent}")
         return self.to.value(f"zext i1 {is_within} to i64")
 
     def both_hold(self, one: tuple[str, Int64, Int64], other: tuple[str, Int64, Int64]) -> Int64:
-        """1 where both comparisons hold, else 0."""
+        """1 if both comparisons hold, else 0."""
         first, second = (self.to.value(f"icmp {how} i64 {a}, {b}") for how, a, b in (one, other))
         return self.to.value(f"zext i1 {self.to.value(f'and i1 {first}, {second}')} to i64")
 
@@ -127,10 +129,10 @@ class Routine:
 
     def place(self, kind: PlaceKind, number: int, nbytes: int = 0) -> str:
         """The address of an operand, a result, or so many bytes of workspace: see `TableEntryOf`."""
-        found = TableEntryOf(kind, number, nbytes)
-        if found not in self.places:
-            self.places.append(found)
-        return self.memory.word(self.places.index(found), "ptr")
+        place = TableEntryOf(kind, number, nbytes)
+        if place not in self.places:
+            self.places.append(place)
+        return self.memory.word(self.places.index(place), "ptr")
 
     def at(self, pointer: str, offset: Int64) -> str:
         """A pointer so many bytes further."""
@@ -156,11 +158,9 @@ class Routine:
 
     def load_row(self, pointer: str, step: int, mask: str) -> str:
         """A vector of numbers `step` bytes apart, of which those outside the mask are 0, and not read."""
-        return (
-            self.load(pointer, mask)
-            if step == self.size
-            else self.gather(pointer, step, mask or self.first(self.lanes))
-        )
+        if step == self.size:
+            return self.load(pointer, mask)
+        return self.gather(pointer, step, mask or self.first(self.lanes))
 
     def store_row(self, value: str, pointer: str, step: int, mask: str) -> None:
         """Write the lanes inside the mask `step` bytes apart."""
@@ -170,9 +170,9 @@ class Routine:
             self.scatter(value, pointer, step, mask or self.first(self.lanes))
 
     def load_apart(self, pointer: str, step: int) -> str:
-        """A vector of numbers `step` bytes apart, of which those between may be read, too: those up to the next vector.
+        """A vector of numbers `step` bytes apart, if those between, up to the next vector, may be read, too.
 
-        Two of each are read where every second one is wanted, and the rest is left out.
+        If every second number is wanted, two vectors are read, and half of the lanes is left out.
         """
         if step == self.size:
             return self.load(pointer)
@@ -238,20 +238,17 @@ class Routine:
         return self.shuffled(vector, "poison", range(self.lanes - 1, -1, -1))
 
     def transposed(self, rows: Sequence[str]) -> list[str]:
-        """As many vectors as there are lanes, transposed: off-diagonal blocks are exchanged, ever larger."""
-        found, h = list(rows), 1
-        while h < self.lanes:
-            for i in range(self.lanes):
+        """Transpose as many vectors as there are lanes, by exchanging off-diagonal blocks, ever larger."""
+        vectors, h, n = list(rows), 1, self.lanes
+        while h < n:
+            low = [lane if not lane & h else n + (lane ^ h) for lane in range(n)]
+            high = [(lane | h) if not lane & h else n + lane for lane in range(n)]
+            for i in range(n):
                 if not i & h:
-                    found[i], found[i | h] = self._exchanged(found[i], found[i | h], h)
+                    both = vectors[i], vectors[i | h]
+                    vectors[i], vectors[i | h] = self.shuffled(*both, low), self.shuffled(*both, high)
             h *= 2
-        return found
-
-    def _exchanged(self, a: str, b: str, h: int) -> tuple[str, str]:
-        n = self.lanes
-        low = [lane if not lane & h else n + (lane ^ h) for lane in range(n)]
-        high = [(lane | h) if not lane & h else n + lane for lane in range(n)]
-        return self.shuffled(a, b, low), self.shuffled(a, b, high)
+        return vectors
 
     def shuffled(self, a: str, b: str, lanes: Sequence[int]) -> str:
         """These lanes of two vectors."""
@@ -275,7 +272,7 @@ class Routine:
 
     def last(self, count: int) -> str:
         """The mask of the last `count` lanes."""
-        return "<" + ", ".join(f"i1 {str(lane >= self.lanes - count).lower()}" for lane in range(self.lanes)) + ">"
+        return _mask_of([lane >= self.lanes - count for lane in range(self.lanes)])
 
     def between(self, first: Int64, past: Int64, step: int = 1) -> str:
         """The mask of the lanes whose number times `step` is from `first` to before `past`; "" for all.
@@ -305,7 +302,7 @@ class Routine:
         return self.to.value(f"and {self._mask} {a}, {b}")
 
     def _spread(self, number: Int64) -> str:
-        """A number, at most a few times the lanes in size, in all lanes; one that is far below is as good as any."""
+        """A number, at most a few times the lanes in size, in all lanes; numbers far below are all alike."""
         if isinstance(number, int):
             return f"splat (i32 {number})"
         return self.to.splat(self.to.value(f"trunc i64 {self.most(number, -(1 << 30))} to i32"), "i32", self.lanes)
@@ -319,7 +316,7 @@ class Routine:
     # control
 
     def choose(self, comparison: str, a: Int64, b: Int64, on_true: Int64, on_false: Int64) -> Int64:
-        """`on_true` where a compares so (LLVM's: slt, eq, …) with b, else `on_false`."""
+        """`on_true` if a compares so (LLVM's: slt, eq, …) with b, else `on_false`."""
         holds = self.to.value(f"icmp {comparison} i64 {a}, {b}")
         return self.to.value(f"select i1 {holds}, i64 {on_true}, i64 {on_false}")
 
@@ -327,9 +324,9 @@ class Routine:
     def loop(
         self, first: Int64, past: Int64, step: int = 1, carried: Sequence[tuple[str, str]] = ()
     ) -> Iterator[Rounds]:
-        """For each index from `first` to before `past`. `carried` are types and first values.
+        """Write a loop over the indices from `first` to before `past`. `carried` are types and first values.
 
-        Inside, `carry` is to be set to the values of the next round; after the loop `carried` are those of the last.
+        Inside, set `carry` to the values of the next round; after the loop, `carried` are those of the last.
         """
         self._names += 1
         k = self._names
@@ -339,13 +336,13 @@ class Routine:
             if type == "ptr":
                 self.memory.same(name, start)
         with self.to.loop(names, first, past, step, values) as given:
-            found = Rounds(names.counter, [value.name for value in values])
-            yield found
-            given.extend(found.carry)
+            rounds = Rounds(names.counter, [value.name for value in values])
+            yield rounds
+            given.extend(rounds.carry)
 
     @contextmanager
     def when(self, comparison: str, a: Int64, b: Int64) -> Iterator[None]:
-        """What is written inside happens where a compares so (LLVM's: slt, eq, …) with b."""
+        """Run what is written inside if a compares so (LLVM's: slt, eq, …) with b."""
         self._names += 1
         k = self._names
         with self.to.when(self.to.value(f"icmp {comparison} i64 {a}, {b}", f"%w{k}"), f"t{k}", f"e{k}"):
@@ -356,16 +353,10 @@ def _mask_of(inside: Sequence[bool]) -> str:
     return "<" + ", ".join(f"i1 {str(lane).lower()}" for lane in inside) + ">"
 
 
-# Offsets: how far apart what a kernel reads may lie, so that none that it computes wraps around.
-
-#: lanes of a vector, at most
-MOST_LANES: Final = 16
-
-
 def hold_offsets(axes: Iterable[tuple[int, int]], apart: Iterable[int]) -> bool:
     """Whether 64 bits hold the offsets along all `axes` together, and 32 bits the numbers of a vector's lanes.
 
-    Of each axis: how far indices go from 0, and bytes to the next one. Lanes are so many elements `apart`.
+    An axis is how far indices go from 0, and the bytes to the next one. Lanes are so many elements `apart`.
     """
     reach = sum((indices + MOST_LANES) * abs(step) for indices, step in axes)
     return reach < 1 << 62 and all(MOST_LANES * abs(elements) < 1 << 30 for elements in apart)

@@ -47,18 +47,18 @@ class _Ufunc(ctypes.Structure):
 
 @lru_cache(maxsize=1024)
 def ufunc_loop(ufunc: np.ufunc, dtypes: Sequence[DType]) -> UfuncLoop | None:
-    """The loop for operands and a result of exactly these dtypes; None where there is none, or none to be found.
+    """Find the loop for operands and a result of exactly these dtypes; None if there is none, or it cannot be found.
 
-    A ufunc has to live as long as what was found: those of modules do.
+    A ufunc has to live as long as its loop: those of modules do.
     """
-    there = _Ufunc.from_address(id(ufunc))
+    struct = _Ufunc.from_address(id(ufunc))
     stated = (ufunc.nin, ufunc.nout, ufunc.nargs, ufunc.ntypes)
-    if (there.nin, there.nout, there.nargs, there.ntypes) != stated or not there.functions:
+    if (struct.nin, struct.nout, struct.nargs, struct.ntypes) != stated or not struct.functions:
         return None
     for number, types in enumerate(ufunc.types):
         if [np.dtype(char) for char in types.replace("->", "")] == list(dtypes):
-            function = there.functions[number]
-            return None if function is None else UfuncLoop(function, (there.data and there.data[number]) or 0)
+            function = struct.functions[number]
+            return None if function is None else UfuncLoop(function, (struct.data and struct.data[number]) or 0)
     return None
 
 
@@ -69,9 +69,9 @@ WORD: Final = 8
 
 
 class UfuncCall(NamedTuple):
-    """A ufunc, and what it reads: operands by their numbers, what the calls before made, or a number.
+    """A ufunc, and its operands: operands of the recipe by their numbers, the result so far, or a number.
 
-    The number, of the result's dtype, comes behind these. With `turned`, the last of what is read is seen with its last
+    The number, of the result's dtype, comes last. With `turned`, the last operand before it is read with its last
     two axes exchanged. Of a ufunc for matrices, which lie on the last two axes of all, `core` are their extents.
     """
 
@@ -90,7 +90,7 @@ class _Array(NamedTuple):
 
 
 def ufunc_calls(calls: Sequence[UfuncCall], out: TensorType, types: Sequence[TensorType]) -> Recipe | None:
-    """The result as these calls make it, one after the other; None where a ufunc has no loop for just these dtypes."""
+    """Make the result by these calls, one after the other; None if a ufunc has no loop for just these dtypes."""
     result = _Array(out.dtype, out.strides)
     phases, own = [], 0
     for call in calls:
@@ -133,11 +133,11 @@ class LoopCall:
         self._to.memory.store("i64", str(bits), self.number)
 
     def store_steps(self, steps: Sequence[int]) -> None:
-        """What is the same for all calls."""
+        """Store the steps, which are the same for all calls."""
         self._store(self._steps, steps)
 
     def make(self, arrays: Sequence[str], counts: Sequence[Int64]) -> None:
-        """Call it. Loops may move the addresses that they are given."""
+        """Call the loop, which may move the addresses that it is given."""
         self._store(self._arrays, [self._to.address(each) for each in arrays])
         self._store(self._counts, counts)
         given = ", ".join(f"ptr {each}" for each in (self._arrays, self._counts, self._steps, self._data))
@@ -164,7 +164,7 @@ class _Writer:
         self._to, self.own = to, self._made.own
 
     def phase(self) -> KernelPhase:
-        """The kernel."""
+        """Write the kernel."""
         to, places = self._to, [*map(self._place, self._call.reads), self._place(SO_FAR)]
         if self._call.number is not None:
             self._made.store_number(self._call.number, self._arrays[-1].dtype)
@@ -178,11 +178,11 @@ class _Writer:
         return self._to.place("result", 0) if read == SO_FAR else self._to.place("operand", read)
 
 
-# Running sums along an axis, by the loop of NumPy's addition: a sum and the next element make the next sum.
-
-
 def adding_on(out: TensorType, x: TensorType, axis: int) -> Recipe | None:
-    """Of operand 0; None where the sums have another dtype, and of complex numbers."""
+    """Add up running sums of operand 0 by the loop of NumPy's addition: a sum and the next element make the next sum.
+
+    Returns None if the sums have another dtype, and for complex numbers.
+    """
     loop = ufunc_loop(np.add, (x.dtype, x.dtype, out.dtype))
     if loop is None or x.dtype != out.dtype or x.is_complex:
         return None

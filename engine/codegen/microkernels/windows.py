@@ -12,12 +12,14 @@ from engine.codegen.microkernels.recipe import KernelPhase, TableEntryOf
 from engine.codegen.microkernels.register_tile import lanes_for
 from engine.codegen.microkernels.routine import MOST_LANES, Int64, Routine, hold_offsets
 
-# Kernels that make planes [rows, columns], vector by vector, of what lies around the same place in other planes.
-
 #: planes, at least, of which each is an item, so that threads find work; of fewer each row is one
 PLANES: Final = 8
 #: vectors of a row that are written out one by one, with masks that are constants
 _WRITTEN_OUT: Final = 4
+#: distance of windows, at most, at which what lies between is read with what is wanted: more are gathered
+PARTED: Final = 4
+#: taps that are written out one by one
+TAPS: Final = 16
 
 Carried = list[str]
 
@@ -30,10 +32,10 @@ def sweep(
     inner: tuple[range, range],
     write_vector: Callable[[Int64, Int64, Int64, bool, bool], None],
 ) -> int:
-    """Have `write_vector` write planes [*batch, *extents], vectors of `step` columns; how many items these are.
+    """Let `write_vector` write planes [*batch, *extents], vectors of `step` columns; return the number of items.
 
-    It is called with the number of the plane, the row and the first column; and whether the row and the vector surely
-    are among the `inner` ones, of which less is to be asked.
+    It is called with the number of the plane, the row and the first column; and whether the row and the vector are
+    surely among the `inner` ones, which need fewer checks.
     """
     planes, (rows, columns) = math.prod(batch), extents
     parts = 1 if planes >= PLANES else rows
@@ -50,7 +52,7 @@ def sweep(
 
 
 def _segments(count: int, inner: range) -> list[tuple[range, bool]]:
-    """0 to count in up to three parts, the middle one being `inner`."""
+    """Divide 0 to count into up to three parts, the middle one being `inner`."""
     if not inner:
         return [(range(count), False)]
     parts = [(range(inner.start), False), (inner, True), (range(inner.stop, count), False)]
@@ -58,7 +60,7 @@ def _segments(count: int, inner: range) -> list[tuple[range, bool]]:
 
 
 def _columns(to: Routine, vectors: range, step: int) -> Iterator[Int64]:
-    """The first column of each of these vectors of a row: what is done with one is written once, or for each."""
+    """Yield the first column of each of these vectors of a row, in a loop or one by one."""
     if len(vectors) <= _WRITTEN_OUT:
         yield from (number * step for number in vectors)
         return
@@ -67,22 +69,14 @@ def _columns(to: Routine, vectors: range, step: int) -> Iterator[Int64]:
 
 
 def at_plane(to: Routine, pointer: str, batch: Sequence[int], planes: Matrices, number: Int64) -> str:
-    """Where the plane of a number lies."""
-    for index, step in zip(to.unravelled(number, batch), planes.batch, strict=True):
-        pointer = to.at(pointer, to.mul(index, step))
-    return pointer
+    """Write the place of the plane of a number."""
+    return to.moved(pointer, to.unravelled(number, batch), planes.batch)
 
 
 def at_element(
-    to: Routine,
-    pointer: str,
-    extents: tuple[int, int],
-    itemsize: int,
-    plane: Int64,
-    row: Int64,
-    column: Int64,
+    to: Routine, pointer: str, extents: tuple[int, int], itemsize: int, plane: Int64, row: Int64, column: Int64
 ) -> str:
-    """Where an element of dense planes lies."""
+    """Write the place of an element of dense planes."""
     place = to.add(to.mul(to.add(to.mul(plane, extents[0]), row), extents[1]), column)
     return to.at(pointer, to.mul(place, itemsize))
 
@@ -95,7 +89,7 @@ def repeated(
     body: Callable[[Int64, Carried], Carried],
     written_out: int = 1,
 ) -> Carried:
-    """What `body` makes of the values carried, for each index from `first` to before `past`.
+    """Let `body` update the values carried, for each index from `first` to before `past`.
 
     `carried` are types and first values. Up to so many rounds are written out.
     """
@@ -109,11 +103,8 @@ def repeated(
     return each.carried
 
 
-# Vectors whose lanes are chosen from others'.
-
-
 def parted(to: Routine, vectors: Sequence[str]) -> list[str]:
-    """Of the lanes of n vectors, all in a row, every n-th one: from the first on, from the second, … the n-th."""
+    """Select every n-th lane of n vectors, all in a row: from the first on, from the second, … the n-th."""
     return [_every(to, vectors, start) for start in range(len(vectors))]
 
 
@@ -131,16 +122,10 @@ def _every(to: Routine, vectors: Sequence[str], start: int) -> str:
 
 
 def arranged(to: Routine, vector: str, lanes: Sequence[int | None]) -> str:
-    """The lanes of these numbers, and zeros for None."""
+    """Select the lanes of these numbers, and zeros for None."""
     if list(lanes) == list(range(to.lanes)):
         return vector
     return to.shuffled(vector, to.zero, [to.lanes if lane is None else lane for lane in lanes])
-
-
-#: distance of windows, at most, at which what lies between is read with what is wanted: more are gathered
-PARTED: Final = 4
-#: taps that are written out one by one
-TAPS: Final = 16
 
 
 class PoolGeometry(NamedTuple):
@@ -185,12 +170,12 @@ class PoolGeometry(NamedTuple):
         return range(-(-padding // stride), past)
 
 
-#: what a pool makes of its planes: maxima, where these lie, what goes back to them, or means
+#: results of a pool: maxima, the places of these, their gradients, or means
 PoolDirection = Literal["max", "max_indices", "max_back", "avg"]
 
 
 class DirectedPool(NamedTuple):
-    """A pool, and what is made of its planes. Results are dense.
+    """A pool, and its kind of result. Results are dense.
 
     "max" and "avg" give a number for each window, "max_indices" the int64 at which of a plane's elements the maximum
     is. "max_back" adds the numbers of windows, which lie as `given` says, to where the maxima are.
@@ -203,7 +188,7 @@ class DirectedPool(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ColumnReader:
-    """Reader of what a vector of windows sees in neighbouring columns of theirs, `columns` at a time."""
+    """Reader of neighbouring columns of a vector of windows, `columns` at a time."""
 
     to: Routine
     of: PoolGeometry
@@ -211,19 +196,19 @@ class ColumnReader:
 
     @property
     def columns(self) -> int:
-        """As many as windows are apart: between one tap's numbers are those of the next ones."""
+        """The distance of windows: between one tap's numbers are those of the next taps."""
         stride = self.of.stride[1]
         return stride if stride <= PARTED and self.of.planes.column == self.of.itemsize else 1
 
     def masks(self, start: Int64) -> list[str]:
-        """What is inside of the plane, of the loads that `load_vectors` makes at column `start`."""
+        """Write the masks of the loads that `load_vectors` makes at column `start`."""
         to, width = self.to, self.of.extents[1]
         step = self.of.stride[1] // self.columns
         starts = [to.add(start, number * to.lanes) for number in range(self.columns)]
         return [to.between(to.sub(0, at), to.sub(width, at), step) for at in starts]
 
     def load_vectors(self, x: str, masks: Sequence[str]) -> Sequence[str]:
-        """The numbers at x, one for each window, and those right of them."""
+        """Load the numbers at x, one for each window, and those right of them."""
         to, outside = self.to, self.to.splat(self.outside)
         step = self.of.stride[1] // self.columns * self.of.planes.column
         if step != to.size:
@@ -250,7 +235,7 @@ class WindowVector:
     here: str
 
     def masks(self, column: Int64, count: int) -> list[list[str]]:
-        """For `seen`: of so many columns from `column` on."""
+        """Write the masks for `seen` of so many columns from `column` on."""
         to, at_once = self.reader.to, self.reader.columns
         times = range(0, count, at_once)
         if self.wide:
@@ -259,7 +244,7 @@ class WindowVector:
         return [self.reader.masks(to.add(start, more)) for more in times]
 
     def seen(self, row: Int64, column: Int64, count: int, masks: Sequence[Sequence[str]]) -> list[str]:
-        """What the windows see at a row of theirs, and so many columns from `column` on."""
+        """Load the elements of the windows at a row of theirs, and so many columns from `column` on."""
         to, planes, at_once = self.reader.to, self.reader.of.planes, self.reader.columns
         x = to.at(self.x, to.add(to.mul(row, planes.row), to.mul(column, planes.column)))
         seen: list[str] = []
@@ -276,7 +261,7 @@ def each_window(
     planes: TableEntryOf,
     results: TableEntryOf,
 ) -> KernelPhase:
-    """`reduce` writes the results of windows, numbers of so many bytes, to an address. Padding counts as `outside`."""
+    """Let `reduce` write the results of windows, `itemsize` bytes each, to an address. Padding counts as `outside`."""
     to = Routine(of.dtype, lanes_for(of.itemsize))
     reader, x, y = ColumnReader(to, of, outside), to.place(*planes), to.place(*results)
     reach = -(-of.size[1] // reader.columns) * reader.columns

@@ -1,8 +1,7 @@
-"""Bounds of the buffers of kernels, stated by whoever binds them: for a build that compares each access.
+"""Bounds of the buffers of kernels, stated by the code that binds them: for a build that checks each access.
 
-It stands in front of a kernel's table, with how long that is. An access that is not inside of its buffer is written
-down, the first of a process, and made elsewhere: so the kernel comes to its end, and nothing is read or written that is
-not its own.
+They stand in front of a kernel's table, with the table's length. The first access of a process outside of its buffer is
+recorded, and all are made elsewhere: so the kernel comes to its end, and touches no memory that is not its own.
 """
 
 from __future__ import annotations
@@ -48,11 +47,11 @@ class Bounds:
 
     @property
     def record(self) -> HostArray:
-        """The words of `FaultEntry`; where none has been found, they are 0."""
+        """The words of `FaultEntry`; they are 0 if there was no fault."""
         return self._memory[: FaultEntry.SIZE]
 
     def tables(self, threads: int, size: int) -> HostArray:
-        """Tables of so many words, int64 [threads, size], all 0; in front of each is a place for bounds, if need be."""
+        """Make tables of so many words, int64 [threads, size], all 0; if checked, with room for bounds before each."""
         if not self.checked:
             return np.zeros((threads, size), np.int64)
         words: HostArray = np.zeros((threads, _in_front(size) + size), np.int64)
@@ -61,9 +60,9 @@ class Bounds:
         return words[:, _in_front(size) :]
 
     def words(self, table: HostArray, position: int) -> list[int]:
-        """Addresses of the words that say where what stands at a position begins and ends; none where none is checked.
+        """Return the addresses of the words that bound the buffer at a position; none if accesses are not checked.
 
-        Whoever moves that address has to move what these say as far.
+        Code that moves the address at that position has to move these bounds as far.
         """
         if not self.checked:
             return []
@@ -72,7 +71,7 @@ class Bounds:
 
     @staticmethod
     def state(tables: HostArray, position: int, before: int, behind: int) -> None:
-        """Say of the addresses at a position how many bytes before them, and from them on, are of their buffer."""
+        """State how many bytes before the addresses at a position, and from them on, are of their buffer."""
         words = tables.base
         assert words is not None
         at = _in_front(tables.shape[1]) - first_word(position)
@@ -85,7 +84,7 @@ WATCHED: Final = Bounds()
 
 
 def reach(array: HostArray) -> tuple[int, int]:
-    """Bytes before an array's first element, and from there on, that its elements lie in."""
+    """Count the bytes before an array's first element, and from there on, that its elements lie in."""
     if not array.size:
         return 0, 0
     steps = [(extent - 1) * step for extent, step in zip(array.shape, array.strides, strict=True)]
@@ -93,10 +92,10 @@ def reach(array: HostArray) -> tuple[int, int]:
 
 
 def _in_front(size: int) -> int:
-    """Words before a table of so many: the record's address, its bytes, and two for each of its own."""
+    """Count the words before a table of so many: the record's address, its bytes, and two for each of its own."""
     return 2 + 2 * size
 
 
 def first_word(position: int) -> int:
-    """How many words before the table the first byte of a buffer stands; before it, the byte past the last."""
+    """Count the words from the table back to the first byte of a buffer; before it stands the byte past the last."""
     return 3 + 2 * position

@@ -16,18 +16,17 @@ from typing import Final
 
 from engine.ir.lru import LRU
 
-# Compiled kernels in a folder: read back as they were written, by the user who wrote them, or not at all.
-#
-# What lies here is mapped and run, so a folder is used only while it is ours and nobody else can write to it; this is
-# looked at on the open folder, each time, and every name is looked up in the very folder that was looked at. An entry
-# says what it is and for which key, and has the hash of its code: one that was torn, cut or put there by another
-# program is as good as absent.
-#
-# Several processes may share a folder. An entry is written beside its place and renamed to it, so that readers meet
-# all of it or nothing; it is not forced onto the disk first, since what a loss of power tears is found by the hash.
+# Kernels of a folder are mapped and run, so a folder is used only while it is ours and nobody else can write to it.
+# This is checked on the open folder, each time, and every name is looked up in the very folder that was checked. An
+# entry states its kind and key, and has the hash of its code: one that was torn, cut or put there by another program is
+# as good as absent. Several processes may share a folder. An entry is written beside its place and renamed to it, so
+# that readers meet all of it or nothing; it is not forced onto the disk first, since the hash finds what a loss of
+# power tears.
 
-#: what the entries of a folder take together, about
+#: bytes of the entries of a folder together, about
 MOST_BYTES_OF_A_FOLDER: Final = 256 << 20
+#: bytes that a store keeps in memory, of code that is not mapped
+MOST_BYTES_IN_MEMORY: Final = 32 << 20
 #: whether this system can tell whose a folder is, and look names up in one that is open
 FOLDERS_CAN_BE_CHECKED: Final = hasattr(os, "geteuid") and os.open in os.supports_dir_fd
 
@@ -37,6 +36,8 @@ _HEADER: Final = struct.Struct("<16sI32sQ32s")  # magic, format, key, length of 
 _ENTRY: Final = ".kernel"
 _PART: Final = ".part"  # an entry that is being written, or whose writer was killed
 _WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
+
+_logger = logging.getLogger("gradserve.kernels")
 
 
 class KernelFolder:
@@ -48,9 +49,9 @@ class KernelFolder:
         self._unswept = most_bytes  # bytes written since entries were last counted; at first, nothing is known
 
     def read_code(self, key: str) -> bytes | None:
-        """The code that was written for a key; None where there is none that is whole and ours.
+        """Read the code that was written for a key; None if there is none that is whole and ours.
 
-        Raises OSError where the folder is there and cannot be used.
+        Raises OSError if the folder is there and cannot be used.
         """
         with suppress(FileNotFoundError), self._opened() as folder:
             code = unpacked(key, _content(key + _ENTRY, folder, self._most_bytes))
@@ -61,7 +62,7 @@ class KernelFolder:
         return None
 
     def write_code(self, key: str, code: bytes) -> None:
-        """Keep the code of a key, in place of what is there. Raises OSError where that cannot be done."""
+        """Keep the code of a key, in place of what is there. Raises OSError if that cannot be done."""
         entry = packed(key, code)
         if len(entry) > self._most_bytes:
             return
@@ -92,12 +93,12 @@ class KernelFolder:
 
 
 def packed(key: str, code: bytes) -> bytes:
-    """The entry of a key, 64 hexadecimal digits: header and code."""
+    """Make the entry of a key, 64 hexadecimal digits: header and code."""
     return _HEADER.pack(_MAGIC, _FORMAT, bytes.fromhex(key), len(code), hashlib.sha256(code).digest()) + code
 
 
 def unpacked(key: str, entry: bytes) -> bytes | None:
-    """The code of an entry; None where it is not exactly what was packed for this key."""
+    """Return the code of an entry; None if it is not exactly what was packed for this key."""
     code = entry[_HEADER.size :]
     return code if entry and entry == packed(key, code) else None
 
@@ -110,7 +111,7 @@ def _require_private(status: os.stat_result) -> None:
 
 
 def _content(name: str, folder: int, most_bytes: int) -> bytes:
-    """A file's bytes; none where it is absent, cannot be read, is not ours, or is larger than all may be."""
+    """Read a file's bytes; none if it is absent, cannot be read, is not ours, or is larger than all may be."""
     try:
         # A link is not followed, and a pipe not waited for.
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
@@ -148,7 +149,7 @@ def _replace(name: str, entry: bytes, folder: int) -> None:
 
 
 def _listed(folder: int) -> Iterator[tuple[int, str, int]]:
-    """When each file of ours was last used, its name and its bytes."""
+    """Yield the time when each file of ours was last used, its name and its bytes."""
     with os.scandir(folder) as found:
         for file in found:
             if file.name.endswith((_ENTRY, _PART)):
@@ -157,14 +158,8 @@ def _listed(folder: int) -> Iterator[tuple[int, str, int]]:
                     yield status.st_mtime_ns, file.name, status.st_size
 
 
-#: what a store keeps in memory, of code that is not mapped
-MOST_BYTES_IN_MEMORY: Final = 32 << 20
-
-_logger = logging.getLogger("gradserve.kernels")
-
-
 def kernel_key(text: str, *, system: str, processor: str, compiler: str) -> str:
-    """The key of a kernel, 64 hexadecimal digits: the SHA-256 of all that its code depends on.
+    """Make the key of a kernel, 64 hexadecimal digits: the SHA-256 of all that its code depends on.
 
     `text` is what the compiler reads; `system`, `processor` and `compiler` are those of `machine_code.target`.
     """
@@ -187,7 +182,7 @@ class KernelStore:
             self._complain(folder, "this system cannot tell whose it is")
 
     def get(self, key: str) -> bytes | None:
-        """The code of a key, exactly as it was put; None where there is none. Raises nothing that a disk may do."""
+        """Return the code of a key, exactly as it was put, or None. Raises no error of the disk."""
         code = self._kept.hit(key)
         if code is None:
             code = self._read_code(key)
@@ -196,7 +191,7 @@ class KernelStore:
         return code
 
     def put(self, key: str, code: bytes) -> None:
-        """Keep the code of a key. Raises nothing that a disk may do."""
+        """Keep the code of a key. Raises no error of the disk."""
         self._kept.put(key, code)
         if self._folder is not None:
             try:
@@ -205,13 +200,12 @@ class KernelStore:
                 self._complain(self._folder.path, error.strerror or str(error))
 
     def _read_code(self, key: str) -> bytes | None:
-        if self._folder is None:
-            return None
-        try:
-            return self._folder.read_code(key)
-        except OSError as error:
-            self._complain(self._folder.path, error.strerror or str(error))
-            return None
+        if self._folder is not None:
+            try:
+                return self._folder.read_code(key)
+            except OSError as error:
+                self._complain(self._folder.path, error.strerror or str(error))
+        return None
 
     def _complain(self, folder: Path, reason: str) -> None:
         with self._lock:

@@ -12,8 +12,6 @@ from typing import Any, Final
 
 from engine.codegen.native.kernel_errors import KernelUnavailable
 
-# Name and features of this processor, as the system describes it: in a tenth of a millisecond, and without LLVM.
-
 #: what instructions a processor has, and how they are best arranged, on x86 and on ARM
 _TELLING: Final = frozenset(
     {"vendor_id", "cpu family", "model", "model name", "stepping", "flags"}
@@ -25,7 +23,7 @@ _INSTRUCTIONS: Final = frozenset({"flags", "Features"})
 
 @cache
 def described_processor(source: Path = Path("/proc/cpuinfo")) -> str | None:
-    """All that distinguishes this machine's processors from others, as text; None where the system does not say."""
+    """Describe this machine's processors as the system does, in a tenth of a millisecond; None if it does not say."""
     try:
         lines = source.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -42,7 +40,7 @@ _LARGE: Final = re.compile(r"(?<![\w.%@])-?\d{10,}(?![\w.])")
 
 @cache
 def llvm() -> Any:
-    """llvmlite's binding, ready to write code for this machine. Raises KernelUnavailable."""
+    """Load llvmlite's binding, ready to write code for this machine. Raises KernelUnavailable."""
     try:
         from llvmlite import binding  # noqa: PLC0415 - 75 MB, for the processes that compile
     except (ImportError, OSError) as error:
@@ -54,7 +52,7 @@ def llvm() -> Any:
 
 @cache
 def host_processor() -> tuple[str, str]:
-    """Name and features of this processor, as LLVM has them; both are part of what machine code depends on.
+    """Return the name and features of this processor, as LLVM has them; machine code depends on both.
 
     Raises KernelUnavailable.
     """
@@ -67,7 +65,7 @@ def host_processor() -> tuple[str, str]:
 
 @cache
 def target() -> dict[str, str]:
-    """What machine code depends on beside its text: this machine, its processor, and the compiler with its options.
+    """Describe what machine code depends on beside its text: machine, processor, and the compiler with its options.
 
     LLVM is not loaded for it, unless the system does not describe the processor. Raises KernelUnavailable.
     """
@@ -83,16 +81,18 @@ def target() -> dict[str, str]:
 
 
 def machine_code(text: str, processor: tuple[str, str] | None = None) -> bytes:
-    """An object file of LLVM IR `text` for a processor, by its name and features: ("x86-64-v3", ""); else the host.
+    """Compile LLVM IR to an object file for a processor, by its name and features: ("x86-64-v3", ""); else the host.
 
-    Raises KernelUnavailable where llvmlite is missing, LLVM refuses the text, the host lacks what kernels need, or a
+    Raises KernelUnavailable if llvmlite is missing, LLVM refuses the text, the host lacks what kernels need, or a
     number in the text is too large for its type.
     """
     demand_words(text)
     binding = llvm()
     if processor is None:
         processor = host_processor()
-        _demand_fma(processor[1])
+        # Without it, or if LLVM does not know the processor, x86 would call a function of C for each multiply-add.
+        if platform.machine() in ("x86_64", "AMD64") and "+fma" not in processor[1].split(","):
+            raise KernelUnavailable("this processor has no fused multiply-add, which kernels are written in")
     try:
         machine = target_machine(*processor)
         module = binding.parse_assembly(text, binding.create_context())
@@ -104,16 +104,16 @@ def machine_code(text: str, processor: tuple[str, str] | None = None) -> bytes:
 
 
 def target_machine(name: str, features: str) -> Any:
-    """What LLVM writes code with, for a processor of this machine's family. Raises KernelUnavailable."""
+    """Make LLVM's target machine for a processor of this machine's family. Raises KernelUnavailable."""
     binding = llvm()
     target = binding.Target.from_default_triple()
     return target.create_target_machine(cpu=name, features=features, **_OPTIONS)
 
 
 def demand_words(text: str) -> None:
-    """Raise KernelUnavailable where a number is too large for its type.
+    """Raise KernelUnavailable if a number is too large for its type.
 
-    LLVM cuts that off without a word, and an offset then points anywhere.
+    LLVM cuts such a number off silently, and an offset then points anywhere.
     """
     for line in text.splitlines():
         for number in map(int, _LARGE.findall(line)):
@@ -122,14 +122,8 @@ def demand_words(text: str) -> None:
                 raise KernelUnavailable(f"a kernel has a number that {bits} bits do not hold: {line.strip()}")
 
 
-def _demand_fma(features: str) -> None:
-    """x86 processors without it, or of which LLVM knows nothing, would call a function of C for each multiply-add."""
-    if platform.machine() in ("x86_64", "AMD64") and "+fma" not in features.split(","):
-        raise KernelUnavailable("this processor has no fused multiply-add, which kernels are written in")
-
-
 def link(data: bytes, name: str) -> tuple[int, Any]:
-    """Load an object file by LLVM: the address of its function, and what has to live for it.
+    """Load an object file by LLVM; return the address of its function, and the object that keeps it loaded.
 
     Raises KernelUnavailable.
     """

@@ -52,12 +52,12 @@ def share(work: Callable[[int, int, Own], object], count: int, owns: Sequence[Ow
 
 @cache
 def helping_threads() -> ThreadPoolExecutor:
-    """They are started when there is work for them."""
+    """Start the pool whose threads help with shared work."""
     return ThreadPoolExecutor(max(1, os.cpu_count() or 1), "loops")
 
 
 def _quietly(claim: Callable[[Own], object], own: Own) -> None:
-    """Without floating-point warnings: whether there are any is a matter of each thread."""
+    """Work without floating-point warnings, which are a setting of each thread."""
     with np.errstate(all="ignore"):
         claim(own)
 
@@ -76,7 +76,7 @@ class LoadedKernel:
 
 
 def load_kernel(data: bytes) -> LoadedKernel:
-    """What an object file has. Raises KernelUnavailable."""
+    """Load an object file. Raises KernelUnavailable."""
     code = load_function(data)
     return LoadedKernel(SIGNATURE(code.address), code.address, code.memory)
 
@@ -110,7 +110,7 @@ class NativeCall:
             WATCHED.state(self.entries, position, *reach(array))
 
     def place(self, position: int, addresses: int | HostArray, nbytes: int) -> None:
-        """Put an address in all tables, or one in each, from which on so many bytes are the kernel's."""
+        """Put an address of so many bytes of workspace in all tables, or one in each."""
         self.entries[:, position] = addresses
         if WATCHED.checked:
             WATCHED.state(self.entries, position, 0, nbytes)
@@ -129,13 +129,13 @@ class NativeCall:
 
 @dataclass(eq=False, slots=True)
 class NativeGuard:
-    """A call to make, in Python, only where native calls before it left a `word`, int64 [1], other than 0."""
+    """A call in Python that is made only if native calls before it left a `word`, int64 [1], other than 0."""
 
     word: HostArray
     call: KernelCall
 
     def __call__(self) -> None:
-        """Make it, where it is to be made."""
+        """Make the call, if the word says so."""
         if self.word[0]:
             function, arguments = self.call
             function(*arguments)
@@ -149,12 +149,12 @@ class TablePlace(NamedTuple):
 
     @property
     def array(self) -> HostArray:
-        """What lies there now."""
+        """The array that lies there now."""
         return self.call.arrays[self.position]
 
 
 def places_of(array: HostArray, calls: Sequence[KernelCall]) -> list[TablePlace]:
-    """Where the tables of native calls point at this very object."""
+    """List the places where the tables of native calls point at this very object."""
     return [
         TablePlace(call, position)
         for call, _ in calls
@@ -177,26 +177,21 @@ class FollowedArray:
 
 
 def followed(array: HostArray, calls: Sequence[KernelCall]) -> FollowedArray:
-    """An array of calls, through all moves that their tables are told of."""
+    """Follow an array of calls through all moves that their tables are told of."""
     places = places_of(array, calls)
     return FollowedArray(places[0] if places else array)
 
 
-# Calls in a row, one by one or as one call.
-
-
 def make_calls(calls: Iterable[KernelCall]) -> None:
-    """Make them, in order."""
+    """Make calls, in order."""
     for function, args in calls:
         function(*args)
 
 
 def joined(calls: Sequence[KernelCall]) -> KernelCall:
-    """One call that makes all of them."""
+    """Join calls to one that makes all of them."""
     return calls[0] if len(calls) == 1 else (make_calls, (tuple(calls),))
 
-
-# The fallback of a kernel that is not there, or has met what it has no formula for: other calls compute the same.
 
 #: binds operands and results to calls that compute the same
 Otherwise: TypeAlias = Callable[[Sequence[HostArray], Sequence[HostArray]], Sequence[KernelCall]]
@@ -208,9 +203,10 @@ def fallback(
     results: Sequence[HostArray],
     calls: Sequence[KernelCall] = (),
 ) -> KernelCall:
-    """The call that has `otherwise` bind the arrays anew each time, and makes what that comes to.
+    """Return the fallback of a kernel that is missing, or met arguments that it has no formula for.
 
-    The arrays are those that lie then where `calls`, which were bound to the same, are told to point.
+    It has `otherwise` bind the arrays again for each run, as they lie where `calls`, which were bound to the same,
+    point then; and makes those calls.
     """
     read, written = ([followed(array, calls) for array in arrays] for arrays in (operands, results))
     return _compute, (otherwise, read, written)
@@ -223,7 +219,7 @@ def guarded(
     operands: Sequence[HostArray],
     results: Sequence[HostArray],
 ) -> list[KernelCall]:
-    """`calls`, and the fallback after a run in which they left a `word`, int64 [1], other than 0."""
+    """Append the fallback after a run in which `calls` left a `word`, int64 [1], other than 0."""
     return [*calls, (NativeGuard(word, fallback(otherwise, operands, results, calls)), ())]
 
 

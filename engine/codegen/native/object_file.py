@@ -17,13 +17,11 @@ from typing import Any, Final, NamedTuple
 from engine.codegen.native.kernel_errors import KernelUnavailable
 from engine.codegen.native.machine_code import link
 
-# Memory that is executable and not writable: written first, then turned over, never both at once.
-
 _FAILED: Final = ctypes.c_void_p(-1).value
 
 
 class ExecutableMemory:
-    """Machine code in memory of its own, given back when nothing refers to it. Raises KernelUnavailable if refused."""
+    """Machine code in memory that is never writable and executable at once. Raises KernelUnavailable if refused."""
 
     def __init__(self, nbytes: int) -> None:
         self.nbytes = -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
@@ -48,7 +46,7 @@ class ExecutableMemory:
 
 @cache
 def _library() -> Any:
-    """The system's mmap, mprotect and munmap, which Python's own mmap cannot turn over."""
+    """Load the system's mmap, mprotect and munmap: Python's own mmap cannot make memory executable later."""
     library = ctypes.CDLL(None, use_errno=True)
     library.mmap.restype = ctypes.c_void_p
     library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
@@ -65,7 +63,7 @@ _RELATIVE: Final = (2, 4)
 
 
 class LoadedCode(NamedTuple):
-    """Address of a function, and what has to live for it to be there."""
+    """Address of a function, and the object that keeps it loaded."""
 
     address: int
     memory: Any
@@ -94,13 +92,13 @@ class _Symbol(NamedTuple):
 
 
 class _Unknown(Exception):
-    """An object file that is sound, as far as one sees, but for someone else."""
+    """Failure of an object file that seems sound, but is for another loader."""
 
 
 def load_function(data: bytes, name: str = "kernel") -> LoadedCode:
-    """The function of that name in an object file, in executable memory.
+    """Load the function of that name in an object file into executable memory.
 
-    Raises KernelUnavailable where the file is damaged, or not for this machine, or executable memory is refused.
+    Raises KernelUnavailable if the file is damaged, or not for this machine, or executable memory is refused.
     """
     try:
         image, start = _image(data, name.encode())
@@ -114,7 +112,7 @@ def load_function(data: bytes, name: str = "kernel") -> LoadedCode:
 
 
 def _image(data: bytes, name: bytes) -> tuple[bytes, int]:
-    """What goes to memory, and where in it the function begins."""
+    """Make the image of the memory, and find the beginning of the function in it."""
     sections = _sections(data)
     places = _places(sections, len(data))
     image = bytearray(max((places[i] + sections[i].size for i in places), default=0))
@@ -143,7 +141,7 @@ def _sections(data: bytes) -> list[_Section]:
 
 
 def _places(sections: list[_Section], most: int) -> dict[int, int]:
-    """Where the sections that are allocated, none above `most` bytes, lie in the image."""
+    """Place the sections that are allocated, none above `most` bytes, in the image."""
     places, end = {}, 0
     for i, section in enumerate(sections):
         if section.flags & _ALLOCATED:
@@ -158,16 +156,16 @@ def _places(sections: list[_Section], most: int) -> dict[int, int]:
 
 
 def _contents(data: bytes, section: _Section) -> bytes:
-    found = data[section.offset : section.offset + section.size]
-    if len(found) != section.size:
+    contents = data[section.offset : section.offset + section.size]
+    if len(contents) != section.size:
         raise ValueError("it is cut off")
-    return found
+    return contents
 
 
 def _relocate(
     image: bytearray, places: dict[int, int], symbols: list[_Symbol], section: int, relocations: bytes
 ) -> None:
-    """Fill in what a section says of other places."""
+    """Fill in the references of a section to other places."""
     for offset, info, addend in struct.iter_unpack("<QQq", relocations):
         symbol = symbols[info >> 32]
         if info & 0xFFFFFFFF not in _RELATIVE or symbol.section not in places:

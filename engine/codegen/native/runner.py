@@ -196,7 +196,7 @@ class Runner:
         atexit.register(self.close)
 
     def want(self, helpers: int) -> None:
-        """Have so many threads to help, if the system gives them, and MOST_HELPERS at most."""
+        """Start threads up to so many helpers, if the system gives them, and MOST_HELPERS at most."""
         if helpers <= self.helpers:
             return
         with self._lock:
@@ -221,7 +221,7 @@ class Runner:
                 thread.join()
 
     def _begin(self) -> None:
-        """A pool without threads: that of a new process, whatever others were doing when it was forked."""
+        """Begin a pool without threads: that of a new process, whatever others were doing when it was forked."""
         self._lock = Lock()
         self._threads: list[Thread] = []
         #: how many there are
@@ -237,12 +237,12 @@ class Runner:
 
 @cache
 def runner_text() -> str:
-    """The module with `run` and `help` of `runner.c`, as a compiler made it, for Linux on x86-64."""
+    """Read the module with `run` and `help` of `runner.c`, as a compiler made it, for Linux on x86-64."""
     return Path(__file__).with_name("generated").joinpath("runner.ll").read_text("ascii")
 
 
 class _Shared:
-    """The runner of this process, as soon as somebody asks."""
+    """The runner of this process, which is made when it is first asked for."""
 
     def __init__(self) -> None:
         self.lock = Lock()
@@ -254,11 +254,15 @@ _shared = _Shared()
 
 
 def shared_runner(store: KernelStore) -> Runner | None:
-    """The runner of this process, its code from `store` where that has it; None where there can be none."""
+    """Return the runner of this process, its code from `store` if that has it; None if there can be none."""
     with _shared.lock:
         if not _shared.tried and IS_SUPPORTED:
             try:
-                _shared.runner = _kept(store) or _new(store)
+                _shared.runner = _kept(store)
+                if _shared.runner is None:
+                    code = machine_code(runner_text())
+                    _shared.runner = Runner(code)
+                    store.put(_key(), code)
             except KernelUnavailable as error:
                 _logger.warning("kernels are not run by machine code, but one by one: %s", error)
         _shared.tried = True
@@ -266,19 +270,12 @@ def shared_runner(store: KernelStore) -> Runner | None:
 
 
 def _kept(store: KernelStore) -> Runner | None:
-    """From the code that was kept; None where there is none, or it cannot be loaded."""
+    """Load the runner from the store; None if it is not there, or cannot be loaded."""
     code = store.get(_key())
     try:
         return None if code is None else Runner(code)
     except KernelUnavailable:
         return None
-
-
-def _new(store: KernelStore) -> Runner:
-    code = machine_code(runner_text())
-    runner = Runner(code)
-    store.put(_key(), code)
-    return runner
 
 
 def _key() -> str:
