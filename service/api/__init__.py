@@ -5,5 +5,5 @@ The rest is validated (`validation`), and the call reads the parts that it needs
 graphs (`graphs`), resident tensors (`residents`). `answers` writes the answer. `templates` shortens both ways for a
 request that comes again with other numbers. The calls are found in `calls`.
 
-What may live here: what is said of calls, and messages. What may not: HTTP, execution.
+HTTP and execution belong elsewhere.
 """

@@ -54,12 +54,9 @@ class RunStats:
 def admit_answer(count: int, encoding: str, limit: int) -> None:
     """Raise OverBudget for an answer that could get too long, before anything is computed."""
     if count > limit:
-        shorter = ", or for base64" if encoding == "json" else ""
-        raise OverBudget(
-            f"the answer may need {count} bytes, and the limit is {limit}; ask for fewer outputs or gradients{shorter}",
-            expected=f"at most {limit} bytes",
-            got=f"{count} bytes",
-        )
+        advice = "ask for fewer outputs or gradients" + (", or for base64" if encoding == "json" else "")
+        detail = f"the answer may need {count} bytes, and the limit is {limit}; {advice}"
+        raise OverBudget(detail, expected=f"at most {limit} bytes", got=f"{count} bytes")
 
 
 def write_answer(answer: dict[str, Any], encoding: str, tensors: Iterable[tuple[Label, HostArray]] = ()) -> AnswerBody:

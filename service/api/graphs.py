@@ -231,14 +231,8 @@ def unexpected_tensor(name: str, why: str) -> Refusal:
 
 def _bad_attribute(at: NodePlace, node: GraphNode, place: Location, expected: str, value: object) -> Refusal:
     got = json_kind(value)
-    return Refusal(
-        "bad_attribute",
-        f"{at.spoken} ({printable(node['op'])}): attribute {place[-1]} must be {expected}, but is {got}",
-        expected=expected,
-        got=got,
-        pointer=pointer(place),
-        **at.fields,
-    )
+    detail = f"{at.spoken} ({printable(node['op'])}): attribute {place[-1]} must be {expected}, but is {got}"
+    return Refusal("bad_attribute", detail, expected=expected, got=got, pointer=pointer(place), **at.fields)
 
 
 def _opset(graph: Graph) -> int:
@@ -246,21 +240,11 @@ def _opset(graph: Graph) -> int:
     opset = graph.get("opset", OPSET)
     if not OPSET <= opset <= LATEST:
         known = f"{OPSET} or {LATEST}"
-        raise Refusal(
-            "invalid_field",
-            f"the graph is of opset {opset}, and this server has opset {known}",
-            expected=known,
-            got=str(opset),
-            pointer="/graph/opset",
-        )
+        detail = f"the graph is of opset {opset}, and this server has opset {known}"
+        raise Refusal("invalid_field", detail, expected=known, got=str(opset), pointer="/graph/opset")
     if opset == OPSET and graph.get("functions"):
-        raise Refusal(
-            "invalid_field",
-            "graph.functions must be absent or empty: opset 1 has no functions",
-            expected="an empty list",
-            got="functions",
-            pointer="/graph/functions",
-        )
+        detail, place = "graph.functions must be absent or empty: opset 1 has no functions", "/graph/functions"
+        raise Refusal("invalid_field", detail, expected="an empty list", got="functions", pointer=place)
     return opset
 
 

@@ -69,13 +69,8 @@ def parse_json(body: bytes, max_depth: int, what: str = "the body") -> dict[str,
     value = parse_value(body, max_depth, what)
     if not isinstance(value, dict):
         got = json_kind(value)
-        raise Refusal(
-            "invalid_field",
-            f"{what} must be a JSON object, but is {got}",
-            expected="an object",
-            got=got,
-            pointer="",
-        )
+        detail = f"{what} must be a JSON object, but is {got}"
+        raise Refusal("invalid_field", detail, expected="an object", got=got, pointer="")
     return value
 
 

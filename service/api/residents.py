@@ -139,15 +139,10 @@ def check_gradients(places: Sequence[Destination], by: Collection[int]) -> None:
     """Raise Refusal for a gradient to be kept that the call does not compute."""
     for i, place in enumerate(places):
         if place.is_gradient and place.node not in by:
+            node, expected, pointer = place.node, "a node of wrt, of a call that differentiates", f"/store/{i}/gradient"
             why = "no gradients come of this call" if not by else "there is one by each node of wrt alone"
-            raise Refusal(
-                "invalid_field",
-                f"node {place.node}: store[{i}].gradient asks for the gradient by this node, but {why}",
-                node=place.node,
-                expected="a node of wrt, of a call that differentiates",
-                got=f"node {place.node}",
-                pointer=f"/store/{i}/gradient",
-            )
+            detail = f"node {node}: store[{i}].gradient asks for the gradient by this node, but {why}"
+            raise Refusal("invalid_field", detail, node=node, expected=expected, got=f"node {node}", pointer=pointer)
 
 
 def new_etag() -> str:
@@ -167,7 +162,9 @@ def read_places(fields: Mapping[str, Any]) -> tuple[Destination, ...]:
     seen: set[str] = set()
     for i, place in enumerate(places):
         if place.name in seen:
-            raise _twice(place, i)
+            detail, pointer = f"store names the tensor “{place.name}” twice", f"/store/{i}/tensor_id"
+            expected, got = "each tensor once", "two values for one"
+            raise Refusal("invalid_field", detail, node=place.node, expected=expected, got=got, pointer=pointer)
         seen.add(place.name)
     return places
 
@@ -176,24 +173,7 @@ def _place(one: StoreEntry, i: int) -> Destination:
     node, condition = one["node"], one.get("if_match")
     name = checked_name(one["tensor_id"], f"store[{i}].tensor_id", f"/store/{i}/tensor_id", node)
     if condition is not None and not is_condition(condition):
-        got = f"“{printable(condition)}”"
-        raise Refusal(
-            "invalid_field",
-            f"node {node}: store[{i}].if_match must be {_EXPECTED}, but is {got}",
-            node=node,
-            expected=_EXPECTED,
-            got=got,
-            pointer=f"/store/{i}/if_match",
-        )
+        got, pointer = f"“{printable(condition)}”", f"/store/{i}/if_match"
+        detail = f"node {node}: store[{i}].if_match must be {_EXPECTED}, but is {got}"
+        raise Refusal("invalid_field", detail, node=node, expected=_EXPECTED, got=got, pointer=pointer)
     return Destination(node, name, condition, one.get("durable", True), one.get("gradient", False))
-
-
-def _twice(place: Destination, i: int) -> Refusal:
-    return Refusal(
-        "invalid_field",
-        f"store names the tensor “{place.name}” twice",
-        node=place.node,
-        expected="each tensor once",
-        got="two values for one",
-        pointer=f"/store/{i}/tensor_id",
-    )

@@ -25,6 +25,8 @@ class Kind(NamedTuple):
 
 #: path of the pages that explain the codes
 ERRORS: Final = "/docs/errors"
+#: fields of a report that the engine's errors have as well
+_PLACE: Final = ("node", "function", "function_node", "operand", "expected", "got")
 
 KINDS: Final[dict[str, Kind]] = {
     "invalid_json": Kind(400, "The body is not JSON"),
@@ -114,7 +116,7 @@ class Refusal(Exception):
             code=self.code,
             request_id=request_id,
         )
-        for name in ("node", "function", "function_node", "operand", "expected", "got", "pointer"):
+        for name in (*_PLACE, "pointer"):
             if (value := getattr(self, name)) is not None:
                 report[name] = value
         if self.errors:
@@ -136,22 +138,11 @@ def from_engine(error: EngineError) -> Refusal:
 
     If there are several errors, all of them are in `errors`.
     """
-    refusals = [_refusal(one) for one in (error, *error.others)]
+    refusals = [
+        Refusal(one.code, one.detail, **{name: getattr(one, name) for name in _PLACE}, pointer=_pointer(one))
+        for one in (error, *error.others)
+    ]
     return replace(refusals[0], errors=refusals) if len(refusals) > 1 else refusals[0]
-
-
-def _refusal(error: EngineError) -> Refusal:
-    return Refusal(
-        error.code,
-        error.detail,
-        node=error.node,
-        function=error.function,
-        function_node=error.function_node,
-        operand=error.operand,
-        expected=error.expected,
-        got=error.got,
-        pointer=_pointer(error),
-    )
 
 
 def _pointer(error: EngineError) -> str | None:

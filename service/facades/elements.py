@@ -105,6 +105,6 @@ def require_finite(array: HostArray, name: str) -> None:
     """Raise Refusal for a result with elements that are not finite, which JSON does not have."""
     flat = array.reshape(-1)
     if flat.dtype.kind == "f" and not np.isfinite(flat).all():
-        at = int(np.flatnonzero(~np.isfinite(flat))[0])
-        detail = f"the output “{name}” is {flat[at]} at {at}, which JSON cannot say; ask for it as bytes"
-        raise Refusal("invalid_field", detail, expected="finite numbers, or bytes", got=f"{flat[at]} at {at}")
+        index = int(np.flatnonzero(~np.isfinite(flat))[0])
+        detail = f"the output “{name}” is {flat[index]} at {index}, which JSON cannot say; ask for it as bytes"
+        raise Refusal("invalid_field", detail, expected="finite numbers, or bytes", got=f"{flat[index]} at {index}")

@@ -135,15 +135,11 @@ def _dtype_of(stated: object, numbers: list[int | float], port: Port) -> str:
         return "float64"
     if not numbers:
         return port.dtype
-    if _first(stated) is True or _first(stated) is False:
-        return "bool"
-    return "int64" if port.dtype == "bool" else "float64" if port.dtype.startswith("float") else port.dtype
-
-
-def _first(stated: object) -> object:
     while isinstance(stated, list):
         stated = stated[0]
-    return stated
+    if stated is True or stated is False:
+        return "bool"
+    return "int64" if port.dtype == "bool" else "float64" if port.dtype.startswith("float") else port.dtype
 
 
 def _from_numbers(

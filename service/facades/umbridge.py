@@ -229,16 +229,15 @@ def _vectors(results: ResultArrays, named: Sequence[tuple[str, HostArray]]) -> l
     """Convert results by name to float64, flat. Raises Refusal for elements that are not finite, and OverBudget."""
     types = [TensorType((array.size,), FLOAT64) for _, array in named]
     results.admit(FIELD_BYTES + encoded_bytes(types, "json"))
-    return [_vector(name, array) for name, array in named]
-
-
-def _vector(name: str, array: HostArray) -> HostArray:
-    flat = np.ascontiguousarray(array, np.float64).reshape(-1)
-    if not np.isfinite(flat).all():
-        at = int(np.flatnonzero(~np.isfinite(flat))[0])
-        detail = f"“{name}” is {flat[at]} at {at}, and UM-Bridge has finite numbers alone"
-        raise Refusal("invalid_field", detail, expected="finite numbers", got=f"{flat[at]} at {at}")
-    return flat
+    vectors = []
+    for name, array in named:
+        flat = np.ascontiguousarray(array, np.float64).reshape(-1)
+        if not np.isfinite(flat).all():
+            index = int(np.flatnonzero(~np.isfinite(flat))[0])
+            detail = f"“{name}” is {flat[index]} at {index}, and UM-Bridge has finite numbers alone"
+            raise Refusal("invalid_field", detail, expected="finite numbers", got=f"{flat[index]} at {index}")
+        vectors.append(flat)
+    return vectors
 
 
 def _written(answer: Mapping[str, Any]) -> ForeignAnswer:

@@ -137,13 +137,7 @@ def new_tensor(table: TensorTable, key: TableKey, version: TensorVersion, condit
 
 def end_of_tensor(table: TensorTable, key: TableKey, condition: Condition) -> Change:
     """Make the deletion of a tensor; `check` may raise not_found and precondition_failed."""
-
-    def check(there: TensorVersion | None) -> bool:
-        condition.require(key[1], None if there is None else there.etag)
-        if there is None:
-            raise unknown_tensor(key[1])
-        return True
-
+    check = _existing(key[1], condition, "tensor", unknown_tensor)
     return Change(table, key, None, TensorWrite(*key, "", "", (), None), check)
 
 
@@ -178,14 +172,19 @@ def new_model(table: ModelTable, graphs: GraphStore, key: TableKey, model: KeptM
 
 def end_of_model(table: ModelTable, key: TableKey, condition: Condition) -> Change:
     """Make the deletion of a model; `check` may raise not_found and precondition_failed."""
+    return Change(table, key, None, ModelWrite(*key, None), _existing(key[1], condition, "model", no_model))
 
-    def check(there: KeptModel | None) -> bool:
-        condition.require(key[1], None if there is None else there.etag, "model")
+
+def _existing(name: str, condition: Condition, what: str, missing: Callable[[str], Refusal]) -> Callable[[Any], bool]:
+    """Make the check of a deletion."""
+
+    def check(there: TensorVersion | KeptModel | None) -> bool:
+        condition.require(name, None if there is None else there.etag, what)
         if there is None:
-            raise no_model(key[1])
+            raise missing(name)
         return True
 
-    return Change(table, key, None, ModelWrite(*key, None), check)
+    return check
 
 
 def new_answer(table: AnswerTable, record: AnswerRecord) -> Change:

@@ -225,18 +225,15 @@ class Gate:
             holder.enter()
             return holder
         try:
-            holder = self._known(self._keys, access.credential)
+            if access.credential.digest is None:
+                raise Refusal("unauthenticated", access.credential.complaint)
+            known = self._keys.find(access.credential.digest)
+            if known is None:
+                raise Refusal("unauthenticated", "the server does not know this key; it may have been revoked")
+            holder = known
             holder.caller.require(access.needed)
             holder.enter()
         except Refusal as refusal:
             self._denied(refusal.code)
             raise
-        return holder
-
-    def _known(self, keys: KeyRing, credential: Credential) -> Keyholder:
-        if credential.digest is None:
-            raise Refusal("unauthenticated", credential.complaint)
-        holder = keys.find(credential.digest)
-        if holder is None:
-            raise Refusal("unauthenticated", "the server does not know this key; it may have been revoked")
         return holder
