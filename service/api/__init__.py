@@ -1,4 +1,4 @@
-"""API: descriptions of its calls, and the reading and writing of messages of all calls.
+"""The API: descriptions of its calls, and the reading and writing of messages, whatever call they are of.
 
 A body is parsed (`json_codec`, or `binary` for safetensors), except for a graph that was seen before (`json_reader`).
 The rest is validated (`validation`), and the call reads the parts that it needs (`request`): tensors (`tensors`),

@@ -1,4 +1,4 @@
-"""Facades: other systems' protocols, translated to our calls on models.
+"""Facades: protocols of others, served by our models. What computes are the calls that exist.
 
     web ── route ── job ── worker ── ForeignCall.read_request ── a call of ours ── OwnRequest.write_answer ── answer
 
