@@ -71,8 +71,8 @@ class Journal(Protocol):
         """Tidy up, and release the place: nothing is answered any more."""
 
 
-class MemoryJournal(Journal):
-    """Journal of a state that ends with its server, and is in its tables alone: the inherited methods do nothing."""
+class MemoryJournal:
+    """Journal of a server whose state ends with it: the state is in its tables alone."""
 
     shared = False
 
@@ -80,9 +80,21 @@ class MemoryJournal(Journal):
         """Return an empty state."""
         return Loaded()
 
+    def commit(self, batch: Sequence[Commit]) -> None:
+        """Keep nothing."""
+
     def holds(self) -> bool:
         """Return True: there is no other copy of the state."""
         return True
+
+    def look(self) -> None:
+        """Do nothing."""
+
+    def give_up(self) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
 
 
 class Surroundings:

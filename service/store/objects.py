@@ -78,8 +78,8 @@ def split_key(key: str) -> tuple[int, str]:
     return int(match[1]), match[2]
 
 
-class ShardObjects(Objects):
-    """The objects of one shard, as an object store of their own; to close it does nothing."""
+class ShardObjects:
+    """The objects of one shard, as an object store of their own."""
 
     def __init__(self, objects: Objects, shard: int) -> None:
         self._objects, self._folder = objects, folder_of(shard)
@@ -105,3 +105,6 @@ class ShardObjects(Objects):
         """Implement `Objects.list`."""
         keys = self._objects.list(self._folder + prefix, self._folder + after if after else "")
         return [key.removeprefix(self._folder) for key in keys]
+
+    def close(self) -> None:
+        """Implement `Objects.close`: the other shards are open still."""

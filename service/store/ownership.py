@@ -280,11 +280,8 @@ class LeaseWriter:
             return ""
 
 
-class ExclusiveWriter(Ownership):
-    """Writer of commits to objects that are exclusively ours, by a lock: failed writes can be undone.
-
-    Nobody else is there: the inherited methods do nothing, and no commit needs a stub.
-    """
+class ExclusiveWriter:
+    """Writer of commits to objects that are exclusively ours, by a lock: failed writes can be undone."""
 
     def __init__(self, objects: Objects, place: str) -> None:
         self._objects, self._place = objects, place
@@ -297,6 +294,9 @@ class ExclusiveWriter(Ownership):
         heads = reading.heads(reading.sequences())
         self.next = max(heads, default=0) + 1
         return heads
+
+    def settle(self) -> None:
+        """Implement `Ownership.settle`: nobody else is there."""
 
     def write_items(self, said: Sequence[tuple[Item, memoryview | None]]) -> Contents:
         """Implement `Ownership.write_items`."""
@@ -318,6 +318,19 @@ class ExclusiveWriter(Ownership):
     def holds(self) -> bool:
         """Implement `Ownership.holds`: always."""
         return True
+
+    def look(self) -> None:
+        """Implement `Ownership.look`: there is nobody to look for."""
+
+    def stub(self, sequence: int) -> Sequence[Data] | None:
+        """Implement `Ownership.stub`: nothing has to stay."""
+        return None
+
+    def give_up(self) -> None:
+        """Implement `Ownership.give_up`: nothing is tried again."""
+
+    def end(self) -> None:
+        """Implement `Ownership.end`: the lock goes with the objects."""
 
     def _create(self, parts: Sequence[Data], token: str) -> None:
         """Make the next object. An object that is there already may be a failed one of ours, which is removed.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from service.core.installed import needs_extra
-from service.store.objects import Data, Denied, Exists, Missing, Objects
+from service.store.objects import Data, Denied, Exists, Missing
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
@@ -62,8 +62,8 @@ def open_remote(url: str) -> Remote:
         raise RuntimeError(f"the state at {url} cannot be opened: {one_line(error)}") from None
 
 
-class Remote(Objects):
-    """Objects of an obstore store, which is opened once for each timeout of requests; to close it does nothing."""
+class Remote:
+    """Objects of an obstore store, which is opened once for each timeout of requests."""
 
     exclusive = False
 
@@ -107,6 +107,9 @@ class Remote(Objects):
         with _translated(prefix):
             pages = self._store_for(0).list(prefix or None, offset=after or None)
             return [found["path"] for page in pages for found in page]
+
+    def close(self) -> None:
+        """Implement `Objects.close`: connections are closed by their owner."""
 
     def _store_for(self, nbytes: int, *, repeats: bool = True) -> ObjectStore:
         """Return the store for a request that sends or gets so many bytes."""
