@@ -101,9 +101,6 @@ class Health(TypedDict):
     device: NotRequired[str]
 
 
-# Problems (RFC 9457), with the fields that say where in a graph.
-
-
 class Problem(TypedDict):
     """A refusal. `detail` is one sentence for a person; programs read `code`, and accept codes they do not know."""
 
@@ -126,9 +123,6 @@ class Problem(TypedDict):
     pointer: NotRequired[Annotated[str, Field(description="JSON pointer into the request")]]
     request_id: str
     errors: NotRequired[Annotated[list[Problem], Field(description="all of them, where several were found at once")]]
-
-
-# The op catalogue, as clients and porting tools read it.
 
 
 class AttributeInfo(TypedDict):

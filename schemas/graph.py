@@ -10,8 +10,6 @@ from typing import Annotated, Any, Final, NotRequired
 from pydantic import ConfigDict, FailFast, Field, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
-# Numbers with a stated width, and the ways in which a message may be open to what a later release has.
-
 # Without a format, generated Go clients read float32 and Java clients BigDecimal.
 Int64 = Annotated[int, Field(ge=-(2**63), le=2**63 - 1), WithJsonSchema({"type": "integer", "format": "int64"})]
 Double = Annotated[float, WithJsonSchema({"type": "number", "format": "double"})]
@@ -75,8 +73,6 @@ class Graph(TypedDict):
         Annotated[list[Any], Field(description="since opset 2; each may run those before it, by their index here")]
     ]
 
-
-# A tensor on the wire.
 
 # Millions of elements: they are checked by the array library, never one by one by pydantic.
 _Elements = Annotated[

@@ -10,8 +10,6 @@ from typing_extensions import TypeAliasType, TypedDict
 from schemas.graph import CLOSED, Dtype, Graph, Int64, NodeId, Shape, Tensor
 from schemas.resources import Etag, TensorName
 
-# Precision: how products and convolutions read float32 operands on a GPU, as asked for and as answered.
-
 # The finest first. A message of its own in the document: generators else make one type for each request.
 Precision = TypeAliasType("Precision", Literal["float32", "tf32x3", "tf32", "bfloat16"])
 

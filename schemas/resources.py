@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from schemas.graph import CLOSED, OPEN_IN_DOCUMENT, Dtype, Graph, Int64, NodeId, Shape, Tensor
 
-# What a name and an etag may be, the server checks, which says it in a sentence.
+# The server checks names and etags, and reports an invalid one in a sentence.
 TensorName = Annotated[
     str, Field(description="1 to 128 of A-Z a-z 0-9 _ . - of which the first is neither a dot nor a hyphen")
 ]
@@ -55,8 +55,6 @@ class ResidentTensor(TypedDict):
     tensor: Tensor
 
 
-# Registered graphs, and requests that name one in place of sending it.
-
 DESCRIPTION_CHARACTERS: Final = 1000
 
 GraphId = Annotated[str, Field(description="hash of the graph's canonical form, in 64 hexadecimal digits")]
@@ -93,8 +91,6 @@ def without_graph(request: Any) -> Any:
     registered.__doc__ = f"{request.__doc__} The graph is the one that the path names."
     return with_config(CLOSED)(registered)
 
-
-# Models: registered graphs with names for what goes in and comes out, as they are put and as they are answered.
 
 ModelName = Annotated[
     str, Field(description="1 to 128 of A-Z a-z 0-9 _ . - of which the first is neither a dot nor a hyphen")
@@ -173,8 +169,6 @@ class NamedModel(TypedDict):
     outputs: list[ModelOutput]
     bound: list[ModelTensor]
 
-
-# Listings of resources, page by page.
 
 _MORE = "where there are more, what to state as `after` to get those"
 

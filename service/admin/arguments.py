@@ -1,4 +1,4 @@
-"""The command line as a command and its options, or one sentence on what is wrong with it."""
+"""Command line: parse a command and its options, or report one sentence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMMANDS: Final = {
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that takes no abbreviated flags, and complains in one sentence. So do those of its commands."""
+    """Parser without abbreviated flags, which reports errors in one sentence; so do the parsers of its commands."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options | {"allow_abbrev": False})
@@ -33,11 +33,14 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(given: Sequence[str], version: str) -> dict[str, Any]:
-    """`command`, one of COMMANDS, and its options, None where not given. Raises SystemExit: 0 for help, else 2."""
+    """Parse `command`, one of COMMANDS, and its options, None if not given. Raises SystemExit: 0 for help, else 2."""
     words = list(given)
     if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version")):
         words.insert(0, "serve")
-    parser, commands = _parser(version)
+    parser = _Parser("gradserve", description="Send a computation graph, get gradients back.")
+    parser.add_argument("--version", action="version", version=f"gradserve {version}")
+    listed = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = {name: listed.add_parser(name, help=text) for name, text in COMMANDS.items()}
     if not words[0].startswith("-") and words[0] not in COMMANDS:
         advice = hint(words[0], {name: name for name in COMMANDS}, "gradserve --help lists the commands")
         parser.error(f"there is no command {printable(words[0])}; {advice}")
@@ -50,11 +53,3 @@ def parse(given: Sequence[str], version: str) -> dict[str, Any]:
     if unknown:
         parser.error(stray(unknown[0], options.command))
     return vars(options)
-
-
-def _parser(version: str) -> tuple[_Parser, dict[str, _Parser]]:
-    """Make the parser of the command line, and those of its commands, which have no flags yet."""
-    parser = _Parser("gradserve", description="Send a computation graph, get gradients back.")
-    parser.add_argument("--version", action="version", version=f"gradserve {version}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    return parser, {name: commands.add_parser(name, help=text) for name, text in COMMANDS.items()}

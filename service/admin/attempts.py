@@ -1,4 +1,4 @@
-"""Attempts at what a confined process must not do: made in a process of its own, whose answer is a list of these."""
+"""Attempts at actions that a confined process must not be able to do, run in a process that lists those it can."""
 
 from __future__ import annotations
 
@@ -17,40 +17,28 @@ from pathlib import Path
 from typing import Final
 
 
-def _open_files() -> None:
-    next(Path("/").iterdir(), None)
-
-
-def _make_sockets() -> None:
-    socket.socket().close()
-
-
 def _start_programs() -> None:
-    with suppress(FileNotFoundError):
-        os.execv("/nonexistent/gradserve", ["gradserve"])  # noqa: S606 - there is none, which only who may is told
+    with suppress(FileNotFoundError):  # which only a process that may start programs gets
+        os.execv("/nonexistent/gradserve", ["gradserve"])  # noqa: S606 - there is none
 
 
-def _signal_others() -> None:
-    os.kill(os.getppid(), 0)
-
-
-#: by what is said of a worker that can do it
-ATTEMPTS: Final[Mapping[str, Callable[[], None]]] = {
-    "open files": _open_files,
-    "make sockets": _make_sockets,
+#: by the name of the action in a diagnosis
+ATTEMPTS: Final[Mapping[str, Callable[[], object]]] = {
+    "open files": lambda: next(Path("/").iterdir(), None),
+    "make sockets": lambda: socket.socket().close(),
     "start programs": _start_programs,
-    "signal the server": _signal_others,
+    "signal the server": lambda: os.kill(os.getppid(), 0),
 }
 
 
 def possible() -> list[str]:
     """Return the attempts that succeed in this process."""
-    found = []
+    names = []
     for name, attempt in ATTEMPTS.items():
         with suppress(OSError):
             attempt()
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The commands of `gradserve`: serve, settings, ops, keys, backup, restore, ingress, doctor."""
+"""Commands of `gradserve`: serve, settings, ops, keys, backup, restore, ingress, doctor."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ from service.store.places import SHARED_FORMAT, WHOLE_FORMAT
 from service.web.listening import reason
 from service.web.pages.catalogue import shipped_catalogue
 
-# `gradserve keys`: add, list and revoke the keys of a file. A server that uses it notices by itself.
-
-#: what a key is good for unless that is said: all that a client does, and nothing of who runs the server
+#: scopes of a key by default: all that clients need, and nothing of the operator's
 USUAL: Final = (KeyScope.COMPUTE, KeyScope.READ, KeyScope.WRITE)
 
-_Options = Mapping[str, str | None]
+_logger = logging.getLogger("gradserve")
+
+Options = dict[str, str | None]
 
 
-def run_keys(options: _Options, keys_file: Path | None) -> None:
-    """Do what `options["action"]` says. Raises RuntimeError as one sentence."""
+def run_keys(options: Mapping[str, str | None], keys_file: Path | None) -> None:
+    """Add, list or revoke the keys of a file, as `options["action"]` says. Raises RuntimeError as one sentence."""
     if keys_file is None:
         raise RuntimeError("say which file has the keys: --keys-file FILE, or GRADSERVE_KEYS_FILE")
     try:
         _ACTIONS[options["action"] or ""](keys_file, options)
     except (OSError, ValueError) as error:
-        reason = os.strerror(error.errno or 0) if isinstance(error, OSError) else str(error)
-        raise RuntimeError(f"the file of keys {keys_file} cannot be used: {reason}") from None
+        why = os.strerror(error.errno or 0) if isinstance(error, OSError) else str(error)
+        raise RuntimeError(f"the file of keys {keys_file} cannot be used: {why}") from None
 
 
-def _add(file: Path, options: _Options) -> None:
+def _add(file: Path, options: Mapping[str, str | None]) -> None:
     key = new_key()
     record = _record(options, digest_of(key).hex())
 
@@ -68,8 +68,8 @@ def _add(file: Path, options: _Options) -> None:
     print(key)
 
 
-def _record(options: _Options, digest: str) -> KeyRecord:
-    """Raises RuntimeError for what cannot be."""
+def _record(options: Mapping[str, str | None], digest: str) -> KeyRecord:
+    """Make the record of a key. Raises RuntimeError for invalid options."""
     name, namespace, scopes = options["name"] or "", options["namespace"], options["scopes"]
     try:
         return KeyRecord.model_validate(
@@ -88,24 +88,20 @@ def _record(options: _Options, digest: str) -> KeyRecord:
         raise RuntimeError(f"{_WANTED[field]}, but came as {printable(options[field] or '') or 'nothing'}") from None
 
 
-def _list(file: Path, _: _Options) -> None:
+def _list(file: Path, _: Mapping[str, str | None]) -> None:
     rows = [("name", "namespace", "scopes", "rate", "at a time", "keeps", "added")]
     for key in read_keys(file):
         concurrency = "-" if key.concurrency is None else str(key.concurrency)
         namespace, scopes, rate = key.namespace or '""', ",".join(key.scopes), key.rate or "-"
-        rows.append((key.name, namespace, scopes, rate, concurrency, _kept(key), key.added))
+        stated = ((limit.replace("_", "-"), getattr(key, limit)) for limit in KEPT_LIMITS)
+        limits = ",".join(f"{name}={most}" for name, most in stated if most is not None) or "-"
+        rows.append((key.name, namespace, scopes, rate, concurrency, limits, key.added))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _kept(key: KeyRecord) -> str:
-    """The limits that a key states, by their flags' names."""
-    stated = {limit: getattr(key, limit) for limit in KEPT_LIMITS}
-    return ",".join(f"{limit.replace('_', '-')}={most}" for limit, most in stated.items() if most is not None) or "-"
-
-
-def _revoke(file: Path, options: _Options) -> None:
+def _revoke(file: Path, options: Mapping[str, str | None]) -> None:
     name = options["name"] or ""
     if not file.exists():
         raise FileNotFoundError(2, "")
@@ -121,7 +117,7 @@ def _revoke(file: Path, options: _Options) -> None:
 
 
 _ACTIONS: Final = {"add": _add, "list": _list, "revoke": _revoke}
-#: what each field of a key has to be
+#: sentence on each field of a key
 _WANTED: Final = {
     "name": "a name has at most 64 letters, digits and characters of _.-, the first one a letter, a digit or _",
     "namespace": "a namespace has at most 64 letters, digits and characters of _.-",
@@ -132,11 +128,6 @@ _WANTED: Final = {
         KEPT_LIMITS, "what a namespace may keep is a whole number, for bytes with a unit if any, as in 64MiB"
     ),
 }
-
-
-_logger = logging.getLogger("gradserve")
-
-Options = dict[str, str | None]
 
 
 def _settings_of(options: Options) -> Settings:

@@ -1,4 +1,4 @@
-"""Diagnosis of one thing, and what to do about it."""
+"""Diagnosis of one thing, and the advice on it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from service.core.settings import Settings
 
-#: seconds that a process of the doctor's has
+#: timeout of a process that the doctor starts, in seconds
 TRIAL_SECONDS: Final = 60.0
 
 
@@ -21,14 +21,14 @@ class Verdict(StrEnum):
 
 
 class Diagnosis(NamedTuple):
-    """One sentence, and one more on what to do, where there is something."""
+    """Level, one sentence, and one of advice if something should be done."""
 
     level: Verdict
     says: str
     advice: str = ""
 
 
-#: looks at one thing, for a server of these settings
+#: checks one thing, for a server with these settings
 Check = Callable[[Settings], Diagnosis]
 
 

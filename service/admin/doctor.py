@@ -1,4 +1,4 @@
-"""`gradserve doctor`: all checks, the last of them a server on trial; a line for each, and what to do if it fails."""
+"""`gradserve doctor`: all checks, the last of them a trial server; a line for each, with advice if it fails."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Empty, Queue
@@ -36,9 +36,7 @@ from service.admin.place_checks import cache, certificate, incidents, keys, stat
 from service.core.settings import PREFIX, SECRETS, Settings, flag, shown
 from service.web.listening import bound, bound_monitor, place
 
-# Trials: the address, and a server of these settings that is asked for a gradient.
-
-#: what a trial does not share with the server that is served to others
+#: settings of a trial server that differ from those of the real one
 _OWN: Final = {
     "host": "127.0.0.1", "port": "0", "state": "memory", "keys_file": "none", "tls_cert": "none", "tls_key": "none",
     "trace_endpoint": "none", "log_level": "warning", "cache_dir": "none",
@@ -68,7 +66,7 @@ def port(settings: Settings) -> Diagnosis:
 
 
 def gradient(settings: Settings) -> Diagnosis:
-    """A server starts, computes and ends."""
+    """Check whether a server starts, computes and ends."""
     started = time.monotonic()
     with _server(settings) as (process, said):
         if not said.startswith("http"):
@@ -89,7 +87,7 @@ def _serves(settings: Settings) -> bool:
     scheme = "http" if settings.tls_cert is None else "https"
     where = place(settings.host, settings.port)
     with suppress(httpx.HTTPError, ValueError):
-        # Nothing is told to whoever it is, so whose certificate it has does not matter.
+        # Nothing is told to the server, so its certificate does not matter.
         health = httpx.get(f"{scheme}://{where}/health/live", timeout=5, trust_env=False, verify=False)  # noqa: S501
         return bool(health.json() == {"status": "live"})
     return False
@@ -97,10 +95,12 @@ def _serves(settings: Settings) -> bool:
 
 @contextmanager
 def _server(settings: Settings) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server on a free port of this machine, and its URL, or else the last thing that it said."""
+    """Start a server on a free port of this machine; yield it, and its URL, or else the last line that it printed."""
+    variables = {name: value for name, value in os.environ.items() if not name.upper().startswith(PREFIX)}
     process = subprocess.Popen(  # noqa: S603  our own program
         [sys.executable, "-P", "-m", "service", "serve", *_options(settings)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_environment(),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**variables, "PYTHONPATH": str(Path(service.__file__).parents[1])},
     )  # fmt: skip
     try:
         yield process, _announced(process)
@@ -126,20 +126,13 @@ def _announced(process: subprocess.Popen[str]) -> str:
 
 
 def _options(settings: Settings) -> list[str]:
-    """The settings that were stated, as flags, and what a trial has of its own."""
+    """Return the settings that were stated, and those of the trial server, as flags."""
     stated = {name: shown(name, value) for name, value in settings if name in settings.model_fields_set - SECRETS}
     stated |= {name: value for name, value in _OWN.items() if name in Settings.model_fields}
     return [part for name, value in stated.items() for part in (flag(name), value)]
 
 
-def _environment() -> dict[str, str]:
-    """The variables of this process without settings, which the trial gets as flags."""
-    others = {name: value for name, value in os.environ.items() if not name.upper().startswith(PREFIX)}
-    return {**others, "PYTHONPATH": str(Path(service.__file__).parents[1])}
-
-
-# The checks, in the order in which they are reported.
-
+#: in the order in which they are reported
 CHECKS: Final[Mapping[str, Check]] = {
     "python": python,
     "blas": blas,
@@ -163,7 +156,7 @@ CHECKS: Final[Mapping[str, Check]] = {
 
 
 def examined(settings: Settings, checks: Mapping[str, Check] = CHECKS) -> Iterator[tuple[str, Diagnosis]]:
-    """Each check by its name, and what it found, as it is done. One that fails itself is a finding too."""
+    """Run each check, and yield its name and diagnosis. A check that raises an exception is reported, too."""
     for name, check in checks.items():
         try:
             yield name, check(settings)
@@ -172,22 +165,15 @@ def examined(settings: Settings, checks: Mapping[str, Check] = CHECKS) -> Iterat
 
 
 def run_doctor(settings: Settings, *, as_json: bool) -> bool:
-    """Look, and print what was found; whether a server would do here."""
-    found = examined(settings)
-    levels = _print_json(found) if as_json else _print_lines(found)
-    return Verdict.FAIL not in levels
-
-
-def _print_lines(found: Iterable[tuple[str, Diagnosis]]) -> list[Verdict]:
-    levels = []
-    for name, (level, says, advice) in found:
-        print(f"{level:5} {name:12} {says}{f'; {advice}' if advice else ''}", flush=True)
-        levels.append(level)
-    return levels
-
-
-def _print_json(found: Iterable[tuple[str, Diagnosis]]) -> list[Verdict]:
-    listed = [{"check": name, **finding._asdict()} for name, finding in found]
-    levels = [each["level"] for each in listed]
-    print(orjson.dumps({"ok": Verdict.FAIL not in levels, "checks": listed}, option=orjson.OPT_INDENT_2).decode())
-    return levels
+    """Run and print all checks; return whether a server would work here."""
+    diagnoses = []
+    for name, diagnosis in examined(settings):
+        diagnoses.append((name, diagnosis))
+        if not as_json:
+            level, says, advice = diagnosis
+            print(f"{level:5} {name:12} {says}{f'; {advice}' if advice else ''}", flush=True)
+    is_well = all(diagnosis.level != Verdict.FAIL for _, diagnosis in diagnoses)
+    if as_json:
+        listed = [{"check": name, **diagnosis._asdict()} for name, diagnosis in diagnoses]
+        print(orjson.dumps({"ok": is_well, "checks": listed}, option=orjson.OPT_INDENT_2).decode())
+    return is_well

@@ -27,7 +27,7 @@ _OF_THE_INGRESS: Final = (
     ("max-connections", "4096", "connections at a time"),
     ("server-connections", "500", "connections to each server, less than its --max-connections-per-client"),
 )
-#: those that take every setting
+#: commands that take every setting
 _OF_THE_SERVER: Final = ("serve", "settings", "doctor")
 
 

@@ -1,4 +1,4 @@
-"""Checks of the host: its resources, the software that computes, and what confines workers."""
+"""Checks of the host: resources, the software that computes (NumPy, kernels, a GPU), and the confinement of workers."""
 
 from __future__ import annotations
 
@@ -31,10 +31,14 @@ from service.workers.topology import largest_footprint, typical_footprint
 from service.workers.worker import Worker
 
 _MEMORY: Final = Path("/proc/meminfo")
-#: budgets are rarely used up together: so many times the memory they may be
+#: multiple of the memory that budgets may be, as they are rarely used up together
 _BELIEVED: Final = 1.25
-#: what the system says of a clock that nobody sets (adjtimex)
+#: adjtimex's state of a clock that is not synchronised
 _NOT_SYNCHRONISED: Final = 5
+#: elements of the graph that kernels are checked with, sum(exp(x) · x): enough for a loop of its own
+_LENGTH: Final = 4096
+#: seconds in which a kernel is compiled, if there is a compiler
+_COMPILING: Final = 15.0
 
 
 def processors(settings: Settings) -> Diagnosis:
@@ -47,7 +51,7 @@ def processors(settings: Settings) -> Diagnosis:
 
 
 def memory(settings: Settings) -> Diagnosis:
-    """Check what the budgets allow together against the memory that there is."""
+    """Check the sum of the budgets against the memory."""
     whole, free = machine.memory_bytes(), _free_bytes()
     executions = settings.workers * settings.max_bytes
     allowed = executions + settings.plan_cache_bytes + settings.held_bytes + settings.max_tensor_bytes
@@ -76,18 +80,18 @@ def caches(settings: Settings) -> Diagnosis:
 
 
 def descriptors(settings: Settings) -> Diagnosis:
-    """Files and sockets at a time: a server takes as many as it may."""
+    """Check the limit of files and sockets: a server takes as many as it may."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = descriptors_of(settings)
-    if hard != resource.RLIM_INFINITY and hard < wanted:
+    needed = descriptors_of(settings)
+    if hard != resource.RLIM_INFINITY and hard < needed:
         lower = f"lower {flag('max_connections')} or {flag('max_tensors')}"
         says = f"{hard} descriptors for {settings.max_connections} connections and {settings.max_tensors} tensors"
-        return doubtful(says, f"raise it to {wanted} (ulimit -Hn, LimitNOFILE=), or {lower}")
+        return doubtful(says, f"raise it to {needed} (ulimit -Hn, LimitNOFILE=), or {lower}")
     return fine(f"{'any number of' if hard == resource.RLIM_INFINITY else hard} descriptors")
 
 
 def clock(_: Settings) -> Diagnosis:
-    """The time of day: certificates, logs and answers that are kept for a while go by it."""
+    """Check the time of day, on which certificates, logs and the expiry of answers rely."""
     shown = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
     if time.time() < Path(service.__file__).stat().st_mtime - 86_400:
         return broken(f"it is {shown}, which is before gradserve was installed", "set the clock")
@@ -97,7 +101,7 @@ def clock(_: Settings) -> Diagnosis:
 
 
 def _synchronised() -> bool | None:
-    """Return whether the system's clock follows another one; None if it does not say."""
+    """Return whether the system's clock is synchronised; None if the system does not say."""
     adjust = getattr(ctypes.CDLL(None), "adjtimex", None)
     if adjust is None:
         return None
@@ -106,7 +110,7 @@ def _synchronised() -> bool | None:
 
 
 def _free_bytes() -> int:
-    """Memory that programs can have now, without others being pushed out, and no more than a container may."""
+    """Return the memory that is available now, and no more than the limit of a container."""
     try:
         lines = dict(line.split(":") for line in _MEMORY.read_text(encoding="ascii").splitlines())
         return min(machine.memory_bytes(), 1024 * int(lines["MemAvailable"].split()[0]))
@@ -122,16 +126,8 @@ def _rounded(size: float) -> str:
     return f"{size / (1 << 30):.1f} GiB"
 
 
-# Software that computes: Python, NumPy and its BLAS, compiled kernels, a GPU.
-
-#: sum(exp(x) · x), over enough elements for a loop of its own
-_LENGTH: Final = 4096
-#: seconds in which a kernel is there, where there is a compiler
-_COMPILING: Final = 15.0
-
-
 def python(_: Settings) -> Diagnosis:
-    """The interpreter."""
+    """Check the interpreter and the system."""
     says = f"Python {platform.python_version()} on {platform.system()}, {platform.machine()}"
     if platform.system() != "Linux":
         return doubtful(says, "workers are bounded and watched on Linux alone: serve others from there")
@@ -139,7 +135,7 @@ def python(_: Settings) -> Diagnosis:
 
 
 def blas(_: Settings) -> Diagnosis:
-    """NumPy, and what multiplies its matrices: compared with a product of whole numbers."""
+    """Check NumPy and its BLAS: compare a matrix product with one of whole numbers."""
     left = np.arange(64 * 64, dtype=np.float64).reshape(64, 64)
     if not np.array_equal(left @ left.T, (left.astype(np.int64) @ left.T.astype(np.int64)).astype(np.float64)):
         return broken(f"NumPy {np.__version__} multiplies matrices wrongly", "install NumPy anew, from its wheels")
@@ -150,7 +146,7 @@ def blas(_: Settings) -> Diagnosis:
 
 
 def kernels(settings: Settings) -> Diagnosis:
-    """A kernel that is compiled behind a plan that runs again, and what it computes, against what NumPy does."""
+    """Check that a kernel is compiled for a plan that runs again, and computes the same as NumPy."""
     if settings.compile == "off":
         return fine("kernels are not compiled, as --compile off says")
     worker = Worker(settings.model_copy(update={"device": "cpu", "cache_dir": None, "determinism": "fast"}))
@@ -169,7 +165,7 @@ def kernels(settings: Settings) -> Diagnosis:
 
 
 def gpu(settings: Settings) -> Diagnosis:
-    """Check what `--device` finds."""
+    """Check the device that `--device` selects."""
     cards = machine.cards()
     if settings.device == "cpu":
         return fine("no GPU is wanted, as --device cpu says")
@@ -186,7 +182,7 @@ def gpu(settings: Settings) -> Diagnosis:
 
 
 def card_libraries(settings: Settings) -> Diagnosis:
-    """The libraries that compute on a GPU: which were found, where, and what is used instead of each that was not."""
+    """Check which libraries for a GPU are there, and report where, and what is used instead of missing ones."""
     if settings.device == "cpu":
         return fine("no GPU is wanted, as --device cpu says")
     if settings.device == "auto" and not machine.cards():
@@ -199,7 +195,7 @@ def card_libraries(settings: Settings) -> Diagnosis:
 
 
 def _answer(worker: Worker) -> float:
-    """The value of a small graph. Raises RuntimeError where there is none."""
+    """Compute the value of a small graph. Raises RuntimeError if that fails."""
     reply = worker(Task("forward", _body(), "doctor", TRIAL_SECONDS, time.monotonic() + TRIAL_SECONDS))
     if reply.status != 200:
         raise RuntimeError(orjson.loads(reply.body)["detail"])
@@ -217,20 +213,20 @@ def _body() -> bytes:
     return orjson.dumps({"graph": {"nodes": nodes}, "feeds": [{"node": 0, "tensor": x}]})
 
 
-# Confinement of workers here, found by confining a process as they are, and having it try.
-
-_COMMAND: Final = (sys.executable, "-P", "-m", "service.admin.attempts")
-
-
 def confinement(settings: Settings) -> Diagnosis:
-    """Check what keeps workers from files, sockets, programs and other processes."""
+    """Check the confinement of workers: confine a process in the same way, and have it try to break out."""
     try:
         allowed = allowed_files(settings)
     except RuntimeError as error:
         return broken(str(error), "a server does not start like this")
     if allowed is None:
         return doubtful("workers are not confined", f"do without {flag('confine')} off where strangers' graphs are run")
-    missing, can = offers().missing, _possible(environment_of(allowed))
+    missing = offers().missing
+    paths = os.pathsep.join((str(Path(service.__file__).parents[1]), *filter(None, sys.path)))
+    environment = {**without_secrets(os.environ), "PYTHONPATH": paths, **environment_of(allowed)}
+    command = (sys.executable, "-P", "-m", "service.admin.attempts")
+    done = subprocess.run(command, capture_output=True, check=True, env=environment, timeout=TRIAL_SECONDS)  # noqa: S603
+    can = [str(name) for name in json.loads(done.stdout)]
     if can:
         reason = f": {'; '.join(missing)}" if missing else ""
         return doubtful(
@@ -238,11 +234,3 @@ def confinement(settings: Settings) -> Diagnosis:
         )
     kept = f"workers cannot {', '.join(ATTEMPTS)}: tried, with Landlock {offers().landlock} and seccomp"
     return doubtful(kept, "; ".join(missing)) if missing else fine(kept)
-
-
-def _possible(confined_to: dict[str, str]) -> list[str]:
-    """Return what a process can do that is confined like this."""
-    paths = os.pathsep.join((str(Path(service.__file__).parents[1]), *filter(None, sys.path)))
-    environment = {**without_secrets(os.environ), "PYTHONPATH": paths, **confined_to}
-    done = subprocess.run(_COMMAND, capture_output=True, check=True, env=environment, timeout=TRIAL_SECONDS)  # noqa: S603
-    return [str(name) for name in json.loads(done.stdout)]

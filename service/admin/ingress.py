@@ -19,8 +19,7 @@ _NAME: Final = r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,252}[A-Za-z0-9])?"
 _HOST_AND_PORT: Final = re.compile(rf"({_NAME}|\[[0-9A-Fa-f:.]+\]):([0-9]{{1,5}})")
 _MOST: Final = 1_000_000
 _PORT: Final = (1, 65_535)
-_METRICS: Final = "127.0.0.1"
-#: what numbers may be
+#: least and largest value of each number
 _BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
     "port": (0, 65_535), "dns_port": _PORT, "metrics_port": (0, 65_535), "timeout_ms": (1, 86_400_000),
     "shutdown_grace": (1, 86_400), "threads": (1, 64), "slots": (1, 1024), "max_connections": (1, _MOST),
@@ -31,10 +30,16 @@ _BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
 def run_ingress(options: Mapping[str, Any]) -> None:
     """Run HAProxy until a signal: the first ends it gracefully, the second at once.
 
-    Raises RuntimeError as one sentence, also where HAProxy ends by itself; OSError, UnicodeError where the address
-    cannot be had.
+    Raises RuntimeError as one sentence, also if HAProxy ends by itself; OSError, UnicodeError if the address cannot be
+    used.
     """
-    numbers = {name: _number(name, options[name]) for name in _BOUNDS}
+    numbers = {}
+    for name, (least, most) in _BOUNDS.items():
+        stated = options[name]
+        if not re.fullmatch("[0-9]{1,8}", stated) or not least <= int(stated) <= most:
+            flag = "--" + name.replace("_", "-")
+            raise RuntimeError(f"{flag} is a whole number from {least} to {most}, but came as {printable(stated)}")
+        numbers[name] = int(stated)
     layout, pem, program = _layout(options, numbers), _pem(options), haproxy_program()
     with bound(options["host"], numbers["port"]) as listening:
         url = address(options["host"], listening, "https" if pem else "http")
@@ -57,7 +62,7 @@ def _layout(options: Mapping[str, Any], numbers: Mapping[str, int]) -> IngressLa
         dns=None if options["dns"] is None else _place("--dns", f"{options['dns']}:{numbers['dns_port']}"),
         nameservers=() if asked is None else (_place("--nameserver", asked),),
         slots=numbers["slots"],
-        metrics=f"{_METRICS}:{numbers['metrics_port']}" if numbers["metrics_port"] else None,
+        metrics=f"127.0.0.1:{numbers['metrics_port']}" if numbers["metrics_port"] else None,
         timeout_ms=numbers["timeout_ms"],
         grace_seconds=numbers["shutdown_grace"],
         threads=numbers["threads"],
@@ -66,25 +71,16 @@ def _layout(options: Mapping[str, Any], numbers: Mapping[str, int]) -> IngressLa
     )
 
 
-def _number(name: str, stated: str) -> int:
-    least, most = _BOUNDS[name]
-    if not re.fullmatch("[0-9]{1,8}", stated) or not least <= int(stated) <= most:
-        flag = "--" + name.replace("_", "-")
-        raise RuntimeError(f"{flag} is a whole number from {least} to {most}, but came as {printable(stated)}")
-    return int(stated)
-
-
 def _place(flag: str, stated: str) -> str:
-    """HOST:PORT, as HAProxy reads it."""
-    found = _HOST_AND_PORT.fullmatch(stated)
-    if not found or not _PORT[0] <= int(stated.rpartition(":")[2]) <= _PORT[1]:
-        wanted = "a name" if flag == "--dns" else "HOST:PORT, as in 10.0.0.7:8000 or [fd00::7]:8000"
-        raise RuntimeError(f"{flag} is {wanted}, but came as {printable(stated) or 'nothing'}")
+    """Return a valid HOST:PORT unchanged. Raises RuntimeError."""
+    if not _HOST_AND_PORT.fullmatch(stated) or not _PORT[0] <= int(stated.rpartition(":")[2]) <= _PORT[1]:
+        expected = "a name" if flag == "--dns" else "HOST:PORT, as in 10.0.0.7:8000 or [fd00::7]:8000"
+        raise RuntimeError(f"{flag} is {expected}, but came as {printable(stated) or 'nothing'}")
     return stated
 
 
 def _pem(options: Mapping[str, Any]) -> bytes:
-    """Certificate and key in one file, as HAProxy wants them; empty for plain HTTP. Raises RuntimeError."""
+    """Concatenate certificate and key, as HAProxy needs them; empty for plain HTTP. Raises RuntimeError."""
     certificate, key = (None if options[name] is None else Path(options[name]) for name in ("tls_cert", "tls_key"))
     # A server's own check of the pair: of its settings, it reads these two.
     context = tls_context(Settings.model_construct(tls_cert=certificate, tls_key=key))

@@ -24,13 +24,20 @@ from service.store.places import open_objects, place_format, place_name
 from service.web.listening import bound, keep_to_this_machine, tls_context
 from service.workers.incidents import incidents_in
 
-# End of a certificate: asked of a handshake with itself in memory, since Python reads no certificate otherwise.
+#: threads that race for an object in the cloud, and number of races
+_RACERS: Final = 8
+_RACES: Final = 5
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+#: free bytes under which a folder is nearly full
+_LITTLE: Final = 1 << 30
+#: days before its end at which a certificate should have been replaced
+_SOON: Final = 21
 
 
 def seconds_left(context: ssl.SSLContext, certificate: Path, now: float) -> float:
     """Return the seconds until the certificate of `context` expires, from `now` in Unix seconds; negative once it has.
 
-    Raises RuntimeError where it cannot be told.
+    Python reads a certificate only in a handshake, so there is one with itself in memory. Raises RuntimeError.
     """
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client.check_hostname = False
@@ -44,7 +51,7 @@ def seconds_left(context: ssl.SSLContext, certificate: Path, now: float) -> floa
 
 
 def _shaken(client: ssl.SSLContext, server: ssl.SSLContext) -> dict[str, object]:
-    """The server's certificate, once both have shaken hands."""
+    """Make a handshake, and return the server's certificate."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     asking = client.wrap_bio(to_client, to_server)
     serving = server.wrap_bio(to_server, to_client, server_side=True)
@@ -60,18 +67,8 @@ def _shaken(client: ssl.SSLContext, server: ssl.SSLContext) -> dict[str, object]
     return dict(asking.getpeercert() or {})
 
 
-#: who race for an object in the cloud, and how often
-_RACERS: Final = 8
-_RACES: Final = 5
-_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
-#: free bytes under which a folder is nearly full
-_LITTLE: Final = 1 << 30
-#: days before its end at which a certificate should have been replaced
-_SOON: Final = 21
-
-
 def cache(settings: Settings) -> Diagnosis:
-    """The folder for compiled kernels: a server uses it only while nobody else can write to it."""
+    """Check the folder for compiled kernels: a server uses it only while nobody else can write to it."""
     if settings.compile == "off":
         return fine("no kernels are compiled, and none kept")
     if settings.cache_dir is None:
@@ -87,7 +84,7 @@ def cache(settings: Settings) -> Diagnosis:
 
 
 def incidents(settings: Settings) -> Diagnosis:
-    """Workers that a signal has ended, as the cache folder has them."""
+    """Check the cache folder for workers that a signal has ended."""
     known = incidents_in(settings.cache_dir)
     if not known.incidents:
         return fine("no worker was ended by a signal" if settings.cache_dir else "of workers that end, nothing is kept")
@@ -104,19 +101,21 @@ def incidents(settings: Settings) -> Diagnosis:
 
 
 def state(settings: Settings) -> Diagnosis:
-    """The place for tensors and graphs: ours, writable, with space, and for the server's user alone."""
+    """Check the place for tensors and graphs: ours, writable, with space, and for the server's user alone."""
     place, remote = settings.state, "://" in settings.state
     if place == NO_STATE:
         return doubtful("tensors and graphs are kept in memory: a restart forgets them", f"name a {flag('state')}")
     try:
         if remote or Path(place).is_dir():
-            with closing(
-                open_objects(place)
-            ) as objects:  # raises if something other than state is there, or another format
-                place_format(objects, place_name(place))
-        if remote and (winners := _winners(place)) > 1:
-            says = f"of {_RACERS} who made one object at {place} at once, {winners} were told that they did"
-            return broken(says, "two servers would both take it for theirs: name a store that knows If-None-Match: *")
+            with closing(open_objects(place)) as objects:
+                place_format(objects, place_name(place))  # raises for anything but state of a known format
+        if remote:
+            with closing(open_objects(place)) as objects, ThreadPoolExecutor(_RACERS) as threads:
+                winners = max(_won(objects, threads) for _ in range(_RACES))
+            if winners > 1:
+                says = f"of {_RACERS} who made one object at {place} at once, {winners} were told that they did"
+                advice = "two servers would both take it for theirs: name a store that knows If-None-Match: *"
+                return broken(says, advice)
     except (OSError, RuntimeError) as error:
         return broken(str(error), f"name another {flag('state')}, or mend this one")
     return fine(f"tensors and graphs are kept at {place}") if remote else _state_folder(Path(place))
@@ -136,13 +135,8 @@ def _state_folder(folder: Path) -> Diagnosis:
     return fine(says)
 
 
-def _winners(place: str) -> int:
-    """Count those who were told that they had made an object, of several who tried at once; the most of some races."""
-    with closing(open_objects(place)) as objects, ThreadPoolExecutor(_RACERS) as threads:
-        return max(_won(objects, threads) for _ in range(_RACES))
-
-
 def _won(objects: Objects, threads: ThreadPoolExecutor) -> int:
+    """Have several threads create one object at once, and count those that were told that they did."""
     key, start = f"races/{secrets.token_hex(8)}", Barrier(_RACERS)
 
     def made(number: int) -> bool:
@@ -160,7 +154,7 @@ def _won(objects: Objects, threads: ThreadPoolExecutor) -> int:
 
 
 def keys(settings: Settings) -> Diagnosis:
-    """Check who may call."""
+    """Check that only those may call who should."""
     if settings.keys_file is not None:
         return _keys_file(settings.keys_file)
     if settings.api_key is not None:
@@ -176,7 +170,7 @@ def keys(settings: Settings) -> Diagnosis:
 
 
 def _keys_file(file: Path) -> Diagnosis:
-    """The file of keys: sound, and for the server's user alone to read."""
+    """Check the key file: valid, and for the server's user alone to read."""
     try:
         count, status = len(read_keys(file)), file.stat()
     except (OSError, ValueError) as error:
@@ -190,7 +184,7 @@ def _keys_file(file: Path) -> Diagnosis:
 
 
 def certificate(settings: Settings) -> Diagnosis:
-    """The files of TLS, and how long they are good."""
+    """Check the files of TLS, and when the certificate expires."""
     try:
         context = tls_context(settings)
         if context is None or settings.tls_cert is None or settings.tls_key is None:
@@ -208,7 +202,7 @@ def certificate(settings: Settings) -> Diagnosis:
 
 
 def unwritable(folder: Path) -> str | None:
-    """Return why nothing can be written to a folder, or to where it would be made; None if that works."""
+    """Return why nothing can be written to a folder, or to its nearest existing parent; None if that works."""
     there = _existing(folder)
     if not there.is_dir():
         return f"{there} is no folder"
@@ -223,5 +217,5 @@ def unwritable(folder: Path) -> str | None:
 
 
 def _existing(folder: Path) -> Path:
-    """The folder, or the first above it that is there."""
+    """Return the folder, or its nearest parent that exists."""
     return next(each for each in (folder, *folder.parents) if each.exists())

@@ -1,9 +1,9 @@
-"""Answers: from the engine's terms to JSON, or to safetensors where these were asked for."""
+"""Answers: from the engine's terms to JSON or safetensors."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -18,17 +18,17 @@ from service.core.installed import VERSIONS, installed_version
 
 AnswerBody = list[bytes | memoryview]
 
-#: bytes that answers have in common: their fields, and the statistics
+#: bound on the bytes of an answer's fields, with the statistics
 FIELD_BYTES: Final = 640
-#: and bytes for a tensor that was stored
+#: bound on the bytes about a tensor that was stored
 PLACE_BYTES: Final = 280
-#: how the nodes of a result are called, by its kind
+#: fields for the nodes of a result, by its kind
 _FIELDS: Final = {"jacobian": ("of", "wrt"), "hessian": ("row", "column")}
 
 
 @dataclass(frozen=True)
 class RunStats:
-    """Statistics of an execution, and what it takes to have the same again."""
+    """Statistics of an execution, and the versions that reproduce its result."""
 
     device: str
     plan_cached: bool
@@ -40,30 +40,27 @@ class RunStats:
     opset: int
     dtype: str
     first_nonfinite: Nonfinite | None = None
-    #: of a sum over examples, how many pieces it was cut into, and how often one was begun again
+    #: of a sum over examples, the number of pieces, and of pieces that were begun again
     pieces: int | None = None
     repeated: int = 0
-    #: where there are several servers
+    #: if there are several servers
     server: str | None = None
 
     def after(self, execute_ms: float, report: RunReport) -> RunStats:
-        """The same of another run of the plan, which is known then."""
+        """Return the statistics of another run of the plan, which is cached then."""
         return replace(self, plan_cached=True, execute_ms=execute_ms, report=report)
 
 
 def admit_answer(count: int, encoding: str, limit: int) -> None:
-    """Refuse an answer that could get too long, before anything is computed."""
+    """Raise OverBudget for an answer that could get too long, before anything is computed."""
     if count > limit:
-        shorter = ", or for base64" if encoding == "json" else ""
-        raise OverBudget(
-            f"the answer may need {count} bytes, and the limit is {limit}; ask for fewer outputs or gradients{shorter}",
-            expected=f"at most {limit} bytes",
-            got=f"{count} bytes",
-        )
+        advice = "ask for fewer outputs or gradients" + (", or for base64" if encoding == "json" else "")
+        detail = f"the answer may need {count} bytes, and the limit is {limit}; {advice}"
+        raise OverBudget(detail, expected=f"at most {limit} bytes", got=f"{count} bytes")
 
 
 def write_answer(answer: dict[str, Any], encoding: str, tensors: Iterable[tuple[Label, HostArray]] = ()) -> AnswerBody:
-    """An answer of these fields; `tensors` go beside them where the encoding is binary."""
+    """Write an answer of these fields; `tensors` go beside them if the encoding is binary."""
     if encoding == "binary":
         return write_response(answer, tensors)
     return [orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)]
@@ -76,7 +73,7 @@ def write_result(
     encoding: str,
     stored: Sequence[Mapping[str, Any]] = (),
 ) -> AnswerBody:
-    """Values and derivatives; `disconnected` is None where there are no gradients. Last, what is `stored`."""
+    """Write values and derivatives, and the tensors that are `stored`; `disconnected` is None without gradients."""
     is_beside = encoding == "binary"
     named = ((label, {} if is_beside else {"tensor": encode(array, encoding)}) for label, array in arrays)
     fields = result_fields(named, disconnected, stats)
@@ -86,7 +83,7 @@ def write_result(
 def result_fields(
     named: Iterable[tuple[Label, Mapping[str, Any]]], disconnected: Sequence[int] | None, stats: RunStats
 ) -> dict[str, Any]:
-    """The fields of an answer: for each kind of result a list of tensors, or of what stands for them."""
+    """Return the fields of an answer: for each kind of result a list of tensors, or of their placeholders."""
     answer: dict[str, Any] = {}
     for label, tensor in named:
         fields = _FIELDS.get(label.kind, ("node",))
@@ -97,13 +94,13 @@ def result_fields(
 
 
 def int64(count: int) -> int:
-    """The count; what is beyond 64 bits is beyond every limit, and JSON's readers."""
+    """Clip a count to 64 bits: larger ones are beyond every limit, and JSON's readers."""
     return min(count, 2**63 - 1)
 
 
 def stats_fields(stats: RunStats) -> dict[str, Any]:
-    """`stats` as it is answered."""
-    found: dict[str, Any] = {
+    """Return `stats` as in answers."""
+    fields: dict[str, Any] = {
         "device": stats.device,
         "plan_cached": stats.plan_cached,
         "execute_ms": stats.execute_ms,
@@ -119,24 +116,22 @@ def stats_fields(stats: RunStats) -> dict[str, Any]:
         else VERSIONS | {"cupy": installed_version("cupy-cuda13x", "cupy-cuda12x", "cupy")},
     }
     if stats.server is not None:
-        found["server"] = stats.server
+        fields["server"] = stats.server
     if stats.pieces is not None:
-        found |= {"pieces": stats.pieces, "repeated": stats.repeated}
-    return found | ({} if stats.first_nonfinite is None else {"first_nonfinite": _nonfinite(stats.first_nonfinite)})
+        fields |= {"pieces": stats.pieces, "repeated": stats.repeated}
+    if stats.first_nonfinite is not None:
+        fields["first_nonfinite"] = _nonfinite(stats.first_nonfinite)
+    return fields
 
 
-def _nonfinite(found: Nonfinite) -> dict[str, Any]:
-    inside = {"function": found.function, "function_node": found.function_node, "steps": list(found.steps) or None}
+def _nonfinite(origin: Nonfinite) -> dict[str, Any]:
+    inside = {"function": origin.function, "function_node": origin.function_node, "steps": list(origin.steps) or None}
+    bounds = (zip(("low", "high"), ends or (), strict=False) for ends in origin.ranges)
     return {
-        "node": found.node,
-        "op": found.op,
-        "backward": found.backward,
-        **{name: told for name, told in inside.items() if told is not None},
-        "computed": found.computed,
-        "operands": [dict(_bounds(both)) for both in found.ranges],
+        "node": origin.node,
+        "op": origin.op,
+        "backward": origin.backward,
+        **{name: value for name, value in inside.items() if value is not None},
+        "computed": origin.computed,
+        "operands": [{name: end for name, end in pairs if math.isfinite(end)} for pairs in bounds],
     }
-
-
-def _bounds(both: tuple[float, float] | None) -> Iterator[tuple[str, float]]:
-    """The ends of a range that are finite: JSON has no others."""
-    return ((name, end) for name, end in zip(("low", "high"), both or (), strict=False) if math.isfinite(end))

@@ -26,10 +26,10 @@ from service.core.errors import Refusal, from_engine
 from service.store.commit_objects import LENGTH, METADATA, safetensors_type
 
 _DTYPES: Final = {element.safetensors: element.name for element in ELEMENT_TYPES if element.safetensors}
-#: dtypes whose numbers may be parts of complex ones, and which these are
+#: complex dtypes by the dtype of their parts
 _OF_PARTS: Final = {element.parts: element.name for element in ELEMENT_TYPES if element.parts}
 _COMPLEX: Final = "complex"
-#: where a request says which versions of resident tensors it is about
+#: metadata of a request that names the versions of resident tensors
 _VERSIONS: Final = "versions"
 _HEADER: Final = "the header of the safetensors body"
 _LIST_OF_COMPLEX: Final = f"{METADATA}.{_COMPLEX}"
@@ -38,43 +38,46 @@ _NAME: Final = re.compile(rf"(?:functions\.{_INDEX}\.(?=constants\.))?([a-z]{{1,
 
 
 def read_request(body: bytes | memoryview | HostArray, most: int, reader: JsonReader, limits: Limits) -> Message:
-    """The request that a body holds, its tensors as read-only views of it.
+    """Read the request in a body, its tensors as read-only views of it.
 
     `most` bounds the bytes of the header, and `reader` its nesting: it is JSON, and as costly as other JSON.
-    Raises Refusal: what is wrong with the JSON, body_too_large, invalid_field, bad_tensor, over_budget.
+    Raises Refusal: those of the JSON, body_too_large, invalid_field, bad_tensor, over_budget.
     """
-    view = np.frombuffer(body, np.uint8).data.toreadonly()
-    start = LENGTH + _header_length(view, most)
-    header = parse_json(bytes(view[LENGTH:start]), reader.depth, _HEADER)
+    header, data = _split(body, most, reader.depth)
     metadata = header.pop(METADATA, None)
-    request = _request(metadata, reader)
+    text = metadata.get("request") if isinstance(metadata, dict) else None
+    if not isinstance(metadata, dict) or not isinstance(text, str):
+        detail = "has no request: __metadata__.request holds the JSON request without its tensors, as a string"
+        raise _malformed(detail, "a string in __metadata__.request", "none")
+    request = reader.read_request(text.encode(), "__metadata__.request of the safetensors body")
     places = {name: _place(name) for name in header}
-    data = view[start:]
     _check_layout(header, len(data))
     pairs = _complex_names(metadata, header)
     tensors = {place: _array(name, header[name], data, limits, name in pairs) for name, place in places.items()}
-    return Message(_without_places(request.body, tensors), tensors, request.source, _versions(metadata))
+    # The etags that resident tensors must have, as `write_request` writes them; anything else is ignored.
+    stated = metadata.get(_VERSIONS)
+    etags = parse_json(stated.encode(), 2, _VERSIONS) if isinstance(stated, str) else {}
+    versions = {name: etag for name, etag in etags.items() if isinstance(etag, str)}
+    return Message(_without_places(request.body, tensors), tensors, request.source, versions)
 
 
 def read_one(body: bytes | memoryview | HostArray, most: int, depth: int, limits: Limits) -> HostArray:
-    """The only tensor that a body holds, whatever it is called there. Raises Refusal, as `read_request`."""
-    view = np.frombuffer(body, np.uint8).data.toreadonly()
-    start = LENGTH + _header_length(view, most)
-    header = parse_json(bytes(view[LENGTH:start]), depth, _HEADER)
+    """Read the only tensor of a body, under any name. Raises Refusal, as `read_request`."""
+    header, data = _split(body, most, depth)
     pairs = _complex_names(header.pop(METADATA, None), header)
     if len(header) != 1:
         raise _malformed(f"must hold one tensor, but holds {len(header)}", "one tensor", str(len(header)))
     (name, entry) = next(iter(header.items()))
-    _check_layout({printable(name): entry}, len(view) - start)
-    return _array(printable(name), entry, view[start:], limits, name in pairs)
+    _check_layout({printable(name): entry}, len(data))
+    return _array(printable(name), entry, data, limits, name in pairs)
 
 
 def write_request(
     fields: Mapping[str, Any], arrays: Mapping[tuple[str, NodePlace], HostArray], versions: Mapping[str, str]
 ) -> list[bytes | memoryview]:
-    """The parts of a body that is a request with these tensors beside it, the widest dtypes first.
+    """Write the parts of a body that is a request with these tensors beside it, the widest dtypes first.
 
-    The resident tensors that it names have to be these `versions`.
+    The resident tensors that it names must have these `versions`.
     """
     ordered = sorted(arrays.items(), key=lambda placed: -placed[1].itemsize)
     metadata = {"request": orjson.dumps(fields).decode(), _VERSIONS: orjson.dumps(versions).decode()}
@@ -82,12 +85,12 @@ def write_request(
 
 
 def write_one(name: str, array: HostArray) -> list[bytes | memoryview]:
-    """The parts of a body that holds one tensor, called by this name."""
+    """Write the parts of a body that holds one tensor, under this name."""
     return _body_parts({}, [(name, array)])
 
 
 def write_response(response: Mapping[str, Any], arrays: Iterable[tuple[Label, HostArray]]) -> list[bytes | memoryview]:
-    """The parts of a body: a header with `response`, then the arrays, the widest dtypes first to keep all aligned."""
+    """Write the parts of a body: a header with `response`, then the arrays, the widest dtypes first, so aligned."""
     ordered = sorted(arrays, key=lambda labelled: -labelled[1].itemsize)
     named = [(".".join((label.kind, *map(str, label.nodes))), array) for label, array in ordered]
     return _body_parts({METADATA: {"response": orjson.dumps(response).decode()}}, named)
@@ -105,7 +108,9 @@ def _body_parts(header: dict[str, Any], named: Sequence[tuple[str, HostArray]]) 
     return [len(text).to_bytes(LENGTH, "little") + text, *(own_bytes(array) for _, array in named if array.nbytes)]
 
 
-def _header_length(view: memoryview, most: int) -> int:
+def _split(body: bytes | memoryview | HostArray, most: int, depth: int) -> tuple[dict[str, Any], memoryview]:
+    """Split a body into its header and the data of the tensors. Raises Refusal."""
+    view = np.frombuffer(body, np.uint8).data.toreadonly()
     if len(view) < LENGTH:
         raise _malformed("is too short to hold the length of its header", "at least 8 bytes", f"{len(view)} bytes")
     length = int.from_bytes(view[:LENGTH], "little")
@@ -113,21 +118,14 @@ def _header_length(view: memoryview, most: int) -> int:
         left = f"{len(view) - LENGTH} bytes"
         raise _malformed(f"states a header of {length} bytes, but has {left} after the length", left, f"{length} bytes")
     if length > most:
-        wanted, got = f"at most {most} bytes", f"{length} bytes"
-        raise Refusal("body_too_large", f"{_HEADER} may have {wanted}, but has {got}", expected=wanted, got=got)
-    return length
-
-
-def _request(metadata: object, reader: JsonReader) -> Message:
-    text = metadata.get("request") if isinstance(metadata, dict) else None
-    if not isinstance(text, str):
-        detail = "has no request: __metadata__.request holds the JSON request without its tensors, as a string"
-        raise _malformed(detail, "a string in __metadata__.request", "none")
-    return reader.read_request(text.encode(), "__metadata__.request of the safetensors body")
+        expected, got = f"at most {most} bytes", f"{length} bytes"
+        raise Refusal("body_too_large", f"{_HEADER} may have {expected}, but has {got}", expected=expected, got=got)
+    start = LENGTH + length
+    return parse_json(bytes(view[LENGTH:start]), depth, _HEADER), view[start:]
 
 
 def _complex_names(metadata: object, header: Mapping[str, Any]) -> frozenset[str]:
-    """The names of the tensors that are complex. Raises Refusal (bad_tensor)."""
+    """Read the names of the complex tensors. Raises Refusal (bad_tensor)."""
     text = metadata.get(_COMPLEX) if isinstance(metadata, dict) else None
     if text is None:
         return frozenset()
@@ -136,8 +134,8 @@ def _complex_names(metadata: object, header: Mapping[str, Any]) -> frozenset[str
     except Refusal:
         names = None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        wanted = "a JSON list of names, as a string"
-        raise _malformed(f"has something else in {_LIST_OF_COMPLEX} than {wanted}", wanted, "something else")
+        expected = "a JSON list of names, as a string"
+        raise _malformed(f"has something else in {_LIST_OF_COMPLEX} than {expected}", expected, "something else")
     for name in names:
         if name not in header:
             got = printable(name)
@@ -145,57 +143,54 @@ def _complex_names(metadata: object, header: Mapping[str, Any]) -> frozenset[str
     return frozenset(names)
 
 
-def _versions(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """The etags that resident tensors have to have, as `write_request` writes them; of anything else, none."""
-    stated = metadata.get(_VERSIONS)
-    found = parse_json(stated.encode(), 2, _VERSIONS) if isinstance(stated, str) else {}
-    return {name: etag for name, etag in found.items() if isinstance(etag, str)}
-
-
 def _without_places(request: Mapping[str, Any], tensors: Mapping[tuple[str, NodePlace], HostArray]) -> dict[str, Any]:
-    """`request` without list entries that only say `{"node": n}`, where the tensor of that place is there."""
+    """Drop list entries that are only `{"node": n}`, and whose tensor is beside the JSON."""
+
+    def is_place(field: str, entry: object) -> bool:
+        if not isinstance(entry, dict) or set(entry) != {"node"} or type(entry["node"]) is not int:
+            return False
+        return (field, NodePlace(entry["node"])) in tensors
+
     return {
-        field: [entry for entry in value if not _only_a_place(field, entry, tensors)]
-        if isinstance(value, list)
-        else value
+        field: [entry for entry in value if not is_place(field, entry)] if isinstance(value, list) else value
         for field, value in request.items()
     }
 
 
-def _only_a_place(field: str, entry: object, tensors: Mapping[tuple[str, NodePlace], HostArray]) -> bool:
-    if not isinstance(entry, dict) or set(entry) != {"node"} or type(entry["node"]) is not int:
-        return False
-    return (field, NodePlace(entry["node"])) in tensors
-
-
 def _place(name: str) -> tuple[str, NodePlace]:
-    found = _found(name)
-    if found is None:
+    place = _parse_name(name)
+    if place is None:
         shown = printable(name)
         detail = f"the body has a tensor “{shown}”; names are ROLE.NODE, such as feeds.0"
         raise Refusal("invalid_field", detail, expected="ROLE.NODE", got=shown)
-    return found
+    return place
 
 
-def _found(name: str) -> tuple[str, NodePlace] | None:
-    """The role of a tensor and the node that it is for; None where its name does not say that."""
-    found = _NAME.fullmatch(name)
-    if found is None:
+def _parse_name(name: str) -> tuple[str, NodePlace] | None:
+    """Parse the name of a tensor into its role and node; None if it is malformed."""
+    match = _NAME.fullmatch(name)
+    if match is None:
         return None
-    function, role, node = found.groups()
+    function, role, node = match.groups()
     return role, NodePlace(int(node), None if function is None else int(function))
 
 
 def _fields(name: str) -> dict[str, Any]:
-    """The fields of a report that say which node a tensor is for."""
-    found = _found(name)
-    return {} if found is None else found[1].fields
+    """Return the fields of a report that name the node of a tensor."""
+    place = _parse_name(name)
+    return {} if place is None else place[1].fields
 
 
 def _check_layout(header: Mapping[str, Any], length: int) -> None:
     """Raise bad_tensor unless the tensors fill the data without gaps and overlaps: a body has one reading."""
-    end = 0
-    for start, stop, name in sorted((*_offsets(name, entry), name) for name, entry in header.items()):
+    spans, end = [], 0
+    for name, entry in header.items():
+        offsets = entry.get("data_offsets") if isinstance(entry, dict) else None
+        if not _is_numbers(offsets) or len(offsets) != 2:
+            expected = "two whole numbers"
+            raise _bad(name, f"has no data_offsets: {expected} are expected", expected, "something else")
+        spans.append((offsets[0], offsets[1], name))
+    for start, stop, name in sorted(spans):
         if start != end or stop < start:
             got = f"{start} to {stop}"
             raise _bad(
@@ -204,13 +199,6 @@ def _check_layout(header: Mapping[str, Any], length: int) -> None:
         end = stop
     if end != length:
         raise _malformed(f"has {length} bytes of data, but its tensors take {end}", f"{end} bytes", f"{length} bytes")
-
-
-def _offsets(name: str, entry: object) -> tuple[int, int]:
-    offsets = entry.get("data_offsets") if isinstance(entry, dict) else None
-    if not _is_numbers(offsets) or len(offsets) != 2:
-        raise _bad(name, "has no data_offsets: two whole numbers are expected", "two whole numbers", "something else")
-    return offsets[0], offsets[1]
 
 
 def _is_numbers(value: Any) -> TypeGuard[list[int]]:
@@ -242,15 +230,15 @@ def _array(name: str, entry: Mapping[str, Any], data: memoryview, limits: Limits
 
 
 def _of_parts(name: str, type: TensorType) -> TensorType:
-    """The complex tensor whose parts are of this type. Raises Refusal (bad_tensor)."""
+    """Return the complex type whose parts are of this type. Raises Refusal (bad_tensor)."""
     if type.dtype.name not in _OF_PARTS or type.shape[-1:] != (2,):
-        wanted, got = "F32 or F64 with a last axis of 2", str(type)
-        raise _bad(name, f"is said to be complex, and so must be {wanted}, but is {got}", wanted, got)
+        expected, got = "F32 or F64 with a last axis of 2", str(type)
+        raise _bad(name, f"is said to be complex, and so must be {expected}, but is {got}", expected, got)
     return TensorType(type.shape[:-1], np.dtype(_OF_PARTS[type.dtype.name]))
 
 
 def _viewed(name: str, data: memoryview, type: TensorType) -> HostArray:
-    """The array of this type that the bytes are; copied only where they lie askew."""
+    """View bytes as an array of this type; copied only if they are not aligned."""
     flat = np.frombuffer(data, type.dtype.newbyteorder("<"))
     if type.dtype == np.bool_ and flat.size and flat.view(np.uint8).max() > 1:
         raise _bad(name, "has a byte that is neither 0 nor 1", "bytes 0 and 1", "another byte")
@@ -259,7 +247,7 @@ def _viewed(name: str, data: memoryview, type: TensorType) -> HostArray:
 
 
 def own_bytes(array: HostArray) -> memoryview:
-    """The array's own memory, little-endian and row-major."""
+    """Return the array's own memory, little-endian and row-major."""
     dense = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     return dense.reshape(-1).view(np.uint8).data
 

@@ -1,6 +1,15 @@
-"""Graphs on the wire: read into programs of the engine, and written back. The only place that knows both.
+"""Graphs on the wire: translate them into programs of the engine, and back. The only module that knows both forms.
 
-`Programs` caches programs by the hash of a graph's text, so that no text is parsed and checked twice.
+`Translator` reads the JSON of a graph into a `Program`: each node `{"op": "mul", "operands": [0, 1]}` becomes a
+`Statement` of the op, its operands and its attributes, whose lists and tensors become the engine's values. The engine
+checks everything else: shapes, dtypes and references. `written` goes the other way, for graphs that are registered or
+differentiated: it keeps the nodes that were sent, with their ops under canonical names, and appends those that were
+added.
+
+`Programs` caches programs by the hash of a graph's text, so that no text is parsed and checked twice:
+
+    source = programs.known(name) or programs.source(name, text)   # nothing is parsed yet
+    program = programs.of(source)                                  # from the cache, or read now
 """
 
 from __future__ import annotations
@@ -34,7 +43,11 @@ from service.api.tensors import decode
 from service.api.validation import FunctionPlace, Location, NodePlace, pointer, spoken, validate
 from service.core.errors import Refusal, from_engine
 
-#: writes the value of a constant; gives None where that travels beside the JSON
+#: bytes that a program holds for each of its nodes beside tensors, and for each function, as counted in CPython
+NODE_BYTES: Final = 600
+FUNCTION_BYTES: Final = 800
+
+#: writes the value of a constant; None if it travels beside the JSON
 Encode = Callable[[NodePlace, HostArray], Tensor | None]
 
 
@@ -46,7 +59,7 @@ class Translator:
         self._limits = limits
 
     def program(self, graph: Graph, constants: Mapping[NodePlace, HostArray]) -> Program:
-        """The program that a graph stands for; `constants` came beside the JSON. Raises Refusal and EngineError."""
+        """Translate a graph; `constants` came beside the JSON. Raises Refusal and EngineError."""
         opset = _opset(graph)
         beside, functions = dict(constants), list[Function]()
         for sent in graph.get("functions", ()):
@@ -59,7 +72,7 @@ class Translator:
         return program
 
     def _function(self, sent: Any, before: Sequence[Function], beside: dict[NodePlace, HostArray]) -> Function:
-        """The function that follows on these."""
+        """Translate the function that follows these."""
         index = len(before)
         function = validate(GraphFunction, sent, FunctionPlace(index).location)
         faults = Faults(index)
@@ -95,80 +108,69 @@ class Translator:
         return Statement(op, tuple(node.get("operands", ())), attrs, label)
 
     def _attributes(self, at: NodePlace, node: GraphNode, op: Definition, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The values as the engine takes them."""
+        """Translate attributes. An empty list counts only if the attribute is required.
+
+        Some clients send [] for every list that they leave unset; `pad` and `update_slice` of a 0-d tensor need one.
+        """
         return {
             name: self._attribute(at, node, name, value)
             for name, value in given.items()
-            if value != [] or _has_no_default(op, name)
+            if value != [] or (name in op.attrs and op.attrs[name].required)
         }
 
     def _attribute(self, at: NodePlace, node: GraphNode, name: str, value: Any) -> Any:
-        """The value as the engine takes it. What is wrong with numbers and lists, the engine says; it knows the op."""
+        """Translate the value of an attribute. The engine, which knows the op, checks numbers and lists."""
         place = (*at.location, "attrs", printable(name))
         kind = self._registry.attributes.get(name)
-        wanted = "a value" if kind is None else kind.roughly
+        expected = "a value" if kind is None else kind.roughly
         if value is None:
-            raise _bad_attribute(at, node, place, f"{wanted}, or absent", value)
+            raise _bad_attribute(at, node, place, f"{expected}, or absent", value)
         if kind is None:
             return value
         if isinstance(value, dict) is not kind.is_object:
-            raise _bad_attribute(at, node, place, wanted, value)
+            raise _bad_attribute(at, node, place, expected, value)
         return kind.from_wire(
             value, lambda tensor: read_array(validate(Tensor, tensor, place, at), self._limits, place, at)
         )
 
 
-def _has_no_default(op: Definition, name: str) -> bool:
-    """Tell whether an empty list is meant: some clients send [] for every list that they leave unset.
-
-    Of a 0-d tensor, `pad` and `update_slice` need an empty one.
-    """
-    return name in op.attrs and op.attrs[name].required
-
-
 def written(graph: Graph, statements: Sequence[Statement], functions: Sequence[Function], encode: Encode) -> Graph:
-    """`graph`, its ops under their canonical names, and behind it what it does not have yet.
+    """Write `graph`, its ops under their canonical names, and behind it the statements and functions that it lacks.
 
-    `encode` gives the value of a constant, or None where it travels beside the JSON.
+    `encode` writes the value of a constant; None if it travels beside the JSON.
     """
     whole = Graph(opset=graph.get("opset", OPSET), nodes=_nodes(graph["nodes"], statements, None, encode))
     if functions:
         sent: list[GraphFunction] = graph.get("functions", [])
         own = [function["nodes"] for function in sent] + [[]] * (len(functions) - len(sent))
-        whole["functions"] = [_written_function(*each, encode) for each in zip(own, functions, strict=True)]
-    return whole
-
-
-def _written_function(own: Sequence[GraphNode], function: Function, encode: Encode) -> GraphFunction:
-    nodes = _nodes(own, function.statements, function.index, encode)
-    whole = GraphFunction(nodes=nodes, outputs=list(function.outputs))
-    if function.name is not None:
-        whole["name"] = function.name
+        whole["functions"] = []
+        for own_nodes, function in zip(own, functions, strict=True):
+            nodes = _nodes(own_nodes, function.statements, function.index, encode)
+            whole["functions"].append(GraphFunction(nodes=nodes, outputs=list(function.outputs)))
+            if function.name is not None:
+                whole["functions"][-1]["name"] = function.name
     return whole
 
 
 def _nodes(
     own: Sequence[GraphNode], statements: Sequence[Statement], function: int | None, encode: Encode
 ) -> list[GraphNode]:
-    # A constant without a value in the JSON has it beside: its node is written anew.
-    return [
-        _renamed(own[i], statement.op.name)
-        if i < len(own) and not (statement.op.name == "constant" and "value" not in own[i].get("attrs", {}))
-        else _node(NodePlace(i, function), statement, encode)
-        for i, statement in enumerate(statements)
-    ]
-
-
-def _renamed(node: GraphNode, op: str) -> GraphNode:
-    """The node, its op under this name."""
-    renamed = GraphNode(**node | {"op": op})
-    if "attrs" in node:
-        renamed["attrs"] = _narrowed(node["attrs"])
-    return renamed
+    nodes = []
+    for i, statement in enumerate(statements):
+        op = statement.op.name
+        # A constant without a value in the JSON has it beside: its node is written anew.
+        if i >= len(own) or (op == "constant" and "value" not in own[i].get("attrs", {})):
+            nodes.append(_node(NodePlace(i, function), statement, encode))
+            continue
+        renamed = GraphNode(**own[i] | {"op": op})
+        if "attrs" in own[i]:
+            renamed["attrs"] = _narrowed(own[i]["attrs"])
+        nodes.append(renamed)
+    return nodes
 
 
 def _narrowed(value: Any) -> Any:
-    """The value, with whole numbers beyond 64 bits as the floats that they stand for: not every reader takes them."""
+    """Convert integers beyond 64 bits to the floats that they stand for: not every reader takes them."""
     if isinstance(value, dict):
         return {key: _narrowed(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -195,7 +197,7 @@ def _node(at: NodePlace, statement: Statement, encode: Encode) -> GraphNode:
 
 
 def read_array(tensor: Tensor, limits: Limits, place: Location, node: NodePlace | None) -> HostArray:
-    """The array that a tensor at this place stands for. Raises Refusal."""
+    """Decode the tensor at this place. Raises Refusal."""
     try:
         return decode(tensor, limits)
     except (EngineError, Refusal) as error:
@@ -211,7 +213,7 @@ def located(error: EngineError | Refusal, place: Location, node: NodePlace | Non
 
 
 def _without_place(place: NodePlace, program: Program) -> Refusal:
-    """The report of a constant beside the JSON for a node that there is not."""
+    """Return the refusal of a constant beside the JSON for a node that does not exist."""
     functions, inside = program.functions, place.function
     if inside is None:
         has = f"the graph has {len(program.statements)} nodes"
@@ -223,54 +225,31 @@ def _without_place(place: NodePlace, program: Program) -> Refusal:
 
 
 def unexpected_tensor(name: str, why: str) -> Refusal:
-    """The report of a tensor beside the JSON that has no place in the request."""
+    """Return the refusal of a tensor beside the JSON that has no place in the request."""
     return Refusal("invalid_field", f"the body has a tensor “{printable(name)}”, but {why}", got=printable(name))
 
 
 def _bad_attribute(at: NodePlace, node: GraphNode, place: Location, expected: str, value: object) -> Refusal:
     got = json_kind(value)
-    return Refusal(
-        "bad_attribute",
-        f"{at.spoken} ({printable(node['op'])}): attribute {place[-1]} must be {expected}, but is {got}",
-        expected=expected,
-        got=got,
-        pointer=pointer(place),
-        **at.fields,
-    )
+    detail = f"{at.spoken} ({printable(node['op'])}): attribute {place[-1]} must be {expected}, but is {got}"
+    return Refusal("bad_attribute", detail, expected=expected, got=got, pointer=pointer(place), **at.fields)
 
 
 def _opset(graph: Graph) -> int:
-    """The opset that a graph is of. Raises Refusal for one that there is not, and for functions where it has none."""
+    """Return the opset of a graph. Raises Refusal if it is unknown, and for functions in opset 1."""
     opset = graph.get("opset", OPSET)
     if not OPSET <= opset <= LATEST:
         known = f"{OPSET} or {LATEST}"
-        raise Refusal(
-            "invalid_field",
-            f"the graph is of opset {opset}, and this server has opset {known}",
-            expected=known,
-            got=str(opset),
-            pointer="/graph/opset",
-        )
+        detail = f"the graph is of opset {opset}, and this server has opset {known}"
+        raise Refusal("invalid_field", detail, expected=known, got=str(opset), pointer="/graph/opset")
     if opset == OPSET and graph.get("functions"):
-        raise Refusal(
-            "invalid_field",
-            "graph.functions must be absent or empty: opset 1 has no functions",
-            expected="an empty list",
-            got="functions",
-            pointer="/graph/functions",
-        )
+        detail, place = "graph.functions must be absent or empty: opset 1 has no functions", "/graph/functions"
+        raise Refusal("invalid_field", detail, expected="an empty list", got="functions", pointer=place)
     return opset
 
 
-# Graphs as they came, and the cache of their programs.
-
-#: bytes that a program holds for each of its nodes beside tensors, and for each function, as counted in CPython
-NODE_BYTES: Final = 600
-FUNCTION_BYTES: Final = 800
-
-
 class GraphSource:
-    """A graph's JSON, and what it is known by: equal names stand for equal texts."""
+    """JSON of a graph, under a name: equal names stand for equal texts."""
 
     def __init__(self, name: Hashable, text: bytes, depth: int) -> None:
         """`depth` bounds its nesting."""
@@ -280,13 +259,13 @@ class GraphSource:
 
     @cached_property
     def graph(self) -> Graph:
-        """The graph. Raises Refusal."""
+        """The parsed and validated graph. Raises Refusal."""
         with collector_paused():
             return validate(Graph, parse_json(self.text, self._depth, "the graph"), ("graph",))
 
 
 class Known(NamedTuple):
-    """A program, and the text that it was read from."""
+    """A program, and its text."""
 
     program: Program
     text: bytes
@@ -301,7 +280,7 @@ class Known(NamedTuple):
 
 
 class Programs:
-    """The programs of graphs that were seen lately, by name: at most `capacity`, of at most `nbytes` in all."""
+    """Cache of programs by the names of their graphs: at most `capacity`, of at most `nbytes` in all."""
 
     def __init__(self, translator: Translator, capacity: int, nbytes: int, depth: int) -> None:
         """`depth` bounds the nesting of their texts."""
@@ -310,19 +289,19 @@ class Programs:
         self._kept: Cache[Known] = Cache(capacity, nbytes, lambda known: known.nbytes)
 
     def source(self, name: Hashable, text: bytes) -> GraphSource:
-        """A graph of this name and text."""
+        """Make the source of a graph of this name and text."""
         return GraphSource(name, text, self._depth)
 
     def known(self, name: Hashable) -> GraphSource | None:
-        """The graph of this name, where its program is there: so it was found to be right before."""
+        """Return the graph of this name if its program is in the cache, so that the graph is known to be valid."""
         known = self._kept.find(name)
         return None if known is None else self.source(name, known.text)
 
     def of(self, source: GraphSource) -> Program:
-        """The program that a graph stands for. Raises Refusal and EngineError."""
-        known, _ = self._kept.get(source.name, lambda: self._read_graph(source))
-        return known.program
+        """Return the program of a graph. Raises Refusal and EngineError."""
 
-    def _read_graph(self, source: GraphSource) -> Known:
-        with collector_paused():
-            return Known(self._translator.program(source.graph, {}), source.text)
+        def read() -> Known:
+            with collector_paused():
+                return Known(self._translator.program(source.graph, {}), source.text)
+
+        return self._kept.get(source.name, read)[0].program

@@ -1,6 +1,19 @@
-"""Bytes to JSON values, strictly: no key twice, no NaN, no deep nesting, integers exact.
+"""Strict JSON parser: no duplicate keys, no NaN, no deep nesting, exact integers.
 
-Long lists of numbers in a long body are not parsed to objects, but read chunk by chunk into arrays.
+A text is checked before it is parsed: a few megabytes of brackets would become a hundred times as many bytes of Python
+objects. `_levels` computes the nesting of all brackets outside of strings with NumPy, chunk by chunk, so that
+`parse_json` refuses a text at the first chunk that is too deep, or has too many lists and objects.
+
+Long lists of numbers in a long body, such as the data of a large tensor, would be a Python object for each number.
+`parse_tensors` reads them into arrays instead:
+
+    {"tensor": {"shape": [1000000], "data": [0.5, 1.5, …]}}      → find innermost lists that are long, and only numbers
+    {"tensor": {"shape": [1000000], "data": ["9f…0"]}}           → replace each by a stub, a string that is random
+                                                                   for each process, and parse the short text
+    {"tensor": {"shape": [1000000], "data": LongList(array)}}    → put the arrays in the places of the stubs
+
+Only data of tensors is taken. If anything is odd, nothing is taken, and the text is parsed like any other, so that
+errors are always reported by one parser.
 """
 
 from __future__ import annotations
@@ -25,41 +38,44 @@ _COMMA: Final = ord(",")
 _LIST: Final = ord("[")
 _OBJECT: Final = ord("{")
 _BRACKETS: Final = b"[]{}"
-#: by byte: 1 for what opens a list or an object, -1 for what closes one, as int8
+#: change of depth by byte, as int8
 _STEPS: Final = bytes({"[": 1, "{": 1, "]": 255, "}": 255}.get(chr(code), 0) for code in range(256))
-#: bytes for each list or object of a long body, at the least: of many short ones, to find what stands between them
-#: takes longer than to read them
+#: fewest bytes for each list or object of a long body at which it pays to find them before parsing
 BYTES_OF_A_PART: Final = 8000
-#: what they take, with their place in another; objects with their first key
+#: bytes of a list and of an object in Python, with their place in another; of an object with its first key
 _LIST_BYTES: Final = 96
 _OBJECT_BYTES: Final = 224
-#: what they may take in any body
+#: bytes of lists and objects that any body may have
 _FREE: Final = 64 << 20
-#: what libraries in Rust raise where Python gives them no memory: no Exception, and of a type of each library's own
+#: exception of Rust libraries that get no memory from Python: no Exception, and of a type of each library's own
 _PANIC: Final = "PanicException"
 _DUPLICATE: Final = re.compile(r'Detected duplicate key "(.*)" (at line .*)', re.DOTALL)
+#: least bytes of a body, and of a list in it, that are read into arrays
+LONG_BODY: Final = 1 << 20
+LONG_LIST: Final = 1 << 18
+#: bytes of a chunk, about: its numbers stay in the processor's caches until they are in the array
+_NUMBERS_CHUNK: Final = 1 << 17
+_OF_NUMBERS: Final = b"0123456789+-.eE, \t\r\n"
+_OF_FRACTIONS: Final = (b".", b"e", b"E")
+#: prefix of the stubs of lists: random, so that no request has it
+_LIST_STUB: Final = secrets.token_hex(16)
 
 
 def parse_json(body: bytes, max_depth: int, what: str = "the body") -> dict[str, Any]:
-    """The JSON object that `body` holds; `what` it is called in reports.
+    """Parse a JSON object; reports call it `what`.
 
     Raises Refusal: invalid_json, duplicate_key, too_deep, over_budget, invalid_field; MemoryError.
     """
     value = parse_value(body, max_depth, what)
     if not isinstance(value, dict):
         got = json_kind(value)
-        raise Refusal(
-            "invalid_field",
-            f"{what} must be a JSON object, but is {got}",
-            expected="an object",
-            got=got,
-            pointer="",
-        )
+        detail = f"{what} must be a JSON object, but is {got}"
+        raise Refusal("invalid_field", detail, expected="an object", got=got, pointer="")
     return value
 
 
 def parse_value(body: bytes, max_depth: int, what: str) -> object:
-    """The JSON value that `body` holds. Raises Refusal, as `parse_json` does, and MemoryError."""
+    """Parse a JSON value. Raises Refusal, as `parse_json` does, and MemoryError."""
     if not body:
         raise Refusal("invalid_json", f"{what} is empty; a JSON object is expected")
     if body.startswith(b"\xef\xbb\xbf"):
@@ -99,10 +115,9 @@ def elements(array: bytes) -> int:
 
 
 def _check_structure(body: bytes, max_depth: int, what: str) -> None:
-    """Refuse a text before it is parsed that is nested too deeply, or is small and becomes many objects.
+    """Raise Refusal (too_deep, over_budget) for a text that is nested too deeply, or would become too many objects.
 
     The text is read chunk by chunk up to the first excess: 60 MB of brackets cost as much to refuse as one chunk.
-    Raises Refusal: too_deep, over_budget.
     """
     if not _has_more_brackets(body, max_depth):
         return
@@ -124,7 +139,7 @@ def _check_structure(body: bytes, max_depth: int, what: str) -> None:
 
 
 def _has_more_brackets(body: bytes, most: int) -> bool:
-    """Tell whether a text has more than `most` opening brackets, those in strings included."""
+    """Return whether a text has more than `most` opening brackets, those in strings included."""
     count = 0
     for start in range(0, len(body), _CHUNK):
         count += body.count(b"[", start, start + _CHUNK) + body.count(b"{", start, start + _CHUNK)
@@ -134,13 +149,13 @@ def _has_more_brackets(body: bytes, most: int) -> bool:
 
 
 def _levels(body: bytes, kept: bytes) -> Iterator[tuple[HostArray, HostArray]]:
-    """The bytes of `kept` outside of strings, and how deep each is nested, chunk by chunk."""
+    """Yield the bytes of `kept` outside of strings, and the depth of each, chunk by chunk."""
     left_out = bytes(set(range(256)) - set(kept + b'"'))
     depth, start, in_string = 0, 0, False
     while start < len(body):
         chunk = body[start : start + _CHUNK]
         if b"\\" in chunk:
-            if (len(chunk) - len(chunk.rstrip(b"\\"))) % 2:  # what is escaped comes next
+            if (len(chunk) - len(chunk.rstrip(b"\\"))) % 2:  # the escaped character comes next
                 chunk = body[start : start + _CHUNK + 1]
             start += len(chunk)
             chunk = chunk.replace(b"\\\\", b"").replace(b'\\"', b"")
@@ -163,41 +178,19 @@ def _refusal(body: bytes, reason: str, what: str) -> Refusal:
     if duplicate:
         key, place = printable(duplicate[1]), duplicate[2]
         return Refusal("duplicate_key", f"the key “{key}” stands twice in one JSON object, {place}", got=key)
-    if _has_nan(body):
-        hint = "JSON has no NaN and no Infinity; send tensors that hold them as data_b64"
-        return Refusal("invalid_json", f"{what} is not JSON ({reason}): {hint}")
-    return Refusal("invalid_json", f"{what} is not JSON: {reason}")
-
-
-def _has_nan(body: bytes) -> bool:
     try:
         jiter.from_json(body, allow_inf_nan=True)
     except ValueError:
-        return False
-    return True
-
-
-# Long lists of numbers in JSON: read chunk by chunk into an array, so that no number is an object for long.
-#
-# Only lists that have nothing but numbers are taken, and of these only the data of tensors. Where anything is odd,
-# nothing is taken, and the text is read as any other: what is said of it is said by one reader.
-
-#: bytes of a body, and of a list in it, that are worth it
-LONG_BODY: Final = 1 << 20
-LONG_LIST: Final = 1 << 18
-#: bytes of a chunk, about: its numbers stay in the processor's caches until they are in the array
-_NUMBERS_CHUNK: Final = 1 << 17
-_OF_NUMBERS: Final = b"0123456789+-.eE, \t\r\n"
-_OF_FRACTIONS: Final = (b".", b"e", b"E")
-#: begins what stands in the place of a list: drawn at each start, so that no request says it
-_LIST_STUB: Final = secrets.token_hex(16)
+        return Refusal("invalid_json", f"{what} is not JSON: {reason}")
+    hint = "JSON has no NaN and no Infinity; send tensors that hold them as data_b64"
+    return Refusal("invalid_json", f"{what} is not JSON ({reason}): {hint}")
 
 
 class LongList:
-    """The numbers of a list in JSON: int64 where none is written with a point or an exponent, else float64."""
+    """Numbers of a list in JSON: int64 if none is written with a point or an exponent, else float64."""
 
     def __init__(self, array: HostArray, text: bytes, start: int, stop: int) -> None:
-        """The list stands in `text` from `start` to `stop`, without its brackets."""
+        """`start` and `stop` are the place of the list in `text`, without its brackets."""
         self.array = array
         self._place = text, start, stop
 
@@ -206,25 +199,25 @@ class LongList:
 
     @property
     def is_whole(self) -> bool:
-        """Tell whether every number is written as a whole number."""
+        """True if every number is written as a whole number."""
         return bool(self.array.dtype == np.int64)
 
     def numbers(self) -> list[int | float]:
         """Parse the list again: whole numbers as int, others as float."""
         text, start, stop = self._place
-        found: list[int | float] = parse_json(b'{"data":[%b]}' % text[start:stop], 2)["data"]
-        return found
+        numbers: list[int | float] = parse_json(b'{"data":[%b]}' % text[start:stop], 2)["data"]
+        return numbers
 
 
 class WithoutLists(NamedTuple):
-    """A text in which each long list has one string, its stub, in place of the numbers; and the lists, by that."""
+    """Text in which each long list has one string, its stub, in place of the numbers; and the lists by their stubs."""
 
     text: bytes
     lists: dict[str, LongList]
 
     @classmethod
     def of(cls, body: bytes) -> Self | None:
-        """A text without its long lists; None where it has none, and where one has something else than numbers."""
+        """Take the long lists out of a text; None if it has none, or one has something else than numbers."""
         if len(body) < LONG_BODY or body.count(b"]") * BYTES_OF_A_PART > len(body):
             return None
         parts, lists, end = list[bytes](), dict[str, LongList](), 0
@@ -241,7 +234,7 @@ class WithoutLists(NamedTuple):
         return cls(b"".join((*parts, body[end:])), lists) if lists else None
 
     def put_into(self, fields: Mapping[str, Any]) -> bool:
-        """Give the tensors of a request their lists; False where one was no tensor's, and the request is of no use."""
+        """Put the lists into the tensors of a request; return False if one is no tensor's: the request is unusable."""
         left = dict(self.lists)
         for tensor in _tensors(fields):
             data = tensor.get("data")
@@ -272,31 +265,26 @@ def _innermost(body: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _numbers(body: bytes, start: int, stop: int) -> HostArray | None:
-    """The numbers between; None where anything else is there, and where int64 and float64 do not hold them."""
+    """Read the numbers of a list; None if there is anything else, or int64 and float64 do not hold them."""
     has_fractions = any(body.find(part, start, stop) >= 0 for part in _OF_FRACTIONS)
-    found = np.empty(body.count(b",", start, stop) + 1, np.float64 if has_fractions else np.int64)
-    place = 0
-    for chunk in _chunks(body, start, stop):
+    array = np.empty(body.count(b",", start, stop) + 1, np.float64 if has_fractions else np.int64)
+    filled = 0
+    while start <= stop:
+        cut = body.find(b",", min(start + _NUMBERS_CHUNK, stop), stop)  # chunks end at commas
+        end = cut if cut >= 0 else stop
+        chunk, start = body[start:end], end + 1
         if chunk.translate(None, _OF_NUMBERS):
             return None
         try:
-            said = orjson.loads(b"[%b]" % chunk)
-            read = np.fromiter(said, np.float64, len(said)) if has_fractions else integers("q", said)
+            values = orjson.loads(b"[%b]" % chunk)
+            numbers = np.fromiter(values, np.float64, len(values)) if has_fractions else integers("q", values)
         except (ValueError, TypeError, OverflowError):
-            return None  # no JSON; or, of what is written without a fraction, beyond 64 bits
-        if not said:
+            return None  # no JSON, or an integer beyond 64 bits
+        if not values:
             return None  # nothing between two commas
-        found[place : place + len(said)] = read
-        place += len(said)
-    return found
-
-
-def _chunks(body: bytes, start: int, stop: int) -> Iterator[bytes]:
-    """The text between, cut at commas."""
-    while (cut := body.find(b",", min(start + _NUMBERS_CHUNK, stop), stop)) >= 0:
-        yield body[start:cut]
-        start = cut + 1
-    yield body[start:stop]
+        array[filled : filled + len(values)] = numbers
+        filled += len(values)
+    return array
 
 
 def _tensors(fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -1,7 +1,13 @@
-"""Requests in JSON: if the graph of a request was seen before, only the rest is parsed.
+"""Requests in JSON: the text of a graph that was seen before is not parsed again.
 
-The text of the graph is found, without parsing it, by where it begins and ends. Its hash is the name under which
-`Programs` has the program.
+msgspec finds the text of the graph in the request without building objects, by its beginning and end:
+
+    {"graph": {"nodes": [ … 100,000 nodes … ]}, "feeds": [ … ]}
+    {"graph": {"nodes":[]}, "feeds": [ … ]}                          the rest, with a stub, which is parsed
+
+The hash of the graph's text is the name under which `Programs` has the program. If it has none, the nodes are counted
+in the text before they are parsed. If anything is wrong with one of the parts, the request is parsed as a whole, so
+that errors are always reported by one parser.
 """
 
 from __future__ import annotations
@@ -20,33 +26,34 @@ from service.api.json_codec import BYTES_OF_A_PART, WithoutLists, elements, pars
 from service.api.validation import NodePlace
 from service.core.errors import Refusal
 
-# Split a request into its graph and the rest, by the position of the graph's text.
-
-#: what stands in the place of the graph in the rest
+#: graph of the rest of a request
 STUB: Final = b'{"nodes":[]}'
+#: bytes up to which a request is always read in parts. A longer one with few objects is mostly numbers: to find its
+#: graph takes longer than to read that
+SHORT: Final = 1 << 16
 
 
 class SplitRequest(NamedTuple):
-    """The text of a graph, and that of the request with `STUB` in its place."""
+    """Text of a graph, and of the request with `STUB` in its place."""
 
     graph: bytes
     rest: bytes
 
 
 class _Outer(msgspec.Struct):
-    """A request, of which only the graph is looked at, and that only for where it ends."""
+    """A request, of which only the text of the graph is read."""
 
     graph: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Function(msgspec.Struct):
-    """A function, of which only the nodes are looked at."""
+    """A function, of which only the text of the nodes is read."""
 
     nodes: msgspec.Raw
 
 
 class _Inner(_Function):
-    """A graph, of which only the nodes and the functions are looked at."""
+    """A graph, of which only the texts of the nodes and the functions are read."""
 
     functions: msgspec.Raw = msgspec.Raw(b"[]")
 
@@ -56,7 +63,10 @@ _GRAPH: Final = msgspec.json.Decoder(_Inner)
 _LIST: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _FUNCTION: Final = msgspec.json.Decoder(_Function)
 
-_Found = TypeVar("_Found")
+_T = TypeVar("_T")
+
+#: the tensors of a request in JSON alone
+NO_TENSORS: Final[Mapping[tuple[str, NodePlace], HostArray]] = MappingProxyType({})
 
 
 def split_graph(body: bytes) -> SplitRequest | None:
@@ -71,7 +81,7 @@ def split_graph(body: bytes) -> SplitRequest | None:
 
 
 class NodeTexts(NamedTuple):
-    """Texts that stand for the nodes in that of a graph, and in each of its functions; nothing where that has none."""
+    """Texts of the nodes of a graph, and of each of its functions; empty for one without nodes."""
 
     own: bytes
     inside: Iterator[bytes]
@@ -79,15 +89,15 @@ class NodeTexts(NamedTuple):
 
 def node_texts(graph: bytes) -> NodeTexts | None:
     """Find the nodes of a graph, and those of its functions; None if the graph has no nodes of its own."""
-    found = _decoded(_GRAPH, graph)
-    if found is None:
+    outer = _decoded(_GRAPH, graph)
+    if outer is None:
         return None
-    functions = (_decoded(_FUNCTION, text) for text in _decoded(_LIST, found.functions) or ())
-    return NodeTexts(bytes(found.nodes), (b"" if f is None else bytes(f.nodes) for f in functions))
+    functions = (_decoded(_FUNCTION, text) for text in _decoded(_LIST, outer.functions) or ())
+    return NodeTexts(bytes(outer.nodes), (b"" if f is None else bytes(f.nodes) for f in functions))
 
 
-def _decoded(decoder: msgspec.json.Decoder[_Found], text: bytes | msgspec.Raw) -> _Found | None:
-    """Decode a text; None if it holds something else, or is not JSON."""
+def _decoded(decoder: msgspec.json.Decoder[_T], text: bytes | msgspec.Raw) -> _T | None:
+    """Decode a text; None if it has another form, or is not JSON."""
     try:
         return decoder.decode(text)
     except (msgspec.MsgspecError, RecursionError):
@@ -95,22 +105,16 @@ def _decoded(decoder: msgspec.json.Decoder[_Found], text: bytes | msgspec.Raw) -
 
 
 def _address(buffer: bytes | msgspec.Raw) -> int:
-    # Not by looking for the text: it may stand in the request twice.
-    found: int = np.frombuffer(buffer, np.uint8).__array_interface__["data"][0]
-    return found
-
-
-# A request once it is parsed, from JSON or safetensors.
-
-#: of a request in JSON alone
-NO_TENSORS: Final[Mapping[tuple[str, NodePlace], HostArray]] = MappingProxyType({})
+    # A search for the text could find another place: it may stand in the request twice.
+    address: int = np.frombuffer(buffer, np.uint8).__array_interface__["data"][0]
+    return address
 
 
 class Message(NamedTuple):
-    """The JSON of a request, and the tensors that came beside it, by (role, node).
+    """A parsed request, from JSON or safetensors: its JSON, and the tensors beside it, by (role, node).
 
     With a `source`, that is the graph, and the field of the body has an empty one in its place. `versions` are the
-    etags that resident tensors have to have, by name, where another server says so.
+    etags that resident tensors must have, by name, if another server has sent the request.
     """
 
     body: Mapping[str, Any]
@@ -119,23 +123,16 @@ class Message(NamedTuple):
     versions: Mapping[str, str] = MappingProxyType({})
 
     def of_role(self, role: str) -> dict[int, HostArray]:
-        """The tensors of one role for nodes of the graph, by node."""
+        """Return the tensors of one role for nodes of the graph, by node."""
         return {place.node: array for place, array in self.placed(role).items() if place.function is None}
 
     def placed(self, role: str) -> dict[NodePlace, HostArray]:
-        """The tensors of one role, by place."""
+        """Return the tensors of one role, by place."""
         return {place: array for (other, place), array in self.tensors.items() if other == role}
 
 
-#: bytes up to which a request is always read in parts; of one that is longer, most are numbers where it has few
-#: objects, and to find its graph takes longer than to read that
-SHORT: Final = 1 << 16
-
-_Part = TypeVar("_Part")
-
-
 class JsonReader:
-    """Reader of JSON of at most so many levels, and graphs of at most so many nodes."""
+    """Reader of requests of at most `depth` levels, with graphs of at most `max_nodes` nodes."""
 
     def __init__(self, programs: Programs, depth: int, max_nodes: int) -> None:
         self.depth = depth
@@ -143,15 +140,11 @@ class JsonReader:
         self._max_nodes = max_nodes
 
     def read_request(self, text: bytes, what: str = "the body") -> Message:
-        """The request that `text` holds; `what` it is called in reports.
-
-        What is wrong with a request is said of it as a whole: where there is anything wrong with one of its parts, it
-        is parsed once more as a whole. Raises Refusal, as `parse_json` does, and too_many_nodes.
-        """
+        """Read a request; reports call it `what`. Raises Refusal, as `parse_json` does, and too_many_nodes."""
         return self._without_lists(text) or self._in_parts(text) or Message(parse_json(text, self.depth, what))
 
     def _without_lists(self, text: bytes) -> Message | None:
-        """The request, where it has long lists of numbers, and nothing is wrong with it."""
+        """Read a request with long lists of numbers; None if it has none, or anything is wrong with it."""
         without = WithoutLists.of(text)
         if without is None:
             return None
@@ -160,7 +153,7 @@ class JsonReader:
         return request if request is not None and without.put_into(request.body) else None
 
     def _in_parts(self, text: bytes) -> Message | None:
-        """The request, where it pays to look for its parts, and both are as they should be."""
+        """Read the graph and the rest of a request; None if it does not pay, or anything is wrong with one of them."""
         if len(text) > SHORT and text.count(b"{") * BYTES_OF_A_PART < len(text):
             return None
         apart = split_graph(text)
@@ -176,7 +169,7 @@ class JsonReader:
         return Message(fields, source=source)
 
     def _admit_nodes(self, graph: bytes) -> None:
-        """Refuse a graph that is too long before a million nodes are made of it."""
+        """Raise Refusal for a graph that is too long before a million nodes are made of it."""
         if graph.count(b",") < self._max_nodes:
             return
         texts = node_texts(graph)
@@ -192,8 +185,7 @@ def _length(nodes: bytes) -> int:
 def admit_nodes(own: int, most: int, inside: Iterable[int] = ()) -> None:
     """Raise Refusal (too_many_nodes) for a graph that is too long: its own nodes, and those of its functions.
 
-    A function counts as one node at least, so that there are not too many, either. Those that come when the limit is
-    passed are not looked at.
+    A function counts as at least one node, so that their number is bounded, too. Those beyond the limit are not read.
     """
     if own > most:
         raise _too_many(own, most, f"the graph has {own} nodes")
@@ -209,7 +201,7 @@ def _too_many(count: int, most: int, has: str) -> Refusal:
     return Refusal("too_many_nodes", detail, expected=f"at most {most} nodes", got=f"{count} nodes")
 
 
-def _or_none(part: Callable[[], _Part]) -> _Part | None:
+def _or_none(part: Callable[[], _T]) -> _T | None:
     try:
         return part()
     except Refusal:

@@ -1,4 +1,4 @@
-"""The media types and the content coding that are spoken, and which of them a request means."""
+"""Media types and content coding: those that are supported, and the negotiation of one for a request."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Final
 
 JSON: Final = "application/json"
 SAFETENSORS: Final = "application/vnd.safetensors"
-OCTETS: Final = "application/octet-stream"  # what a client without a name for the format says; taken as safetensors
+OCTETS: Final = "application/octet-stream"  # from clients without a name for the format; taken as safetensors
 PROBLEM: Final = "application/problem+json"
-PIECE_SUMS: Final = "application/vnd.gradserve.sums"  # of a piece of a sum, as servers ask each other for it
+PIECE_SUMS: Final = "application/vnd.gradserve.sums"  # of a piece of a sum, between servers
 GZIP: Final = "gzip"
 
-#: what computing calls take and give, the default first
+#: types of the bodies and answers of computing calls, the default first
 SPOKEN: Final = (JSON, SAFETENSORS)
 
 
@@ -28,7 +28,7 @@ def content_kind(stated: str) -> str | None:
 
 
 def accepted(accept: str, spoken: Sequence[str]) -> str | None:
-    """The one of `spoken` that an Accept header likes best, an earlier one where it likes two alike; None for none.
+    """Return the one of `spoken` that an Accept header prefers, the earlier of two equal ones; None if there is none.
 
     The most specific range that fits a type decides about it (RFC 9110, 12.5.1).
     """
@@ -44,7 +44,7 @@ def accepted(accept: str, spoken: Sequence[str]) -> str | None:
 
 
 def takes_gzip(accept_encoding: str) -> bool:
-    """Tell whether an Accept-Encoding header allows gzip (RFC 9110, 12.5.3)."""
+    """Return whether an Accept-Encoding header allows gzip (RFC 9110, 12.5.3)."""
     stated = dict(_range(item) for item in accept_encoding.split(","))
     return next((stated[coding] for coding in (GZIP, "x-gzip", "*") if coding in stated), 0.0) > 0
 

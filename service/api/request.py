@@ -1,4 +1,4 @@
-"""A request that fits its schema, read part by part as its call asks for them."""
+"""Validated requests, whose parts are read as the call needs them."""
 
 from __future__ import annotations
 
@@ -19,28 +19,26 @@ from service.api.validation import NodePlace, validate
 from service.core.errors import Refusal
 from service.store.tables import checked_name, is_name, unknown_tensor
 
-# Choice of a precision that a server leaves to requests: what one gets that asks for none, and where it ends.
-
 
 class PrecisionChoice(NamedTuple):
-    """The precision of requests that ask for none, and the coarsest that one may ask for."""
+    """Precision of requests that state none, and the coarsest that a request may state."""
 
     default: Precision = IEEE
     least: Precision = PRECISIONS[-1]
 
     def of(self, stated: Precision | None) -> Precision:
-        """The precision of a request that states this one, or none. Raises Refusal."""
-        asked = self.default if stated is None else stated
+        """Return the precision of a request that states this one, or none. Raises Refusal."""
+        precision = self.default if stated is None else stated
         allowed = PRECISIONS[: PRECISIONS.index(self.least) + 1]
-        if asked in allowed:
-            return asked
-        expected, got = f"one of {', '.join(allowed)}" if len(allowed) > 1 else allowed[0], f"“{asked}”"
+        if precision in allowed:
+            return precision
+        expected, got = f"one of {', '.join(allowed)}" if len(allowed) > 1 else allowed[0], f"“{precision}”"
         sentence = f"precision must be {expected} on this server, but is {got}"
         raise Refusal("invalid_field", sentence, expected=expected, got=got, pointer="/precision")
 
 
 class RequestReader:
-    """Opener of requests of one opset within limits."""
+    """Validator of requests within limits."""
 
     def __init__(
         self,
@@ -57,19 +55,21 @@ class RequestReader:
         self._precisions = precisions
 
     def open(self, message: Message, model: type, roles: Sequence[str], find: Find, *, packed: bool) -> ParsedRequest:
-        """The request, once it fits `model`; `roles` are those of tensors that may stand beside its JSON.
+        """Validate a request against `model`; `roles` are those of tensors that may stand beside its JSON.
 
-        `find` gives the resident tensors that it may name. `packed` says that the answer goes as safetensors. Raises
-        Refusal.
+        `find` gives the resident tensors that it may name. `packed`: the answer is in safetensors. Raises Refusal.
         """
         self._admit(message.body)
         fields: Mapping[str, Any] = validate(model, message.body)
-        _check_roles(message, roles)
+        for role, place in message.tensors:
+            if role not in roles:
+                takes = ", ".join(f"{name}.NODE" for name in roles)
+                raise unexpected_tensor(place.tensor_name(role), f"this call takes {takes}")
         encoding = "binary" if packed else fields.get("encoding", "json")
         return ParsedRequest(fields, message, self, encoding, find, self._precisions.of(fields.get("precision")))
 
     def _admit(self, body: Mapping[str, Any]) -> None:
-        """Refuse a graph that is too long before each of its nodes is looked at."""
+        """Raise Refusal for a graph that is too long before each of its nodes is validated."""
         graph = body.get("graph")
         if isinstance(graph, dict):
             functions = graph.get("functions")
@@ -79,10 +79,10 @@ class RequestReader:
 
 @dataclass(frozen=True)
 class ParsedRequest:
-    """The fields of a request, and what they stand for in the engine's terms. Parts raise Refusal and EngineError.
+    """Fields of a request, and their values in the engine's terms. Parts raise Refusal and EngineError.
 
-    `encoding` is how the answer holds its tensors: json or base64, or binary for safetensors. `find` gives the resident
-    tensors. `precision` is how products and convolutions may read float32: as it says, or as the server has it for all.
+    `encoding` is that of tensors in the answer: json or base64, or binary for safetensors. `find` gives the resident
+    tensors. `precision` is how products and convolutions may read float32: stated by the request, or the server's.
     """
 
     fields: Mapping[str, Any]
@@ -93,7 +93,7 @@ class ParsedRequest:
     precision: Precision
 
     def get(self, *names: str) -> list[Any]:
-        """Fields of the request, None where they are absent."""
+        """Return fields of the request, None for absent ones."""
         return [self.fields.get(name) for name in names]
 
     @cached_property
@@ -116,7 +116,7 @@ class ParsedRequest:
         return self.tensors("feeds")
 
     def tensors(self, role: str) -> dict[int, HostArray]:
-        """The tensors of one role by node: those beside the JSON, and those in its field of that name."""
+        """Read the tensors of one role by node: those beside the JSON, and those in its field of that name."""
         arrays = self.message.of_role(role)
         listed: Sequence[Feed] = self.fields.get(role, [])
         for i, one in enumerate(listed):
@@ -140,49 +140,47 @@ class ParsedRequest:
         return fed_rows(version.array, one, role, i) if "rows" in one else version.array
 
     def residents(self, role: str) -> dict[int, ResidentFeed]:
-        """The resident tensors of one role, by node."""
+        """Return the resident tensors of one role, by node."""
         listed: Sequence[Feed] = self.fields.get(role, [])
         return {one["node"]: ResidentFeed(one["tensor_id"], "rows" in one) for one in listed if "tensor_id" in one}
 
     def wanted(self, roles: Sequence[str]) -> list[str]:
-        """The names of all resident tensors of these roles, where any of them is not known here."""
+        """Return the names of all resident tensors of these roles, if any of them is unknown here."""
         named = chain.from_iterable(self.residents(role).values() for role in roles)
         names = [name for name in dict.fromkeys(one.name for one in named) if is_name(name)]
         return names if any(self.find(name) is None for name in names) else []
 
     @cached_property
     def types(self) -> dict[int, TensorType]:
-        """The types of leaves where these stand in place of values, by node."""
+        """The types of leaves, if the request has types in place of values, by node."""
         types: dict[int, TensorType] = {}
-        for i, one in enumerate(self.fields.get("types", [])):
+        limits = replace(self.reader.limits, bytes=NO_END)  # nothing of these types is allocated
+        listed: Sequence[NodeType] = self.fields.get("types", [])
+        for i, one in enumerate(listed):
             if one["node"] in types:
                 raise _twice("types", i, one["node"])
-            types[one["node"]] = self._type(one, i)
+            try:
+                types[one["node"]] = type_of(one, limits)
+            except (EngineError, Refusal) as error:
+                raise located(error, ("types", i), NodePlace(one["node"])) from None
         return types
-
-    def _type(self, one: NodeType, i: int) -> TensorType:
-        try:
-            return type_of(one, replace(self.reader.limits, bytes=NO_END))  # nothing of these types is allocated
-        except (EngineError, Refusal) as error:
-            raise located(error, ("types", i), NodePlace(one["node"])) from None
 
     @cached_property
     def memory_budget(self) -> int | None:
-        """Limit of the peak in bytes; None if the request states none."""
+        """The limit of the peak in bytes; None if the request states none."""
         budget: int | None = self.number("memory_budget", None, 1, self.reader.limits.bytes, "d")
         return budget
 
     def number(self, field: str, default: float | None, low: float, high: float, form: str = "g") -> Any:
-        """A field that must be from `low` to `high`; messages have numbers of this form."""
+        """Return a field that must be from `low` to `high`; sentences have numbers of this form. Raises Refusal."""
         value = self.fields.get(field)
         if value is None:
             return default
         if low <= value <= high:
             return value
-        wanted, got = f"{low:{form}} to {high:{form}}", f"{value:{form}}"
-        raise Refusal(
-            "invalid_field", f"{field} must be {wanted}, but is {got}", expected=wanted, got=got, pointer=f"/{field}"
-        )
+        expected, got = f"{low:{form}} to {high:{form}}", f"{value:{form}}"
+        detail = f"{field} must be {expected}, but is {got}"
+        raise Refusal("invalid_field", detail, expected=expected, got=got, pointer=f"/{field}")
 
 
 def _length(nodes_of: object) -> int:
@@ -192,39 +190,19 @@ def _length(nodes_of: object) -> int:
 
 
 def types_of(arrays: Mapping[int, HostArray]) -> dict[int, TensorType]:
-    """The types of arrays, by node."""
+    """Return the types of arrays, by node."""
     return {node: TensorType.of(array) for node, array in arrays.items()}
 
 
 def _not_one_tensor(one: Feed, role: str, i: int) -> Refusal:
-    wanted, node = "tensor or tensor_id", one["node"]
-    has, field = ("neither tensor nor tensor_id", "tensor")
+    node = one["node"]
+    got, has, field = "neither", "neither tensor nor tensor_id", "tensor"
     if "tensor" in one:
-        has, field = ("both tensor and tensor_id", "tensor_id")
-    return Refusal(
-        "invalid_field",
-        f"node {node}: {role}[{i}] has {has}; one of them is expected",
-        node=node,
-        expected=wanted,
-        got="both" if "tensor" in one else "neither",
-        pointer=f"/{role}/{i}/{field}",
-    )
+        got, has, field = "both", "both tensor and tensor_id", "tensor_id"
+    detail, pointer = f"node {node}: {role}[{i}] has {has}; one of them is expected", f"/{role}/{i}/{field}"
+    return Refusal("invalid_field", detail, node=node, expected="tensor or tensor_id", got=got, pointer=pointer)
 
 
 def _twice(role: str, i: int, node: int) -> Refusal:
-    return Refusal(
-        "invalid_field",
-        f"{role} name node {node} twice",
-        node=node,
-        expected=f"one of {role} for a node",
-        got="two",
-        pointer=f"/{role}/{i}/node",
-    )
-
-
-def _check_roles(message: Message, known: Sequence[str]) -> None:
-    """Refuse tensors beside the JSON that the call has no use for."""
-    for role, place in message.tensors:
-        if role not in known:
-            takes = ", ".join(f"{name}.NODE" for name in known)
-            raise unexpected_tensor(place.tensor_name(role), f"this call takes {takes}")
+    detail, expected = f"{role} name node {node} twice", f"one of {role} for a node"
+    return Refusal("invalid_field", detail, node=node, expected=expected, got="two", pointer=f"/{role}/{i}/node")

@@ -1,4 +1,4 @@
-"""Resident tensors in messages: versions that requests read, feeds of them, and results that are stored as them."""
+"""Resident tensors in messages: versions that requests read, feeds of rows, and results that are stored."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ from service.core.errors import Refusal
 from service.store.tables import checked_name
 from service.store.writes import Stored
 
+_CONDITION: Final = re.compile(r"|\*|[0-9a-f]{16}")
+_EXPECTED: Final = "an etag of 16 hexadecimal digits, * or empty"
+
 
 class ResidentFeed(NamedTuple):
-    """The name of a resident tensor, and whether rows of it are fed, and not all."""
+    """Name of a resident tensor, and whether only some rows of it are fed."""
 
     name: str
     is_cut: bool
 
 
 def fed_rows(array: HostArray, one: Feed, role: str, i: int) -> HostArray:
-    """The rows that a feed states, as a view. Raises Refusal where it states no two whole numbers within the axis."""
+    """Return the rows that a feed states, as a view. Raises Refusal for invalid rows."""
     rows = one["rows"]
     if len(rows) != 2:
         raise rows_refusal(one, role, i, "two whole numbers, start and stop", f"{len(rows)} of them")
@@ -33,8 +36,8 @@ def fed_rows(array: HostArray, one: Feed, role: str, i: int) -> HostArray:
         raise rows_refusal(one, role, i, "absent for a tensor that is 0-d", _listed(rows))
     start, stop = rows
     if not 0 <= start <= stop <= array.shape[0]:
-        wanted = f"within 0 to {array.shape[0]}, the start no greater than the stop"
-        raise rows_refusal(one, role, i, wanted, _listed(rows))
+        expected = f"within 0 to {array.shape[0]}, the start no greater than the stop"
+        raise rows_refusal(one, role, i, expected, _listed(rows))
     return array[start:stop]
 
 
@@ -46,43 +49,34 @@ def rows_from(array: HostArray, start: int, count: int) -> HostArray | None:
 
 
 def is_span(rows: Any) -> bool:
-    """Tell whether this is a span of rows: two whole numbers in order."""
+    """Return whether this is a span of rows: two whole numbers in order."""
     return type(rows) is list and len(rows) == 2 and all(type(row) is int for row in rows) and 0 <= rows[0] <= rows[1]
 
 
-def rows_refusal(one: Feed, role: str, i: int, wanted: str, got: str) -> Refusal:
-    """The report of rows that are not what they have to be."""
+def rows_refusal(one: Feed, role: str, i: int, expected: str, got: str) -> Refusal:
+    """Return the refusal of invalid rows."""
     node = one["node"]
-    detail = f"node {node}: {role}[{i}].rows must be {wanted}, but is {got}"
-    return Refusal("invalid_field", detail, node=node, expected=wanted, got=got, pointer=f"/{role}/{i}/rows")
+    detail = f"node {node}: {role}[{i}].rows must be {expected}, but is {got}"
+    return Refusal("invalid_field", detail, node=node, expected=expected, got=got, pointer=f"/{role}/{i}/rows")
 
 
 def _listed(rows: list[int]) -> str:
     return "[" + ", ".join(map(str, rows)) + "]"
 
 
-# A version of a resident tensor, as requests read it.
-
-
 class Version(NamedTuple):
-    """One version of a tensor: its etag, and its elements, which nobody writes."""
+    """One version of a resident tensor: its etag, and its read-only elements."""
 
     etag: str
     array: HostArray
 
 
-#: the version that is known under a name, None for none
+#: (name) → its version, or None if it is unknown
 Find = Callable[[str], Version | None]
 
 
-# `store`: nodes of a request whose values are stored as resident tensors, and the answer's report of them.
-
-_CONDITION: Final = re.compile(r"|\*|[0-9a-f]{16}")
-_EXPECTED: Final = "an etag of 16 hexadecimal digits, * or empty"
-
-
 class Kept(NamedTuple):
-    """A tensor that is to be kept, and what the answer says of it."""
+    """A tensor to be kept, and its entry in the answer."""
 
     stored: Stored
     told: dict[str, Any]
@@ -91,7 +85,7 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Place where the value of a node goes, or the `is_gradient` by it, and the condition for it."""
+    """Name under which the value of a node, or the gradient with respect to it, is kept, and the condition for that."""
 
     node: int
     name: str
@@ -101,23 +95,23 @@ class Destination:
 
     @property
     def source(self) -> tuple[bool, int]:
-        """The value or gradient that goes there; places may share one."""
+        """The value or gradient that is kept; destinations may share one."""
         return self.is_gradient, self.node
 
 
 class Storing:
-    """The places of one request. What is not durable is on disk within `written_within_ms` milliseconds."""
+    """Destinations of one request. Those that are not durable are on disk within `written_within_ms` milliseconds."""
 
     __slots__ = ("places", "sources", "written_within_ms")
 
     def __init__(self, places: Sequence[Destination], written_within_ms: int) -> None:
         self.places = places
         self.written_within_ms = written_within_ms
-        #: what is kept, each once: values, then gradients
+        #: each once: values, then gradients
         self.sources = sources_of(places)
 
     def kept(self, arrays: Sequence[HostArray], conditions: Sequence[str | None] | None = None) -> list[Kept]:
-        """New versions of `sources`, which are these; upon other `conditions`, where it came again with those."""
+        """Make new versions of `sources`, which are these arrays; a cached request may have other `conditions`."""
         values = dict(zip(self.sources, arrays, strict=True))
         stated = [place.if_match for place in self.places] if conditions is None else conditions
         return [self._kept(place, values[place.source], c) for place, c in zip(self.places, stated, strict=True)]
@@ -137,43 +131,40 @@ class Storing:
 
 
 def sources_of(places: Sequence[Destination]) -> tuple[tuple[bool, int], ...]:
-    """List the sources of these places, each once: values of nodes, then gradients."""
+    """List the sources of these destinations, each once: values of nodes, then gradients."""
     return tuple(sorted(dict.fromkeys(place.source for place in places), key=itemgetter(0)))
 
 
 def check_gradients(places: Sequence[Destination], by: Collection[int]) -> None:
-    """Refuse a gradient that is to be kept, where none is made by its node."""
+    """Raise Refusal for a gradient to be kept that the call does not compute."""
     for i, place in enumerate(places):
         if place.is_gradient and place.node not in by:
+            node, expected, pointer = place.node, "a node of wrt, of a call that differentiates", f"/store/{i}/gradient"
             why = "no gradients come of this call" if not by else "there is one by each node of wrt alone"
-            raise Refusal(
-                "invalid_field",
-                f"node {place.node}: store[{i}].gradient asks for the gradient by this node, but {why}",
-                node=place.node,
-                expected="a node of wrt, of a call that differentiates",
-                got=f"node {place.node}",
-                pointer=f"/store/{i}/gradient",
-            )
+            detail = f"node {node}: store[{i}].gradient asks for the gradient by this node, but {why}"
+            raise Refusal("invalid_field", detail, node=node, expected=expected, got=f"node {node}", pointer=pointer)
 
 
 def new_etag() -> str:
-    """One that no other version has."""
+    """Make an etag that no other version has."""
     return os.urandom(8).hex()
 
 
 def is_condition(value: object) -> bool:
-    """Tell whether this is a valid `if_match`."""
+    """Return whether this is a valid `if_match`."""
     return type(value) is str and _CONDITION.fullmatch(value) is not None
 
 
 def read_places(fields: Mapping[str, Any]) -> tuple[Destination, ...]:
-    """The places that a request names. Raises Refusal: invalid_field."""
+    """Read the entries of `store`. Raises Refusal (invalid_field)."""
     listed: Sequence[StoreEntry] = fields.get("store", [])
     places = tuple(_place(one, i) for i, one in enumerate(listed))
     seen: set[str] = set()
     for i, place in enumerate(places):
         if place.name in seen:
-            raise _twice(place, i)
+            detail, pointer = f"store names the tensor “{place.name}” twice", f"/store/{i}/tensor_id"
+            expected, got = "each tensor once", "two values for one"
+            raise Refusal("invalid_field", detail, node=place.node, expected=expected, got=got, pointer=pointer)
         seen.add(place.name)
     return places
 
@@ -182,24 +173,7 @@ def _place(one: StoreEntry, i: int) -> Destination:
     node, condition = one["node"], one.get("if_match")
     name = checked_name(one["tensor_id"], f"store[{i}].tensor_id", f"/store/{i}/tensor_id", node)
     if condition is not None and not is_condition(condition):
-        got = f"“{printable(condition)}”"
-        raise Refusal(
-            "invalid_field",
-            f"node {node}: store[{i}].if_match must be {_EXPECTED}, but is {got}",
-            node=node,
-            expected=_EXPECTED,
-            got=got,
-            pointer=f"/store/{i}/if_match",
-        )
+        got, pointer = f"“{printable(condition)}”", f"/store/{i}/if_match"
+        detail = f"node {node}: store[{i}].if_match must be {_EXPECTED}, but is {got}"
+        raise Refusal("invalid_field", detail, node=node, expected=_EXPECTED, got=got, pointer=pointer)
     return Destination(node, name, condition, one.get("durable", True), one.get("gradient", False))
-
-
-def _twice(place: Destination, i: int) -> Refusal:
-    return Refusal(
-        "invalid_field",
-        f"store names the tensor “{place.name}” twice",
-        node=place.node,
-        expected="each tensor once",
-        got="two values for one",
-        pointer=f"/store/{i}/tensor_id",
-    )

@@ -1,7 +1,14 @@
-"""Templates of requests and answers that come again with other numbers.
+"""Templates: fast paths for requests and answers that come again with other numbers, as in a training loop.
 
-The shape of a request decides all but numbers; the data of its tensors are the numbers. So are the conditions upon
-which it keeps tensors: a client that writes one again and again states another each time.
+A request is split into its numbers and the rest, its *shape*, by which a worker finds the plan, and everything that it
+has validated before:
+
+    {"graph": …, "feeds": [{"node": 0, "tensor": {"dtype": "float64", "shape": [2], "data": [1.5, 2.0]}}]}
+    shape   {"graph": …, "feeds": [{"node": 0, "tensor": {"dtype": "float64", "shape": [2]}}]}
+    data    [("data", [1.5, 2.0])]
+
+The conditions of `store` are numbers, too: a client that writes a tensor again and again states another etag each time.
+The template of an answer is its text, cut at the elements of its tensors; `fill` puts new elements in.
 """
 
 from __future__ import annotations
@@ -20,17 +27,24 @@ from service.api.answers import AnswerBody, RunStats, result_fields
 from service.api.residents import is_condition, is_span
 from service.api.tensors import has_plain_numbers, numbers_of
 
-#: bytes of a shape that is worth remembering
+#: most bytes of a shape that is cached
 LONGEST_SHAPE: Final = 1 << 14
+#: most bytes of the elements of an answer that is made from a template: beyond, the copies cost more than they save
+MOST_ELEMENT_BYTES: Final = 1 << 16
+_NO_DATA: Final = b'"data":[]'
+_TIME: Final = b'"execute_ms":0.0,"tier":"uncompiled","precision":"float32"'
+_REPORTS: Final = {
+    report: f',"tier":"{report.tier}","precision":"{report.precision}"'.encode()
+    for report in starmap(RunReport, product(get_args(RunTier), PRECISIONS))
+}
 
 
 class RequestTemplate:
-    """The fields of a request without the data of the tensors in some of them.
+    """Fields of a request without the data of its tensors.
 
     `shape` is the rest, as bytes: the same for requests that differ in data alone. It tells 1 from 1.0 and from true.
-    `data` are the payloads, each with its name; resident tensors have none, and stay where they are. Of the rows
-    of one, `shape` has how many they are, and `starts` the first, None where it is whole. `conditions` are those of
-    `store`.
+    `data` are the payloads, each with its field. Resident tensors have none; if rows of one are fed, `shape` has their
+    number, and `starts` the first row, otherwise None. `conditions` are those of `store`.
     """
 
     __slots__ = ("_places", "_residents", "_rows", "_tensors", "conditions", "data", "shape", "starts")
@@ -55,7 +69,7 @@ class RequestTemplate:
     def of(cls, fields: Mapping[str, Any], names: Sequence[str]) -> Self | None:
         """Split the fields of these names; None if one is neither a tensor nor a list of tensors of nodes.
 
-        The data and conditions are out of `fields` until they are put back.
+        Data and conditions are taken out of `fields` until they are put back.
         """
         tensors: list[Any] = []
         for name in names:
@@ -71,8 +85,11 @@ class RequestTemplate:
                 return None
             tensors, residents = parted
         places = fields.get("store", ())
-        if places and not _are_places(places):
-            return None
+        if places:
+            if type(places) is not list or not {dict}.issuperset(map(type, places)):
+                return None
+            if not all(is_condition(place["if_match"]) for place in places if "if_match" in place):
+                return None
         template = cls(tensors, residents, places, fields)
         if template.shape is None:
             template.put_back()
@@ -80,7 +97,7 @@ class RequestTemplate:
         return template
 
     def put_back(self) -> None:
-        """Make the fields what they were."""
+        """Restore the fields."""
         for tensor, (name, data) in zip(self._tensors, self.data, strict=True):
             if name is not None:
                 tensor[name] = data
@@ -96,7 +113,7 @@ class RequestTemplate:
 def _parted(
     fields: Mapping[str, Any], names: Sequence[str]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]] | None:
-    """The tensors that came, and the feeds of resident ones; None where anything else stands in the place of one."""
+    """Separate tensors from feeds of resident ones; None if there is anything else in the place of one."""
     tensors: list[Any] = []
     residents: list[dict[str, Any]] = []
     for name in names:
@@ -112,15 +129,8 @@ def _parted(
     return (tensors, residents) if {dict}.issuperset(map(type, tensors)) else None
 
 
-def _are_places(places: Any) -> bool:
-    """Tell whether conditions can be taken out of the entries of `store`."""
-    if type(places) is not list or not {dict}.issuperset(map(type, places)):
-        return False
-    return all(is_condition(place["if_match"]) for place in places if "if_match" in place)
-
-
 def _counted(resident: dict[str, Any]) -> list[int] | None:
-    """The rows of a feed, of which it has the number alone from now on; None, and nothing done, where it has none."""
+    """Replace the rows of a feed by their number, and return them; None, and no change, if it has none."""
     rows: list[int] | None = resident.get("rows")
     if rows is None or not is_span(rows):
         return None
@@ -130,10 +140,7 @@ def _counted(resident: dict[str, Any]) -> list[int] | None:
 
 
 def _taken(tensor: dict[str, Any]) -> tuple[str | None, Any]:
-    """The payload of a tensor, and what it is called.
-
-    None, and nothing taken, where there are two, of which one may be meant, or none.
-    """
+    """Take out the payload of a tensor, with its field; None, and no change, if there are two payloads, or none."""
     name = "data" if "data" in tensor else "data_b64"
     if name not in tensor or (name == "data" and "data_b64" in tensor):
         return None, None
@@ -141,7 +148,7 @@ def _taken(tensor: dict[str, Any]) -> tuple[str | None, Any]:
 
 
 def _written(fields: Mapping[str, Any]) -> bytes | None:
-    """The fields as bytes; None for whole numbers beyond 64 bits, which they cannot be written with."""
+    """Write the fields as bytes; None if they are too long, or have integers beyond 64 bits."""
     try:
         shape = orjson.dumps(fields)
     except TypeError:
@@ -149,20 +156,8 @@ def _written(fields: Mapping[str, Any]) -> bytes | None:
     return shape if len(shape) <= LONGEST_SHAPE else None
 
 
-# Templates of answers: what is the same in all is written once, and numbers are put in.
-
-#: bytes of the numbers of an answer, up to which it is put together from texts: beyond, copies cost more than is saved
-MOST_ELEMENT_BYTES: Final = 1 << 16
-_NO_DATA: Final = b'"data":[]'
-_TIME: Final = b'"execute_ms":0.0,"tier":"uncompiled","precision":"float32"'
-_REPORTS: Final = {
-    report: f',"tier":"{report.tier}","precision":"{report.precision}"'.encode()
-    for report in starmap(RunReport, product(get_args(RunTier), PRECISIONS))
-}
-
-
 class AnswerTemplate:
-    """A JSON answer without the elements of its tensors, and without the time that it took, and how it was computed."""
+    """JSON answer without the elements of its tensors, the execution time, and the report of the run."""
 
     def __init__(self, parts: Sequence[bytes], *, plain: bool) -> None:
         """`parts` stand around the elements, each up to `"data":[`, and the last two around the time.
@@ -180,7 +175,7 @@ class AnswerTemplate:
         disconnected: Sequence[int] | None,
         stats: RunStats,
     ) -> Self | None:
-        """The template of answers of these types; None where elements may need another form, or are many."""
+        """Make the template of answers of these types; None if elements may need another form, or are many."""
         if sum(t.nbytes for t in types) > MOST_ELEMENT_BYTES or any(t.dtype == np.int64 for t in types):
             return None
         empty = [{"tensor": {"dtype": dtype_name(t.dtype), "shape": list(t.shape), "data": []}} for t in types]
@@ -194,7 +189,7 @@ class AnswerTemplate:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of what is the same in all answers."""
+        """Bytes of the text."""
         return sum(map(len, self._texts))
 
     def fill(
@@ -204,7 +199,7 @@ class AnswerTemplate:
         report: RunReport,
         stored: Sequence[Mapping[str, Any]] = (),
     ) -> AnswerBody | None:
-        """The answer with these elements, and what is `stored`; None where JSON has no number for one of them."""
+        """Write the answer with these elements, and the `stored` tensors; None if an element is not finite."""
         flat = [array.reshape(-1) for array in arrays] if self._is_plain else list(map(numbers_of, arrays))
         elements = orjson.dumps(flat, option=orjson.OPT_SERIALIZE_NUMPY)
         if b"n" in elements:  # null

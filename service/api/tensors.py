@@ -25,11 +25,11 @@ _EXACT: Final = 2**53  # up to here every reader of JSON keeps integers apart
 _JSON_CHARACTERS: Final = {element.name: element.json_characters for element in ELEMENT_TYPES}
 _ENVELOPE: Final = 96  # a tensor's braces, keys, dtype and node; extents come on top
 _EXTENT: Final = 21
-_PLACES: Final = 80  # what safetensors take beside that: a name, offsets, and the place in the response
+_PLACES: Final = 80  # in safetensors on top: a name, offsets, and the place in the response
 
 
 def decode(tensor: Tensor, limits: Limits) -> HostArray:
-    """The array that a tensor stands for. Raises Refusal (bad_tensor) and the engine's OverBudget."""
+    """Decode a tensor. Raises Refusal (bad_tensor) and the engine's OverBudget."""
     wanted = type_of(tensor, limits)
     data, packed = tensor.get("data"), tensor.get("data_b64")
     if "data_b64" not in tensor or (packed == "" and data):
@@ -42,9 +42,9 @@ def decode(tensor: Tensor, limits: Limits) -> HostArray:
 
 
 def decode_again(payload: tuple[str | None, Any], wanted: TensorType) -> HostArray:
-    """The array that a payload, which is `data` or `data_b64`, stands for where the type is known.
+    """Decode a payload, which is `data` or `data_b64`, of a known type. Raises Refusal (bad_tensor).
 
-    To be called where overflow gives no warnings. Raises Refusal (bad_tensor).
+    The caller suppresses NumPy's overflow warnings.
     """
     name, data = payload
     if name == "data":
@@ -53,7 +53,7 @@ def decode_again(payload: tuple[str | None, Any], wanted: TensorType) -> HostArr
 
 
 def encode(array: HostArray, encoding: str) -> dict[str, Any]:
-    """The tensor for an array; as base64 where asked for, and where JSON would not keep its elements."""
+    """Encode an array as a tensor; in base64 if asked for, and if JSON would change elements."""
     tensor: dict[str, Any] = {"dtype": dtype_name(array.dtype), "shape": list(array.shape)}
     if encoding == "base64" or not _json_keeps(array):
         little_endian = array.astype(array.dtype.newbyteorder("<"), copy=False)
@@ -61,13 +61,21 @@ def encode(array: HostArray, encoding: str) -> dict[str, Any]:
     return tensor | {"data": np.ascontiguousarray(numbers_of(array))}
 
 
+def _json_keeps(array: HostArray) -> bool:
+    if array.dtype.kind in "fc":
+        return bool(np.isfinite(array).all())
+    if array.dtype != np.int64 or not array.size:
+        return True
+    return int(array.min()) >= -_EXACT and int(array.max()) <= _EXACT
+
+
 def has_plain_numbers(t: TensorType) -> bool:
-    """Tell whether JSON has the elements as they are: `numbers_of` then returns the array, flat."""
+    """Return whether JSON has the elements as they are: `numbers_of` then returns the array, flat."""
     return t.dtype.kind not in "bc"
 
 
 def numbers_of(array: HostArray) -> HostArray:
-    """The elements as JSON has them, flat: bool as 0 and 1, and of complex ones the real part, then the imaginary."""
+    """Return the elements as in JSON, flat: bool as 0 and 1, complex numbers as real and imaginary part in a row."""
     flat, kind = array.reshape(-1), array.dtype.kind
     if kind == "b":
         return flat.view(np.uint8)
@@ -79,22 +87,17 @@ def encoded_bytes(types: Sequence[TensorType], encoding: str) -> int:
 
     `encoding` is json, base64 or, for safetensors, binary.
     """
-    return sum(_ENVELOPE + _EXTENT * t.ndim + _payload_bytes(t, encoding) for t in types)
-
-
-def _payload_bytes(t: TensorType, encoding: str) -> int:
-    if encoding == "binary":
-        return _PLACES + t.nbytes
-    base64 = 4 * -(-t.nbytes // 3)
-    return base64 if encoding == "base64" else max(base64, t.size * _JSON_CHARACTERS[dtype_name(t.dtype)])
-
-
-def _json_keeps(array: HostArray) -> bool:
-    if array.dtype.kind in "fc":
-        return bool(np.isfinite(array).all())
-    if array.dtype != np.int64 or not array.size:
-        return True
-    return int(array.min()) >= -_EXACT and int(array.max()) <= _EXACT
+    nbytes = 0
+    for t in types:
+        nbytes += _ENVELOPE + _EXTENT * t.ndim
+        base64 = 4 * -(-t.nbytes // 3)
+        if encoding == "binary":
+            nbytes += _PLACES + t.nbytes
+        elif encoding == "base64":
+            nbytes += base64
+        else:
+            nbytes += max(base64, t.size * _JSON_CHARACTERS[dtype_name(t.dtype)])
+    return nbytes
 
 
 def _bad(detail: str, expected: str | None = None, got: str | None = None) -> Refusal:
@@ -102,7 +105,7 @@ def _bad(detail: str, expected: str | None = None, got: str | None = None) -> Re
 
 
 def type_of(tensor: Tensor | NodeType, limits: Limits) -> TensorType:
-    """The type that a message states. Raises Refusal (bad_tensor) and the engine's OverBudget."""
+    """Read the type that a message states. Raises Refusal (bad_tensor) and the engine's OverBudget."""
     dtype, shape = tensor["dtype"], tensor["shape"]
     if dtype not in DTYPES:
         known, got = "one of " + ", ".join(DTYPES), printable(dtype)
@@ -125,7 +128,7 @@ def _miscounted_numbers(wanted: TensorType, expected: int, got: int) -> Refusal:
 
 
 def _checked(data: object, stated: bool, wanted: TensorType) -> Numbers:
-    """`data`, once it is a list of as many numbers as elements of the type have."""
+    """Return `data` if it is a list of as many numbers as the type has. Raises Refusal."""
     elements = data if stated else []
     count = 2 * wanted.size if wanted.is_complex else wanted.size
     if isinstance(elements, LongList):
@@ -142,7 +145,7 @@ def _checked(data: object, stated: bool, wanted: TensorType) -> Numbers:
 
 
 def _misfit(elements: list[Any], wanted: TensorType, count: int) -> Refusal:
-    """Report a malformed list. Nested rows are reported as such, before elements are counted."""
+    """Return the refusal of a malformed list. Nested rows are reported as such, before elements are counted."""
     if list in map(type, elements):
         detail = "has nested lists in data; data is one flat list of numbers, row by row (row-major)"
         return _bad(detail, "a flat list of numbers", "nested lists")
@@ -175,7 +178,7 @@ def _floats(numbers: Numbers, wanted: TensorType, dtype: DType) -> HostArray:
 
 
 def _integers(numbers: Numbers, wanted: TensorType) -> HostArray:
-    """Whole numbers, exactly; 1.0 counts as one, as some languages write it."""
+    """Convert whole numbers exactly; 1.0 is one, as some languages write it."""
     flat = _whole_numbers(numbers, wanted)
     low, high = _range(wanted)
     if flat.size and (flat.min() < low or flat.max() > high):
@@ -189,19 +192,13 @@ def _whole_numbers(numbers: Numbers, wanted: TensorType) -> HostArray:
             return numbers.array
         numbers = numbers.numbers()
     if float in set(map(type, numbers)):
-        numbers = [_whole(x, wanted) for x in numbers]
+        if any(type(x) is float and (not x.is_integer() or abs(x) > _EXACT) for x in numbers):
+            raise _bad(f"has a fraction in data, but holds whole numbers ({wanted})", "whole numbers", "a fraction")
+        numbers = list(map(int, numbers))
     try:
         return np.array(numbers, np.int64)
     except OverflowError:
         raise _out_of_range(wanted) from None
-
-
-def _whole(x: float, wanted: TensorType) -> int:
-    if isinstance(x, int):
-        return x
-    if not x.is_integer() or abs(x) > _EXACT:
-        raise _bad(f"has a fraction in data, but holds whole numbers ({wanted})", "whole numbers", "a fraction")
-    return int(x)
 
 
 def _range(wanted: TensorType) -> tuple[int, int]:

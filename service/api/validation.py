@@ -17,11 +17,9 @@ from service.api.json_codec import json_kind
 from service.core.errors import Refusal
 from service.core.spelling import hint
 
-# Suggestions for a field that a message does not have, or for null.
-
-#: what to send in place of null for a list that may be absent
+#: advice for null in place of a list that may be absent
 OR_LEFT_OUT: Final = "leave the field out or send []"
-#: how other systems call a field → ours, of which a message has one at most
+#: name of a field in other systems → ours, of which a message has one at most
 _FAMILIAR: Final[Mapping[str, tuple[str, ...]]] = {
     "args": ("operands",),
     "input": ("operands",),
@@ -41,6 +39,15 @@ _FAMILIAR: Final[Mapping[str, tuple[str, ...]]] = {
     "id": ("node",),
     "index": ("node",),
 }
+_MOST_ERRORS: Final = 10
+_EXPECTED: Final = {
+    "int_type": "a whole number",
+    "string_type": "a string",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "bool_type": "true or false",
+    "float_type": "a number",
+}
 
 
 def advice(name: str, fields: Iterable[str]) -> str:
@@ -51,9 +58,6 @@ def advice(name: str, fields: Iterable[str]) -> str:
         return "a node's id is its index in nodes: leave it out"
     meant = next((field for field in _FAMILIAR.get(word, ()) if field in known), word)
     return hint(meant, known, "")
-
-
-# Places of a request: a node of the graph or of one of its functions, and a function.
 
 
 class FunctionPlace(NamedTuple):
@@ -73,7 +77,7 @@ class FunctionPlace(NamedTuple):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The fields of a report that say it."""
+        """The fields of a report that name it."""
         return {"function": self.function}
 
 
@@ -96,17 +100,17 @@ class NodePlace(NamedTuple):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The fields of a report that say it: `node` is always one of the graph."""
+        """The fields of a report that name it: `node` is always one of the graph."""
         if self.function is None:
             return {"node": self.node}
         return {"function": self.function, "function_node": self.node}
 
     def kind(self, role: str) -> str:
-        """Name tensors of this role beside the JSON, without the node."""
+        """Return the name of tensors of this role beside the JSON, without the node."""
         return role if self.function is None else f"functions.{self.function}.{role}"
 
     def tensor_name(self, role: str) -> str:
-        """Name the tensor of this role beside the JSON."""
+        """Return the name of the tensor of this role beside the JSON."""
         return f"{self.kind(role)}.{self.node}"
 
 
@@ -114,21 +118,11 @@ Location = tuple[str | int, ...]
 GraphPlace = NodePlace | FunctionPlace
 T = TypeVar("T")
 
-_MOST_ERRORS: Final = 10
-_EXPECTED: Final = {
-    "int_type": "a whole number",
-    "string_type": "a string",
-    "list_type": "a list",
-    "dict_type": "an object",
-    "bool_type": "true or false",
-    "float_type": "a number",
-}
-
 
 def validate(model: type[T], value: object, at: Location = (), node: NodePlace | None = None) -> T:
-    """`value`, which stands at the place `at` of the request, as the TypedDict `model`.
+    """Validate `value`, at the place `at` of the request, as the TypedDict `model`.
 
-    Raises Refusal: bad_tensor inside a tensor, else invalid_field; with the node, where the place lies in one.
+    Raises Refusal: bad_tensor inside a tensor, else invalid_field; with the node, if the place lies in one.
     """
     _check_sizes(model, value, at, node)
     try:
@@ -139,8 +133,8 @@ def validate(model: type[T], value: object, at: Location = (), node: NodePlace |
         return valid
     # A misspelt field explains the one that is then missing.
     details.sort(key=lambda detail: detail["type"] != "extra_forbidden")
-    found = [_refusal(model, value, detail, at, node) for detail in details]
-    raise replace(found[0], errors=found if len(found) > 1 else [])
+    refusals = [_refusal(model, value, detail, at, node) for detail in details]
+    raise replace(refusals[0], errors=refusals if len(refusals) > 1 else [])
 
 
 @cache
@@ -150,7 +144,7 @@ def _adapter(model: Any) -> TypeAdapter[Any]:
 
 @cache
 def _parts(model: type) -> Mapping[str, type | None]:
-    """The fields of a message, in alphabetical order: the message that stands in each, or in its list, if any."""
+    """List the fields of a message in alphabetical order, with the message in each, or in its list, if any."""
     return {
         name: next((part for part in (hint, *get_args(hint)) if is_typeddict(part)), None)
         for name, hint in sorted(get_type_hints(model).items())
@@ -159,12 +153,12 @@ def _parts(model: type) -> Mapping[str, type | None]:
 
 @cache
 def _inner(model: type) -> Mapping[str, type]:
-    """The fields of a message that hold others."""
+    """List the fields of a message that hold messages."""
     return {name: part for name, part in _parts(model).items() if part is not None}
 
 
 def _models(model: type, location: Location) -> Iterator[type | None]:
-    """The message at every step from `model` along a location in it; None within what is no message."""
+    """Yield the message at every step from `model` along a location in it; None outside of messages."""
     inner: type | None = model
     yield inner
     for key in location:
@@ -174,18 +168,18 @@ def _models(model: type, location: Location) -> Iterator[type | None]:
 
 
 def pointer(place: Location) -> str:
-    """The place as a JSON pointer (RFC 6901)."""
+    """Format a place as a JSON pointer (RFC 6901)."""
     return "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in place)
 
 
 def spoken(place: Location) -> str:
-    """The place as it is written in messages: `feeds[0].tensor`."""
+    """Format a place for a sentence: `feeds[0].tensor`."""
     keys = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in place]
     return "".join(keys).removeprefix(".")
 
 
 def _check_sizes(model: type, value: object, at: Location, node: GraphPlace | None) -> None:
-    """Refuse an object with more fields than there are: pydantic would report each, and there may be millions."""
+    """Raise Refusal for an object with more fields than exist: pydantic would report each of maybe millions."""
     if not isinstance(value, dict):
         return
     if len(value) > len(_parts(model)):
@@ -207,7 +201,10 @@ def _check_sizes(model: type, value: object, at: Location, node: GraphPlace | No
 def _refusal(model: type, value: object, detail: ErrorDetails, at: Location, node: GraphPlace | None) -> Refusal:
     location = tuple(printable(key) if isinstance(key, str) else key for key in detail["loc"])
     models, place = list(_models(model, location)), at + location
-    code = "bad_tensor" if _in_tensor(models, detail["type"]) else "invalid_field"
+    # A finding on a field that holds a tensor, or should not exist, is about the message around it.
+    kind = detail["type"]
+    in_tensor = Tensor in models[:-1] or (models[-1] is Tensor and kind != "missing")
+    code = "bad_tensor" if in_tensor and kind != "extra_forbidden" else "invalid_field"
     node = _node(model, place, value) if node is None else node
     return _located(*_finding(models[-2] if location else model, detail, place), code, place, node)
 
@@ -228,14 +225,9 @@ def _finding(model: type | None, detail: ErrorDetails, place: Location) -> tuple
     expected, got = _sides(detail)
     sentence = f"{where} must be {expected}, but is {got}"
     if detail["type"] == "list_type" and detail["input"] is None:
-        sentence += f"; {_instead_of_null(model, place)}"
+        stated = get_type_hints(model, include_extras=True)[str(place[-1])]
+        sentence += f"; {OR_LEFT_OUT if get_origin(stated) is NotRequired else 'an empty list is []'}"
     return expected, got, sentence
-
-
-def _instead_of_null(model: type | None, place: Location) -> str:
-    """Say what to send in place of null for an unset list."""
-    hint = get_type_hints(model, include_extras=True)[str(place[-1])]
-    return OR_LEFT_OUT if get_origin(hint) is NotRequired else "an empty list is []"
 
 
 def _sides(detail: ErrorDetails) -> tuple[str, str]:
@@ -258,13 +250,6 @@ def _unknown_field(model: type, place: Location) -> tuple[str, str, str]:
     return f"one of: {listed}", name, "; ".join(filter(None, [sentence, advice(name, _parts(model))]))
 
 
-def _in_tensor(models: list[type | None], finding: str) -> bool:
-    """Tell whether a finding at the last of `models` is about a tensor, and not about a field of that name."""
-    if finding == "extra_forbidden":
-        return False
-    return Tensor in models[:-1] or (models[-1] is Tensor and finding != "missing")
-
-
 def _graph_node(place: Location) -> GraphPlace | None:
     match place:
         case ("graph", "nodes", int(node), *_):
@@ -277,7 +262,7 @@ def _graph_node(place: Location) -> GraphPlace | None:
 
 
 def _node(model: type, place: Location, request: Any) -> GraphPlace | None:
-    """The node that the place speaks of: one of the graph, or the one that a feed names."""
+    """Return the node of a place: one of the graph, or the one that a feed names."""
     match place:
         case (str(field), int(i), "tensor" | "tensor_id" | "rows" | "if_match" | "durable" | "gradient", *_) if _parts(
             model

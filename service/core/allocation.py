@@ -1,4 +1,4 @@
-"""Memory for bytes that others write or read, and that somebody gives back."""
+"""Memory that is allocated, held, and given back: the interfaces by which the front and the store use it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Protocol
 
 
 class Held(Protocol):
-    """Holder of memory. Whoever has it either gives that back or hands it on, and then the next one does."""
+    """Holder of memory. Its owner either gives the memory back or hands the holder on."""
 
     def give_back(self) -> None:
-        """The memory may serve another. Done twice, it is done once."""
+        """Release the memory; a second call does nothing."""
 
 
 class VisibleBuffer(Protocol):
-    """Memory with a number that another process can be shown, by its descriptor."""
+    """Memory with a number, which another process can map by its descriptor."""
 
     number: int
     size: int
@@ -21,23 +21,23 @@ class VisibleBuffer(Protocol):
 
 
 class Allocation(Held, Protocol):
-    """Memory of so many bytes, whose view is empty once they are given back."""
+    """Memory of a fixed size, whose view is empty once it is given back."""
 
     view: memoryview
 
     @property
     def buffer(self) -> VisibleBuffer | None:
-        """Memory in which other processes see these bytes; None if they do not."""
+        """The shared memory with these bytes; None if other processes do not see them."""
 
 
 class GrowingAllocation(Allocation, Protocol):
-    """Memory for a body that is on its way, reserved step by step as it comes."""
+    """Memory for a body, reserved step by step as the body arrives."""
 
     def reserve(self, nbytes: int) -> int:
-        """Before the first so many bytes are written: how many may be, as many or more.
+        """Reserve the first `nbytes` bytes before they are written; return how many are reserved, at least as many.
 
-        Raises Refusal (queue_full) where there is no memory for them, also where what there was has been taken back.
+        Raises Refusal (queue_full) if there is no memory for them, or the memory has been taken back.
         """
 
     def pin(self) -> None:
-        """The body is all there, and is looked at from now on: it is not taken back any more."""
+        """Keep the memory from being taken back: the body is complete, and is read from now on."""

@@ -1,7 +1,8 @@
-"""Every way in which a request can be refused: one table, one exception, one form of report.
+"""Refusals of requests: the table of codes, the exception, and the problem report (RFC 9457).
 
-Refusal                   raised by the service, wherever it is found out
-engine.EngineError        raised by the engine; `from_engine` makes it a Refusal
+The service raises `Refusal`; the engine raises `EngineError`, which `from_engine` converts:
+
+    Refusal("not_found", "there is no model “m”", got="m")   →   404 {"code": "not_found", "detail": …, "got": "m"}
 """
 
 from __future__ import annotations
@@ -16,14 +17,16 @@ from schemas import Problem
 
 
 class Kind(NamedTuple):
-    """Meaning of a code to HTTP and to a reader."""
+    """HTTP status and title of a code."""
 
     status: int
     title: str
 
 
-#: where the codes are explained
+#: path of the pages that explain the codes
 ERRORS: Final = "/docs/errors"
+#: fields of a report that the engine's errors have as well
+_PLACE: Final = ("node", "function", "function_node", "operand", "expected", "got")
 
 KINDS: Final[dict[str, Kind]] = {
     "invalid_json": Kind(400, "The body is not JSON"),
@@ -68,15 +71,13 @@ KINDS: Final[dict[str, Kind]] = {
     "deadline_exceeded": Kind(504, "The time is up"),
     "store_full": Kind(507, "There is no room left"),
 }
-
-
-#: what is said of a request that raised something unexpected while it was read: the fault is ours, the cause its input
+#: detail for a request that raised something unexpected while it was read: the fault is ours, the cause its input
 UNREADABLE: Final = "the server could not read the request; its log has the cause under this request_id"
 
 
 @dataclass
 class Refusal(Exception):
-    """A request that is turned down: `detail` is one sentence; the rest says where, for programs."""
+    """Refusal of a request: `detail` is one sentence; the other fields say where, for programs."""
 
     code: str
     detail: str
@@ -98,14 +99,14 @@ class Refusal(Exception):
 
     @property
     def headers(self) -> dict[str, str]:
-        """Header fields that go with the report."""
+        """Header fields of the report."""
         stated: dict[str, str | int | None] = {"Retry-After": self.retry_after, "Allow": self.allow}
         if self.code == "unauthenticated":
             stated["WWW-Authenticate"] = "Bearer"
         return {name: str(value) for name, value in stated.items() if value is not None}
 
     def problem(self, request_id: str) -> Problem:
-        """The report."""
+        """Write the report."""
         kind = KINDS[self.code]
         report = Problem(
             type=f"{ERRORS}/{self.code}",
@@ -115,7 +116,7 @@ class Refusal(Exception):
             code=self.code,
             request_id=request_id,
         )
-        for name in ("node", "function", "function_node", "operand", "expected", "got", "pointer"):
+        for name in (*_PLACE, "pointer"):
             if (value := getattr(self, name)) is not None:
                 report[name] = value
         if self.errors:
@@ -123,39 +124,25 @@ class Refusal(Exception):
         return report
 
     def body(self, request_id: str) -> bytes:
-        """The report as JSON."""
+        """Write the report as JSON."""
         return orjson.dumps(self.problem(request_id))
 
 
 def linked(reports: bytes, prefix: str) -> bytes:
-    """JSON that has reports in it, of which the types lead to the pages under a prefix.
-
-    In what is quoted within a text, the marks around it are escaped.
-    """
+    """Put a prefix before the links of reports in JSON. Text that quotes a report has escaped marks, and stays."""
     return reports.replace(f'"type":"{ERRORS}/'.encode(), f'"type":"{prefix}{ERRORS}/'.encode())
 
 
 def from_engine(error: EngineError) -> Refusal:
-    """Convert the engine's error, with a pointer to the node or operand it names; other errors are in `errors`.
+    """Convert the engine's error, with a pointer to the node or operand it names, also inside a function.
 
-    Inside a function, the pointer leads there.
+    If there are several errors, all of them are in `errors`.
     """
-    found = [_refusal(one) for one in (error, *error.others)]
-    return replace(found[0], errors=found) if len(found) > 1 else found[0]
-
-
-def _refusal(error: EngineError) -> Refusal:
-    return Refusal(
-        error.code,
-        error.detail,
-        node=error.node,
-        function=error.function,
-        function_node=error.function_node,
-        operand=error.operand,
-        expected=error.expected,
-        got=error.got,
-        pointer=_pointer(error),
-    )
+    refusals = [
+        Refusal(one.code, one.detail, **{name: getattr(one, name) for name in _PLACE}, pointer=_pointer(one))
+        for one in (error, *error.others)
+    ]
+    return replace(refusals[0], errors=refusals) if len(refusals) > 1 else refusals[0]
 
 
 def _pointer(error: EngineError) -> str | None:
@@ -171,31 +158,31 @@ def _pointer(error: EngineError) -> str | None:
 
 
 def fault() -> Refusal:
-    """The report of a fault of ours; the cause stands in the log, under the request's id."""
+    """Return the refusal for a fault of ours; the log has the cause, under the request's id."""
     return Refusal("internal_error", "the server failed on this request; its log has the cause under this request_id")
 
 
 def unreadable() -> Refusal:
-    """The report of a request that raised something unexpected while it was read; the log has the cause."""
+    """Return the refusal of a request that raised something unexpected while it was read; the log has the cause."""
     return Refusal("invalid_field", UNREADABLE, expected="a request that this call takes", pointer="")
 
 
 def stopping() -> Refusal:
-    """The report of a server that takes nothing new."""
+    """Return the refusal of a server that is stopping."""
     return Refusal("shutting_down", "the server is stopping and takes no new work", retry_after=5)
 
 
 def full(held: int, retry_after: int) -> Refusal:
-    """The report of a server that holds so many requests, which are all that it holds."""
+    """Return the refusal of a server that holds as many requests as it may."""
     detail = f"the server already holds {held} requests, its limit; try again shortly"
     return Refusal("queue_full", detail, retry_after=retry_after)
 
 
 def late(seconds: float) -> Refusal:
-    """The report of a request whose time, so many seconds, is up."""
+    """Return the refusal of a request whose time, so many seconds, is up."""
     return Refusal("deadline_exceeded", f"the request was not finished within its {seconds:g} s")
 
 
 def out_of_memory() -> Refusal:
-    """The report where an allocation failed in spite of the budgets."""
+    """Return the refusal if an allocation failed in spite of the budgets."""
     return Refusal("over_budget", "the server ran out of memory on this request; send a smaller one", got="no memory")

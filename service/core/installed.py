@@ -10,14 +10,11 @@ from typing import Final
 
 @contextmanager
 def needs_extra(feature: str, library: str, extra: str) -> Iterator[None]:
-    """Import what an extra of the package installs. Raises RuntimeError with one sentence that names the extra."""
+    """Turn a failed import in the block into RuntimeError with one sentence that names the extra to install."""
     try:
         yield
     except ImportError as error:
         raise RuntimeError(f"{feature} needs {library}: pip install 'gradserve[{extra}]' ({error})") from None
-
-
-# Versions of what computes.
 
 
 def installed_version(*packages: str) -> str:
@@ -30,5 +27,5 @@ def installed_version(*packages: str) -> str:
     return "0"
 
 
-#: versions of what computes, as answers, log lines and metrics state them
+#: versions in answers, log lines and metrics
 VERSIONS: Final[dict[str, str]] = {"gradserve": installed_version("gradserve"), "numpy": installed_version("numpy")}

@@ -1,4 +1,4 @@
-"""Means of this machine, or the container it runs in: the ground of the default budgets."""
+"""Resources of this machine, or the container it runs in, from which the default budgets are derived."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-#: what others may not do with files and folders of ours
+#: permission bits that files and folders of ours must not have
 WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 _GROUPS: Final = Path("/sys/fs/cgroup")
 _OWN_GROUPS: Final = Path("/proc/self/cgroup")
@@ -17,19 +17,19 @@ _CARDS: Final = Path("/proc/driver/nvidia/gpus")
 
 
 def memory_bytes() -> int:
-    """Physical memory, or the limit of a control group that this process is in, where that is lower."""
+    """Return the physical memory, or the limit of a control group of this process if that is lower."""
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([physical, *_limits("memory", "memory.max"), *_limits("memory", "memory.limit_in_bytes")])
 
 
 def cpus() -> int:
-    """The processors that this process may use: those that it may run on, or the time that its control group has."""
+    """Count the processors that this process may use: by its affinity, or by the quota of its control group."""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min([available, *_quotas()]))
 
 
 def cards() -> tuple[str, ...]:
-    """The NVIDIA GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them; as far as their driver says."""
+    """List the NVIDIA GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them, as far as the driver says."""
     try:
         count = len(list(_CARDS.iterdir()))
     except OSError:
@@ -41,13 +41,13 @@ def cards() -> tuple[str, ...]:
 
 
 def _quotas() -> Iterator[int]:
-    """Whole processors that control groups grant, by version 2 and by version 1."""
+    """Yield the whole processors that control groups grant, by version 2 and by version 1."""
     for text in _texts("cpu", "cpu.max"):
         quota, _, period = text.partition(" ")
         if quota.isdigit() and period.isdigit():
             yield int(quota) // int(period)
     for quota, period in zip(_texts("cpu", "cpu.cfs_quota_us"), _texts("cpu", "cpu.cfs_period_us"), strict=False):
-        if quota.isdigit() and period.isdigit():  # -1: without end
+        if quota.isdigit() and period.isdigit():  # -1: unlimited
             yield int(quota) // int(period)
 
 
@@ -56,17 +56,17 @@ def _limits(controller: str, file: str) -> Iterator[int]:
 
 
 def _texts(controller: str, file: str) -> Iterator[str]:
-    """Read a file in each control group that this process is in, its own first: the strictest one counts.
-
-    In a container, its own group is at the root, whatever its name outside; so the root is looked at as well.
-    """
+    """Read a file in each control group that this process is in, its own first: the strictest one counts."""
     for folder in _folders(controller):
         with suppress(OSError):
             yield (folder / file).read_text(encoding="ascii").strip()
 
 
 def _folders(controller: str) -> Iterator[Path]:
-    """The folders of the process's control group and of those around it, version 2 and version 1."""
+    """Yield the folders of the process's control group and of its parents, version 2 and version 1.
+
+    In a container, its own group is at the root, whatever its name outside, so the root is one of them.
+    """
     try:
         lines = _OWN_GROUPS.read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -79,24 +79,24 @@ def _folders(controller: str) -> Iterator[Path]:
 
 
 def cpus_each(workers: int) -> int:
-    """The processors for each of the workers, one at least."""
+    """Return the processors for each of the workers, one at least."""
     return max(1, cpus() // workers)
 
 
 def cache_folder() -> Path | None:
-    """Return this user's folder for what can be made again; None if there is no home that can be written to."""
+    """Return this user's folder for caches; None if there is no home that can be written to."""
     return _folder_of_the_user("XDG_CACHE_HOME", ".cache")
 
 
 def state_folder() -> Path | None:
-    """Return this user's folder for what has to stay; None if there is no home that can be written to."""
+    """Return this user's folder for state; None if there is no home that can be written to."""
     return _folder_of_the_user("XDG_STATE_HOME", ".local/state")
 
 
 def _folder_of_the_user(variable: str, usual: str) -> Path | None:
-    """Ours in the folder that a variable names, or else in a usual one of the home.
+    """Return our folder in the one that a variable names, or else in a usual one of the home (XDG Base Directory).
 
-    By the XDG Base Directory Specification, which has relative ones ignored.
+    By that specification, relative paths are ignored.
     """
     stated = Path(os.environ.get(variable, ""))
     if stated.is_absolute():

@@ -1,7 +1,6 @@
-"""The prefix under which the service is served, where it is a part of another application or behind a proxy.
+"""Prefix under which the service is served, as a part of another application or behind a proxy (ASGI's `root_path`).
 
-ASGI has it in `root_path`. Nobody else has an opinion on it: what is decided by a path asks `path_within`, and what
-leads to a path of ours begins with `prefix_of`.
+Decisions by a path ask `path_within`, and links to paths of ours begin with `prefix_of`.
 """
 
 from __future__ import annotations
@@ -10,12 +9,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-#: what the paths begin with by which servers ask one another: nothing that is for others lies there
+#: prefix of the paths by which servers ask one another; nothing for clients lies there
 BETWEEN_SERVERS: Final = "/cluster/"
 
 
 def path_within(scope: Mapping[str, Any]) -> str:
-    """The path of a request as the service has it, without the prefix; whole, where a proxy has taken that off."""
+    """Return the path of a request without the prefix; unchanged if a proxy has removed the prefix."""
     path: str = scope["path"]
     root = str(scope.get("root_path", "")).rstrip("/")
     rest = path.removeprefix(root)
@@ -23,6 +22,6 @@ def path_within(scope: Mapping[str, Any]) -> str:
 
 
 def prefix_of(scope: Mapping[str, Any]) -> str:
-    """Return what links to the service begin with, "" or as /grad: fit for a header, for JSON and for HTML."""
+    """Return the prefix of links to the service, "" or like /grad: fit for a header, for JSON and for HTML."""
     root = str(scope.get("root_path", "")).strip("/")
     return f"/{quote(root)}" if root else ""

@@ -56,7 +56,7 @@ _READABLE: Final = 10_000  # from here on a number of units is as hard to read a
 
 
 def parsed(value: object) -> object:
-    """The bytes of a text with a unit, in any case; all else as it is. Raises PydanticCustomError for other text.
+    """Convert a text with a unit, in any case, to bytes; return all else unchanged. Raises PydanticCustomError.
 
     A letter alone (4G) is refused: some programs mean powers of 1000 by it, others powers of 1024.
     """
@@ -71,7 +71,7 @@ def parsed(value: object) -> object:
 
 
 def readable(size: int) -> str:
-    """The size exactly, in the largest binary unit that divides it; where that is hard to read, with a rounding."""
+    """Format a size exactly, in the largest binary unit that divides it; if that is hard to read, with a rounding."""
     fitting = [(size // factor, name) for name, factor in _BINARY.items() if size and size % factor == 0]
     count, unit = fitting[-1] if fitting else (size, "")
     if count < _READABLE:
@@ -86,43 +86,40 @@ Size = Annotated[int, SIZE]
 
 
 PREFIX: Final = "GRADSERVE_"
-#: what the names of variables begin with that the project's own tests read
+#: prefixes of the variables of the project's own tests
 OF_THE_TESTS: Final = (f"{PREFIX}TEST_", f"{PREFIX}UPDATE_")
 #: settings that were removed, and why: for one release, a server that is given one starts and logs a warning
 REMOVED: Final = {
     "coalesce": "coalescing was removed",
     "http": "`gradserve serve` no longer runs uvicorn; run `uvicorn service.asgi:app` instead",
 }
-#: what says that state ends with the server
+#: value of `state` for a state that ends with the server
 NO_STATE: Final = "memory"
-#: what says of names or origins that any will do
+#: any name or origin
 EVERY: Final = "*"
-#: what says of a folder that there is to be none
+#: no folder
 NO_FOLDER: Final = "none"
-#: what is told neither on a command line, which others can read, nor to anybody
+#: settings that are neither flags, which others can read in the process list, nor shown
 SECRETS: Final = frozenset({"api_key", "cluster_secret"})
-#: what the names of variables have that say how others are reached, or what opens them
+#: names of variables with addresses and credentials of other services
 _FOR_THE_FRONT: Final = re.compile(
     r"^(AWS|AZURE|GOOGLE|OTEL)_|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|PRIVATE|API_?KEY"
 )
-#: what Kubernetes calls the variables of a Service: https://kubernetes.io/docs/concepts/services-networking/service/
+#: variables that Kubernetes makes for a Service: https://kubernetes.io/docs/concepts/services-networking/service/
 _SERVICE_LINK: Final = re.compile(
     r"GRADSERVE(?:_[A-Z0-9_]+)??_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?"
     r"|PORT(?:_[0-9]+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)"
 )
-#: what is logged of these
+#: log line for these
 PASSED_OVER: Final = "passed over, since Kubernetes makes them for a Service of this name: %s"
 _LINKED_PORT: Final = re.compile(r"_(?:SERVICE|[0-9]+_(?:TCP|UDP|SCTP))_PORT$")
 #: a name, an address, one of IPv6 with or without brackets; or all of these
 _HOST: Final = re.compile(r"\*|[^\s:/@*\[\]]+|\[[0-9A-Fa-f:.]+\]|[0-9A-Fa-f:.]+")
 #: a key as a person or another program makes it: as long as one that cannot be guessed, and fit for a header
 _KEY: Final = re.compile(r"[A-Za-z0-9._~+/-]{22,512}=*")
-
-
-#: what servers of a cluster know each other by, fit for a header
+#: the secret of the servers of a cluster, fit for a header
 _CLUSTER_SECRET: Final = re.compile(r"[\x21-\x7e]{32,512}")
-
-#: the budget of an execution where there is hardly any memory
+#: the budget of an execution if there is hardly any memory
 _LEAST_BYTES: Final = 64 << 20
 
 
@@ -392,7 +389,9 @@ class Settings(BaseModel):
     )
 
     def __init__(self, **stated: Any) -> None:
-        super().__init__(**_in_the_environment() | stated)
+        named = {name.upper(): value for name, value in os.environ.items()}  # letters may be of either case
+        fields = {name: named[variable(name)] for name in Settings.model_fields if variable(name) in named}
+        super().__init__(**fields | stated)
 
     @property
     def asks_for_keys(self) -> bool:
@@ -512,12 +511,6 @@ class Settings(BaseModel):
         return NO_STATE if str(value) in ("", NO_STATE) else str(_absolute(value))
 
 
-def _in_the_environment() -> dict[str, str]:
-    """Read settings from the environment, by their names. Letters may be of either case."""
-    named = {name.upper(): value for name, value in os.environ.items()}
-    return {name: named[variable(name)] for name in Settings.model_fields if variable(name) in named}
-
-
 def _absolute(place: str | Path) -> Path:
     try:
         return Path(place).expanduser().absolute()
@@ -526,22 +519,22 @@ def _absolute(place: str | Path) -> Path:
 
 
 def flag(name: str) -> str:
-    """The command-line flag of a setting."""
+    """Return the command-line flag of a setting."""
     return "--" + name.replace("_", "-")
 
 
 def variable(name: str) -> str:
-    """The environment variable of a setting."""
+    """Return the environment variable of a setting."""
     return PREFIX + name.upper()
 
 
 def default(info: FieldInfo, settings: Settings) -> object:
-    """The default of a setting, on this machine."""
+    """Return the default of a setting on this machine."""
     return info.get_default(call_default_factory=True, validated_data=settings.model_dump())
 
 
 def shown(name: str, value: object) -> str:
-    """A setting's value as a person reads it, and as the setting can be given; of a secret, whether it is set."""
+    """Format a setting's value as a person reads it, and as it can be given; of a secret, whether it is set."""
     if name in SECRETS:
         return "not set" if value is None else "set"
     if isinstance(value, tuple):
@@ -552,9 +545,9 @@ def shown(name: str, value: object) -> str:
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """These variables but for those that are for the server alone, and for none of its workers.
+    """Return these variables without those that are for the server alone, and for none of its workers.
 
-    Of what is not ours, that is all that may open a store or a collector: no worker reaches one.
+    These are our secrets, and all that may open a store or a collector: no worker reaches one.
     """
     hidden = {variable(name) for name in SECRETS}
     return {
@@ -565,14 +558,14 @@ def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def service_links(environment: Mapping[str, str]) -> list[str]:
-    """The variables that Kubernetes makes for Services whose names begin as ours: they are no settings."""
+    """List the variables that Kubernetes makes for Services whose names begin as ours: they are no settings.
+
+    One that ends with _PORT and has a plain number may be a port that a person has set.
+    """
     named = [name for name in sorted(environment) if _SERVICE_LINK.fullmatch(name)]
-    return [name for name in named if not name.endswith("_PORT") or _made_for_a_service(name, environment[name])]
-
-
-def _made_for_a_service(name: str, value: str) -> bool:
-    """Return whether a variable that ends with PORT is not a port that a person has set."""
-    return bool(_LINKED_PORT.search(name)) or "://" in value
+    return [
+        name for name in named if not name.endswith("_PORT") or _LINKED_PORT.search(name) or "://" in environment[name]
+    ]
 
 
 def misspelt(environment: Iterable[str]) -> str | None:
@@ -588,7 +581,7 @@ def misspelt(environment: Iterable[str]) -> str | None:
 
 
 def removed_settings(environment: Iterable[str], stated: Iterable[str] = ()) -> list[str]:
-    """A warning for each removed setting among these variables, and among the names of `stated` flags."""
+    """Write a warning for each removed setting among these variables, and among the names of `stated` flags."""
     variables, flags = {name.upper() for name in environment}, {*stated}
     given = [(variable(name), why) for name, why in REMOVED.items() if variable(name) in variables]
     given += [(flag(name), why) for name, why in REMOVED.items() if name in flags]
@@ -596,9 +589,9 @@ def removed_settings(environment: Iterable[str], stated: Iterable[str] = ()) -> 
 
 
 def read_settings(**stated: Any) -> Settings:
-    """The settings that these and the environment state, which loses what Kubernetes has put there.
+    """Read settings from these values and the environment, from which the variables of Kubernetes are removed.
 
-    Raises RuntimeError with one sentence on what is wrong with them.
+    Raises RuntimeError with one sentence.
     """
     for name in service_links(os.environ):
         del os.environ[name]
@@ -621,7 +614,7 @@ def budget_of(settings: Settings) -> WorkerBudget:
 
 
 def complaint(error: ValidationError) -> str:
-    """The first thing that is wrong with the settings, as one sentence."""
+    """Write one sentence on the first error in the settings."""
     first = error.errors()[0]
     name = str(first["loc"][0])
     said = first["msg"].removeprefix("Value error, ")

@@ -1,4 +1,4 @@
-"""Spelling of words that are not known: what a person may have meant."""
+"""Suggestions for misspelt words."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from engine.ir.spellings import LOOKED_AT, nearest
 
 
 def hint(word: str, known: Mapping[str, str], otherwise: str) -> str:
-    """A question after the nearest of the known words, as it is shown; `otherwise` where none is near.
-
-    `known` has the words in lower case, each with the way in which it is shown.
-    """
+    """Suggest the nearest of the known words, in lower case, each with its spelling; `otherwise` if none is near."""
     near = nearest(word[:LOOKED_AT].lower(), known)
     return f"did you mean {known[near]}?" if near else otherwise

@@ -1,4 +1,4 @@
-"""Elements of tensors as JSON of other protocols has them: flat, or in lists within lists."""
+"""Elements of tensors in the JSON of other protocols: flat, or in lists within lists."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _SHOWN: Final = 16
 
 
 def flat_or_nested(data: object, shape: Sequence[int], where: str, place: Location) -> list[int | float]:
-    """Elements, row by row, of a list that is flat, or nested exactly as the shape says; true and false as 1 and 0.
+    """Return the elements, row by row, of a list that is flat, or nested as the shape says; true and false as 1 and 0.
 
-    `where` is what the list is called in reports, and `place` where it stands. Raises Refusal.
+    `where` names the list in reports, and `place` is its location. Raises Refusal.
     """
     if not isinstance(data, list):
         got = json_kind(data)
@@ -40,9 +40,9 @@ def flat_or_nested(data: object, shape: Sequence[int], where: str, place: Locati
 
 
 def nested(data: object, shape: Sequence[int], where: str, place: Location) -> list[int | float]:
-    """Elements, row by row, of lists that are nested exactly as the shape says; true and false as 1 and 0.
+    """Return the elements, row by row, of lists that are nested as the shape says; true and false as 1 and 0.
 
-    Raises Refusal, which leads to the first list or element that does not fit.
+    Raises Refusal, which points to the first list or element that does not fit.
     """
     rows: list[Any] = [data]
     for axis, extent in enumerate(shape):
@@ -60,7 +60,7 @@ def nested(data: object, shape: Sequence[int], where: str, place: Location) -> l
 
 
 def _misfit(i: int, shape: Sequence[int], where: str, place: Location, expected: str, got: str) -> Refusal:
-    """The report of the element with this number, row by row, of lists of this shape."""
+    """Return the refusal of the element with this number, row by row, of lists of this shape."""
     indices: list[int] = []
     for extent in reversed(shape):
         i, index = divmod(i, extent)
@@ -74,17 +74,17 @@ def _misfit(i: int, shape: Sequence[int], where: str, place: Location, expected:
 
 
 def bad_tensor(detail: str, place: Location, expected: str, got: str, code: str = "bad_tensor") -> Refusal:
-    """The report of something that is wrong with a tensor at this place."""
+    """Return the refusal of a tensor at this place."""
     return Refusal(code, detail, expected=expected, got=got, pointer=pointer(place))
 
 
 def shown_shape(shape: Sequence[int]) -> str:
-    """A shape as sentences show it, whatever its rank and its extents."""
+    """Format a shape for a sentence, whatever its rank and its extents."""
     return printable(f"{list(shape[:_SHOWN])}")
 
 
 def base64_tensor(array: HostArray, dtype: str) -> dict[str, Any]:
-    """An array as a tensor of a request, in this dtype."""
+    """Encode an array as a tensor of a request, in this dtype."""
     little = np.ascontiguousarray(array, np.dtype(dtype).newbyteorder("<"))
     return {"dtype": dtype, "shape": list(array.shape), "data_b64": pybase64.b64encode_as_string(little.tobytes())}
 
@@ -102,9 +102,9 @@ def text_bytes(array: HostArray, name: str, *, nested: bool = False) -> int:
 
 
 def require_finite(array: HostArray, name: str) -> None:
-    """Raise Refusal for a result that has elements which JSON has no numbers for."""
+    """Raise Refusal for a result with elements that are not finite, which JSON does not have."""
     flat = array.reshape(-1)
     if flat.dtype.kind == "f" and not np.isfinite(flat).all():
-        at = int(np.flatnonzero(~np.isfinite(flat))[0])
-        detail = f"the output “{name}” is {flat[at]} at {at}, which JSON cannot say; ask for it as bytes"
-        raise Refusal("invalid_field", detail, expected="finite numbers, or bytes", got=f"{flat[at]} at {at}")
+        index = int(np.flatnonzero(~np.isfinite(flat))[0])
+        detail = f"the output “{name}” is {flat[index]} at {index}, which JSON cannot say; ask for it as bytes"
+        raise Refusal("invalid_field", detail, expected="finite numbers, or bytes", got=f"{flat[index]} at {index}")

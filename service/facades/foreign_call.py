@@ -1,11 +1,11 @@
-"""The contract of a facade's calls: a request of another protocol comes in, one of ours goes on, and an answer back."""
+"""Contract of a facade's calls: translate a request of another protocol into one of ours, and our answer back."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import orjson
 
@@ -17,39 +17,38 @@ from service.api.validation import NodePlace
 from service.facades.model import Model
 from service.facades.protocols import ForeignAnswer
 
-# A graph that ends in one number: the sum of a node's elements, each times a weight that is fed.
-#
-# Its second derivatives are the action of the node's Hessian with these weights.
-
-#: nodes that such a graph has more: the weights, the product, the sum
+#: nodes that a weighted sum adds to a graph: the weights, the product, the sum
 _MORE: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedSum:
-    """The node, its dtype, and the weights as a tensor of a request."""
+    """Sum of a node's elements, each times a weight, which is a tensor of a request.
+
+    Its second derivatives are the action of the node's Hessian with these weights.
+    """
 
     node: int
     dtype: str
     weights: Mapping[str, Any]
 
     def of(self, source: GraphSource, programs: Programs) -> tuple[GraphSource, int]:
-        """The graph, made once for each node as long as it is known, and the id of the first node that it has more."""
+        """Return the graph that ends in the sum, and the id of the first node that is added; its program is cached."""
         name = (source.name, "weighted sum", self.node)
-        made = programs.known(name) or programs.source(name, self._text(source))
+        made = programs.known(name)
+        if made is None:
+            graph: dict[str, Any] = orjson.loads(source.text)
+            first = len(graph["nodes"])
+            leaf = {"op": "input", "attrs": {"dtype": self.dtype}}
+            product, total = {"op": "mul", "operands": [self.node, first]}, {"op": "sum", "operands": [first + 1]}
+            nodes = [*graph["nodes"], leaf, product, total]
+            made = programs.source(name, orjson.dumps({**graph, "nodes": nodes}))
         return made, len(programs.of(made).statements) - _MORE
 
     def asked(self, fields: Mapping[str, Any], first: int) -> dict[str, Any]:
-        """A request about the sum: its weights are fed, and it is what is differentiated."""
+        """Make the request about the sum: its weights are fed, and it is differentiated."""
         feeds = [*fields["feeds"], {"node": first, "tensor": self.weights}]
         return {**fields, "feeds": feeds, "of": first + _MORE - 1}
-
-    def _text(self, source: GraphSource) -> bytes:
-        graph: dict[str, Any] = orjson.loads(source.text)
-        first = len(graph["nodes"])
-        leaf = {"op": "input", "attrs": {"dtype": self.dtype}}
-        product, total = {"op": "mul", "operands": [self.node, first]}, {"op": "sum", "operands": [first + 1]}
-        return orjson.dumps({**graph, "nodes": [*graph["nodes"], leaf, product, total]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +61,22 @@ class ReadLimits:
 
 
 class ResultArrays:
-    """Arrays that a call of ours came to, by what they are: "values", "gradients" and so on, and their nodes.
+    """Results of a call of ours, by kind ("values", "gradients" and so on) and nodes.
 
-    Of a call that computes nothing, its answer in JSON is the `body`. The answer that is written of them has
-    `most_bytes` at most.
+    `body` is the JSON of a call that computes nothing. The answer has `most_bytes` at most.
     """
 
     def __init__(self, labelled: Iterable[tuple[Label, HostArray]], most_bytes: int, body: bytes = b"") -> None:
         self.body = body
         self._most_bytes = most_bytes
-        self._found = {(label.kind, *label.nodes): array for label, array in labelled}
+        self._arrays = {(label.kind, *label.nodes): array for label, array in labelled}
 
     def __call__(self, kind: str, *nodes: int) -> HostArray:
-        """The one of this kind, of these nodes."""
-        return self._found[(kind, *nodes)]
+        """Return the result of this kind and these nodes."""
+        return self._arrays[(kind, *nodes)]
 
     def admit(self, nbytes: int, encoding: str = "") -> None:
-        """Raise OverBudget, before an answer is written, where it may be longer than it may be."""
+        """Raise OverBudget, before an answer is written, if it may be too long."""
         admit_answer(nbytes, encoding, self._most_bytes)
 
 
@@ -86,8 +84,8 @@ class ResultArrays:
 class OwnRequest:
     """A request to one of our calls, on a model's graph.
 
-    `fields` and `tensors` are what a client of ours would send; `write_answer` makes the answer, and may raise Refusal.
-    Where something is `weighted`, the call is about that sum.
+    `fields` and `tensors` are as a client of ours sends them; `write_answer` makes the answer, and may raise Refusal.
+    If there is a `weighted` sum, the call is about that.
     """
 
     call: str
@@ -98,18 +96,18 @@ class OwnRequest:
 
 
 class ForeignCall(ABC):
-    """One kind of request of a protocol. It is read and answered in a worker."""
+    """Kind of request of a protocol, read and answered in a worker."""
 
-    #: what its jobs, log lines and figures are called
-    name: ClassVar[str]
+    #: name of its jobs, in log lines and metrics
+    name: str
 
     def model_name(self, body: bytes, limits: ReadLimits) -> str:
-        """The model that a body is about, where no path says it. Raises Refusal."""
+        """Read the name of the model from a body, if the path does not have it. Raises Refusal."""
         raise NotImplementedError
 
     @abstractmethod
     def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> OwnRequest | ForeignAnswer:
         """Read a request to a model, or return its answer if nothing has to be computed. Raises Refusal.
 
-        `said` is what the head of the request said that matters here.
+        `said` is the part of the request's head that the route extracts.
         """

@@ -1,4 +1,4 @@
-"""A model as a protocol sees it: inputs and outputs by name and by place, and what is fed beside them."""
+"""Models as protocols see them: inputs and outputs by name and by position, and the tensors that are bound."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class Port:
 
     @property
     def is_free(self) -> bool:
-        """Tell whether an extent is free."""
+        """True if an extent is free."""
         return FREE in self.shape
 
     @property
     def size(self) -> int:
-        """Its elements, where none of its extents is free."""
+        """Number of elements, if none of the extents is free."""
         return math.prod(self.shape)
 
     @property
     def is_differentiable(self) -> bool:
-        """Tell whether derivatives of it, and with respect to it, exist."""
+        """True if derivatives of it, and with respect to it, exist."""
         return TensorType((), np.dtype(self.dtype)).is_differentiable
 
 
@@ -81,11 +81,11 @@ class Model:
 
     @property
     def is_free(self) -> bool:
-        """Tell whether an input or output has free extents."""
+        """True if an input or output has free extents."""
         return any(port.is_free for port in (*self.inputs, *self.outputs))
 
     def require_real(self) -> None:
-        """Return where no input or output is complex, which other protocols cannot say. Raises Refusal."""
+        """Raise Refusal if an input or output is complex, which other protocols do not have."""
         for port in (*self.inputs, *self.outputs):
             if is_complex(np.dtype(port.dtype)):
                 told = f"the model “{self.name}” has complex numbers, as “{port.name}” of {port.dtype}"
@@ -93,25 +93,25 @@ class Model:
                 raise Refusal("dtype_mismatch", f"{told}; {instead}", expected="real numbers", got=port.dtype)
 
     def feeds(self, tensors: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """The feeds of a request, in which inputs of these names have these tensors."""
+        """Make the feeds of a request, in which inputs of these names have these tensors."""
         ports = {port.name: port for port in self.inputs}
         given = ({"node": ports[name].node, "tensor": tensor} for name, tensor in tensors.items())
         return [*given, *({"node": one.node, "tensor_id": one.tensor_id} for one in self.bound)]
 
     def require_bound(self, find: Find) -> None:
-        """Return where each bound tensor that is there is what it was. Raises Refusal: shape_mismatch, dtype_mismatch.
+        """Raise Refusal (shape_mismatch, dtype_mismatch) unless each bound tensor has the type that it had.
 
-        One that is not there is said to be missing by the call that it is fed to.
+        A missing one is reported by the call that it is fed to.
         """
         for one in self.bound:
             version = find(one.tensor_id)
             if version is None:
                 continue
-            found = version.array
-            if dtype_name(found.dtype) != one.dtype:
-                raise self._other(one, "dtype_mismatch", one.dtype, dtype_name(found.dtype))
-            if found.shape != one.shape:
-                raise self._other(one, "shape_mismatch", f"{list(one.shape)}", f"{list(found.shape)}")
+            array = version.array
+            if dtype_name(array.dtype) != one.dtype:
+                raise self._other(one, "dtype_mismatch", one.dtype, dtype_name(array.dtype))
+            if array.shape != one.shape:
+                raise self._other(one, "shape_mismatch", f"{list(one.shape)}", f"{list(array.shape)}")
 
     def _other(self, one: BoundTensor, code: str, expected: str, got: str) -> Refusal:
         was = f"and was {expected} when the model “{self.name}” was put"

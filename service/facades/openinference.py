@@ -32,9 +32,7 @@ from service.facades.model import Model, Port
 from service.facades.protocols import LENGTH_HEADER, ForeignAnswer
 from service.store.tables import FREE
 
-# Datatypes of Open Inference, and which dtypes of ours they are.
-
-#: by dtype: complex ones have none; BYTES, BF16 and whole numbers of 16 bits are no dtypes
+#: Open Inference's datatypes by our dtypes: complex ones have none; BYTES, BF16 and integers of 16 bits are no dtypes
 DATATYPES: Final[Mapping[str, str]] = {
     element.name: f"FP{8 * element.width}" if element.kind == "floating" else element.name.upper()
     for element in ELEMENT_TYPES
@@ -43,22 +41,13 @@ DATATYPES: Final[Mapping[str, str]] = {
 _DTYPES: Final = {datatype: dtype for dtype, datatype in DATATYPES.items()}
 
 
-def dtype_of_datatype(datatype: object, where: str) -> str:
-    """The dtype that a datatype is. Raises Refusal."""
-    if isinstance(datatype, str) and datatype in _DTYPES:
-        return _DTYPES[datatype]
-    expected = "one of " + ", ".join(_DTYPES)
-    got = f"“{printable(datatype)}”" if isinstance(datatype, str) else json_kind(datatype)
-    raise Refusal("bad_tensor", f"{where} must be {expected}, but is {got}", expected=expected, got=got)
-
-
-#: what the name of an output begins with that is the gradient by an input
+#: prefix of the name of an output that is the gradient with respect to an input
 _GRADIENT: Final = "gradient."
 
 
 @with_config(CLOSED)
 class _Input(TypedDict):
-    """A tensor that goes in; its elements are `data`, or so many bytes behind the JSON."""
+    """A tensor that goes in; its elements are `data`, or bytes behind the JSON."""
 
     name: str
     shape: list[int]
@@ -69,7 +58,7 @@ class _Input(TypedDict):
 
 @with_config(CLOSED)
 class _Output(TypedDict):
-    """An output that is asked for."""
+    """A requested output."""
 
     name: str
     parameters: NotRequired[dict[str, Any]]
@@ -89,7 +78,7 @@ class _Inference(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """An output that is to be answered: a result of ours of this kind, of this node; as bytes, or as JSON."""
+    """A requested output as a result of ours, of this kind and node; answered as bytes, or as JSON."""
 
     name: str
     kind: str
@@ -110,7 +99,11 @@ class Infer(ForeignCall):
         text, rest = _parts(body, said, limits.json_bytes)
         asked: Mapping[str, Any] = validate(_Inference, _without_nulls(parse_json(text, limits.json_depth)))
         _require_names(asked, model)
-        _refuse_sequences(asked)
+        parameters = asked.get("parameters", {})
+        for name in ("sequence_id", "sequence_start", "sequence_end"):
+            if parameters.get(name):
+                detail = f"parameters.{name} is stated, and gradserve has no sequences: each request stands by itself"
+                raise Refusal("invalid_field", detail, expected="no sequence", got=name)
         feeds, tensors = _values(asked["inputs"], rest, model, limits.tensors)
         wanted = _wanted(asked, model)
         call, fields = _call(asked, wanted, model)
@@ -122,22 +115,17 @@ class Infer(ForeignCall):
 
 
 def _parts(body: bytes, said: str, most: int) -> tuple[bytes, memoryview]:
-    """The JSON of a body, which has so many bytes at most, and the bytes behind it. Raises Refusal."""
-    length = _length(body, said) if said else len(body)
+    """Split a body into its JSON, of at most so many bytes, and the bytes behind it. Raises Refusal."""
+    if said and (not (said.isascii() and said.isdecimal()) or len(said) > 15 or int(said) > len(body)):
+        expected, got = f"a number of bytes up to {len(body)}", printable(said)
+        detail = f"{LENGTH_HEADER} must be {expected}, which the body has, but is {got}"
+        raise Refusal("invalid_field", detail, expected=expected, got=got)
+    length = int(said) if said else len(body)
     if length > most:
         expected, got = f"at most {most} bytes", f"{length} bytes"
         detail = f"the JSON of the body may have {expected}, but has {got}"
         raise Refusal("body_too_large", detail, expected=expected, got=got)
     return body[:length], memoryview(body)[length:]
-
-
-def _length(body: bytes, said: str) -> int:
-    """Read the length of a body's JSON from its header. Raises Refusal."""
-    if not (said.isascii() and said.isdecimal()) or len(said) > 15 or int(said) > len(body):
-        expected, got = f"a number of bytes up to {len(body)}", printable(said)
-        detail = f"{LENGTH_HEADER} must be {expected}, which the body has, but is {got}"
-        raise Refusal("invalid_field", detail, expected=expected, got=got)
-    return int(said)
 
 
 def _without_nulls(asked: dict[str, Any]) -> dict[str, Any]:
@@ -152,7 +140,7 @@ def _without_nulls(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _require_names(asked: Mapping[str, Any], model: Model) -> None:
-    """Raise Refusal where a body names another model, or another version, than its path."""
+    """Raise Refusal if a body names another model, or another version, than its path."""
     for field, wanted in (("model_name", model.name), ("model_version", model.graph_id)):
         if asked.get(field, wanted) != wanted:
             got = f"“{printable(asked[field])}”"
@@ -160,18 +148,10 @@ def _require_names(asked: Mapping[str, Any], model: Model) -> None:
             raise Refusal("invalid_field", detail, expected=f"“{wanted}”", got=got, pointer=f"/{field}")
 
 
-def _refuse_sequences(asked: Mapping[str, Any]) -> None:
-    parameters = asked.get("parameters", {})
-    stated = [name for name in ("sequence_id", "sequence_start", "sequence_end") if parameters.get(name)]
-    if stated:
-        detail = f"parameters.{stated[0]} is stated, and gradserve has no sequences: each request stands by itself"
-        raise Refusal("invalid_field", detail, expected="no sequence", got=stated[0])
-
-
 def _values(
     inputs: Sequence[_Input], rest: memoryview, model: Model, limits: Limits
 ) -> tuple[list[dict[str, Any]], dict[tuple[str, NodePlace], HostArray]]:
-    """The feeds, and the tensors beside them. Raises Refusal."""
+    """Read the inputs: return feeds, and the tensors beside them. Raises Refusal."""
     ports = {port.name: port for port in model.inputs}
     tensors: dict[tuple[str, NodePlace], HostArray] = {}
     given: dict[str, Mapping[str, Any]] = {}
@@ -197,7 +177,7 @@ def _values(
 
 
 def _port(one: _Input, i: int, ports: Mapping[str, Port], seen: set[str]) -> Port:
-    """The input that a tensor is for, once its type is the model's. Raises Refusal."""
+    """Return the input that a tensor is for, if its type is the model's. Raises Refusal."""
     name, where = one["name"], f"inputs[{i}]"
     port = ports.get(name)
     if port is None or name in seen:
@@ -205,10 +185,13 @@ def _port(one: _Input, i: int, ports: Mapping[str, Port], seen: set[str]) -> Por
         detail = f"{where} is called {got}, as another is" if port else f"there is no input {got}; there are {expected}"
         raise Refusal("unexpected_feed", detail, expected=expected, got=got)
     seen.add(name)
-    dtype = dtype_of_datatype(one["datatype"], f"{where}.datatype")
-    if dtype != port.dtype:
-        detail = f"the input “{name}” is {DATATYPES[port.dtype]}, but {where} is {one['datatype']}"
-        raise Refusal("dtype_mismatch", detail, expected=DATATYPES[port.dtype], got=one["datatype"])
+    datatype = one["datatype"]
+    if datatype not in _DTYPES:
+        expected, got = "one of " + ", ".join(_DTYPES), f"“{printable(datatype)}”"
+        raise _bad(f"{where}.datatype must be {expected}, but is {got}", expected, got)
+    if _DTYPES[datatype] != port.dtype:
+        detail = f"the input “{name}” is {DATATYPES[port.dtype]}, but {where} is {datatype}"
+        raise Refusal("dtype_mismatch", detail, expected=DATATYPES[port.dtype], got=datatype)
     shape = one["shape"]
     fits = len(shape) == len(port.shape) and all(w in (FREE, n) for n, w in zip(shape, port.shape, strict=True))
     if not fits or min(shape, default=0) < 0:
@@ -219,7 +202,7 @@ def _port(one: _Input, i: int, ports: Mapping[str, Port], seen: set[str]) -> Por
 
 
 def _admitted(port: Port, shape: list[int], i: int, limits: Limits) -> TensorType:
-    """The type of an input, once it is within the limits of one tensor. Raises Refusal."""
+    """Return the type of an input if it is within the limits of one tensor. Raises Refusal."""
     try:
         return type_of(Tensor(dtype=port.dtype, shape=shape), limits)
     except (EngineError, Refusal) as error:
@@ -227,7 +210,7 @@ def _admitted(port: Port, shape: list[int], i: int, limits: Limits) -> TensorTyp
 
 
 def _taken(rest: memoryview, size: object, type: TensorType, where: str) -> tuple[HostArray, memoryview]:
-    """The next tensor of the bytes, and those behind it. Raises Refusal."""
+    """Take the next tensor from the bytes; return it, and the rest. Raises Refusal."""
     dtype, wanted = type.dtype, type.nbytes
     if isinstance(size, bool) or not isinstance(size, int) or size != wanted:
         got = printable(str(size)) if isinstance(size, int) else json_kind(size)
@@ -264,7 +247,7 @@ def _wanted(asked: Mapping[str, Any], model: Model) -> list[_Wanted]:
 
 
 def _call(asked: Mapping[str, Any], wanted: Sequence[_Wanted], model: Model) -> tuple[str, dict[str, Any]]:
-    """The call of ours that gives this, and its fields but the feeds. Raises Refusal."""
+    """Choose the call of ours, and return it with its fields but the feeds. Raises Refusal."""
     nodes = list(dict.fromkeys(one.node for one in wanted if one.kind == "values"))
     by = list(dict.fromkeys(one.node for one in wanted if one.kind == "gradients"))
     if not by:
@@ -284,10 +267,15 @@ def _call(asked: Mapping[str, Any], wanted: Sequence[_Wanted], model: Model) -> 
 
 
 def _written(model: Model, stated_id: str | None, wanted: Sequence[_Wanted], results: ResultArrays) -> ForeignAnswer:
-    """The answer: JSON, and behind it the tensors that were asked for as bytes. Raises Refusal and OverBudget."""
+    """Write the answer: JSON, and behind it the outputs that are binary. Raises Refusal and OverBudget."""
     arrays = [results(one.kind, one.node) for one in wanted]
-    own = FIELD_BYTES + len(orjson.dumps(stated_id))
-    results.admit(own + sum(_answer_bytes(one, array) for one, array in zip(wanted, arrays, strict=True)))
+    nbytes = FIELD_BYTES + len(orjson.dumps(stated_id))
+    for one, array in zip(wanted, arrays, strict=True):
+        if one.is_binary:
+            nbytes += len(orjson.dumps(one.name)) + encoded_bytes([TensorType.of(array)], "binary")
+        else:
+            nbytes += text_bytes(array, one.name)
+    results.admit(nbytes)
     outputs, behind = [], []
     for one, array in zip(wanted, arrays, strict=True):
         told: dict[str, Any] = {"name": one.name, "datatype": DATATYPES[array.dtype.name], "shape": list(array.shape)}
@@ -305,18 +293,8 @@ def _written(model: Model, stated_id: str | None, wanted: Sequence[_Wanted], res
     return ForeignAnswer([text, *behind], OCTETS, ((LENGTH_HEADER, str(len(text))),))
 
 
-def _answer_bytes(one: _Wanted, array: HostArray) -> int:
-    """Bound the bytes that an output takes in an answer."""
-    if one.is_binary:
-        return len(orjson.dumps(one.name)) + encoded_bytes([TensorType.of(array)], "binary")
-    return text_bytes(array, one.name)
-
-
 def _bad(detail: str, expected: str, got: str) -> Refusal:
     return Refusal("bad_tensor", detail, expected=expected, got=got)
-
-
-# Metadata and readiness of a model in Open Inference: nothing runs.
 
 
 class Metadata(ForeignCall):
@@ -342,7 +320,7 @@ class ModelReady(ForeignCall):
     name = "openinference.ready"
 
     def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> ForeignAnswer:
-        """The status says it, and so does the body."""
+        """Answer that the model is ready: one that does not exist never gets here."""
         return ForeignAnswer([orjson.dumps({"name": model.name, "ready": True})])
 
 

@@ -1,4 +1,4 @@
-"""Protocols of others as the front knows them: paths, names of calls, and the form of errors.
+"""Other systems' protocols as the front knows them: paths, names of calls, and the form of errors.
 
 A `Facade` is one protocol. The front turns a request to one of its paths into a job for the call of that name, and
 writes errors in the protocol's form. Workers read and answer the request (`service.facades.foreign_call`).
@@ -20,13 +20,13 @@ from service.store.tables import MODEL_WANTED
 
 Header = Callable[[str], str | None]  # the value of a header field, None where there is none
 
-#: statuses that stay in most protocols: who may not, what is not there, and who is to wait
+#: statuses that most protocols keep: missing rights, missing things, and waiting
 KEPT_STATUSES: Final = frozenset({401, 403, 404, 405, 408, 413, 415, 421, 429, 431})
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignAnswer:
-    """An answer in the words of a protocol."""
+    """Answer in the form of a protocol."""
 
     parts: Sequence[bytes | memoryview]
     media_type: str = JSON
@@ -35,10 +35,10 @@ class ForeignAnswer:
 
 @dataclass(frozen=True, slots=True)
 class FacadeRoute:
-    """A path of a protocol, and the name of its call; `said` is what of the head the call is to know.
+    """Path of a protocol, and the name of its call; `said` extracts the part of the head that the call needs.
 
-    Where `{name}` is in the path, it is the name of the model, and `{version}` the id of its graph; elsewhere the body
-    says the name. Parameters of the query that are `ignored` change nothing.
+    `{name}` in a path is the name of the model, and `{version}` the id of its graph; without them, the body has the
+    name. Parameters of the query that are `ignored` change nothing.
     """
 
     method: str
@@ -50,7 +50,7 @@ class FacadeRoute:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A path that lists what there is: it is given the names of all models."""
+    """Path that lists models: `write_answer` gets the names of all."""
 
     path: str
     write_answer: Callable[[Sequence[str]], Mapping[str, Any]]
@@ -59,16 +59,16 @@ class Listing:
 class Facade(ABC):
     """One protocol."""
 
-    #: as the setting `--facades` names it
+    #: name in the setting `--facades`
     name: ClassVar[str]
     places: ClassVar[Sequence[FacadeRoute]]
     listings: ClassVar[Sequence[Listing]] = ()
-    #: paths that say whether the server is live, or ready; for everybody
+    #: paths of health checks, for everybody: live or ready
     health: ClassVar[Mapping[str, str]] = {}
 
     @abstractmethod
     def owns(self, path: str) -> bool:
-        """Tell whether a path belongs to the protocol, served or not: its errors have the protocol's form."""
+        """Return whether a path belongs to the protocol, served or not: its errors have the protocol's form."""
 
     @abstractmethod
     def write_error(self, problem: Mapping[str, Any]) -> tuple[int, ForeignAnswer]:
@@ -83,7 +83,7 @@ class Facade(ABC):
 _V2: Final = "/v2"
 _V2_MODEL: Final = _V2 + "/models/{name}"
 _V2_VERSION: Final = _V2_MODEL + "/versions/{version}"
-#: how many bytes of a body, or of an answer, are JSON; the tensors follow
+#: number of bytes of a body, or of an answer, that are JSON; the tensors follow
 LENGTH_HEADER: Final = "Inference-Header-Content-Length"
 #: the paths whose bodies may have bytes behind their JSON
 BINARY_PATH: Final = re.compile(r"/v2/models/[^/]+(?:/versions/[^/]+)?/infer/?")
@@ -110,11 +110,11 @@ class OpenInference(Facade):
     health: ClassVar = {f"{_V2}/health/live": "live", f"{_V2}/health/ready": "ready"}
 
     def owns(self, path: str) -> bool:
-        """Tell whether a path begins with `/v2`."""
+        """Return whether a path begins with `/v2`."""
         return path == _V2 or path.startswith(f"{_V2}/")
 
     def write_error(self, problem: Mapping[str, Any]) -> tuple[int, ForeignAnswer]:
-        """`{"error": "…"}`."""
+        """Write `{"error": "…"}`."""
         status: int = problem["status"]
         body = orjson.dumps({"error": problem["detail"]})
         return status if status in KEPT_STATUSES or status >= 500 else 400, ForeignAnswer([body])
@@ -152,23 +152,23 @@ class Tesseract(Facade):
     ]
 
     def owns(self, path: str) -> bool:
-        """Tell whether a path is under that of all models."""
+        """Return whether a path is under that of all models."""
         return path == _TESSERACT or path.startswith(f"{_TESSERACT}/")
 
     def write_error(self, problem: Mapping[str, Any]) -> tuple[int, ForeignAnswer]:
-        """`{"detail": [{"type", "loc", "msg", "input", "ctx"}]}`: clients make an exception of pydantic's out of it."""
+        """Write `{"detail": [{"type", "loc", "msg", "input", "ctx"}]}`, of which clients make an error of pydantic's.
+
+        They put `ctx` into braces of the sentence, so there are none.
+        """
         status: int = problem["status"]
-        findings = [_finding(one) for one in problem.get("errors") or [problem]]
-        body = orjson.dumps({"detail": findings})
+        errors = []
+        for one in problem.get("errors") or [problem]:
+            keys = one.get("pointer", "").split("/")[1:]
+            place = [int(key) if _INDEX.fullmatch(key) else key.replace("~1", "/").replace("~0", "~") for key in keys]
+            message = one["detail"].replace("{", "(").replace("}", ")")
+            errors.append({"type": one["code"], "loc": ["body", *place], "msg": message, "input": None, "ctx": {}})
+        body = orjson.dumps({"detail": errors})
         return status if status in KEPT_STATUSES or status >= 500 else 422, ForeignAnswer([body])
-
-
-def _finding(problem: Mapping[str, Any]) -> dict[str, Any]:
-    """Write one error. The client puts `ctx` into the sentence where that has braces, so it is empty."""
-    keys = problem.get("pointer", "").split("/")[1:]
-    place = [int(key) if _INDEX.fullmatch(key) else key.replace("~1", "/").replace("~0", "~") for key in keys]
-    message = problem["detail"].replace("{", "(").replace("}", ")")
-    return {"type": problem["code"], "loc": ["body", *place], "msg": message, "input": None, "ctx": {}}
 
 
 # UM-Bridge 1.0 over HTTP: models as functions of flat vectors, with gradients, Jacobians and Hessians applied.
@@ -187,16 +187,16 @@ _UMBRIDGE_CALLS: Final = (
     "ApplyHessian",
 )
 _UMBRIDGE_PATHS: Final = frozenset({_UMBRIDGE_INFO, *(f"/{call}" for call in _UMBRIDGE_CALLS)})
-#: what a report expects of a request that asks for something that is not served
+#: `expected` of the refusal of a request for something that is not served
 SUPPORTED: Final = "what is served"
-#: statuses whose errors its clients know by their type: what is not there, or not served
+#: statuses whose errors its clients know by their type: missing or unsupported things
 _TOLD_BY_TYPE: Final = frozenset({404, 405, 415})
 #: types of errors other than InvalidInput, by our code
 _UMBRIDGE_TYPES: Final[Mapping[str, str]] = {
     "not_differentiable": "UnsupportedFeature",
     "method_not_allowed": "UnsupportedFeature",
 }
-#: and by what a report expects, whatever its code
+#: and by the `expected` of a report, whatever its code
 _TYPES_BY_EXPECTATION: Final = {SUPPORTED: "UnsupportedFeature", MODEL_WANTED: "ModelNotFound"}
 
 
@@ -210,11 +210,11 @@ class UmBridge(Facade):
     ]
 
     def owns(self, path: str) -> bool:
-        """Tell whether a path is one of the protocol's."""
+        """Return whether a path is one of the protocol's."""
         return path in _UMBRIDGE_PATHS
 
     def write_error(self, problem: Mapping[str, Any]) -> tuple[int, ForeignAnswer]:
-        """`{"error": {"type", "message"}}`, with 400 unless the status itself says what to do."""
+        """Write `{"error": {"type", "message"}}`, with 400 unless the status itself says what to do."""
         status, code = problem["status"], problem["code"]
         kind = _UMBRIDGE_TYPES.get(code, "InvalidInput" if status < 500 else "InternalError")
         kind = _TYPES_BY_EXPECTATION.get(problem.get("expected", ""), kind)
@@ -223,28 +223,22 @@ class UmBridge(Facade):
         return status if is_kept else 400, ForeignAnswer([orjson.dumps(body)])
 
 
-# The table of facades, and what routes and paths say of them.
-
-#: by the names that the setting `--facades` knows
+#: by the names in the setting `--facades`
 FACADES: Final[Mapping[str, Facade]] = {facade.name: facade for facade in (UmBridge(), OpenInference(), Tesseract())}
-
-
-#: what says whether the server is well, which anybody may ask
+#: paths of health checks, which need no key
 HEALTH_PATHS: Final = frozenset(path for facade in FACADES.values() for path in facade.health)
-#: the calls of all of them, by the path that each has
+#: facade and call of each path
 _BY_PATH: Final = {place.path: (facade, place.call) for facade in FACADES.values() for place in facade.places}
 
 
 def foreign_call_of(route: str) -> str | None:
     """Return the name of a facade's call by its route, with names in braces; None for any other route."""
-    found = _BY_PATH.get(route)
-    return None if found is None else found[1]
+    return _BY_PATH[route][1] if route in _BY_PATH else None
 
 
 def facade_name_of(route: str) -> str:
     """Return the name of a route's facade; empty for our own routes."""
-    found = _BY_PATH.get(route)
-    return "" if found is None else found[0].name
+    return _BY_PATH[route][0].name if route in _BY_PATH else ""
 
 
 def facades_of(names: Iterable[str]) -> list[Facade]:

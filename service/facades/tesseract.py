@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Final, TypeGuard, cast
+from typing import Any, Final, TypeGuard, cast
 
 import numpy as np
 import orjson
@@ -33,8 +32,6 @@ from service.facades.model import Model, Port
 from service.facades.protocols import ForeignAnswer
 from service.store.tables import FREE
 
-# Arrays of Tesseract, read and written: their elements as JSON, or as base64 of their bytes.
-
 JSON_FORM: Final = "json"
 BASE64_FORM: Final = "json+base64"
 #: the encodings of elements that are read
@@ -42,7 +39,7 @@ _ENCODINGS: Final = ("json", "base64")
 
 
 def form_of(accept: str) -> str:
-    """The form in which an Accept header wants arrays: as base64, which loses nothing, unless it says JSON alone."""
+    """Return the form of arrays for an Accept header: base64, which is exact, unless it accepts JSON alone."""
     kinds = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
     return JSON_FORM if "application/json" in kinds and f"application/{BASE64_FORM}" not in kinds else BASE64_FORM
 
@@ -62,7 +59,7 @@ def decode_array(port: Port, stated: object, place: Location, limits: Limits) ->
 
 
 def stated_type(port: Port, stated: object, place: Location, limits: Limits) -> dict[str, Any]:
-    """The type of an input, as `abstract_eval` states it; nothing of it is allocated. Raises Refusal."""
+    """Read the type of an input, as `abstract_eval` states it, without allocating anything. Raises Refusal."""
     shape, dtype = (stated.get("shape"), stated.get("dtype")) if isinstance(stated, dict) else (None, None)
     if not _is_shape(shape):
         expected = "an object with shape and dtype"
@@ -82,7 +79,7 @@ def encoded_array_bytes(name: str, array: HostArray, form: str) -> int:
 
 
 def encode_array(name: str, array: HostArray, form: str) -> dict[str, Any]:
-    """A result in this form. Raises Refusal for what JSON has no numbers for."""
+    """Encode a result in this form. Raises Refusal for numbers that JSON does not have."""
     told: dict[str, Any] = {"object_type": "array", "shape": list(array.shape), "dtype": array.dtype.name}
     if form == JSON_FORM:
         require_finite(array, name)
@@ -92,7 +89,7 @@ def encode_array(name: str, array: HostArray, form: str) -> dict[str, Any]:
 
 
 def _decode_list(stated: object, port: Port, place: Location, limits: Limits) -> HostArray:
-    """An array that is a number, or lists of them."""
+    """Decode an array that is a number, or lists of numbers."""
     shape = _shape_of(stated)
     where = f"“{port.name}”"
     if not isinstance(stated, int | float | list):
@@ -104,7 +101,7 @@ def _decode_list(stated: object, port: Port, place: Location, limits: Limits) ->
 
 
 def _decode_object(stated: Mapping[str, Any], port: Port, place: Location, limits: Limits) -> HostArray:
-    """An array with its type, in one of the encodings."""
+    """Decode an array with its type, in one of the encodings."""
     dtype, shape, data = stated.get("dtype"), stated.get("shape"), stated.get("data")
     if not isinstance(dtype, str) or dtype not in DTYPES:
         expected, got = f"one of {', '.join(DTYPES)}", printable(dtype) if isinstance(dtype, str) else json_kind(dtype)
@@ -133,20 +130,16 @@ def _decode_object(stated: Mapping[str, Any], port: Port, place: Location, limit
 
 
 def _dtype_of(stated: object, numbers: list[int | float], port: Port) -> str:
-    """The dtype that numbers without one have; of whole numbers the port's, where it holds them."""
+    """Return the dtype of numbers without a stated one; of whole numbers the port's, if it holds them."""
     if float in map(type, numbers):
         return "float64"
     if not numbers:
         return port.dtype
-    if _first(stated) is True or _first(stated) is False:
-        return "bool"
-    return "int64" if port.dtype == "bool" else "float64" if port.dtype.startswith("float") else port.dtype
-
-
-def _first(stated: object) -> object:
     while isinstance(stated, list):
         stated = stated[0]
-    return stated
+    if stated is True or stated is False:
+        return "bool"
+    return "int64" if port.dtype == "bool" else "float64" if port.dtype.startswith("float") else port.dtype
 
 
 def _from_numbers(
@@ -171,7 +164,7 @@ def _from_base64(buffer: object, type: TensorType, port: Port, place: Location) 
 
 
 def _cast(array: HostArray, port: Port, place: Location) -> HostArray:
-    """The array in the dtype of its port; a cast that loses a value's kind, or a value, is refused."""
+    """Cast an array to the dtype of its port. Raises Refusal if the cast loses a value, or the kind of values."""
     dtype = np.dtype(port.dtype)
     if np.can_cast(array.dtype, dtype, "same_kind"):
         with np.errstate(over="ignore", invalid="ignore"):
@@ -188,14 +181,14 @@ def _cast(array: HostArray, port: Port, place: Location) -> HostArray:
 
 
 def _require_shape(shape: Sequence[int], port: Port, place: Location) -> None:
-    """Raise Refusal where a shape is not that of its port, before anything is made of it."""
+    """Raise Refusal if a shape is not that of its port."""
     if len(shape) != len(port.shape) or any(w not in (FREE, n) for n, w in zip(shape, port.shape, strict=True)):
         expected, got = f"an array of the shape {list(port.shape)}", shown_shape(shape)
         raise bad_tensor(f"“{port.name}” must be {expected}, but is {got}", place, expected, got, "shape_mismatch")
 
 
 def _admitted(dtype: str, shape: Sequence[int], place: Location, limits: Limits) -> TensorType:
-    """The type, once it is within the limits of one tensor. Raises Refusal."""
+    """Return the type if it is within the limits of one tensor. Raises Refusal."""
     try:
         return type_of(cast("Tensor", {"dtype": dtype, "shape": shape}), limits)
     except (EngineError, Refusal) as error:
@@ -207,7 +200,7 @@ def _is_shape(shape: object) -> TypeGuard[list[int]]:
 
 
 def _shape_of(stated: object) -> tuple[int, ...]:
-    """The shape of lists within lists, by the first of each."""
+    """Determine the shape of lists within lists, by the first of each."""
     shape: list[int] = []
     while isinstance(stated, list):
         shape.append(len(stated))
@@ -216,7 +209,7 @@ def _shape_of(stated: object) -> tuple[int, ...]:
 
 
 def _empty_lists(shape: Sequence[int]) -> bytes:
-    """The lists within lists of an array without elements, as JSON: no object is made for any of them."""
+    """Write the lists within lists of an array without elements as JSON, without an object for each."""
     axis = shape.index(0)
     text = b"[]"
     for extent in reversed(shape[:axis]):
@@ -228,148 +221,132 @@ _Json = Mapping[str, Any]
 
 
 class _Call(ForeignCall):
-    """One of them, at `/PATH`. A subclass says what is asked of a model."""
+    """A call at `/PATH` under that of the model."""
 
-    path: ClassVar[str]
-    #: fields beside `inputs`: those that list names, and those that have arrays by name
-    lists: ClassVar[Sequence[str]] = ()
-    arrays: ClassVar[Sequence[str]] = ()
+    def __init__(
+        self,
+        path: str,
+        translate: Callable[[_Json, Model, str, Limits], OwnRequest],
+        lists: Sequence[str] = (),
+        arrays: Sequence[str] = (),
+    ) -> None:
+        """`translate` makes a request, whose arrays are answered in a form, one of ours. It raises Refusal.
 
-    def __init_subclass__(cls) -> None:
-        cls.name = f"tesseract.{cls.path}"
+        Beside `inputs`, a request has the fields `lists`, which list names, and `arrays`, which have arrays by name.
+        """
+        self.name = f"tesseract.{path}"
+        self.path = path
+        self._translate = translate
+        self._lists = lists
+        self._arrays = arrays
 
     def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> OwnRequest:
         """Read a request; `said` is the Accept header, which states the form of arrays."""
         asked = parse_json(body, limits.json_depth)
-        known = ("inputs", *self.lists, *self.arrays)
+        known = ("inputs", *self._lists, *self._arrays)
         for field in asked:
             if field not in known:
                 got, expected = printable(field), ", ".join(known)
                 raise _wrong(f"there is no field “{got}”; there are {expected}", (got,), expected, got)
         for field in known:
-            kind = list if field in self.lists else dict
+            kind = list if field in self._lists else dict
             if not isinstance(asked.get(field), kind):
                 expected = "a list" if kind is list else "an object"
                 got = "nothing" if field not in asked else json_kind(asked[field])
                 raise _wrong(f"{field} must be {expected}, but is {got}", (field,), expected, got)
-        return self.asked(asked, model, form_of(said), limits.tensors)
-
-    @abstractmethod
-    def asked(self, asked: _Json, model: Model, form: str, limits: Limits) -> OwnRequest:
-        """Translate a request whose fields are of the right kinds. Raises Refusal."""
+        return self._translate(asked, model, form_of(said), limits.tensors)
 
 
-class _Apply(_Call):
-    """The model's outputs."""
+def _apply(asked: _Json, model: Model, form: str, limits: Limits) -> OwnRequest:
+    """Ask for the values of all outputs."""
+    feeds, nodes = _feeds(asked["inputs"], model, limits), _nodes(model.outputs)
 
-    path = "apply"
+    def write_answer(results: ResultArrays) -> ForeignAnswer:
+        return _written(_arrays(results, "values", model.outputs, form), form)
 
-    def asked(self, asked: _Json, model: Model, form: str, limits: Limits) -> OwnRequest:
-        """Values of all outputs."""
-        feeds, nodes = _feeds(asked["inputs"], model, limits), _nodes(model.outputs)
-
-        def write_answer(results: ResultArrays) -> ForeignAnswer:
-            return _written(_arrays(results, "values", model.outputs, form), form)
-
-        return OwnRequest("forward", {"feeds": feeds, "outputs": nodes}, write_answer)
+    return OwnRequest("forward", {"feeds": feeds, "outputs": nodes}, write_answer)
 
 
-class _Jacobian(_Call):
-    """Whole derivatives of outputs by inputs."""
+def _jacobian(asked: _Json, model: Model, form: str, limits: Limits) -> OwnRequest:
+    """Ask for a block for each pair, of the shape of the output and then that of the input."""
+    feeds = _feeds(asked["inputs"], model, limits)
+    by, of = _chosen(asked, "jac_inputs", model.inputs), _chosen(asked, "jac_outputs", model.outputs)
 
-    path = "jacobian"
-    lists = ("jac_inputs", "jac_outputs")
+    def write_answer(results: ResultArrays) -> ForeignAnswer:
+        pairs = [(y, x) for y in of for x in by]
+        blocks = _encode_results(
+            results, [(f"{y.name} by {x.name}", results("jacobian", y.node, x.node)) for y, x in pairs], form
+        )
+        found: dict[str, dict[str, Any]] = {y.name: {} for y in of}
+        for (y, x), block in zip(pairs, blocks, strict=True):
+            found[y.name][x.name] = block
+        return _written(found, form)
 
-    def asked(self, asked: _Json, model: Model, form: str, limits: Limits) -> OwnRequest:
-        """A block for each pair, of the shape of the output and then that of the input."""
-        feeds = _feeds(asked["inputs"], model, limits)
-        by, of = _chosen(asked, "jac_inputs", model.inputs), _chosen(asked, "jac_outputs", model.outputs)
-
-        def write_answer(results: ResultArrays) -> ForeignAnswer:
-            pairs = [(y, x) for y in of for x in by]
-            blocks = _encode_results(
-                results, [(f"{y.name} by {x.name}", results("jacobian", y.node, x.node)) for y, x in pairs], form
-            )
-            found: dict[str, dict[str, Any]] = {y.name: {} for y in of}
-            for (y, x), block in zip(pairs, blocks, strict=True):
-                found[y.name][x.name] = block
-            return _written(found, form)
-
-        return OwnRequest("jacobian", {"feeds": feeds, "outputs": _nodes(of), "wrt": _nodes(by)}, write_answer)
+    return OwnRequest("jacobian", {"feeds": feeds, "outputs": _nodes(of), "wrt": _nodes(by)}, write_answer)
 
 
-class _JacobianVectorProduct(_Call):
-    """Directions of inputs, carried on to outputs."""
+def _jacobian_vector_product(asked: _Json, model: Model, form: str, limits: Limits) -> OwnRequest:
+    """Ask for the tangents of outputs; those of inputs that are not named are zero."""
+    feeds = _feeds(asked["inputs"], model, limits)
+    by, of = _chosen(asked, "jvp_inputs", model.inputs), _chosen(asked, "jvp_outputs", model.outputs)
+    tangents = _vectors(asked, "tangent_vector", by, limits)
 
-    path = "jacobian_vector_product"
-    lists = ("jvp_inputs", "jvp_outputs")
-    arrays = ("tangent_vector",)
+    def write_answer(results: ResultArrays) -> ForeignAnswer:
+        return _written(_arrays(results, "tangents", of, form), form)
 
-    def asked(self, asked: _Json, model: Model, form: str, limits: Limits) -> OwnRequest:
-        """The tangents of outputs; those of inputs that are not named are zero."""
-        feeds = _feeds(asked["inputs"], model, limits)
-        by, of = _chosen(asked, "jvp_inputs", model.inputs), _chosen(asked, "jvp_outputs", model.outputs)
-        tangents = _vectors(asked, "tangent_vector", by, limits)
-
-        def write_answer(results: ResultArrays) -> ForeignAnswer:
-            return _written(_arrays(results, "tangents", of, form), form)
-
-        return OwnRequest("jvp", {"feeds": feeds, "outputs": _nodes(of), "tangents": tangents}, write_answer)
+    return OwnRequest("jvp", {"feeds": feeds, "outputs": _nodes(of), "tangents": tangents}, write_answer)
 
 
-class _VectorJacobianProduct(_Call):
-    """Sensitivities of outputs, brought back to inputs."""
+def _vector_jacobian_product(asked: _Json, model: Model, form: str, limits: Limits) -> OwnRequest:
+    """Ask for the gradients of inputs; cotangents of outputs that are not named are zero."""
+    feeds = _feeds(asked["inputs"], model, limits)
+    by, of = _chosen(asked, "vjp_inputs", model.inputs), _chosen(asked, "vjp_outputs", model.outputs)
+    fields = {
+        "feeds": feeds,
+        "outputs": _nodes(of),
+        "cotangents": _vectors(asked, "cotangent_vector", of, limits),
+        "wrt": _nodes(by),
+    }
 
-    path = "vector_jacobian_product"
-    lists = ("vjp_inputs", "vjp_outputs")
-    arrays = ("cotangent_vector",)
+    def write_answer(results: ResultArrays) -> ForeignAnswer:
+        return _written(_arrays(results, "gradients", by, form), form)
 
-    def asked(self, asked: _Json, model: Model, form: str, limits: Limits) -> OwnRequest:
-        """The gradients by inputs; cotangents of outputs that are not named are zero."""
-        feeds = _feeds(asked["inputs"], model, limits)
-        by, of = _chosen(asked, "vjp_inputs", model.inputs), _chosen(asked, "vjp_outputs", model.outputs)
-        fields = {
-            "feeds": feeds,
-            "outputs": _nodes(of),
-            "cotangents": _vectors(asked, "cotangent_vector", of, limits),
-            "wrt": _nodes(by),
-        }
-
-        def write_answer(results: ResultArrays) -> ForeignAnswer:
-            return _written(_arrays(results, "gradients", by, form), form)
-
-        return OwnRequest("vjp", fields, write_answer)
+    return OwnRequest("vjp", fields, write_answer)
 
 
-class _AbstractEval(_Call):
-    """Types of outputs, from those of inputs; nothing runs."""
+def _abstract_eval(asked: _Json, model: Model, _: str, limits: Limits) -> OwnRequest:
+    """Ask for the types of outputs, from those of inputs: a plan, nothing runs."""
+    stated = asked["inputs"]
+    _check_names(stated, model.inputs, "inputs")
+    types = [stated_type(port, stated[port.name], ("inputs", port.name), limits) for port in model.inputs]
+    bound = [{"node": one.node, "dtype": one.dtype, "shape": list(one.shape)} for one in model.bound]
+    fields = {"types": [*types, *bound], "outputs": _nodes(model.outputs), "call": "forward"}
 
-    path = "abstract_eval"
+    def write_answer(results: ResultArrays) -> ForeignAnswer:
+        planned = {cost["node"]: cost for cost in orjson.loads(results.body)["nodes"]}
+        told = {port.name: planned[port.node] for port in model.outputs}
+        shapes = {name: {"shape": cost["shape"], "dtype": cost["dtype"]} for name, cost in told.items()}
+        return ForeignAnswer([orjson.dumps(shapes)])
 
-    def asked(self, asked: _Json, model: Model, form: str, limits: Limits) -> OwnRequest:
-        """A plan."""
-        stated = asked["inputs"]
-        _check_names(stated, model.inputs, "inputs")
-        types = [stated_type(port, stated[port.name], ("inputs", port.name), limits) for port in model.inputs]
-        bound = [{"node": one.node, "dtype": one.dtype, "shape": list(one.shape)} for one in model.bound]
-        fields = {"types": [*types, *bound], "outputs": _nodes(model.outputs), "call": "forward"}
-
-        def write_answer(results: ResultArrays) -> ForeignAnswer:
-            planned = {cost["node"]: cost for cost in orjson.loads(results.body)["nodes"]}
-            told = {port.name: planned[port.node] for port in model.outputs}
-            shapes = {name: {"shape": cost["shape"], "dtype": cost["dtype"]} for name, cost in told.items()}
-            return ForeignAnswer([orjson.dumps(shapes)])
-
-        return OwnRequest("plan", fields, write_answer)
+    return OwnRequest("plan", fields, write_answer)
 
 
-#: all of them
 TESSERACT_CALLS: Final[Sequence[_Call]] = (
-    _Apply(),
-    _Jacobian(),
-    _JacobianVectorProduct(),
-    _VectorJacobianProduct(),
-    _AbstractEval(),
+    _Call("apply", _apply),
+    _Call("jacobian", _jacobian, lists=("jac_inputs", "jac_outputs")),
+    _Call(
+        "jacobian_vector_product",
+        _jacobian_vector_product,
+        lists=("jvp_inputs", "jvp_outputs"),
+        arrays=("tangent_vector",),
+    ),
+    _Call(
+        "vector_jacobian_product",
+        _vector_jacobian_product,
+        lists=("vjp_inputs", "vjp_outputs"),
+        arrays=("cotangent_vector",),
+    ),
+    _Call("abstract_eval", _abstract_eval),
 )
 
 
@@ -378,7 +355,7 @@ def _nodes(ports: Iterable[Port]) -> list[int]:
 
 
 def _feeds(inputs: _Json, model: Model, limits: Limits) -> list[dict[str, Any]]:
-    """The feeds of a request with these inputs. Raises Refusal."""
+    """Make the feeds of a request with these inputs. Raises Refusal."""
     _check_names(inputs, model.inputs, "inputs")
     names = (port.name for port in model.inputs)
     arrays = (decode_array(port, inputs[port.name], ("inputs", port.name), limits) for port in model.inputs)
@@ -386,14 +363,14 @@ def _feeds(inputs: _Json, model: Model, limits: Limits) -> list[dict[str, Any]]:
 
 
 def _vectors(asked: _Json, field: str, ports: Sequence[Port], limits: Limits) -> list[dict[str, Any]]:
-    """Arrays for the nodes of these inputs or outputs, one for each. Raises Refusal."""
+    """Read an array for the node of each of these inputs or outputs. Raises Refusal."""
     _check_names(asked[field], ports, field)
     arrays = [decode_array(port, asked[field][port.name], (field, port.name), limits) for port in ports]
     return [{"node": port.node, "tensor": array} for port, array in zip(ports, arrays, strict=True)]
 
 
 def _check_names(given: _Json, ports: Sequence[Port], field: str) -> None:
-    """Raise Refusal where names are missing, or are none of these."""
+    """Raise Refusal if names are missing or unknown."""
     known = [port.name for port in ports]
     for name in given:
         if name not in known:
@@ -421,13 +398,13 @@ def _chosen(asked: _Json, field: str, ports: Sequence[Port]) -> list[Port]:
 
 
 def _arrays(results: ResultArrays, kind: str, ports: Sequence[Port], form: str) -> dict[str, Any]:
-    """Results of this kind by the names of their inputs or outputs. Raises Refusal and OverBudget."""
+    """Encode results of this kind by the names of their inputs or outputs. Raises Refusal and OverBudget."""
     named = [(port.name, results(kind, port.node)) for port in ports]
     return dict(zip((name for name, _ in named), _encode_results(results, named, form), strict=True))
 
 
 def _encode_results(results: ResultArrays, named: Sequence[tuple[str, HostArray]], form: str) -> list[dict[str, Any]]:
-    """Results in this form, once all of them fit into an answer. Raises Refusal and OverBudget."""
+    """Encode results in this form, if all of them fit into an answer. Raises Refusal and OverBudget."""
     results.admit(FIELD_BYTES + sum(encoded_array_bytes(name, array, form) for name, array in named), form)
     return [encode_array(name, array, form) for name, array in named]
 
@@ -440,8 +417,7 @@ def _wrong(detail: str, place: Location, expected: str, got: str) -> Refusal:
     return Refusal("invalid_field", detail, expected=expected, got=got, pointer=pointer(place))
 
 
-# The document of one model, by which clients of Tesseract learn its arrays; and whether it is well.
-
+#: schema of an array in the document of a model
 _ARRAY: Final = {
     "type": "object",
     "properties": {
@@ -470,7 +446,7 @@ class Document(ForeignCall):
     name = "tesseract.document"
 
     def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> ForeignAnswer:
-        """The schemas have the names that clients look for."""
+        """Answer with a document whose schemas have the names that clients look for."""
         inputs, outputs = _schema(model.inputs), _schema(model.outputs)
         differentiable = {"differentiable_arrays": inputs["differentiable_arrays"]}
         wrapped = {"type": "object", "properties": {"inputs": inputs}, "required": ["inputs"], **differentiable}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final, NotRequired
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NotRequired
 
 import numpy as np
 import orjson
@@ -61,16 +60,19 @@ class _HessianAsked(_Point):
 
 
 class _Call(ForeignCall):
-    """One of them, at `/PATH`. A subclass says what its `message` is, and what is asked of a model."""
+    """A call at `/PATH`, with requests of the type `message`."""
 
-    path: ClassVar[str]
-    message: ClassVar[type]
-
-    def __init_subclass__(cls) -> None:
-        cls.name = f"umbridge.{cls.path}"
+    def __init__(
+        self, path: str, message: type, translate: Callable[[Mapping[str, Any], Model], OwnRequest | ForeignAnswer]
+    ) -> None:
+        """`translate` makes a valid request one of ours, or answers it. It raises Refusal."""
+        self.name = f"umbridge.{path}"
+        self.path = path
+        self.message = message
+        self._translate = translate
 
     def model_name(self, body: bytes, limits: ReadLimits) -> str:
-        """The field `name`."""
+        """Return the field `name`. Raises Refusal."""
         name = parse_json(body, limits.json_depth).get("name")
         if not isinstance(name, str):
             got = "nothing" if name is None else json_kind(name)
@@ -82,137 +84,93 @@ class _Call(ForeignCall):
         asked: Mapping[str, Any] = validate(self.message, parse_json(body, limits.json_depth))
         if asked.get("config"):
             raise _unsupported("config must be absent or {}: a model of gradserve has no configuration", "config")
-        return self.asked(asked, model)
-
-    @abstractmethod
-    def asked(self, asked: Mapping[str, Any], model: Model) -> OwnRequest | ForeignAnswer:
-        """Translate a valid request into one of ours, or answer it. Raises Refusal."""
+        return self._translate(asked, model)
 
 
-class _ModelInfo(_Call):
-    """Abilities of a model."""
-
-    path = "ModelInfo"
-    message = _Named
-
-    def asked(self, asked: Mapping[str, Any], model: Model) -> ForeignAnswer:
-        """Derivatives exist where there is an input and an output that have them."""
-        differentiable = all(any(port.is_differentiable for port in ports) for ports in (model.inputs, model.outputs))
-        of_derivatives = dict.fromkeys(("Gradient", "ApplyJacobian", "ApplyHessian"), differentiable)
-        return _written({"support": {"Evaluate": True, **of_derivatives}})
+def _model_info(_: Mapping[str, Any], model: Model) -> ForeignAnswer:
+    """Answer whether the model has derivatives: if there is an input and an output that have them."""
+    differentiable = all(any(port.is_differentiable for port in ports) for ports in (model.inputs, model.outputs))
+    of_derivatives = dict.fromkeys(("Gradient", "ApplyJacobian", "ApplyHessian"), differentiable)
+    return _written({"support": {"Evaluate": True, **of_derivatives}})
 
 
-class _InputSizes(_Call):
-    """Lengths of the vectors that go in."""
-
-    path = "InputSizes"
-    message = _Named
-
-    def asked(self, asked: Mapping[str, Any], model: Model) -> ForeignAnswer:
-        """Answer with the size of each input."""
-        return _written({"inputSizes": _sizes(model, model.inputs)})
+def _input_sizes(_: Mapping[str, Any], model: Model) -> ForeignAnswer:
+    """Answer with the size of each input."""
+    return _written({"inputSizes": _sizes(model, model.inputs)})
 
 
-class _OutputSizes(_Call):
-    """Lengths of the vectors that come out."""
-
-    path = "OutputSizes"
-    message = _Named
-
-    def asked(self, asked: Mapping[str, Any], model: Model) -> ForeignAnswer:
-        """Answer with the size of each output."""
-        return _written({"outputSizes": _sizes(model, model.outputs)})
+def _output_sizes(_: Mapping[str, Any], model: Model) -> ForeignAnswer:
+    """Answer with the size of each output."""
+    return _written({"outputSizes": _sizes(model, model.outputs)})
 
 
-class _Evaluate(_Call):
-    """The model's outputs."""
+def _evaluate(asked: Mapping[str, Any], model: Model) -> OwnRequest:
+    """Ask for the values of all outputs; of a node that is two of them, once."""
+    nodes = list(dict.fromkeys(port.node for port in model.outputs))
 
-    path = "Evaluate"
-    message = _Point
+    def write_answer(results: ResultArrays) -> ForeignAnswer:
+        named = [(port.name, results("values", port.node)) for port in model.outputs]
+        return _written({"output": _vectors(results, named)})
 
-    def asked(self, asked: Mapping[str, Any], model: Model) -> OwnRequest:
-        """Values of all outputs; of a node that is two of them, once."""
-        nodes = list(dict.fromkeys(port.node for port in model.outputs))
-
-        def write_answer(results: ResultArrays) -> ForeignAnswer:
-            named = [(port.name, results("values", port.node)) for port in model.outputs]
-            return _written({"output": _vectors(results, named)})
-
-        return OwnRequest("forward", {"feeds": _feeds(model, asked["input"]), "outputs": nodes}, write_answer)
+    return OwnRequest("forward", {"feeds": _feeds(model, asked["input"]), "outputs": nodes}, write_answer)
 
 
-class _Gradient(_Call):
-    """The sensitivity of an output, brought back to an input."""
+def _gradient(asked: Mapping[str, Any], model: Model) -> OwnRequest:
+    """Ask for a product of a vector with the Jacobian: the sensitivity of an output, at an input."""
+    feeds = _feeds(model, asked["input"])
+    of, by = _chosen(asked, "outWrt", model.outputs), _chosen(asked, "inWrt", model.inputs)
+    cotangents = [{"node": of.node, "tensor": _tensor(of, asked["sens"], "sens")}]
+    fields = {"feeds": feeds, "outputs": [of.node], "cotangents": cotangents, "wrt": [by.node]}
 
-    path = "Gradient"
-    message = _GradientAsked
+    def write_answer(results: ResultArrays) -> ForeignAnswer:
+        return _written({"output": _vectors(results, [(by.name, results("gradients", by.node))])[0]})
 
-    def asked(self, asked: Mapping[str, Any], model: Model) -> OwnRequest:
-        """A product of a vector with the Jacobian."""
-        feeds = _feeds(model, asked["input"])
-        of, by = _chosen(asked, "outWrt", model.outputs), _chosen(asked, "inWrt", model.inputs)
-        cotangents = [{"node": of.node, "tensor": _tensor(of, asked["sens"], "sens")}]
-        fields = {"feeds": feeds, "outputs": [of.node], "cotangents": cotangents, "wrt": [by.node]}
-
-        def write_answer(results: ResultArrays) -> ForeignAnswer:
-            return _written({"output": _vectors(results, [(by.name, results("gradients", by.node))])[0]})
-
-        return OwnRequest("vjp", fields, write_answer)
+    return OwnRequest("vjp", fields, write_answer)
 
 
-class _ApplyJacobian(_Call):
-    """The direction of an input, carried on to an output."""
+def _apply_jacobian(asked: Mapping[str, Any], model: Model) -> OwnRequest:
+    """Ask for a product of the Jacobian with a vector: the direction of an input, at an output."""
+    feeds = _feeds(model, asked["input"])
+    of, by = _chosen(asked, "outWrt", model.outputs), _chosen(asked, "inWrt", model.inputs)
+    tangents = [{"node": by.node, "tensor": _tensor(by, asked["vec"], "vec")}]
 
-    path = "ApplyJacobian"
-    message = _JacobianAsked
+    def write_answer(results: ResultArrays) -> ForeignAnswer:
+        return _written({"output": _vectors(results, [(of.name, results("tangents", of.node))])[0]})
 
-    def asked(self, asked: Mapping[str, Any], model: Model) -> OwnRequest:
-        """A product of the Jacobian with a vector."""
-        feeds = _feeds(model, asked["input"])
-        of, by = _chosen(asked, "outWrt", model.outputs), _chosen(asked, "inWrt", model.inputs)
-        tangents = [{"node": by.node, "tensor": _tensor(by, asked["vec"], "vec")}]
-
-        def write_answer(results: ResultArrays) -> ForeignAnswer:
-            return _written({"output": _vectors(results, [(of.name, results("tangents", of.node))])[0]})
-
-        return OwnRequest("jvp", {"feeds": feeds, "outputs": [of.node], "tangents": tangents}, write_answer)
+    return OwnRequest("jvp", {"feeds": feeds, "outputs": [of.node], "tangents": tangents}, write_answer)
 
 
-class _ApplyHessian(_Call):
-    """The action of the Hessian of an output, weighted by `sens`: along `vec` at one input, read at the other."""
+def _apply_hessian(asked: Mapping[str, Any], model: Model) -> OwnRequest:
+    """Ask for the second derivative of an output's sum with the weights `sens`, along `vec` at `inWrt2`.
 
-    path = "ApplyHessian"
-    message = _HessianAsked
+    It is read at `inWrt1`, where the vector is zero.
+    """
+    feeds = _feeds(model, asked["input"])
+    of = _chosen(asked, "outWrt", model.outputs)
+    first, second = (_chosen(asked, name, model.inputs) for name in ("inWrt1", "inWrt2"))
+    zeros = {"dtype": first.dtype, "shape": list(first.shape), "data": [0.0] * first.size}
+    vectors: dict[int, _Tensor] = {first.node: zeros, second.node: _tensor(second, asked["vec"], "vec")}
+    fields = {
+        "feeds": feeds,
+        "wrt": list(vectors),
+        "vectors": [{"node": node, "tensor": tensor} for node, tensor in vectors.items()],
+    }
 
-    def asked(self, asked: Mapping[str, Any], model: Model) -> OwnRequest:
-        """The second derivative of the output's weighted sum, with a vector at `inWrt2`, and zeros at `inWrt1`."""
-        feeds = _feeds(model, asked["input"])
-        of = _chosen(asked, "outWrt", model.outputs)
-        first, second = (_chosen(asked, name, model.inputs) for name in ("inWrt1", "inWrt2"))
-        zeros = {"dtype": first.dtype, "shape": list(first.shape), "data": [0.0] * first.size}
-        vectors: dict[int, _Tensor] = {first.node: zeros, second.node: _tensor(second, asked["vec"], "vec")}
-        fields = {
-            "feeds": feeds,
-            "wrt": list(vectors),
-            "vectors": [{"node": node, "tensor": tensor} for node, tensor in vectors.items()],
-        }
+    def write_answer(results: ResultArrays) -> ForeignAnswer:
+        return _written({"output": _vectors(results, [(first.name, results("hvp", first.node))])[0]})
 
-        def write_answer(results: ResultArrays) -> ForeignAnswer:
-            return _written({"output": _vectors(results, [(first.name, results("hvp", first.node))])[0]})
-
-        weighted = WeightedSum(of.node, of.dtype, _tensor(of, asked["sens"], "sens"))
-        return OwnRequest("hvp", fields, write_answer, weighted=weighted)
+    weighted = WeightedSum(of.node, of.dtype, _tensor(of, asked["sens"], "sens"))
+    return OwnRequest("hvp", fields, write_answer, weighted=weighted)
 
 
-#: all of them
 UMBRIDGE_CALLS: Final[Sequence[_Call]] = (
-    _ModelInfo(),
-    _InputSizes(),
-    _OutputSizes(),
-    _Evaluate(),
-    _Gradient(),
-    _ApplyJacobian(),
-    _ApplyHessian(),
+    _Call("ModelInfo", _Named, _model_info),
+    _Call("InputSizes", _Named, _input_sizes),
+    _Call("OutputSizes", _Named, _output_sizes),
+    _Call("Evaluate", _Point, _evaluate),
+    _Call("Gradient", _GradientAsked, _gradient),
+    _Call("ApplyJacobian", _JacobianAsked, _apply_jacobian),
+    _Call("ApplyHessian", _HessianAsked, _apply_hessian),
 )
 
 
@@ -233,7 +191,7 @@ def _sizes(model: Model, ports: Sequence[Port]) -> list[int]:
 
 
 def _feeds(model: Model, vectors: Sequence[Any]) -> list[dict[str, Any]]:
-    """The feeds of a request at these vectors. Raises Refusal."""
+    """Make the feeds of a request at these vectors. Raises Refusal."""
     _sizes(model, model.inputs)
     if len(vectors) != len(model.inputs):
         listed = ", ".join(port.name for port in model.inputs) or "none"
@@ -245,7 +203,7 @@ def _feeds(model: Model, vectors: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 def _tensor(port: Port, vector: object, where: str) -> _Tensor:
-    """A vector that stands for an input or output, in its shape. Raises Refusal where it is not as long."""
+    """Make a tensor of a vector, in the shape of its input or output. Raises Refusal."""
     if not isinstance(vector, list) or len(vector) != port.size:
         got = f"{len(vector)}" if isinstance(vector, list) else json_kind(vector)
         detail = f"{where}, which is for “{port.name}”, must have {port.size} numbers, but has {got}"
@@ -259,7 +217,7 @@ def _tensor(port: Port, vector: object, where: str) -> _Tensor:
 
 
 def _chosen(asked: Mapping[str, Any], field: str, ports: Sequence[Port]) -> Port:
-    """The input or output that a field counts. Raises Refusal."""
+    """Return the input or output whose index a field has. Raises Refusal."""
     i: int = asked[field]
     if not 0 <= i < len(ports):
         detail = f"{field} is {i}, where the model has {len(ports)}: 0 to {len(ports) - 1}"
@@ -268,19 +226,18 @@ def _chosen(asked: Mapping[str, Any], field: str, ports: Sequence[Port]) -> Port
 
 
 def _vectors(results: ResultArrays, named: Sequence[tuple[str, HostArray]]) -> list[HostArray]:
-    """Results by name as float64, flat. Raises Refusal for what JSON has no numbers for, and OverBudget."""
+    """Convert results by name to float64, flat. Raises Refusal for elements that are not finite, and OverBudget."""
     types = [TensorType((array.size,), FLOAT64) for _, array in named]
     results.admit(FIELD_BYTES + encoded_bytes(types, "json"))
-    return [_vector(name, array) for name, array in named]
-
-
-def _vector(name: str, array: HostArray) -> HostArray:
-    flat = np.ascontiguousarray(array, np.float64).reshape(-1)
-    if not np.isfinite(flat).all():
-        at = int(np.flatnonzero(~np.isfinite(flat))[0])
-        detail = f"“{name}” is {flat[at]} at {at}, and UM-Bridge has finite numbers alone"
-        raise Refusal("invalid_field", detail, expected="finite numbers", got=f"{flat[at]} at {at}")
-    return flat
+    vectors = []
+    for name, array in named:
+        flat = np.ascontiguousarray(array, np.float64).reshape(-1)
+        if not np.isfinite(flat).all():
+            index = int(np.flatnonzero(~np.isfinite(flat))[0])
+            detail = f"“{name}” is {flat[index]} at {index}, and UM-Bridge has finite numbers alone"
+            raise Refusal("invalid_field", detail, expected="finite numbers", got=f"{flat[index]} at {index}")
+        vectors.append(flat)
+    return vectors
 
 
 def _written(answer: Mapping[str, Any]) -> ForeignAnswer:

@@ -1,11 +1,12 @@
 """Backup and restore: the commits of a place as one tar file, and back into an empty place.
 
-A backup may be made while a server writes: it is of the moment in which it lists the commits, since the server deletes
-none as long as there is a hold. Every object is checked on its way, in both directions. The last member says how many
-there are, so that a file that was cut off is not taken for a whole one.
+A backup may be made while a server writes: it has the commits of the moment in which it lists them, since the server
+deletes none as long as there is a hold. Every object is checked, in both directions. The last member has the number of
+commits, so that a truncated file is noticed. Of a place that servers share, each shard has its own moment.
 
-Of a place that servers share, each shard is of the moment in which it is listed. What was backed up of one form can be
-restored in the other.
+A backup of one form of place can be restored in the other. From one journal to shards, a commit goes to each shard that
+it has items of, under its number; gaps are normal. From shards to one journal, the commits of the shards follow each
+other: those of a shard begin where the last one of the shard before ends. Items keep their bytes.
 """
 
 from __future__ import annotations
@@ -38,17 +39,15 @@ from service.store.places import (
     write_format,
 )
 
-# Commits moved between the forms of a place: those of one journal to shards, or those of shards to one journal.
-#
-# A commit goes to each shard that it has items of, under its number; gaps are normal. The commits of shards follow each
-# other: those of the next begin where the last one of those before ends. No item is written anew.
-
 #: the key of an object, and its bytes
 CommitObject = tuple[str, bytes]
 
+_END: Final = "END"
+_HOLD_SECONDS: Final = 3600.0
+
 
 def sharded_journals(members: Iterable[CommitObject]) -> Iterator[CommitObject]:
-    """The commits of one journal, as those of shards."""
+    """Convert the commits of one journal to those of shards."""
     for _, data in members:
         head = decoded(data)
         for shard in sorted({shard_of(item.namespace) for item in head.items}):
@@ -58,7 +57,7 @@ def sharded_journals(members: Iterable[CommitObject]) -> Iterator[CommitObject]:
 
 
 def joined_journals(members: Iterable[CommitObject]) -> Iterator[CommitObject]:
-    """The commits of shards, one shard after the other, as those of one journal."""
+    """Convert the commits of shards, one shard after the other, to those of one journal."""
     shard, before, last = -1, 0, 0
     for key, data in members:
         head = decoded(data)
@@ -76,14 +75,10 @@ def _data(item: Item, data: bytes) -> memoryview | None:
     return None if item.nbytes is None else memoryview(data)[item.start : item.start + item.nbytes]
 
 
-_END: Final = "END"
-_HOLD_SECONDS: Final = 3600.0
-
-
 def backup(place: str, file: Path) -> int:
-    """Write all that is kept at a place into a file, in place of what is there; how many commits that is.
+    """Write the commits of a place into a file, replacing an earlier one; return how many there are.
 
-    The file is on disk when this returns, or is not there. Raises RuntimeError with one sentence, and OSError.
+    The file is on disk when this returns, or is not made. Raises RuntimeError with one sentence, and OSError.
     """
     if place == NO_STATE:
         raise RuntimeError("a state in memory ends with its server, and cannot be backed up")
@@ -105,7 +100,7 @@ def backup(place: str, file: Path) -> int:
 
 @contextmanager
 def _beside(file: Path) -> Iterator[tuple[Path, IO[bytes]]]:
-    """A new file beside another, for its owner alone: nobody can have made it before, as a link or to read along."""
+    """Make a new file beside another, for its owner alone. Nobody can have made it before, as a link or to read it."""
     part = file.with_name(f"{file.name}.{secrets.token_hex(8)}.part")
     made = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
@@ -116,21 +111,25 @@ def _beside(file: Path) -> Iterator[tuple[Path, IO[bytes]]]:
 
 
 def restore(file: Path, place: str, form: bytes = WHOLE_FORMAT) -> int:
-    """Fill an empty place with what a backup has, in this form; how many commits that is.
+    """Fill an empty place with the commits of a backup, in this form; return how many there are.
 
-    The place is marked as ours last: one that was not filled to the end is refused by a server. Raises RuntimeError
-    with one sentence, and OSError.
+    The place is marked as ours last: a server refuses one that was not filled to the end. Raises RuntimeError with one
+    sentence, and OSError.
     """
     if place == NO_STATE:
         raise RuntimeError("a state in memory begins empty with its server, and cannot be restored")
-    objects, found = claim_objects(place, form)
+    objects, has_state = claim_objects(place, form)
     written: list[str] = []
     try:
-        if found:
+        if has_state:
             raise RuntimeError(f"{place_name(place)} has state already; restore into an empty place")
         if form == SHARED_FORMAT and objects.exclusive:
             raise RuntimeError(f"{place_name(place)} is no place that servers can share; name one in s3:// or the like")
-        for key, data in _in_form(file, form):
+        stated, members = _opened(file)
+        commits: Iterable[CommitObject] = members
+        if stated != form:
+            commits = sharded_journals(members) if form == SHARED_FORMAT else joined_journals(members)
+        for key, data in commits:
             written.append(key)
             objects.put_new(key, [data])
         write_format(objects, form)
@@ -141,14 +140,6 @@ def restore(file: Path, place: str, form: bytes = WHOLE_FORMAT) -> int:
         raise
     finally:
         objects.close()
-
-
-def _in_form(file: Path, form: bytes) -> Iterable[CommitObject]:
-    """The commits of a backup as a place of this form has them."""
-    stated, members = _opened(file)
-    if stated == form:
-        return members
-    return sharded_journals(members) if form == SHARED_FORMAT else joined_journals(members)
 
 
 def _write_objects(objects: Objects, name: str, form: bytes, stream: IO[bytes]) -> int:
@@ -164,7 +155,7 @@ def _write_objects(objects: Objects, name: str, form: bytes, stream: IO[bytes]) 
 
 
 def _write_journal(objects: Objects, name: str, folder: str, archive: tarfile.TarFile) -> int:
-    """Add the commits of one journal, which has this folder; how many."""
+    """Add the commits of one journal, which has this folder; return how many there are."""
     hold = _Hold(objects)
     try:
         count = 0
@@ -182,9 +173,9 @@ def _write_journal(objects: Objects, name: str, folder: str, archive: tarfile.Ta
 
 
 def _listed(objects: Objects, name: str) -> list[int]:
-    """The commits of one moment, the hold being there: up to the last of a first list, all that are in a second.
+    """List the commits of one moment, under a hold: those of a second list, up to the last commit of a first one.
 
-    A list is no moment: it may have a commit and lack the one before it, made while it was read.
+    A single list may have a commit and lack the one before it, which was made while the list was read.
     """
     with Reading(objects, name) as reading:
         last = max(reading.sequences(), default=0)
@@ -192,7 +183,7 @@ def _listed(objects: Objects, name: str) -> list[int]:
 
 
 class _Hold:
-    """A hold that is made again before it ends."""
+    """Hold that is renewed before it ends."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
@@ -206,7 +197,7 @@ class _Hold:
             self._objects.delete([before])
 
     def require(self) -> None:
-        """Raise RuntimeError where the server did not wait for this."""
+        """Raise RuntimeError if the server has dropped the hold."""
         if self._key not in self._objects.list(HOLDS):
             raise RuntimeError(
                 "the server ran out of room during the backup and deleted what it needs; make room first"
@@ -228,9 +219,9 @@ def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
 
 
 def _opened(file: Path) -> tuple[bytes, Iterator[CommitObject]]:
-    """The form of what was backed up, and its commits by their keys, each checked.
+    """Open a backup: return its form, and its commits by their keys, each checked when it is read.
 
-    They raise RuntimeError where it is no backup, or not whole.
+    Reading raises RuntimeError if the file is no backup, or truncated.
     """
     members = _members(file)
     first = next(members, None)
@@ -240,13 +231,14 @@ def _opened(file: Path) -> tuple[bytes, Iterator[CommitObject]]:
 
 
 def _members(file: Path) -> Iterator[CommitObject]:
-    """The form, where it is not that of one journal, and the commits, each checked."""
+    """Yield the form, unless it is that of one journal, and the commits, each checked."""
     count, form = 0, WHOLE_FORMAT
     try:
         with tarfile.open(file, "r:") as archive:
             end = file.stat().st_size
             for member in archive:
-                _require_there(member, end)
+                if member.issparse() or member.offset_data + member.size > end:
+                    raise ValueError(f"{member.name!r} says that it has {member.size} bytes, which are not there")
                 content = archive.extractfile(member)
                 data = content.read() if content else b""
                 if member.name == FORMAT_KEY and data == WHOLE_FORMAT:
@@ -259,7 +251,11 @@ def _members(file: Path) -> Iterator[CommitObject]:
                     if int(data) == count:
                         return
                     break
-                _check(f"the backup {file} is damaged: {member.name}", _sequence(member.name, form), data)
+                key = member.name if form == WHOLE_FORMAT else split_key(member.name)[1]
+                number = key.removeprefix(COMMITS)
+                if not number.isdigit() or key != commit_key(int(number)):
+                    raise ValueError(f"it has {member.name!r}")
+                _check(f"the backup {file} is damaged: {member.name}", int(number), data)
                 count += 1
                 yield member.name, data
     except (tarfile.TarError, ValueError, EOFError) as error:
@@ -267,22 +263,8 @@ def _members(file: Path) -> Iterator[CommitObject]:
     raise RuntimeError(f"the backup {file} is cut off: it does not have all of its commits")
 
 
-def _require_there(member: tarfile.TarInfo, end: int) -> None:
-    """Raise ValueError where a member is more than the bytes that the file has of it, up to its `end`."""
-    if member.issparse() or member.offset_data + member.size > end:
-        raise ValueError(f"{member.name!r} says that it has {member.size} bytes, which are not there")
-
-
-def _sequence(name: str, form: bytes) -> int:
-    key = name if form == WHOLE_FORMAT else split_key(name)[1]
-    number = key.removeprefix(COMMITS)
-    if not number.isdigit() or key != commit_key(int(number)):
-        raise ValueError(f"it has {name!r}")
-    return int(number)
-
-
 def _check(what: str, sequence: int, data: bytes) -> None:
-    """Raise RuntimeError where an object is not as it was written."""
+    """Raise RuntimeError if an object is not as it was written."""
     try:
         head = decoded(data)
         if head.sequence != sequence:

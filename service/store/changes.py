@@ -1,4 +1,4 @@
-"""Changes of what is kept: the table, what is written down, and the condition on the version that is replaced."""
+"""Changes of stored values: the table, what is written to disk, and the condition on the version that is replaced."""
 
 from __future__ import annotations
 
@@ -25,18 +25,16 @@ from service.store.tables import (
 )
 from service.store.writes import ABSENT, AnswerRecord, GraphWrite, ModelWrite, Name, TensorWrite, Write, name_of
 
-# Conditions of a request on the version that it would replace, or read (RFC 9110, section 13).
-
-#: what stands for any version there is
+#: matches any version
 ANY_VERSION: Final = "*"
 _TAG: Final = re.compile(r'[ \t]*(W/)?"([\x21\x23-\x7e]*)"[ \t]*')
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Etags of which the present version must have one (`match`), and such that it must not have (`none_match`).
+    """Condition of a request on the version that it would replace or read (RFC 9110, section 13).
 
-    `ANY_VERSION` among them stands for whatever is there. None: nothing is demanded.
+    The present version must have one of the etags of `match`, and none of `none_match`. None demands nothing.
     """
 
     match: Sequence[str] | None = None
@@ -52,29 +50,32 @@ class Condition:
         return matches and not (self.none_match is not None and _among(etag, self.none_match))
 
     def require(self, name: str, etag: str | None, what: str = "tensor") -> None:
-        """Return where it holds for the tensor of this name, or `what` it is. Raises Refusal: precondition_failed."""
-        if not self.holds(etag):
-            there = "is not there" if etag is None else f"has the version {etag}"
-            expected = "another version" if self.match is None else _listed(self.match)
-            if self.none_match is not None and ANY_VERSION in self.none_match:
-                expected = f"no such {what}"
-            detail = f"the {what} “{printable(name)}” {there}, and the request demands {expected}; nothing was written"
-            raise Refusal("precondition_failed", detail, expected=expected, got=etag or f"no such {what}")
+        """Raise Refusal (precondition_failed) unless it holds for the tensor of this name, or for another `what`."""
+        if self.holds(etag):
+            return
+        expected = "another version"
+        if self.match is not None:
+            tags = ("any version" if tag == ANY_VERSION else printable(tag) for tag in self.match)
+            expected = " or ".join(tags) or "a strong etag"
+        if self.none_match is not None and ANY_VERSION in self.none_match:
+            expected = f"no such {what}"
+        present = "is not there" if etag is None else f"has the version {etag}"
+        detail = f"the {what} “{printable(name)}” {present}, and the request demands {expected}; nothing was written"
+        raise Refusal("precondition_failed", detail, expected=expected, got=etag or f"no such {what}")
 
 
-#: nothing is demanded
 ALWAYS: Final = Condition()
 
 
 def store_condition(if_match: str | None) -> Condition:
-    """Return the condition that `if_match` of a `store` demands."""
+    """Return the condition that `if_match` of a `store` entry states."""
     if if_match is None:
         return ALWAYS
     return Condition(none_match=(ANY_VERSION,)) if if_match == ABSENT else Condition(match=(if_match,))
 
 
 def header_condition(if_match: Sequence[str], if_none_match: Sequence[str]) -> Condition:
-    """Parse the condition of these header fields. Raises Refusal: invalid_field, for what is no list of etags.
+    """Parse the condition of these header fields. Raises Refusal (invalid_field) for a malformed list of etags.
 
     If-Match compares strongly, so that a weak etag matches nothing; If-None-Match weakly (RFC 9110, 8.8.3.2).
     """
@@ -88,31 +89,27 @@ def _among(etag: str | None, stated: Sequence[str]) -> bool:
 
 
 def _tags(field: str, values: Sequence[str]) -> list[tuple[str, bool]]:
-    """The etags that a header field lists, and whether each is weak. `*` stands alone."""
+    """Parse the etags of a header field, each with whether it is weak. `*` stands alone."""
     stated = ",".join(values).strip()
     if stated in (ANY_VERSION, ""):
         return [(ANY_VERSION, False)] if stated else []
-    found, at = [], 0
-    while at < len(stated):
-        tag = _TAG.match(stated, at)
+    tags, position = [], 0
+    while position < len(stated):
+        tag = _TAG.match(stated, position)
         if tag is None or stated[tag.end() : tag.end() + 1] not in ("", ","):
             got = printable(stated)
             detail = f"{field} is {got}: etags in quotation marks, separated by commas, or * were expected"
             raise Refusal("invalid_field", detail, expected='etags such as "0123456789abcdef", or *', got=got)
-        found.append((tag[2], tag[1] is not None))
-        at = tag.end() + 1
-    return found
-
-
-def _listed(etags: Sequence[str]) -> str:
-    return " or ".join("any version" if tag == ANY_VERSION else printable(tag) for tag in etags) or "a strong etag"
+        tags.append((tag[2], tag[1] is not None))
+        position = tag.end() + 1
+    return tags
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Change:
-    """New value of a table under a key, and how that is written down.
+    """New value of a table under a key, and the write that keeps it.
 
-    `check` is given what will be there before it. It says whether the change is still needed, or raises Refusal.
+    `check` gets the value that the change replaces, and returns whether the change is still needed, or raises Refusal.
     """
 
     table: Table[Any]
@@ -123,12 +120,12 @@ class Change:
 
     @property
     def name(self) -> Name:
-        """The name that no other change may concern at the same time."""
+        """The name of the write: changes of one name follow each other."""
         return name_of(self.write)
 
 
 def new_tensor(table: TensorTable, key: TableKey, version: TensorVersion, condition: Condition) -> Change:
-    """A new version of a tensor; `check` may raise precondition_failed."""
+    """Make the change to a new version of a tensor; `check` may raise precondition_failed."""
 
     def check(there: TensorVersion | None) -> bool:
         condition.require(key[1], None if there is None else there.etag)
@@ -139,24 +136,18 @@ def new_tensor(table: TensorTable, key: TableKey, version: TensorVersion, condit
 
 
 def end_of_tensor(table: TensorTable, key: TableKey, condition: Condition) -> Change:
-    """The end of a tensor; `check` may raise not_found and precondition_failed."""
-
-    def check(there: TensorVersion | None) -> bool:
-        condition.require(key[1], None if there is None else there.etag)
-        if there is None:
-            raise unknown_tensor(key[1])
-        return True
-
+    """Make the deletion of a tensor; `check` may raise not_found and precondition_failed."""
+    check = _existing(key[1], condition, "tensor", unknown_tensor)
     return Change(table, key, None, TensorWrite(*key, "", "", (), None), check)
 
 
 def new_graph(table: GraphStore, key: TableKey, graph: Registered) -> Change:
-    """A graph, unless one of its id is there: the first to come stands."""
+    """Make the addition of a graph, which is not needed if one of its id is there: the first one stays."""
     return Change(table, key, graph, GraphWrite(*key, graph.record), lambda there: there is None)
 
 
 def end_of_graph(table: GraphStore, models: ModelTable, key: TableKey) -> Change:
-    """The end of a graph; `check` may raise not_found, and in_use where there are `models` of it."""
+    """Make the deletion of a graph; `check` may raise not_found, and in_use if there are `models` of it."""
 
     def check(there: Registered | None) -> bool:
         if there is None:
@@ -168,7 +159,7 @@ def end_of_graph(table: GraphStore, models: ModelTable, key: TableKey) -> Change
 
 
 def new_model(table: ModelTable, graphs: GraphStore, key: TableKey, model: KeptModel, condition: Condition) -> Change:
-    """A model, of one of these `graphs`; `check` may raise precondition_failed, and not_found for the graph."""
+    """Make the change to a new version of a model; `check` may raise precondition_failed and not_found (its graph)."""
 
     def check(there: KeptModel | None) -> bool:
         condition.require(key[1], None if there is None else there.etag, "model")
@@ -180,19 +171,24 @@ def new_model(table: ModelTable, graphs: GraphStore, key: TableKey, model: KeptM
 
 
 def end_of_model(table: ModelTable, key: TableKey, condition: Condition) -> Change:
-    """The end of a model; `check` may raise not_found and precondition_failed."""
+    """Make the deletion of a model; `check` may raise not_found and precondition_failed."""
+    return Change(table, key, None, ModelWrite(*key, None), _existing(key[1], condition, "model", no_model))
 
-    def check(there: KeptModel | None) -> bool:
-        condition.require(key[1], None if there is None else there.etag, "model")
+
+def _existing(name: str, condition: Condition, what: str, missing: Callable[[str], Refusal]) -> Callable[[Any], bool]:
+    """Make the check of a deletion."""
+
+    def check(there: TensorVersion | KeptModel | None) -> bool:
+        condition.require(name, None if there is None else there.etag, what)
         if there is None:
-            raise no_model(key[1])
+            raise missing(name)
         return True
 
-    return Change(table, key, None, ModelWrite(*key, None), check)
+    return check
 
 
 def new_answer(table: AnswerTable, record: AnswerRecord) -> Change:
-    """An answer that may be asked for again; `check` may raise conflict, where another server had the call as well."""
+    """Make the addition of an answer; `check` may raise conflict, if another server had the call as well."""
 
     def check(there: AnswerRecord | None) -> bool:
         if there is not None and table.is_fresh(there):

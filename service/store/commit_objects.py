@@ -1,10 +1,15 @@
-"""A commit as one object: safetensors, with a checksum over its head and one over the bytes of each item.
+"""Commits as objects: safetensors files with a checksum over the head, and one over the bytes of each item.
 
-`__metadata__` says the format, and has what the items are as JSON; their bytes are the tensors "0", "1", and so on, as
-the items are numbered. The tensor "checksum" stands first: the CRC-32 of all that is before it. So a head can be
-checked alone, and so can the bytes of each item: nothing has to be read of what is not current any more.
+    8 bytes              length of the header
+    header (JSON)        __metadata__: format, and the commit: sequence, token, and a row for each item
+    8 bytes              tensor "checksum": CRC-32 of all before it
+    tensors "0", "1" …   bytes of the items, by their index; none for an item that deletes a key
 
-`Reading` reads the commits of a place back and checks them.
+A commit that stores the tensor `w` and deletes `b` has two rows and one tensor, "0", which any safetensors library
+reads with its dtype and shape. The head and each item can be read and checked alone, so that nothing has to be read of
+items that are not current any more.
+
+`encoded` writes an object, `decoded` reads its head, and `Reading` reads the commits of a place, several at a time.
 """
 
 from __future__ import annotations
@@ -23,12 +28,29 @@ from service.store.journal import SYSTEM, Loaded, Surroundings
 from service.store.objects import Missing, Objects
 from service.store.writes import AnswerRecord, Commit, GraphWrite, ModelWrite, TensorWrite
 
-# Items of a commit, one by one: a value under a key, or that there is none any more.
-
 TENSOR: Final = "tensor"
 GRAPH: Final = "graph"
 ANSWER: Final = "answer"
 MODEL: Final = "model"
+
+#: format of the objects of a commit; and of those with models, which versions without models do not read
+COMMIT_FORMAT: Final = "gradserve commit 1"
+COMMIT_FORMAT_OF_MODELS: Final = "gradserve commit 2"
+_FORMATS: Final = (COMMIT_FORMAT, COMMIT_FORMAT_OF_MODELS)
+_KNOWN_FORMATS: Final = " and ".join(f"“{known}”" for known in _FORMATS)
+
+#: of a safetensors file: bytes of the length in front, and the key of the header that is no tensor
+LENGTH: Final = 8
+METADATA: Final = "__metadata__"
+_CHECKSUM: Final = 8  # bytes of the checksum behind the header
+_SPELLINGS: Final = {element.name: element.safetensors for element in ELEMENT_TYPES}
+_PARTS: Final = {element.name: element.parts for element in ELEMENT_TYPES if element.parts}
+
+COMMITS: Final = "commits/"
+_NUMBER: Final = re.compile(r"[0-9]{20}")
+_HEAD: Final = 64 << 10  # bytes that most heads fit into, and all of most commits
+_TOGETHER: Final = 4 << 20  # bytes between items that are read with one request
+_READS_AT_ONCE: Final = 16  # objects that are read at a time
 
 #: kind, namespace and name
 ItemKey = tuple[str, str, str]
@@ -36,11 +58,10 @@ ItemKey = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Statement of a commit on one key, without its bytes: `nbytes` of them, or the end of the key where that is None.
+    """Row of a commit on one key, without its bytes: `nbytes` of them, or None if it deletes the key.
 
-    `facts` are what the kind has to tell beside, as JSON. `came` is the commit that said it first: an item that is
-    moved into a later object keeps it. Where the bytes are is known once it is in an object: from its byte `start` on,
-    with a CRC-32.
+    `facts` are further fields of the kind, as JSON. `came` is the commit that had the item first: an item that is moved
+    into a later object keeps it. In an object, the bytes begin at `start`, and have a CRC-32.
     """
 
     kind: str
@@ -70,7 +91,7 @@ def items_of(batch: Sequence[Commit], came: int) -> dict[ItemKey, tuple[Item, me
 
 
 def loaded(found: Iterable[tuple[Item, bytes]]) -> Loaded:
-    """The values of these items, in the order in which they came."""
+    """Convert items to the state, in the order in which they came."""
     result = Loaded()
     for item, data in sorted(found, key=lambda pair: pair[0].came):
         facts = item.facts
@@ -115,30 +136,15 @@ def _item(
     return Item(kind, namespace, name, None if view is None else view.nbytes, facts, came), view
 
 
-#: what the objects of a commit say of themselves; and those that have models, which versions without them do not read
-COMMIT_FORMAT: Final = "gradserve commit 1"
-COMMIT_FORMAT_OF_MODELS: Final = "gradserve commit 2"
-
-#: of a safetensors file: bytes of the number in front, and where its header says what is no tensor
-LENGTH: Final = 8
-METADATA: Final = "__metadata__"
-_FORMATS: Final = (COMMIT_FORMAT, COMMIT_FORMAT_OF_MODELS)
-_KNOWN_FORMATS: Final = " and ".join(f"“{known}”" for known in _FORMATS)
-_CHECKSUM: Final = 8  # bytes of the checksum behind the header
-_SPELLINGS: Final = {element.name: element.safetensors for element in ELEMENT_TYPES}
-_PARTS: Final = {element.name: element.parts for element in ELEMENT_TYPES if element.parts}
-_BYTES: Final = _SPELLINGS["uint8"]  # of what is no tensor
-
-
 def safetensors_type(dtype: str, shape: Sequence[int]) -> dict[str, Any]:
-    """Dtype and shape as safetensors has them: of complex numbers their parts, along a last axis of 2."""
+    """Return dtype and shape in safetensors' terms: complex numbers are their parts, along a last axis of 2."""
     if dtype in _PARTS:
         return {"dtype": _SPELLINGS[_PARTS[dtype]], "shape": [*shape, 2]}
     return {"dtype": _SPELLINGS[dtype], "shape": shape}
 
 
 class Damaged(Exception):
-    """An object is not what was written: the message says why, as the end of a sentence that begins with its name."""
+    """Damage of an object; the message is the end of a sentence that begins with the object's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +152,9 @@ class Note:
     """Note in a commit beside its items, at a place that several servers reach.
 
     `lease`: seconds for which its server answers from memory after a look. `again`: the commit before it was sent more
-    than once, and may arrive once more. `emptied`: it had items, of which none was current. `released`: its server
-    answers no more. Where several servers share a state, `owner` is the address of the one that wrote it, and `began`
-    when that made its opening, in Unix seconds.
+    than once, and may arrive once more. `emptied`: it is a stub of a commit with items. `released`: its server answers
+    no more. If several servers share a state, `owner` is the address of the one that wrote it, and `began` the time of
+    that server's opening, in Unix seconds.
     """
 
     lease: float | None = None
@@ -164,7 +170,7 @@ _PLAIN: Final = Note()
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The head of an object: which commit it is, by number and by a token of its own; its items, and all its bytes."""
+    """Head of an object: number and token of the commit, its items, and the size of the object."""
 
     sequence: int
     token: str
@@ -181,10 +187,11 @@ class Contents:
 def encoded(
     sequence: int, token: str, said: Sequence[tuple[Item, memoryview | None]], note: Note = _PLAIN
 ) -> tuple[list[bytes | memoryview], Contents]:
-    """The parts of the object that says these items, and its head."""
+    """Encode a commit: return the parts of its object, and the head."""
     checked = [item if data is None else replace(item, checksum=zlib.crc32(data)) for item, data in said]
     head = _head(sequence, token, checked, note)
-    items, end = [], len(head)
+    items: list[Item] = []
+    end = len(head)
     for item in checked:
         items.append(item if item.nbytes is None else replace(item, start=end))
         end += item.nbytes or 0
@@ -192,14 +199,14 @@ def encoded(
 
 
 def head_bytes(first: bytes) -> int:
-    """Return the size of the head of an object, of which these are the first bytes. Raises Damaged."""
+    """Read the size of an object's head from its first bytes. Raises Damaged."""
     if len(first) < LENGTH:
         raise Damaged("is cut off")
     return LENGTH + int.from_bytes(first[:LENGTH], "little") + _CHECKSUM
 
 
 def decoded(head: bytes) -> Contents:
-    """Decode the head of an object; bytes that follow it do no harm. Raises Damaged."""
+    """Decode the head of an object; bytes behind it are ignored. Raises Damaged."""
     base = head_bytes(head)
     if len(head) < base:
         raise Damaged("is cut off, or was not written by gradserve")
@@ -211,13 +218,17 @@ def decoded(head: bytes) -> Contents:
         stated = header[METADATA]["format"]
         if stated not in _FORMATS:
             raise Damaged(f"has the format “{stated}”, where this version of gradserve reads {_KNOWN_FORMATS}")
-        return _contents(orjson.loads(header[METADATA]["commit"]), header, base)
+        commit = orjson.loads(header[METADATA]["commit"])
+        items = tuple(_placed(commit["items"], header, base - _CHECKSUM))
+        end = max((item.start + (item.nbytes or 0) for item in items), default=base)
+        note = _note(commit["note"]) if "note" in commit else _PLAIN
+        return Contents(int(commit["sequence"]), str(commit["token"]), items, end, note)
     except (KeyError, TypeError, ValueError):
         raise Damaged("was not written by gradserve") from None
 
 
 def require_whole(item: Item, data: bytes) -> None:
-    """Raise Damaged where these are not the bytes of the item."""
+    """Raise Damaged if these are not the bytes of the item."""
     if len(data) != (item.nbytes or 0):
         raise Damaged("is cut off")
     if zlib.crc32(data) != item.checksum:
@@ -225,8 +236,18 @@ def require_whole(item: Item, data: bytes) -> None:
 
 
 def _head(sequence: int, token: str, items: Sequence[Item], note: Note) -> bytes:
-    """The first bytes of an object, up to those of its items."""
-    commit: dict[str, Any] = {"sequence": sequence, "token": token, "items": [_row(item) for item in items]}
+    """Encode the head of an object."""
+    rows: list[dict[str, Any]] = []
+    for item in items:
+        row = {
+            "kind": item.kind,
+            "namespace": item.namespace,
+            "name": item.name,
+            "facts": item.facts,
+            "came": item.came,
+        }
+        rows.append(row if item.nbytes is None else row | {"checksum": item.checksum})
+    commit: dict[str, Any] = {"sequence": sequence, "token": token, "items": rows}
     if note != _PLAIN:
         commit["note"] = {name: value for name, value in asdict(note).items() if value not in (None, False)}
     form = COMMIT_FORMAT_OF_MODELS if any(item.kind == MODEL for item in items) else COMMIT_FORMAT
@@ -238,41 +259,30 @@ def _head(sequence: int, token: str, items: Sequence[Item], note: Note) -> bytes
     for number, item in enumerate(items):
         if item.nbytes is not None:
             start, end = end, end + item.nbytes
-            header[str(number)] = {**_kind_of_tensor(item), "data_offsets": [start, end]}
+            dtype, shape = (
+                (item.facts["dtype"], item.facts["shape"]) if item.kind == TENSOR else ("uint8", [item.nbytes])
+            )
+            header[str(number)] = {**safetensors_type(dtype, shape), "data_offsets": [start, end]}
     text = orjson.dumps(header)
     text += b" " * (-len(text) % LENGTH)
     covered = len(text).to_bytes(LENGTH, "little") + text
     return covered + zlib.crc32(covered).to_bytes(_CHECKSUM, "little")
 
 
-def _row(item: Item) -> dict[str, Any]:
-    row = {"kind": item.kind, "namespace": item.namespace, "name": item.name, "facts": item.facts, "came": item.came}
-    return row if item.nbytes is None else row | {"checksum": item.checksum}
-
-
-def _kind_of_tensor(item: Item) -> dict[str, Any]:
-    """Dtype and shape as safetensors has them, for whoever looks into an object with its library."""
-    if item.kind != TENSOR:
-        return {"dtype": _BYTES, "shape": [item.nbytes]}
-    return safetensors_type(item.facts["dtype"], item.facts["shape"])
-
-
-def _contents(commit: dict[str, Any], header: dict[str, Any], base: int) -> Contents:
-    items = tuple(_placed(commit["items"], header, base - _CHECKSUM))
-    end = max((item.start + (item.nbytes or 0) for item in items), default=base)
-    note = _noted(commit["note"]) if "note" in commit else _PLAIN
-    return Contents(int(commit["sequence"]), str(commit["token"]), items, end, note)
-
-
-def _noted(said: dict[str, Any]) -> Note:
+def _note(said: dict[str, Any]) -> Note:
     lease, owner, began = said.get("lease"), said.get("owner"), said.get("began")
-    flags = {name: bool(said.get(name)) for name in ("again", "emptied", "released")}
-    owned = None if owner is None else str(owner), None if began is None else float(began)
-    return Note(None if lease is None else float(lease), flags["again"], flags["emptied"], flags["released"], *owned)
+    return Note(
+        lease=None if lease is None else float(lease),
+        again=bool(said.get("again")),
+        emptied=bool(said.get("emptied")),
+        released=bool(said.get("released")),
+        owner=None if owner is None else str(owner),
+        began=None if began is None else float(began),
+    )
 
 
 def _placed(rows: Sequence[dict[str, Any]], header: dict[str, Any], data: int) -> Iterable[Item]:
-    """The items of these rows, with their places; `data` is where the bytes of the tensors begin."""
+    """Yield the items of these rows with their places; the bytes of the tensors begin at `data`."""
     for number, row in enumerate(rows):
         said = row["kind"], row["namespace"], row["name"]
         if "checksum" in row:
@@ -282,26 +292,17 @@ def _placed(rows: Sequence[dict[str, Any]], header: dict[str, Any], data: int) -
             yield Item(*said, None, row["facts"], row["came"])
 
 
-# Commits that are read back from their objects and checked; a sentence tells what is wrong with one.
-
-COMMITS: Final = "commits/"
-_NUMBER: Final = re.compile(r"[0-9]{20}")
-_HEAD: Final = 64 << 10  # bytes that most heads fit into, and all of most commits
-_TOGETHER: Final = 4 << 20  # bytes between items that are read with one request
-_READS_AT_ONCE: Final = 16  # objects that are read at a time
-
-
 class Vanished(Exception):
-    """Object that was to be read and is not there any more: another server tidies the place."""
+    """Disappearance of an object that was listed: another server tidies the place."""
 
 
 def commit_key(sequence: int) -> str:
-    """The key of the commit of a number, so that keys are in the order of their numbers."""
+    """Return the key of a commit; keys have the order of the numbers."""
     return f"{COMMITS}{sequence:020}"
 
 
 def read_head(objects: Objects, sequence: int) -> Contents:
-    """The head of a commit. Raises Missing, Damaged, OSError."""
+    """Read the head of a commit. Raises Missing, Damaged, OSError."""
     key = commit_key(sequence)
     first = objects.get(key, 0, _HEAD)
     needed = head_bytes(first)
@@ -312,21 +313,21 @@ def read_head(objects: Objects, sequence: int) -> Contents:
 
 
 def read_items(objects: Objects, sequence: int, items: Sequence[Item]) -> list[bytes]:
-    """The bytes of several items of a commit, with few requests. Raises Missing, Damaged, OSError."""
+    """Read the bytes of several items of a commit, with few requests. Raises Missing, Damaged, OSError."""
     start = min(item.start for item in items)
     stop = max(item.start + (item.nbytes or 0) for item in items)
-    wanted = sum(item.nbytes or 0 for item in items)
-    if len(items) == 1 or stop - start > min(2 * wanted, _TOGETHER):
+    nbytes = sum(item.nbytes or 0 for item in items)
+    if len(items) == 1 or stop - start > min(2 * nbytes, _TOGETHER):
         return [read_item(objects, sequence, item) for item in items]
-    block = objects.get(commit_key(sequence), start, stop) if wanted else b""
-    found = [block[item.start - start : item.start - start + (item.nbytes or 0)] for item in items]
-    for item, data in zip(items, found, strict=True):
-        require_whole(item, data)
-    return found
+    block = objects.get(commit_key(sequence), start, stop) if nbytes else b""
+    parts = [block[item.start - start : item.start - start + (item.nbytes or 0)] for item in items]
+    for item, part in zip(items, parts, strict=True):
+        require_whole(item, part)
+    return parts
 
 
 def read_item(objects: Objects, sequence: int, item: Item) -> bytes:
-    """The bytes of an item of a commit, as they were written. Raises Missing, Damaged, OSError."""
+    """Read the bytes of an item of a commit. Raises Missing, Damaged, OSError."""
     data = objects.get(commit_key(sequence), item.start, item.start + item.nbytes) if item.nbytes else b""
     require_whole(item, data)
     return data
@@ -337,7 +338,7 @@ def _place_of(item: Item) -> tuple[object, ...]:
 
 
 class Reading:
-    """The commits of a place, which messages call `place`; several are read at a time, until this is left."""
+    """Reader of the commits of a place, which messages call `place`; it reads several at a time."""
 
     def __init__(self, objects: Objects, place: str, around: Surroundings = SYSTEM) -> None:
         self._objects, self._place = objects, place
@@ -350,23 +351,20 @@ class Reading:
         self._threads.shutdown()
 
     def sequences(self, after: int = 0) -> list[int]:
-        """The numbers of the commits that are there, above one. Raises RuntimeError where something else is among them.
-
-        OSError where it cannot be read.
-        """
+        """List the numbers of the commits `after` one. Raises RuntimeError if there is anything else, and OSError."""
         listed = map(self._sequence, self._objects.list(COMMITS, commit_key(after) if after else ""))
         return sorted(sequence for sequence in listed if sequence > after)  # a store may not know where to begin
 
     def heads(self, sequences: Iterable[int]) -> dict[int, Contents]:
-        """The heads of commits by their numbers, without those that have been deleted meanwhile.
+        """Read the heads of commits by their numbers, without those that have been deleted meanwhile.
 
-        Raises RuntimeError where one is damaged or cannot be read.
+        Raises RuntimeError if one is damaged or cannot be read.
         """
-        wanted = list(sequences)
-        return {n: head for n, head in zip(wanted, self._threads.map(self._head, wanted), strict=True) if head}
+        listed = list(sequences)
+        return {n: head for n, head in zip(listed, self._threads.map(self._head, listed), strict=True) if head}
 
     def data(self, found: Iterable[tuple[int, Item]]) -> Iterator[tuple[Item, bytes]]:
-        """Items with their bytes, each given with the number of its commit.
+        """Read the bytes of items, each given with the number of its commit.
 
         Raises RuntimeError as `heads`, and Vanished.
         """
@@ -409,7 +407,7 @@ class Reading:
         return data
 
     def _require_said(self, sequence: int, items: Sequence[Item]) -> None:
-        """Raise Vanished where a commit does not say these items any more."""
+        """Raise Vanished if a commit does not have these items any more."""
         head = self._head(sequence)
         if head is None or not set(map(_place_of, items)) <= set(map(_place_of, head.items)):
             raise Vanished

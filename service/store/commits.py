@@ -1,10 +1,21 @@
-"""The one place that decides what is kept, and in which order.
+"""Commits: decide which changes are kept, in which order, and write them to the journal.
 
-A proposal waits until nothing before it concerns the same names. Then it is decided against what is there and what is
-coming, written down together with all that have gathered meanwhile, and settled: only then can anybody see it. What
-need not be durable settles at once, and is written down within a stated time, its newest state alone.
+A `Proposal` is a list of `Change`s that are made atomically. It passes four steps:
 
-Nothing is said of the state without a proof that it is still this server's to tell: a commit that succeeded, or a look.
+    wait     until no earlier proposal that is undecided or being written concerns the same names
+    decide   check its conditions and the quota against the values that are there and those that are coming
+    write    one journal commit for all proposals that have gathered while the last one was written (group commit)
+    settle   put the values into their tables: only now can requests see them, and only now is the answer sent
+
+Two clients that write tensor `w` follow each other, so that `If-Match` holds at the moment of the write. Ten clients
+that write ten tensors while the disk is busy share the next commit, and so one flush. If the disk has no room for all
+of them together, they are written one by one.
+
+A proposal that need not be durable settles at once. `WriteBehind` keeps the newest write of each name, and the next
+commit, at the latest after a stated time, takes it along.
+
+If other servers may have taken over the place, a decision counts only with a proof that the state was still current:
+a commit that succeeded, or a look through the `Fence`.
 """
 
 from __future__ import annotations
@@ -25,14 +36,20 @@ from service.store.fence import Fence
 from service.store.journal import Journal, StateFull, StateLost, StateUnknown
 from service.store.writes import Name, Write, commit_of, name_of
 
-# Writes that can be seen and are not on disk yet.
+_logger = logging.getLogger("gradserve")
+
+#: (value that each change replaces) → the changes, with the record of the answer filled in
+Completion = Callable[[Sequence[Any]], Sequence[Change]]
+#: gets the outcome of each proposal, and the seconds that it took
+CommitCallback = Callable[[str, float], None]
+WRITTEN: Final = "written"
 
 
 class WriteBehind:
-    """Writes that wait, the newest of each name, in groups without a common name.
+    """Writes that requests see and that are not on disk yet: the newest of each name, in disjoint groups.
 
-    What was kept as one is in one group, and a group is written as one: so what is on disk is never half of anything,
-    and whatever is newer than a group waits for it or goes with it.
+    Writes that were made atomically are in one group, and a group is written in one commit. So the disk never has half
+    of a proposal, and a newer write waits for the group of its name or goes with it.
     """
 
     def __init__(self) -> None:
@@ -47,10 +64,10 @@ class WriteBehind:
         return name in self._groups
 
     def add(self, writes: Iterable[Write]) -> None:
-        """Have these wait, in place of older ones; they are one group, with all that share a name with them."""
+        """Add writes, in place of older ones, as one group with all groups that share a name with them."""
         fresh = {name_of(write): write for write in writes}
         group: dict[Name, Write] = {}
-        for other in self._of(fresh):
+        for other in self._groups_of(fresh):
             group, smaller = (other, group) if len(other) > len(group) else (group, other)
             group |= smaller
             self._groups |= dict.fromkeys(smaller, group)
@@ -58,42 +75,32 @@ class WriteBehind:
         self._groups |= dict.fromkeys(fresh, group)
 
     def put_back(self, writes: Iterable[Write]) -> None:
-        """Have a group that was taken wait again, but for what has been replaced meanwhile."""
+        """Add a group that was taken out again, without the writes that have been replaced meanwhile."""
         self.add([self._groups.get(name, {name: write})[name] for write in writes for name in [name_of(write)]])
 
     def drain(self, names: Container[Name] | None) -> list[Sequence[Write]]:
         """Take out the groups that have one of these names; None: all of them."""
-        taken = self._of(name for name in self._groups if names is None or name in names)
+        taken = self._groups_of(name for name in self._groups if names is None or name in names)
         for group in taken:
             for name in group:
                 del self._groups[name]
         return [list(group.values()) for group in taken]
 
-    def _of(self, names: Iterable[Name]) -> list[dict[Name, Write]]:
-        """The groups that have these names, each once."""
-        found = (self._groups[name] for name in names if name in self._groups)
-        return list({id(group): group for group in found}.values())
-
-
-_logger = logging.getLogger("gradserve")
-
-#: (value that each change replaces) → the changes, with the record of the answer filled in
-Completion = Callable[[Sequence[Any]], Sequence[Change]]
-#: told of each proposal's outcome, and of how many seconds it took
-CommitCallback = Callable[[str, float], None]
-WRITTEN: Final = "written"
+    def _groups_of(self, names: Iterable[Name]) -> list[dict[Name, Write]]:
+        """Return the groups that have these names, each once."""
+        groups = (self._groups[name] for name in names if name in self._groups)
+        return list({id(group): group for group in groups}.values())
 
 
 @dataclass(eq=False, slots=True)
 class Proposal:
-    """Changes of which all are to be made, or none; `done` is called once, with the reason where none was.
+    """Changes that are made atomically; `done` is called once, with the reason if they were not made.
 
-    `expires` is when, on the monotonic clock, a proposal that was not begun is too late; `timeout` what that was
-    agreed to be. Where it was begun by then and may yet be kept, `unsure` is called, and `done` when that is known.
+    A proposal that was not begun by `expires`, on the monotonic clock, is too late; its sentence names `timeout`. If it
+    was begun by then and may yet be kept, `unsure` is called, and `done` when the outcome is known.
 
-    An answer that tells what a write replaced is filled in by `complete`, at the moment of the decision: anything read
-    earlier may have been replaced since. It gets the value that each change replaces, None where there is none, and
-    returns the same changes, with the record of the answer filled in.
+    `complete` fills in an answer that tells what a write replaced, at the moment of the decision: anything read earlier
+    may have been replaced since. It gets the value that each change replaces, or None, and returns the same changes.
     """
 
     changes: Sequence[Change]
@@ -114,7 +121,7 @@ class Proposal:
 
 
 class Commits:
-    """Proposals, as one event loop takes them; a thread of its own writes them down."""
+    """Queue of proposals for one event loop; a thread of its own writes them to the journal."""
 
     def __init__(
         self,
@@ -125,7 +132,7 @@ class Commits:
         fence: Fence | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Write what is not durable to disk `within` so many seconds."""
+        """`within`: seconds in which writes that are not durable are on disk."""
         self._journal = journal
         self._clock = clock
         self._within = within
@@ -147,7 +154,7 @@ class Commits:
 
     @property
     def behind(self) -> int:
-        """Things that are not on disk yet."""
+        """Number of writes that are not on disk yet."""
         return len(self._behind)
 
     def is_behind(self, name: Name) -> bool:
@@ -155,7 +162,7 @@ class Commits:
         return name in self._behind
 
     def submit(self, proposal: Proposal) -> None:
-        """Take up a proposal. It goes through whatever becomes of whoever made it."""
+        """Take a proposal. It goes on even if its request is given up."""
         proposal.submitted = self._clock()
         if refusal := self.lost or (stopping() if self._closing else None):
             self._tell(proposal, refusal)
@@ -167,7 +174,7 @@ class Commits:
         self._go()
 
     async def close(self, seconds: float) -> bool:
-        """Take nothing more, and write down all that is left; whether that was done within so many seconds."""
+        """Take nothing more, and write all that is left; return whether that was done within so many seconds."""
         self._closing = self._flushes = True
         self._go()
         done = False
@@ -186,7 +193,7 @@ class Commits:
         return done
 
     def _go(self) -> None:
-        """Settle what may settle at once, and begin to write where nothing is being written."""
+        """Settle what may settle at once, and begin to write unless a commit is under way."""
         batch = self._taken()
         if self._task is not None or not (batch or self._flushes):
             return
@@ -228,7 +235,7 @@ class Commits:
         self._tell(proposal, refusal)
 
     def _promise(self) -> None:
-        """See to it that what is behind is written in time: from half of it on, as writing takes some, too."""
+        """Start the timer of the write-behind, at half of the stated time: writing takes some, too."""
         if self._timer is None and not self._closing:
             self._timer = asyncio.get_running_loop().call_later(self._within / 2, self._flush)
 
@@ -238,7 +245,7 @@ class Commits:
         self._go()
 
     async def _work(self, batch: Sequence[Proposal], groups: Sequence[Sequence[Write]]) -> None:
-        """Write together; where there is no space for that, one after the other."""
+        """Write all in one commit; if there is no space for that, one after the other."""
         try:
             if not await self._together(batch, groups, divisible=len(batch) + len(groups) > 1):
                 for group in groups:
@@ -255,7 +262,7 @@ class Commits:
     async def _together(
         self, batch: Sequence[Proposal], groups: Sequence[Sequence[Write]], *, divisible: bool = False
     ) -> bool:
-        """Decide, write, settle and tell; False where there is no space for all, and there might be for some."""
+        """Decide, write, settle and tell; return False if there is no space for all, and there might be for some."""
         decided = [self._decided(proposal) for proposal in batch]
         changes = [change for _, accepted in decided for change in accepted]
         parts = [*groups, *([change.write for change in accepted] for _, accepted in decided)]
@@ -263,10 +270,14 @@ class Commits:
         if refusal is None:
             self._settle(changes)
         else:
-            self._take_back(changes, groups)
+            for change in changes:
+                change.table.drop(change.key)
+            for group in groups:
+                self._behind.put_back(group)
             if divisible and refusal.code == "store_full":
                 return False
-        # What was decided upon what did not come about, or was another server's to decide, is as good as not decided.
+        # A refusal that rests on values that did not come about, or on a state that is another server's by now, does
+        # not count: the proposal fails for the reason of the commit.
         founded = refusal is None or self.fence.open
         for proposal, (refused, accepted) in zip(batch, decided, strict=True):
             founded &= refusal is None or not accepted
@@ -274,7 +285,7 @@ class Commits:
         return True
 
     def _decided(self, proposal: Proposal) -> tuple[Refusal | None, Sequence[Change]]:
-        """The changes that are coming now; none where the proposal is refused, and why."""
+        """Decide a proposal: return the changes that are coming now, or the refusal."""
         try:
             if self.lost is not None:
                 raise self.lost
@@ -296,7 +307,7 @@ class Commits:
         return None, needed
 
     async def _seen(self) -> Refusal | None:
-        """Have it seen that what was decided on is what there is, where nothing is to be written; why it is not."""
+        """Have the fence confirm a decision that writes nothing; return why it does not."""
         try:
             await self.fence.passed()
         except Refusal as refusal:
@@ -304,7 +315,7 @@ class Commits:
         return None
 
     async def _written(self, parts: Sequence[Sequence[Write]]) -> Refusal | None:
-        """Have the journal keep these; why it did not."""
+        """Have the journal keep these writes; return why it did not."""
         if self.lost is not None:
             return self.lost
         commits = [commit_of(part) for part in parts if part]
@@ -328,7 +339,7 @@ class Commits:
         return None
 
     def _expire(self, proposal: Proposal) -> None:
-        """The time of a proposal is up, and it is not known what becomes of it."""
+        """Answer a proposal whose time is up: it is too late, or its outcome is unknown."""
         proposal.timer = None
         if proposal in self._waiting:
             self._waiting.remove(proposal)
@@ -344,13 +355,6 @@ class Commits:
         for change in changes:
             change.table.settle(change.key, change.value)
 
-    def _take_back(self, changes: Iterable[Change], groups: Iterable[Sequence[Write]]) -> None:
-        """Undo what was decided: the earlier values stand, and what was behind is behind again."""
-        for change in changes:
-            change.table.drop(change.key)
-        for group in groups:
-            self._behind.put_back(group)
-
     def _tell(self, proposal: Proposal, refusal: Refusal | None) -> None:
         if proposal.timer is not None:
             proposal.timer.cancel()
@@ -364,7 +368,7 @@ class Commits:
 
 
 def unconfirmed() -> Refusal:
-    """The report of a write that may have been kept."""
+    """Return the refusal of a write that may have been kept."""
     detail = (
         "the place where the server keeps its state has not said whether this was kept; "
         "send it again with its Idempotency-Key, or read what is there"

@@ -1,4 +1,4 @@
-"""Fence around what is in memory, at a place that other servers may have taken over meanwhile."""
+"""Fence: check that the state in memory is current, at a place that other servers may have taken over."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _logger = logging.getLogger("gradserve")
 
 
 class Fence:
-    """Fence, looked at once for all that wait. For one event loop; always open where the place is this server's."""
+    """Fence around the state in memory, for one event loop; always open if the place is exclusively this server's.
+
+    One look at the place serves all that wait for it.
+    """
 
     def __init__(
         self, journal: Journal, executor: Executor | None = None, clock: Callable[[], float] = time.monotonic
@@ -27,7 +30,7 @@ class Fence:
         self._at_work: asyncio.Task[None] | None = None
         self._to_come: asyncio.Task[None] | None = None
         self.looks = 0
-        #: why nothing of the state is answered or kept any more
+        #: refusal of everything about the state, once another server has it
         self.lost: Refusal | None = None
 
     @property
@@ -36,25 +39,28 @@ class Fence:
         return self._journal.holds()
 
     async def passed(self, expires: float = float("inf")) -> None:
-        """Return where what is in memory is what there is, at some moment from the call on; not later than `expires`.
+        """Return once memory is known to have been current at some moment after the call.
 
-        Raises Refusal: not_ready.
+        Raises Refusal (not_ready) if it is not, and at `expires` if that is not known.
         """
         if self.lost is not None:
             raise self.lost
         if self._journal.holds():
             return
         left = expires - self._clock()
+        if self._to_come is None:  # a look that began before the call may have seen an older state
+            self._to_come = asyncio.get_running_loop().create_task(self._look(self._at_work))
+            self._to_come.add_done_callback(consume_exception)
         try:
             async with asyncio.timeout(None if left == float("inf") else left):
-                await asyncio.shield(self._look())
+                await asyncio.shield(self._to_come)
         except TimeoutError:
             raise unseen() from None
-        if self.lost is not None:  # since the look: what is in memory may be gone
+        if self.lost is not None:  # since the look
             raise self.lost
 
     def lose(self, reason: StateLost) -> Refusal:
-        """Answer nothing more; what is said instead."""
+        """Answer nothing more; return the refusal that is answered instead."""
         if self.lost is None:
             _logger.error("nothing of the state is answered or kept any more: %s", reason)
             detail = "another server has taken over the place where this one kept its state; it answers nothing of it"
@@ -62,7 +68,7 @@ class Fence:
         return self.lost
 
     def leave(self) -> None:
-        """Answer nothing more, also of what was looked at before: what is in memory goes."""
+        """Answer nothing more, not even what was looked at before: this server gives up the state in memory."""
         if self.lost is None:
             detail = "this server has just left the part of the state that this is about to others; send it again"
             self.lost = Refusal("not_ready", detail, retry_after=1)
@@ -71,16 +77,9 @@ class Fence:
         """Look no more."""
         self._executor.shutdown(wait=False)
 
-    def _look(self) -> asyncio.Task[None]:
-        """The look that begins next: one that began before somebody came may have seen an older state."""
-        if self._to_come is None:
-            self._to_come = asyncio.get_running_loop().create_task(self._looked(self._at_work))
-            self._to_come.add_done_callback(consume_exception)
-        return self._to_come
-
-    async def _looked(self, before: asyncio.Task[None] | None) -> None:
-        if before is not None:
-            await asyncio.wait([before])
+    async def _look(self, previous: asyncio.Task[None] | None) -> None:
+        if previous is not None:
+            await asyncio.wait([previous])
         self._at_work, self._to_come = self._to_come, None
         if self.lost is not None:
             raise self.lost
@@ -97,12 +96,12 @@ class Fence:
 
 
 def consume_exception(task: asyncio.Task[Any]) -> None:
-    """A task is done, and nobody may wait any more for what it raises."""
+    """Retrieve the exception of a done task, so that asyncio does not log it if nobody waits for it."""
     if not task.cancelled():
         task.exception()
 
 
 def unseen() -> Refusal:
-    """The report of a place that cannot be looked at."""
+    """Return the refusal if the place cannot be looked at."""
     detail = "the place where the server keeps its state does not answer, so what it knows of it may be out of date"
     return Refusal("not_ready", detail, retry_after=1)

@@ -30,7 +30,7 @@ except ImportError:  # a system without locks of this kind, such as Windows
 
 _LOCK: Final = "LOCK"
 _UNFINISHED: Final = "unfinished"
-#: what is no object: our own, and what a new file system has in its root
+#: names that are no objects: our own, and the folder that a new file system has in its root
 _NO_OBJECTS: Final = (_LOCK, _UNFINISHED, "lost+found")
 #: parts that are written at once, at most (IOV_MAX is 1024 on Linux and macOS)
 _MOST_AT_ONCE: Final = 512
@@ -42,7 +42,7 @@ _OPEN_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
 class Folder:
-    """The objects of one folder; `make` says to make it where it is missing. Raises OSError where it cannot be opened.
+    """Objects of one folder, which is made if it is missing and `make` is set. Raises OSError if it cannot be opened.
 
     Keys have one / at most: `commits/7` is the file 7 in the folder commits.
     """
@@ -57,16 +57,16 @@ class Folder:
         self._lock: int | None = None
 
     def lock(self) -> None:
-        """Have the folder alone from now on. Raises BlockingIOError where another process has it, and OSError."""
+        """Lock the folder. Raises BlockingIOError if another process has it, and OSError."""
         self._lock = os.open(_LOCK, _OPEN_LOCK, 0o600, dir_fd=self._folders[""])
         if fcntl is not None:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self.exclusive = True
 
     def clean(self, *names: str) -> None:
-        """Remove what was never finished; and have on disk what is in these folders of it. For whoever has it alone.
+        """Remove unfinished files, and flush the names in these folders; the lock must be held.
 
-        A process that was killed may have named a file and not have flushed the name: whoever sees it now relies on it.
+        A process that was killed may have named a file without flushing the name, and this one relies on the name now.
         """
         unfinished = self._folder(_UNFINISHED)
         for part in _names(unfinished):
@@ -75,7 +75,7 @@ class Folder:
             _flush(self._folder(name))
 
     def require_writable(self, *names: str) -> None:
-        """Raise OSError where files cannot be made in these folders of it."""
+        """Raise OSError if files cannot be made in these folders."""
         for name in (_UNFINISHED, *names):
             folder = self._folder(name)
             if os.fstatvfs(folder).f_flag & os.ST_RDONLY:
@@ -84,7 +84,7 @@ class Folder:
                 raise OSError(errno.EACCES, os.strerror(errno.EACCES))
 
     def require_private(self, *names: str) -> None:
-        """Raise OSError where others may write to it, or to these folders of it: what is read could be theirs."""
+        """Raise OSError if others may write to it or to these folders: its files could be theirs."""
         for name in ("", *names):
             status = os.fstat(self._folder(name))
             if status.st_mode & WRITABLE_BY_OTHERS or status.st_uid not in (0, os.geteuid()):
@@ -127,7 +127,13 @@ class Folder:
 
     def list(self, prefix: str, after: str = "") -> Iterable[str]:
         """Implement `Objects.list`."""
-        return (key for key in self._inside(prefix) if key > after)
+        keys: Iterable[str] = ()
+        if not prefix:
+            keys = self._everything()
+        else:
+            with suppress(FileNotFoundError):
+                keys = [prefix + name for name in _names(self._folder(prefix.rstrip("/"), make=False))]
+        return (key for key in keys if key > after)
 
     def close(self) -> None:
         """Implement `Objects.close`: the lock goes to whoever comes next."""
@@ -136,13 +142,6 @@ class Folder:
             if file is not None:
                 os.close(file)
         self._lock = None
-
-    def _inside(self, prefix: str) -> Iterable[str]:
-        if prefix:
-            with suppress(FileNotFoundError):
-                return [prefix + name for name in _names(self._folder(prefix.rstrip("/"), make=False))]
-            return []
-        return self._everything()
 
     def _everything(self) -> Iterator[str]:
         """List all files, in nested folders too: they may be another program's."""
@@ -156,7 +155,7 @@ class Folder:
         return self._folder(folder), name
 
     def _folder(self, name: str, *, make: bool = True) -> int:
-        """An open folder, kept open; `make` says to make it where it is missing."""
+        """Open a folder, and keep it open; `make` says to make it if it is missing."""
         with self._opening:
             if name not in self._folders:
                 root = self._folders[""]
@@ -184,7 +183,7 @@ class Folder:
 
     @contextmanager
     def _written(self, data: Sequence[Data]) -> Iterator[tuple[int, str]]:
-        """A file with these bytes, on disk, under a name that nobody looks for: it is gone in the end."""
+        """Make a file with these bytes, on disk, under a temporary name, which is removed in the end."""
         folder, part = self._folder(_UNFINISHED), secrets.token_hex(8)
         file = os.open(part, _OPEN_NEW, 0o600, dir_fd=folder)
         try:
@@ -200,7 +199,7 @@ class Folder:
 
 
 def _make(path: Path) -> None:
-    """A folder, with those around it, on disk."""
+    """Make a folder, with its parents, on disk."""
     if path.is_dir():
         return
     _make(path.parent)
@@ -214,7 +213,7 @@ def _make(path: Path) -> None:
 
 
 def flush_folder(path: Path) -> None:
-    """Have the names in a folder on the disk."""
+    """Flush the names in a folder to disk."""
     folder = os.open(path, _OPEN_FOLDER)
     try:
         _flush(folder)
@@ -228,13 +227,13 @@ def _names(folder: int) -> list[str]:
 
 
 def _name(part: str, name: str, unfinished: int, folder: int) -> None:
-    """Give a file its name, which replaces nothing."""
+    """Give a file its name, without replacing another one."""
     try:
         os.link(part, name, src_dir_fd=unfinished, dst_dir_fd=folder, follow_symlinks=False)
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        # A file system without links: whoever has the lock is alone, and nobody makes the name meanwhile.
+        # A file system without hard links: this process has the lock, so that nobody makes the name meanwhile.
         with suppress(FileNotFoundError):
             os.stat(name, dir_fd=folder, follow_symlinks=False)
             raise FileExistsError(name) from None
@@ -242,7 +241,7 @@ def _name(part: str, name: str, unfinished: int, folder: int) -> None:
 
 
 def _flush(file: int) -> None:
-    """Have a file's bytes, or a folder's names, on the disk."""
+    """Flush a file's bytes, or a folder's names, to disk."""
     full = getattr(fcntl, "F_FULLFSYNC", None)  # macOS, whose fsync leaves them in the disk's own cache
     if full is not None:
         with suppress(OSError):  # a file system that does not know it
@@ -262,7 +261,7 @@ def _write_parts(file: int, data: Sequence[Data]) -> None:
 
 
 def _read_between(file: int, start: int, stop: int) -> bytes:
-    """The bytes between, fewer where the file ends."""
+    """Read the bytes from `start` to `stop`, or fewer if the file ends."""
     parts = []
     while start < stop and (part := os.pread(file, min(stop - start, 1 << 30), start)):
         parts.append(part)

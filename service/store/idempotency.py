@@ -1,4 +1,4 @@
-"""Answers to calls that wrote something, for when the same call comes again: it is answered, and not done twice."""
+"""Idempotency: answers to calls with an Idempotency-Key, which a repetition gets instead of running again."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from service.store.writes import AnswerRecord
 
 #: the header that names a call
 KEY_HEADER: Final = "Idempotency-Key"
-#: bytes that an answer may have to be kept
+#: most bytes of an answer that is kept
 MOST_OF_ANSWER: Final = 1 << 20
-#: bytes that an answer takes beside its own
+#: estimated bytes of a record beside its body
 ANSWER_OVERHEAD: Final = 500
 _STATED: Final = re.compile(r"[\x21-\x7e]{1,255}")
 
 
 class Repetition(NamedTuple):
-    """Identity of a request: the key that its client gave it, and a digest of all that it asks."""
+    """Identity of a request: the key that its client gave it, and a digest of its content."""
 
     namespace: str
     key: str
@@ -30,7 +30,7 @@ class Repetition(NamedTuple):
 
 
 class AnswerTable(Table[AnswerRecord]):
-    """Answers by namespace and key, each for so many seconds; and which calls are under way."""
+    """Answers by namespace and key, each for so many seconds, and the calls that are under way."""
 
     plural = "answers to calls with an Idempotency-Key"
 
@@ -43,12 +43,15 @@ class AnswerTable(Table[AnswerRecord]):
         self._under_way: dict[TableKey, str] = {}
 
     def begin(self, asked: Repetition) -> AnswerRecord | None:
-        """The answer that the call was given before; None where it has to be done, which is noted until its `end`.
+        """Return the answer that the call got before; if None, the call has to run, and is under way until its `end`.
 
-        Raises Refusal: invalid_field where the key stands for another request, conflict while that is under way.
+        Raises Refusal: invalid_field if the key belongs to another request, conflict while the same one is under way.
         """
+        self._expire()
         key = (asked.namespace, asked.key)
-        known = self._fresh(key)
+        known = self.find(key)
+        if known is not None and not self.is_fresh(known):
+            known = None
         before = self._first(key) if known is None else known.fingerprint
         if before is not None and before != asked.fingerprint:
             detail = "this Idempotency-Key came before with another request; a new request needs a key of its own"
@@ -64,14 +67,14 @@ class AnswerTable(Table[AnswerRecord]):
         return record.expires > self._clock()
 
     def asked_before(self, asked: Repetition) -> AnswerRecord | None:
-        """Look up a call that another server has, as `begin` does, but note nothing."""
+        """Look up a call that another server runs, as `begin` does, without counting it as under way."""
         known = self.begin(asked)
         if known is None:
             self.end(asked)
         return known
 
     def end(self, asked: Repetition) -> None:
-        """The call is done, or given up."""
+        """Note that the call is done, or given up."""
         self._under_way.pop((asked.namespace, asked.key), None)
 
     def record(
@@ -95,17 +98,12 @@ class AnswerTable(Table[AnswerRecord]):
         return AnswerRecord(*asked, media_type, b"".join(parts), expires, status, headers)
 
     def _first(self, key: TableKey) -> str | None:
-        """The fingerprint of a call that is under way; or was answered, and nobody knows yet whether it was kept."""
+        """Return the fingerprint of a call that is under way, or whose answer is being written."""
         coming = self._coming.get(key)
         return self._under_way.get(key) if coming is None else coming.fingerprint
 
-    def _fresh(self, key: TableKey) -> AnswerRecord | None:
-        self._expire()
-        found = self.find(key)
-        return found if found is not None and self.is_fresh(found) else None
-
     def _expire(self) -> None:
-        """Forget what has had its time; of each namespace, the oldest come first."""
+        """Drop expired answers; in each namespace, the oldest come first."""
         now = self._clock()
         for namespace in tuple(self._kept):
             over = []
@@ -118,7 +116,7 @@ class AnswerTable(Table[AnswerRecord]):
 
 
 def check_key(stated: str) -> str:
-    """Return what can be an Idempotency-Key, unchanged. Raises Refusal: invalid_field."""
+    """Return a valid Idempotency-Key unchanged. Raises Refusal (invalid_field)."""
     if not _STATED.fullmatch(stated):
         expected = "1 to 255 visible ASCII characters"
         detail = f"{KEY_HEADER} has {expected}, and this one has others, or none, or more"
@@ -127,6 +125,6 @@ def check_key(stated: str) -> str:
 
 
 def under_way() -> Refusal:
-    """The refusal of a call that is named as one that is being answered."""
+    """Return the refusal of a call while another one with its key is under way."""
     detail = "the first call with this Idempotency-Key is under way; send it again for its answer"
     return Refusal("conflict", detail, retry_after=1)

@@ -1,4 +1,4 @@
-"""Journal of what a server has to remember, commit by commit: its interface, and one that remembers nothing."""
+"""Journal of a server's state, commit by commit: its interface, and the journal of a state in memory."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from typing import Final, Protocol
 
 from service.store.writes import AnswerRecord, Commit, GraphWrite, ModelWrite, TensorWrite
 
+#: a clock that goes on while the machine sleeps, if the system has one: a lease ends during sleep
+_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
 
 class StateFull(Exception):
-    """Lack of space for a commit: nothing of it is kept, and what was there before stands."""
+    """Lack of space for a commit: nothing of it is kept, and the earlier state stays."""
 
 
 class StateLost(Exception):
@@ -22,14 +25,12 @@ class StateLost(Exception):
 
 
 class StateUnknown(Exception):
-    """Doubt whether a commit is kept, of which this server finds out no more."""
+    """Unknown outcome of a commit, which this server will not learn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """State that was kept: the tensors that there are, each with its data; graphs in the order in which they came;
-    answers that have not expired; models.
-    """
+    """State at the start: tensors with their data, graphs in the order in which they came, fresh answers, models."""
 
     tensors: list[TensorWrite] = field(default_factory=list)
     graphs: list[GraphWrite] = field(default_factory=list)
@@ -38,40 +39,40 @@ class Loaded:
 
 
 class Journal(Protocol):
-    """Commits, each kept as one. All of it blocks, but for `holds` and `give_up`; one thread at a time commits."""
+    """Atomic commits. All methods block but `holds` and `give_up`; one thread at a time commits."""
 
     shared: bool
-    """Whether other servers may write to the same place, so that what is in memory may not be all there is."""
+    """Whether other servers may write to the same place, so that the state in memory may be out of date."""
 
     def load(self) -> Loaded:
-        """Load the state that the commits so far come to; once, before the first commit.
+        """Load the state; called once, before the first commit.
 
-        Raises RuntimeError with one sentence where what is there is damaged, not ours, or cannot be read; Taken, where
-        servers share the place, and another one has just begun there.
+        Raises RuntimeError with one sentence if the place is damaged, not ours, or cannot be read; Taken if servers
+        share it, and another one has just begun there.
         """
 
     def commit(self, batch: Sequence[Commit]) -> None:
-        """Keep all of a batch: when it returns, it is on disk; later commits of the batch replace earlier ones.
+        """Keep a batch: when this returns, it is on disk; later commits of the batch replace earlier ones.
 
-        Nothing of it is kept upon StateFull, StateLost, and an OSError: as far as this server goes on to tell; one that
-        is killed before the next commit may find it kept. Upon StateUnknown it is kept or not.
+        After StateFull, StateLost and OSError, nothing of it is kept as long as this server goes on; if the server is
+        killed before the next commit, the batch may be found kept. After StateUnknown, it is kept or not.
         """
 
     def holds(self) -> bool:
         """Return whether memory (`load` and the commits since) is known to be current without a look."""
 
     def look(self) -> None:
-        """Find out that it is, while others wait; by any thread. Raises StateLost, OSError."""
+        """Look whether memory is current; any thread may call this. Raises StateLost, OSError."""
 
     def give_up(self) -> None:
-        """Try nothing again: a commit that is in doubt stays so, and returns."""
+        """Stop repeating a commit whose outcome is unknown: it returns."""
 
     def close(self) -> None:
-        """Tidy up, and let go of the place: nothing is answered any more."""
+        """Tidy up, and release the place: nothing is answered any more."""
 
 
 class MemoryJournal:
-    """A journal for a server whose state ends with it: what is kept is in its tables alone."""
+    """Journal of a server whose state ends with it: the state is in its tables alone."""
 
     shared = False
 
@@ -83,34 +84,28 @@ class MemoryJournal:
         """Keep nothing."""
 
     def holds(self) -> bool:
-        """Return True: what is in memory is all there is."""
+        """Return True: there is no other copy of the state."""
         return True
 
     def look(self) -> None:
-        """There is nothing to look at."""
+        """Do nothing."""
 
     def give_up(self) -> None:
-        """There is nothing to try."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """Let go of nothing."""
-
-
-# Surroundings of a journal: time, sleep, threads and locks. A simulation gives it others.
-
-#: a clock that goes on while the machine sleeps, where the system has one: whoever slept has no lease any more
-_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+        """Do nothing."""
 
 
 class Surroundings:
-    """The system's own."""
+    """Clock, threads and locks of a journal: those of the system. A simulation replaces them."""
 
     def now(self) -> float:
-        """Seconds since some moment, those in which the machine slept among them."""
+        """Return the seconds since some moment, including those in which the machine slept."""
         return time.clock_gettime(_CLOCK)
 
     def today(self) -> float:
-        """Seconds since 1970, as other machines have them too, about."""
+        """Return the seconds since 1970, which other machines have too, about."""
         return time.time()
 
     def sleep(self, seconds: float) -> None:
@@ -118,7 +113,7 @@ class Surroundings:
         time.sleep(seconds)
 
     def lock(self) -> AbstractContextManager[object]:
-        """A lock that nobody has."""
+        """Make a lock."""
         return Lock()
 
     def threads(self, count: int, name: str) -> Executor:
@@ -126,5 +121,4 @@ class Surroundings:
         return ThreadPoolExecutor(count, name)
 
 
-#: the system that this process runs on
 SYSTEM: Final = Surroundings()

@@ -1,10 +1,22 @@
-"""A journal of objects: each batch of commits is one, with the next number, made where nothing is yet.
+"""Object journal: a log-structured store, in which each batch of commits is one immutable object.
 
-Who may make it is decided by an owner of the place: by a lock (`ExclusiveWriter`), or, where several servers reach the
-objects, by these themselves (`LeaseWriter`). The `Ledger` knows which items are current, and in which objects. What is
-not current any more is deleted by a thread, and what is current of old objects is moved together by it, in commits like
-others; the last object is never deleted, so that no number comes twice. A crash at any point leaves objects that say
-the same.
+Objects are numbered, and each is created where nothing is yet (`commits/00000000000000000007`). It holds items, each of
+which sets or deletes one key. The state is what the items come to in the order of the numbers:
+
+    1   w = A, b = B
+    2   w = C              → w in 1 is not current any more
+    3   end of b           → b in 1 is not current any more: object 1 is dead, and can be deleted
+
+An `Ownership` decides which server may create the next object: by a lock on a folder (`ExclusiveWriter`), or, if
+several servers reach the objects, by their numbers (`LeaseWriter`).
+
+The `Ledger` knows which items are current, and in which objects. A thread tidies: it deletes dead objects, and moves
+current items out of objects that are mostly waste, or small and many, in commits like others. It never deletes the
+last object, so that no number is used twice. A crash at any point leaves objects that come to the same state.
+
+While there is a *hold*, nothing is deleted, so that a backup finds the objects that it has listed. A hold is an object
+whose key says until when it is valid, in Unix seconds: that of a killed backup ends by itself. A server that runs out
+of space drops all holds, and then the backup fails.
 """
 
 from __future__ import annotations
@@ -38,66 +50,58 @@ from service.store.objects import Missing, Objects
 from service.store.ownership import ExclusiveWriter, LeaseWriter, Ownership
 from service.store.writes import Commit
 
-# Holds: while there is one, a server deletes nothing, so that a backup finds what it has listed.
-#
-# A hold is an object whose key says until when it is good, in Unix seconds: one whose backup was killed ends by itself.
-# A server that runs out of space drops them all, and then the backup fails.
-
 HOLDS: Final = "holds/"
 _HOLD: Final = re.compile(rf"{HOLDS}([0-9]{{1,18}})\.[0-9a-f]+")
+#: estimated cost of an object beside its bytes: a block, an entry of the folder, a look when the state is loaded
+_OBJECT_COST: Final = 4096
+#: estimated cost of an item beside its bytes: its row in the head
+_ITEM_COST: Final = 512
+#: multiple of the limits of `Tidiness` for dead objects at which writers wait
+_CROWDED: Final = 16
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+#: attempts to read a state from the beginning while commits vanish
+_BEGINNINGS: Final = 100
+#: objects that are deleted at once: a server that ends waits for no more
+_DELETED: Final = 100
+#: most bytes and items that are moved into one object: commits wait while it is written
+_MOVED_BYTES: Final = 8 << 20
+_MOVED_ITEMS: Final = 2048
+
+_logger = logging.getLogger("gradserve.state")
 
 
 def put_hold(objects: Objects, seconds: float) -> str:
-    """Ask a server to delete nothing for so many seconds; the key of the hold."""
+    """Ask a server to delete nothing for so many seconds; return the key of the hold."""
     key = f"{HOLDS}{int(time.time() + seconds)}.{secrets.token_hex(8)}"
     objects.put(key, [])  # nothing in it: a full disk takes it too
     return key
 
 
 def is_held(objects: Objects) -> bool:
-    """Return whether nothing is to be deleted now. Holds that are over are removed."""
+    """Return whether there is a valid hold. Expired ones are removed."""
     holds = list(objects.list(HOLDS))
-    over = [key for key in holds if _until(key) < time.time()]
+    over = [key for key in holds if not (match := _HOLD.fullmatch(key)) or int(match[1]) < time.time()]
     if over:
         objects.delete(over)
     return len(holds) > len(over)
 
 
 def drop_holds(objects: Objects) -> None:
-    """Delete in spite of all holds from now on."""
+    """Remove all holds."""
     objects.delete(list(objects.list(HOLDS)))
-
-
-def _until(key: str) -> int:
-    found = _HOLD.fullmatch(key)
-    return int(found[1]) if found else 0
-
-
-# Ledger of objects: which hold what is current, what may be deleted, and what is worth moving together.
-#
-# An item is current until a later one has its key, or its time is over. An object of which nothing is current is dead
-# and can be deleted in any order with others: what it said is said by none. One care is taken: the end of a key stays
-# current for as long as an object that holds a value of this key is still there, or the value would come back.
-
-#: what an object costs beside its bytes, about: a block, an entry of the folder, a look when the state is loaded
-_OBJECT_COST: Final = 4096
-#: what an item takes beside its bytes, about: its row in the head
-_ITEM_COST: Final = 512
-#: how often as much as is deleted at all may be dead before writers wait
-_CROWDED: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Tidiness:
-    """Amount that may lie about before something is done about it."""
+    """Thresholds for tidying."""
 
-    #: dead objects, and their bytes, upon which they are deleted
+    #: dead objects, or their bytes, at which they are deleted
     dead_objects: int = 64
     dead_bytes: int = 16 << 20
-    #: bytes that are not current in objects that hold something else that is, upon which that is moved; or as many as
-    #: are current, where that is more
+    #: bytes of waste in objects that also hold current items, at which these are moved; the bytes of all current items,
+    #: if they are more
     worn_bytes: int = 64 << 20
-    #: objects of less than `small_bytes`, upon which what they hold is moved together
+    #: objects of less than `small_bytes`, at which their items are moved together
     small_objects: int = 2048
     small_bytes: int = 64 << 10
 
@@ -111,7 +115,12 @@ class _Object:
 
 
 class Ledger:
-    """The objects of a journal by their numbers, and what is current of them."""
+    """Objects of a journal by their numbers, and the current items in them.
+
+    An item is current until a later one has its key, or it expires. An object without current items is dead, and can be
+    deleted in any order with others. One exception: the deletion of a key stays current as long as there is an object
+    with a value of this key, or the value would come back.
+    """
 
     def __init__(self, tidiness: Tidiness) -> None:
         self._tidiness = tidiness
@@ -123,7 +132,7 @@ class Ledger:
         self._bytes = self._current_bytes = self._dead_bytes = self._small = 0
 
     def note(self, sequence: int, nbytes: int, items: Sequence[Item]) -> None:
-        """An object has been written, of so many bytes: what it says is said from now on."""
+        """Note that an object of so many bytes has been written: its items are current from now on."""
         cost = nbytes + _OBJECT_COST
         self._objects[sequence] = _Object(cost, tuple(item.key for item in items))
         self._bytes += cost
@@ -144,7 +153,7 @@ class Ledger:
                 self._release(key)
 
     def current(self) -> list[tuple[int, Item]]:
-        """The values that there are, each with the number of its object."""
+        """List the items that are values, each with the number of its object."""
         return [(sequence, item) for sequence, item in self._current.values() if item.nbytes is not None]
 
     def holds(self, sequence: int, item: Item) -> bool:
@@ -152,11 +161,11 @@ class Ledger:
         return self._current.get(item.key) == (sequence, item)
 
     def dead(self) -> list[int]:
-        """The objects that may be deleted, in any order."""
+        """List the objects that may be deleted, in any order."""
         return list(self._dead)
 
     def gone(self, sequences: Iterable[int]) -> None:
-        """These dead objects are deleted, and will not be there after a crash."""
+        """Note that these dead objects are deleted durably."""
         for sequence in sequences:
             if sequence in self._dead:
                 del self._dead[sequence]
@@ -169,24 +178,28 @@ class Ledger:
         return many or self._is_worn() or self._is_scattered()
 
     def is_crowded(self) -> bool:
-        """Return whether so much is dead that it had better not become more."""
+        """Return whether so many objects are dead that writers should wait."""
         limits = self._tidiness
         return len(self._dead) >= _CROWDED * limits.dead_objects or self._dead_bytes >= _CROWDED * limits.dead_bytes
 
     def worth_moving(self) -> list[tuple[int, Item]]:
-        """The current items of objects that are to be emptied, the emptiest objects first; none where it is tidy."""
-        chosen = dict.fromkeys(self._worn() if self._is_worn() else ())
+        """List the current items of objects that are to be emptied, the emptiest objects first."""
+        alive = [(n, held) for n, held in self._objects.items() if held.current]
+        chosen: dict[int, None] = {}
+        if self._is_worn():
+            shares = sorted((held.current_bytes / held.nbytes, n) for n, held in alive)
+            chosen |= dict.fromkeys(n for share, n in shares if share < 1 / 2)
         if self._is_scattered():
-            alive = ((n, held) for n, held in self._objects.items() if held.current)
             chosen |= dict.fromkeys(n for n, held in alive if self._is_small(held))
-        return [known for sequence in chosen for known in self._held_by(sequence)]
+        known = ((n, self._current.get(key)) for n in chosen for key in self._objects[n].keys)
+        return [current for n, current in known if current and current[0] == n]
 
     def _enter(self, sequence: int, item: Item) -> None:
         holder = self._objects[sequence]
         if item.nbytes is not None:
             self._holders[item.key].add(sequence)
         elif item.key not in self._holders:
-            return  # the end of what is nowhere
+            return  # the deletion of a key without values
         self._current[item.key] = sequence, item
         holder.current += 1
         holder.current_bytes += _cost(item)
@@ -218,7 +231,7 @@ class Ledger:
             holders.discard(sequence)
             if not holders:
                 del self._holders[key]
-                if key in self._current:  # its end, which is not needed any more
+                if key in self._current:  # its deletion, which is not needed any more
                     self._release(key)
 
     def _is_worn(self) -> bool:
@@ -232,34 +245,13 @@ class Ledger:
     def _is_small(self, held: _Object) -> bool:
         return held.nbytes < self._tidiness.small_bytes + _OBJECT_COST
 
-    def _worn(self) -> list[int]:
-        """Objects that are less than half current, the emptiest first."""
-        alive = ((held.current_bytes / held.nbytes, n) for n, held in self._objects.items() if held.current)
-        return [sequence for share, sequence in sorted(alive) if share < 1 / 2]
-
-    def _held_by(self, sequence: int) -> list[tuple[int, Item]]:
-        known = (self._current.get(key) for key in self._objects[sequence].keys)
-        return [found for found in known if found and found[0] == sequence]
-
 
 def _cost(item: Item) -> int:
     return (item.nbytes or 0) + _ITEM_COST
 
 
-_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
-#: how often a state is read from the beginning, where commits vanish meanwhile
-_BEGINNINGS: Final = 100
-#: objects that are deleted at once: a server that ends waits for no more
-_DELETED: Final = 100
-#: what one object gets of what is moved: commits wait while it is written
-_MOVED_BYTES: Final = 8 << 20
-_MOVED_ITEMS: Final = 2048
-
-_logger = logging.getLogger("gradserve.state")
-
-
 class ObjectJournal:
-    """Commits as objects of one place, which messages call `place`."""
+    """Journal of commits as objects of one place, which messages call `place`."""
 
     def __init__(
         self,
@@ -272,7 +264,7 @@ class ObjectJournal:
     ) -> None:
         """`lease`: seconds for which a look at a place that others reach is good enough; 0: each answer needs one.
 
-        `owner`: where others ask whoever has the place, the address at which they do.
+        `owner`: this server's address, if other servers forward requests to the owner of the place.
         """
         self._objects, self._place, self._around = objects, place, around
         self.shared = not objects.exclusive
@@ -336,21 +328,19 @@ class ObjectJournal:
         self._objects.close()
 
     def _loaded(self, reading: Reading) -> Loaded:
-        """Take the place, and load what is there. Raises Vanished, RuntimeError, OSError."""
+        """Take the place, and load the state. Raises Vanished, RuntimeError, OSError."""
         self._ledger = Ledger(self._tidiness)
         heads = self._claim.begin(reading)
         for sequence in sorted(heads):
             if heads[sequence].items:
                 self._ledger.note(sequence, heads[sequence].nbytes, heads[sequence].items)
         self._ledger.expire(time.time())
-        found = loaded(reading.data(self._ledger.current()))
+        state = loaded(reading.data(self._ledger.current()))
         self._claim.settle()
-        return found
-
-    # What is written, the lock held
+        return state
 
     def _write_items(self, said: Sequence[tuple[Item, memoryview | None]]) -> None:
-        """Keep these items as the next object. Raises StateFull, StateLost, StateUnknown, OSError."""
+        """Keep items as the next object, with the lock held. Raises StateFull, StateLost, StateUnknown, OSError."""
         try:
             try:
                 contents = self._claim.write_items(said)
@@ -368,7 +358,7 @@ class ObjectJournal:
         self._ledger.note(contents.sequence, contents.nbytes, contents.items)
 
     def _free_space(self) -> bool:
-        """Delete what is dead before its turn, though a backup may want it; whether there was anything."""
+        """Delete dead objects at once, even if a backup needs them; return whether there were any."""
         drop_holds(self._objects)
         dead = self._deletable()
         self._remove(dead)
@@ -379,7 +369,7 @@ class ObjectJournal:
         return [sequence for sequence in self._ledger.dead() if sequence != self._claim.next - 1]
 
     def _remove(self, dead: Iterable[int]) -> None:
-        """Delete these objects; of those whose number has to stay, what they say."""
+        """Delete these objects; those whose number has to stay are replaced by a stub."""
         deleted = []
         for sequence in dead:
             stub = self._claim.stub(sequence)
@@ -388,8 +378,6 @@ class ObjectJournal:
             else:
                 self._objects.put(commit_key(sequence), stub)
         self._objects.delete(deleted)
-
-    # What is tidied, by the thread
 
     def _tidy(self) -> None:
         try:
@@ -406,8 +394,8 @@ class ObjectJournal:
     def _delete_dead(self) -> None:
         """Delete the objects that are dead by now, unless a backup is being made.
 
-        They are listed before holds are looked for: what is dead by then is dead in any backup that begins later. What
-        dies meanwhile is left until it is worth it: one by one, each would cost a flush.
+        They are listed before holds are looked for: an object that is dead by then is dead in any later backup, too.
+        Objects that die meanwhile are left until there are many: one by one, each would cost a flush.
         """
         with self._lock:
             dead = self._deletable()
@@ -421,15 +409,15 @@ class ObjectJournal:
                 return
 
     def _move_together(self) -> bool:
-        """Write anew what is current of objects that are not worth their place; whether there was anything."""
+        """Move current items out of objects that are mostly waste, or small and many; return whether there were any."""
         with self._lock:
             moving = self._ledger.worth_moving()
         for group in _groups(moving):
             if self._is_closing:
                 break
-            data = [(found, self._read_again(*found)) for found in group]
+            data = [(placed, self._read_again(*placed)) for placed in group]
             with self._lock:
-                said = [(found[1], blob) for found, blob in data if self._ledger.holds(*found)]
+                said = [(placed[1], blob) for placed, blob in data if self._ledger.holds(*placed)]
                 if said:
                     self._write_items(said)
         return bool(moving)
@@ -440,18 +428,18 @@ class ObjectJournal:
         try:
             return memoryview(read_item(self._objects, sequence, item))
         except Missing:
-            return None  # deleted meanwhile, so not current any more: it is not moved
+            return None  # deleted meanwhile, so not current any more, and not moved
 
 
 def _groups(moving: Iterable[tuple[int, Item]]) -> Iterator[list[tuple[int, Item]]]:
     """Group items, each group for one object."""
     group: list[tuple[int, Item]] = []
     nbytes = 0
-    for found in moving:
-        if group and (len(group) == _MOVED_ITEMS or nbytes + (found[1].nbytes or 0) > _MOVED_BYTES):
+    for sequence, item in moving:
+        if group and (len(group) == _MOVED_ITEMS or nbytes + (item.nbytes or 0) > _MOVED_BYTES):
             yield group
             group, nbytes = [], 0
-        group.append(found)
-        nbytes += found[1].nbytes or 0
+        group.append((sequence, item))
+        nbytes += item.nbytes or 0
     if group:
         yield group

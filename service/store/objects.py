@@ -1,4 +1,4 @@
-"""Object store, where bytes are kept by key: its interface, and the part of one that is a shard."""
+"""Object store: bytes by key. Its interface, and the part of a store that is one shard."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Final, Protocol
 
-#: bytes on their way to an object: it is made of several such parts, one after the other
+#: a part of an object, which is made of several parts in a row
 Data = bytes | memoryview
+
+#: shards of a place that servers share: each is a journal, and a namespace belongs to one of them for ever
+SHARDS: Final = 16
+_FOLDER: Final = "shards/"
+_KEY: Final = re.compile(rf"{_FOLDER}([0-9]{{2}})/(.+)")
 
 
 class Missing(LookupError):
@@ -20,69 +25,61 @@ class Exists(Exception):
 
 
 class Denied(OSError):
-    """The store has answered that it does not do this: nothing was made."""
+    """Answer of the store that it refuses the request: nothing was made."""
 
 
 class Objects(Protocol):
-    """Objects by key. All of it blocks, and may be called by several threads at a time.
+    """Objects by key. All methods block, and several threads may call them at a time.
 
-    Keys are made by us: lower-case ASCII words, digits and dots, with / between them. Whatever a method cannot do, it
-    tells by OSError, `errno` ENOSPC or EDQUOT where there is no space.
+    Keys are lower-case ASCII words, digits and dots, with / between them. Failures are OSErrors, with the `errno`
+    ENOSPC or EDQUOT if there is no space.
     """
 
     #: whether nobody else can write here while this is open
     exclusive: bool
 
     def get(self, key: str, start: int = 0, stop: int | None = None) -> bytes:
-        """The bytes of an object from `start` to `stop`, as many as there are. Raises Missing."""
+        """Return the bytes of an object from `start` to `stop`, as many as there are. Raises Missing."""
 
     def put(self, key: str, data: Sequence[Data]) -> None:
-        """Keep these parts as one object, in place of what is there: wholly, and durably, when it returns."""
+        """Keep these parts as one object, replacing an earlier one: atomically, and durably when this returns."""
 
     def put_new(self, key: str, data: Sequence[Data]) -> None:
         """Keep these parts under a key that is free. Raises Exists; of several that race, one is kept.
 
-        Upon Denied it is not there; upon another OSError it may be there or not, or come to be there later.
+        After Denied, the object is not there; after another OSError, it may be there or not, or appear later.
         """
 
     def delete(self, keys: Sequence[str]) -> None:
-        """Remove these objects, durably when it returns; those that are not there are no error."""
+        """Remove these objects, durably when this returns; missing ones are no error."""
 
     def list(self, prefix: str, after: str = "") -> Iterable[str]:
-        """The keys that begin with a prefix, which is empty or ends in /, and come `after` another; in no order."""
+        """List keys that begin with a prefix, which is empty or ends in /, and come `after` another; in any order."""
 
     def close(self) -> None:
-        """Let go of the place."""
-
-
-# Shards of a place that several servers share: each is a journal, and a namespace belongs to one of them for ever.
-
-#: how many there are, in each place of this format
-SHARDS: Final = 16
-_FOLDER: Final = "shards/"
-_KEY: Final = re.compile(rf"{_FOLDER}([0-9]{{2}})/(.+)")
+        """Release the place."""
 
 
 def shard_of(namespace: str) -> int:
-    """The shard that a namespace belongs to: the first byte of BLAKE2b's digest of its name, modulo their number."""
+    """Return the shard of a namespace: the first byte of its name's BLAKE2b digest, modulo the number of shards."""
     return blake2b(namespace.encode(), digest_size=8).digest()[0] % SHARDS
 
 
 def folder_of(shard: int) -> str:
-    """Return what the keys of a shard begin with."""
+    """Return the prefix of the keys of a shard."""
     return f"{_FOLDER}{shard:02}/"
 
 
 def split_key(key: str) -> tuple[int, str]:
-    """The shard that a key is of, and the key within it. Raises ValueError."""
-    found = _KEY.fullmatch(key)
-    if found is None or int(found[1]) >= SHARDS:
+    """Split a key into its shard and the key within it. Raises ValueError."""
+    match = _KEY.fullmatch(key)
+    if match is None or int(match[1]) >= SHARDS:
         raise ValueError(f"it has {key!r}")
-    return int(found[1]), found[2]
+    return int(match[1]), match[2]
 
 
 class ShardObjects:
-    """The objects of one shard, as if they were all."""
+    """The objects of one shard, as an object store of their own."""
 
     def __init__(self, objects: Objects, shard: int) -> None:
         self._objects, self._folder = objects, folder_of(shard)
@@ -106,8 +103,8 @@ class ShardObjects:
 
     def list(self, prefix: str, after: str = "") -> Iterable[str]:
         """Implement `Objects.list`."""
-        found = self._objects.list(self._folder + prefix, self._folder + after if after else "")
-        return [key.removeprefix(self._folder) for key in found]
+        keys = self._objects.list(self._folder + prefix, self._folder + after if after else "")
+        return [key.removeprefix(self._folder) for key in keys]
 
     def close(self) -> None:
         """Implement `Objects.close`: the other shards are open still."""

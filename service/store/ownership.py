@@ -1,21 +1,24 @@
-"""Ownership of a place: the right to write the next commit, and to answer what is there.
+"""Ownership of a place: the right to write the next commit, and to answer from the state.
 
-`ExclusiveWriter` has a place alone, by a lock. `LeaseWriter` claims a place that other servers reach as well: one of
-them writes and answers, whatever becomes of requests. There, commits are numbered without gaps, and a number is used
-once: so what stands under one is decided for all, and a state is what the commits up to a number come to. All that
-follows keeps to that.
+`ExclusiveWriter` has a place alone, by a lock. `LeaseWriter` claims a place that other servers reach as well, so that
+one server at a time writes and answers. Its commits are numbered without gaps, and a number is used once: the first
+server to create an object wins the number, and all agree on the state up to it. The rest preserves that.
 
-- A server that begins makes an *opening*, a commit without items, under the next number. It counts once a list of what
-  is behind it, asked for afterwards, is empty: until then the number may have been another's, whose commit is deleted.
-  Whoever wrote here before meets it under the number that would be its next.
-- A write of which no answer came is in *doubt*. The same object is sent again, with its number and its token, until
-  it is known whether it is there, or another's. It is never taken back: somebody may have read it.
-- A number is never free again where its writer could still come back to it. Openings stay, and so does the last
-  commit. What stands right before an opening may have been made by a server that does not know it yet; and what was
-  sent more than once may arrive once more. Of these, the number and the token stay.
-- What is in memory is what there is for as long as nobody else has written. That is seen by a *look*: the next number
-  is free. It holds for a lease; a commit of ours that succeeded is as good. A server that begins answers nothing until
-  the leases of those before it are over, unless the last of them has said that it released the place.
+- A server begins with an *opening*, a commit without items, under the next number. It counts once a list of the commits
+  behind it, requested afterwards, is empty: until then the number may have been another's, whose commit was deleted.
+  The previous owner meets the opening under the number of its own next commit, and stops:
+
+      5   commit of A
+      6   opening of B       A's next write finds 6 taken: A has lost the place
+
+- A write without an answer is in *doubt*. The same object is sent again, with its number and its token, until it is
+  known whether it is there, or another's. It is never taken back: somebody may have read it.
+- A number is never freed as long as its writer could still come back to it. Openings stay, and so does the last
+  commit. The commit right before an opening may be by a server that does not know the opening yet; and a commit that
+  was sent more than once may arrive once more. Of these two, the number and the token stay (a *stub*).
+- Memory is current as long as nobody else has written. A *look* shows it: the next number is free. A look is valid for
+  a lease, and so is a successful commit. A server that begins answers nothing until the leases of those before it are
+  over, unless the last of them has released the place.
 """
 
 from __future__ import annotations
@@ -32,63 +35,13 @@ from service.store.commit_objects import Contents, Damaged, Item, Note, Reading,
 from service.store.journal import StateLost, StateUnknown, Surroundings
 from service.store.objects import Data, Denied, Exists, Missing, Objects
 
-
-class Taken(Exception):
-    """Another server, at the address `owner`, has just begun, in Unix seconds; it is to be asked."""
-
-    def __init__(self, owner: str, began: float) -> None:
-        super().__init__(owner, began)
-        self.owner, self.began = owner, began
-
-
-class Ownership(Protocol):
-    """The right to make the next commit. All of it blocks; one thread writes, and another may look meanwhile."""
-
-    next: int
-    """The number of the next commit."""
-
-    def begin(self, reading: Reading) -> dict[int, Contents]:
-        """Take the place; the heads of all commits so far, by their numbers.
-
-        Raises RuntimeError with one sentence, Taken, Vanished, OSError.
-        """
-
-    def settle(self) -> None:
-        """Return when nobody else answers any more what was there before."""
-
-    def write_items(self, said: Sequence[tuple[Item, memoryview | None]]) -> Contents:
-        """Make the next commit, of these items. Raises StateLost, StateUnknown; upon OSError nothing was made."""
-
-    def holds(self) -> bool:
-        """Return whether what this server knows is known to be current without a look."""
-
-    def look(self) -> None:
-        """Find out that nobody else has written. Raises StateLost, OSError."""
-
-    def stub(self, sequence: int) -> Sequence[Data] | None:
-        """Return what has to stay in place of a commit of which nothing is current; None if it may be deleted."""
-
-    def give_up(self) -> None:
-        """Try nothing again: what is in doubt stays so."""
-
-    def end(self) -> None:
-        """Leave the place to others. Nothing is answered any more."""
-
-
-def loss(place: str) -> StateLost:
-    """Return the error that another server has the place, which messages call `place`."""
-    return StateLost(f"another server writes to {place} now; this one has stopped writing there")
-
-
-# The claim to a place that other servers reach as well: one of them writes and answers.
-
-#: seconds after an opening in which no other server makes one, where there is somebody to ask
+#: seconds after an opening in which no other server makes one, if it can ask the owner
 PEACE: Final = 5.0
 #: leases that a server which begins waits, as clocks may differ by a fifth
 _PATIENCE: Final = 1.2
-#: how often a server tries to begin beside one that writes on
+#: attempts of a server to begin beside one that writes on
 _ROUNDS: Final = 1000
-#: seconds between two tries of a write in doubt: at first, and in the end
+#: seconds between two attempts of a write in doubt: at first, and in the end
 _SOON: Final = 0.05
 _LATE: Final = 2.0
 #: looks while a write of ours is on its way, and seconds after the first, which double
@@ -99,20 +52,67 @@ _NEVER: Final = float("-inf")
 _logger = logging.getLogger("gradserve.state")
 
 
+class Taken(Exception):
+    """Another server, at the address `owner`, has taken the place a moment ago, in Unix seconds; ask that one."""
+
+    def __init__(self, owner: str, began: float) -> None:
+        super().__init__(owner, began)
+        self.owner, self.began = owner, began
+
+
+class Ownership(Protocol):
+    """The right to make the next commit. All methods block; one thread writes, and another may look meanwhile."""
+
+    next: int
+    """The number of the next commit."""
+
+    def begin(self, reading: Reading) -> dict[int, Contents]:
+        """Take the place; return the heads of all commits so far, by their numbers.
+
+        Raises RuntimeError with one sentence, Taken, Vanished, OSError.
+        """
+
+    def settle(self) -> None:
+        """Return once no earlier owner answers any more."""
+
+    def write_items(self, said: Sequence[tuple[Item, memoryview | None]]) -> Contents:
+        """Make the next commit, of these items. Raises StateLost, StateUnknown; after OSError, nothing was made."""
+
+    def holds(self) -> bool:
+        """Return whether memory is known to be current without a look."""
+
+    def look(self) -> None:
+        """Look whether anybody else has written. Raises StateLost, OSError."""
+
+    def stub(self, sequence: int) -> Sequence[Data] | None:
+        """Return the stub that replaces a commit without current items; None if the commit may be deleted."""
+
+    def give_up(self) -> None:
+        """Stop repeating a write in doubt."""
+
+    def end(self) -> None:
+        """Leave the place to others. Nothing is answered any more."""
+
+
+def loss(place: str) -> StateLost:
+    """Return the error that another server has the place, which messages call `place`."""
+    return StateLost(f"another server writes to {place} now; this one has stopped writing there")
+
+
 class LeaseWriter:
-    """Writer of commits to objects that others write to, as long as nobody else does; a lease is so many seconds."""
+    """Writer of commits to a place that other servers reach, as long as none of them writes; a lease is in seconds."""
 
     def __init__(
         self, objects: Objects, place: str, lease: float, around: Surroundings, owner: str | None = None
     ) -> None:
-        """`owner`: the address that its commits tell, where others ask whoever has the place."""
+        """`owner`: the address in its commits, if other servers forward requests to the owner of the place."""
         self._objects, self._place = objects, place
         self._lease, self._around = lease, around
         self._note = Note(lease, owner=owner)
         self.next = 1
         self._token = ""  # of the commit that is being made, or was made last
-        self._again = False  # whether what was made last was sent more than once
-        self._stubs: dict[int, Contents] = {}  # commits whose numbers stay, but for openings
+        self._again = False  # whether the last commit was sent more than once
+        self._stubs: dict[int, Contents] = {}  # commits whose numbers stay, without openings
         self._looked = self._settled = _NEVER
         self._lost = self._ended = self._gives_up = False
 
@@ -131,7 +131,7 @@ class LeaseWriter:
         raise RuntimeError(f"{self._place} is written to by another server all the time; end that one first")
 
     def settle(self) -> None:
-        """Implement `Ownership.settle`: the leases of those before are over."""
+        """Implement `Ownership.settle`: wait until the leases of earlier owners are over."""
         self._around.sleep(max(0.0, self._settled - self._around.now()))
 
     def write_items(self, said: Sequence[tuple[Item, memoryview | None]]) -> Contents:
@@ -155,7 +155,7 @@ class LeaseWriter:
         return not self._lost and not self._ended and self._around.now() - self._looked < self._lease
 
     def look(self) -> None:
-        """Implement `Ownership.look`. What is there may be a commit of our own of which we do not know yet."""
+        """Implement `Ownership.look`. The next number may have a commit of our own whose answer is on its way."""
         for turn in range(_LOOKS):
             if self._lost or self._ended:
                 break
@@ -175,7 +175,7 @@ class LeaseWriter:
         raise OSError(errno.EBUSY, "it is not known yet what became of the last commit")
 
     def stub(self, sequence: int) -> Sequence[Data] | None:
-        """Implement `Ownership.stub`: what has a number that stays, without its items."""
+        """Implement `Ownership.stub`: a commit whose number stays, without its items."""
         head = self._stubs.get(sequence)
         return None if head is None else encoded(sequence, head.token, (), replace(head.note, emptied=True))[0]
 
@@ -184,7 +184,7 @@ class LeaseWriter:
         self._gives_up = True
 
     def end(self) -> None:
-        """Implement `Ownership.end`. Who comes next need not wait, if this is known to them; it is tried once."""
+        """Implement `Ownership.end`. A commit releases the place, so that the next owner need not wait; sent once."""
         self._ended = True
         if not self._lost and not self._gives_up:
             note = replace(self._note, lease=None, again=self._again, released=True)
@@ -192,10 +192,8 @@ class LeaseWriter:
             with suppress(OSError, Exists):
                 self._objects.put_new(commit_key(self.next), parts)
 
-    # How it begins
-
     def _keep_peace(self, heads: Mapping[int, Contents]) -> None:
-        """Raise Taken where another server made an opening a moment ago: each would undo what the other has begun."""
+        """Raise Taken if another server made an opening a moment ago: the two would take the place from each other."""
         note = heads[max(heads)].note if heads else self._note
         if note.released or note.began is None or None in (note.owner, self._note.owner):
             return
@@ -203,7 +201,7 @@ class LeaseWriter:
             raise Taken(str(note.owner), note.began)
 
     def _opened(self, number: int, reading: Reading) -> bool:
-        """Make an opening; whether it stands behind all that there is."""
+        """Make an opening; return whether it is the last commit."""
         self.next = number
         if self._note.owner is not None:
             self._note = replace(self._note, began=self._around.today())
@@ -216,7 +214,7 @@ class LeaseWriter:
         return not reading.sequences(after=number)
 
     def _inherit(self, heads: Mapping[int, Contents]) -> None:
-        """Find which numbers stay, and how long earlier owners may still answer."""
+        """Determine which numbers stay, and how long earlier owners may still answer."""
         opened = {n for n, head in heads.items() if head.is_opening} | {self.next - 1}
         again = {n for n, head in heads.items() if head.note.again}
         staying = again | {n - 1 for n in opened | again}
@@ -224,7 +222,7 @@ class LeaseWriter:
         self._settled += _PATIENCE * max(self._leases(heads), default=0.0)
 
     def _leases(self, heads: Mapping[int, Contents]) -> Iterator[float]:
-        """Iterate over the leases of those who may still answer: who wrote or released had waited for all before."""
+        """Yield the leases of servers that may still answer: one that wrote or released had waited for all before."""
         for number in sorted(heads, reverse=True):
             head = heads[number]
             if head.note.released:
@@ -233,10 +231,8 @@ class LeaseWriter:
             if not head.is_opening:
                 return
 
-    # How a commit is made
-
     def _made(self, said: Sequence[tuple[Item, memoryview | None]], note: Note) -> Contents | None:
-        """The next commit, once it is known to be there; None where another's is. Raises StateUnknown, Denied."""
+        """Make the next commit, and return it once it is there; None if another's is. Raises StateUnknown, Denied."""
         token = secrets.token_hex(8)
         parts, contents = encoded(self.next, token, said, note)
         began, pause, tries = self._around.now(), _SOON, 1
@@ -253,7 +249,7 @@ class LeaseWriter:
         return contents
 
     def _tried(self, parts: Sequence[Data], *, first: bool) -> bool | None:
-        """Return whether the next commit is ours, or another's; None if unknown. Raises Denied, if at `first`."""
+        """Return whether the next commit is ours, or another's; None if unknown. Raises Denied on the `first` try."""
         try:
             return self._sent(parts)
         except Denied:
@@ -269,9 +265,9 @@ class LeaseWriter:
         """Send the next commit, and return as `_tried` does. Raises OSError."""
         try:
             self._objects.put_new(commit_key(self.next), parts)
-        except Exists:  # or so it says: of several that race, S3 may tell all that they lost, and nothing is there
-            found = self._token_at(self.next)
-            return None if found is None else found == self._token
+        except Exists:  # or so it says: S3 may tell all of several that race that they lost, and nothing is there
+            token = self._token_at(self.next)
+            return None if token is None else token == self._token
         return True
 
     def _token_at(self, number: int) -> str | None:
@@ -284,16 +280,13 @@ class LeaseWriter:
             return ""
 
 
-# The claim to a place that one server has alone, by a lock: nothing has to be looked for, and failures are undone.
-
-
 class ExclusiveWriter:
-    """Writer of commits to objects that are exclusively ours."""
+    """Writer of commits to objects that are exclusively ours, by a lock: failed writes can be undone."""
 
     def __init__(self, objects: Objects, place: str) -> None:
         self._objects, self._place = objects, place
         self.next = 1
-        self._failed: set[str] = set()  # tokens of objects that may have got the next number, though we were told not
+        self._failed: set[str] = set()  # tokens of objects that may have got the next number in spite of an error
         self._lost = False
 
     def begin(self, reading: Reading) -> dict[int, Contents]:
@@ -340,9 +333,9 @@ class ExclusiveWriter:
         """Implement `Ownership.end`: the lock goes with the objects."""
 
     def _create(self, parts: Sequence[Data], token: str) -> None:
-        """Make the next object. What is there already may be one of ours that failed, as we were told: that is undone.
+        """Make the next object. An object that is there already may be a failed one of ours, which is removed.
 
-        Anything else is of a server that heeds no lock.
+        Any other one is by a server that ignores the lock.
         """
         for _ in range(len(self._failed) + 1):
             try:
@@ -354,11 +347,11 @@ class ExclusiveWriter:
         raise loss(self._place)
 
     def _withdraw(self) -> str | None:
-        """Remove what a failed write left under the next number; the token of what is there, if anything is."""
+        """Remove an object that a failed write left under the next number; return the token of any object there."""
         try:
-            found = read_head(self._objects, self.next).token
+            token = read_head(self._objects, self.next).token
         except (Missing, Damaged):
             return None
-        if found in self._failed:
+        if token in self._failed:
             self._objects.delete([commit_key(self.next)])
-        return found
+        return token

@@ -1,4 +1,4 @@
-"""A place for state, as the setting `--state` names it, made into a journal: whose it is, and in which format."""
+"""Places for state, as the setting `--state` names them: open one, check its format, and lock it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,15 @@ from service.store.objects import Exists, Missing, Objects
 from service.store.remote import open_remote
 
 FORMAT_KEY: Final = "FORMAT"
-#: what a place says of itself: one journal, for one server; or shards, which servers share
+#: content of the object FORMAT: one journal, for one server; or shards, which servers share
 WHOLE_FORMAT: Final = b"gradserve state 1\n"
 SHARED_FORMAT: Final = b"gradserve state 2\n"
 
 
 def open_state(place: str | None, lease: float = 1.0) -> Journal:
-    """The journal of a place: a folder, an s3://, gs:// or az:// URL, or nowhere (`memory`, None).
+    """Open the journal of a place: a folder, an s3://, gs:// or az:// URL, or nowhere (`memory`, None).
 
-    `lease`: seconds for which a look at a place that others reach is good enough.
-
-    Raises RuntimeError with one sentence where the place cannot be had.
+    `lease`: seconds for which a look at a place that others reach is good enough. Raises RuntimeError.
     """
     if place is None or place == NO_STATE:
         return MemoryJournal()
@@ -38,7 +36,7 @@ def open_state(place: str | None, lease: float = 1.0) -> Journal:
 
 
 def open_shared(place: str) -> Objects:
-    """The objects of a place that servers share, in shards. Raises RuntimeError with one sentence."""
+    """Open the objects of a place that servers share, in shards. Raises RuntimeError with one sentence."""
     objects, found = claim_objects(place, SHARED_FORMAT)
     with _sentences(place, objects):
         if not found:
@@ -47,15 +45,23 @@ def open_shared(place: str) -> Objects:
 
 
 def claim_objects(place: str, form: bytes = WHOLE_FORMAT) -> tuple[Objects, bool]:
-    """The objects of a place, had alone where that can be granted, and whether there is state; else it is empty.
+    """Open the objects of a place, locked if it is a folder; return whether there is state, or the place is empty.
 
-    Raises RuntimeError with one sentence, also where that is of another form. What is not ours is left as it is.
+    Raises RuntimeError with one sentence, also for state of another form. A place that is not ours is left as it is.
     """
     objects = open_objects(place, make=True)
     with _sentences(place, objects):
-        found = place_format(objects, place_name(place))
-        if found is not None and found != form:
-            raise RuntimeError(_of_another_form(place, found))
+        present = place_format(objects, place_name(place))
+        if present is not None and present != form:
+            use = (
+                "servers share by --cluster on"
+                if present == SHARED_FORMAT
+                else "is one server's, and not for --cluster on"
+            )
+            advice = "gradserve backup and restore move it into an empty place"
+            raise RuntimeError(
+                f"{place_name(place)} is in the format {present.decode().strip()!r}, which {use}; {advice}"
+            )
         if isinstance(objects, Folder):
             commits = COMMITS.rstrip("/")
             objects.require_private()
@@ -63,11 +69,11 @@ def claim_objects(place: str, form: bytes = WHOLE_FORMAT) -> tuple[Objects, bool
             objects.require_writable(commits)
             objects.require_private(commits)
             objects.clean(commits)
-        return objects, found is not None
+        return objects, present is not None
 
 
 def open_objects(place: str, *, make: bool = False) -> Objects:
-    """The objects of a place, which others may have. `make` says to make a folder. Raises RuntimeError."""
+    """Open the objects of a place, which others may have locked. `make` says to make a folder. Raises RuntimeError."""
     if "://" in place:
         return open_remote(place)
     try:
@@ -77,14 +83,14 @@ def open_objects(place: str, *, make: bool = False) -> Objects:
 
 
 def place_name(place: str) -> str:
-    """Return what a place is called in a sentence."""
+    """Return the name of a place in sentences."""
     return f"the state at {place}" if "://" in place else f"the state folder {place}"
 
 
 def place_format(objects: Objects, name: str) -> bytes | None:
-    """The form that state has there, WHOLE_FORMAT or SHARED_FORMAT; None where there is nothing.
+    """Read the form of the state there, WHOLE_FORMAT or SHARED_FORMAT; None if the place is empty.
 
-    Raises RuntimeError where there is something else, and OSError.
+    Raises RuntimeError if there is something else, and OSError.
     """
     stated = _stated(objects)
     if stated is None:
@@ -103,7 +109,7 @@ def place_format(objects: Objects, name: str) -> bytes | None:
 
 
 def _stated(objects: Objects) -> bytes | None:
-    """Read what a place says of itself; None if it says nothing."""
+    """Read the object FORMAT; None if there is none."""
     try:
         return objects.get(FORMAT_KEY, 0, 100)
     except Missing:
@@ -111,23 +117,14 @@ def _stated(objects: Objects) -> bytes | None:
 
 
 def write_format(objects: Objects, form: bytes = WHOLE_FORMAT) -> None:
-    """Say that the place is ours, and in which form."""
+    """Mark the place as ours, in this form."""
     with suppress(Exists):  # by a server that has just begun as well
         objects.put_new(FORMAT_KEY, [form])
 
 
-def _of_another_form(place: str, found: bytes) -> str:
-    """A sentence on a place of the form that was not expected."""
-    advice = "gradserve backup and restore move it into an empty place"
-    form = found.decode().strip()
-    if found == SHARED_FORMAT:
-        return f"{place_name(place)} is in the format {form!r}, which servers share by --cluster on; {advice}"
-    return f"{place_name(place)} is in the format {form!r}, which is one server's, and not for --cluster on; {advice}"
-
-
 @contextmanager
 def _sentences(place: str, objects: Objects) -> Iterator[None]:
-    """Raise what goes wrong with a place as RuntimeError with a sentence; the objects are closed then."""
+    """Turn errors into RuntimeError with a sentence on the place, and close its objects."""
     try:
         yield
     except BlockingIOError:

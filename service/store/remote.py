@@ -29,7 +29,7 @@ _LEAST: Final = 5.0
 _RATE: Final = 1 << 20
 _SIZES: Final = (1 << 20, 16 << 20, 256 << 20, 5 << 30)
 
-#: what obstore says of answers that tell what is wrong with a request: 400, and not that it was late, or raced
+#: obstore's message for answers that reject the request itself, unlike those for one that was late or lost a race
 _REFUSED: Final = re.compile(r"status(?: code)?:? (?:400|413)\b")
 
 #: opens a store whose requests may take so long, repeated by itself or not
@@ -37,7 +37,7 @@ Opener = Callable[[timedelta, bool], "ObjectStore"]
 
 
 def open_remote(url: str) -> Remote:
-    """The objects under a URL. Raises RuntimeError where it cannot be understood, or obstore cannot be loaded."""
+    """Open the objects under a URL. Raises RuntimeError for a malformed URL, and if obstore cannot be loaded."""
     parts = urlsplit(url)
     if parts.scheme not in SCHEMES or not parts.netloc or parts.query or parts.fragment or "@" in parts.netloc:
         wanted = "s3://BUCKET/FOLDER, gs://BUCKET/FOLDER or az://CONTAINER/FOLDER"
@@ -45,7 +45,7 @@ def open_remote(url: str) -> Remote:
     with needs_extra(f"state in {parts.scheme}://", "obstore", "s3"):
         from obstore.exceptions import BaseError  # noqa: PLC0415 - an extra
         from obstore.store import from_url  # noqa: PLC0415 - as above
-    # Who names an endpoint without TLS, as of a store on the same network, means it.
+    # An endpoint without TLS, such as a store on the same network, is named on purpose.
     plain = os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://")
 
     def opened(time: timedelta, repeats: bool) -> ObjectStore:
@@ -63,7 +63,7 @@ def open_remote(url: str) -> Remote:
 
 
 class Remote:
-    """The objects of an obstore store, which is opened once for each time that its requests may take."""
+    """Objects of an obstore store, which is opened once for each timeout of requests."""
 
     exclusive = False
 
@@ -84,7 +84,7 @@ class Remote:
             self._store_for(_nbytes(data)).put(key, b"".join(data), use_multipart=False)
 
     def put_new(self, key: str, data: Sequence[Data]) -> None:
-        """Implement `Objects.put_new`. It is sent once: who repeats it has to know."""
+        """Implement `Objects.put_new`. It is sent once: the caller decides about a repetition."""
         nbytes = _nbytes(data)
         if nbytes > _SIZES[-1]:
             raise Denied(errno.EFBIG, f"{nbytes} bytes are more than one request may have, {_SIZES[-1]}")
@@ -112,7 +112,7 @@ class Remote:
         """Implement `Objects.close`: connections are closed by their owner."""
 
     def _store_for(self, nbytes: int, *, repeats: bool = True) -> ObjectStore:
-        """The store for a request that sends or gets so many bytes."""
+        """Return the store for a request that sends or gets so many bytes."""
         size = next((size for size in _SIZES if nbytes <= size), _SIZES[-1])
         kind = timedelta(seconds=_LEAST + size / _RATE), repeats
         if kind not in self._stores:
@@ -131,7 +131,7 @@ def one_line(error: Exception) -> str:
 
 @contextmanager
 def _translated(key: str, *, makes: bool = False) -> Iterator[None]:
-    """The errors of obstore as those of `Objects`; `makes` says that an object was to be made."""
+    """Translate the errors of obstore to those of `Objects`; `makes` says that an object is being made."""
     from obstore.exceptions import AlreadyExistsError, BaseError  # noqa: PLC0415 - see open_remote
 
     try:
@@ -148,13 +148,13 @@ def _translated(key: str, *, makes: bool = False) -> Iterator[None]:
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Return whether the store has answered that the request is wrong or forbidden, and not failed at it."""
+    """Return whether the store has rejected the request as wrong or forbidden, and not failed at it."""
     from obstore import exceptions  # noqa: PLC0415 - see open_remote
 
-    said = (
+    rejections = (
         exceptions.InvalidPathError,
         exceptions.NotSupportedError,
         exceptions.PermissionDeniedError,
         exceptions.UnauthenticatedError,
     )
-    return isinstance(error, said) or _REFUSED.search(str(error)) is not None
+    return isinstance(error, rejections) or _REFUSED.search(str(error)) is not None

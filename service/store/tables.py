@@ -1,6 +1,6 @@
-"""Tables in memory of what is kept, by namespace and name: tensors, graphs and models, each within a quota.
+"""Tables of stored values in memory, by namespace and name: tensors, graphs and models, each within a quota.
 
-What has been decided upon and is still being written is *coming*: it counts against the quota, and is not seen yet.
+A value that has been decided on and is being written is *coming*: it counts against the quota, and is not seen yet.
 """
 
 from __future__ import annotations
@@ -24,35 +24,56 @@ TableKey = tuple[str, str]  # namespace and name
 
 
 class Quota(NamedTuple):
-    """Quota of things, and of the bytes that they may take together."""
+    """Number of values, and of the bytes that they take together."""
 
     most: int
     most_bytes: int
 
 
-#: what a namespace may keep; None: as much as there is memory for
+#: quota of a namespace
 Share = Callable[[str], Quota]
+#: (namespace, limit) → the limit that the keys of the namespace state; None if they state none
+StatedLimit = Callable[[str, str], int | None]
+_NOTHING: Final = Quota(0, 0)
+#: the namespace of the server itself, which is all of it if no keys are asked for
+_OWN = ""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_EXPECTED: Final = "1 to 128 of A-Z a-z 0-9 _ . - with neither a dot nor a hyphen first"
+#: `expected` of the refusal of a missing model
+MODEL_WANTED: Final = "the name of a model"
+#: models that a refusal names
+_TOLD: Final = 10
+#: an extent that each call states anew
+FREE: Final = -1
+
+#: estimated bytes of a tensor beside its elements, of a graph beside its record, and of a model beside its record
+TENSOR_OVERHEAD: Final = 500
+OVERHEAD: Final = 1000
+MODEL_OVERHEAD: Final = 500
+#: between the summary of a record and the rest: in a string, a quotation mark would have a backslash before it
+_BEFORE_THE_GRAPH: Final = b',"graph":'
+_BEFORE_THE_LEAVES: Final = b',"inputs":'
 
 
 class Table(Generic[_V]):
-    """Things by key. For one thread.
+    """Values by key. For one thread.
 
-    What is *coming* has been decided upon and is being written. It counts, and whoever decides next sees it (`latest`);
-    others see it once it has settled (`get`).
+    A coming value counts, and the next decision sees it (`latest`); requests see it once it has settled (`find`).
     """
 
-    #: what the things are called
+    #: name of the values in sentences
     plural = "things"
 
     def __init__(self, quota: Quota, nbytes: Callable[[_V], int], share: Share | None = None) -> None:
-        """`quota` is for all together, and `share` for each namespace, where there are several."""
+        """`quota` is for all values together, and `share` for each namespace, if there are several."""
         self._quota = quota
         self._share = share
         self._nbytes = nbytes
-        self._of: dict[str, Quota] = {}  # what each namespace has now
+        self._of: dict[str, Quota] = {}  # usage of each namespace
         self._kept: dict[str, dict[str, _V]] = {}
         self._coming: dict[TableKey, _V | None] = {}
-        #: how many things, and bytes of them, other tables have out of the same quota
+        #: usage of the same quota by other tables
         self.beside: Callable[[], Quota] = lambda: _NOTHING
         self.count = 0
         self.held = 0
@@ -79,9 +100,9 @@ class Table(Generic[_V]):
         return (((namespace, name), value) for namespace, kept in self._kept.items() for name, value in kept.items())
 
     def admit(self, changes: Mapping[TableKey, _V | None]) -> None:
-        """Return where there is memory for these changes together. What takes no more than before always fits.
+        """Raise Refusal (store_full) unless there is memory for these changes together.
 
-        A namespace is told of itself alone: what others keep is nobody's business. Raises Refusal: store_full.
+        Changes that take no more than before always fit. A refusal tells a namespace nothing of the others.
         """
         for namespace in dict.fromkeys(namespace for namespace, _ in changes):
             self._admit_share(namespace, {key: value for key, value in changes.items() if key[0] == namespace})
@@ -95,7 +116,7 @@ class Table(Generic[_V]):
             raise self._full_for_all(f"{self.plural} of {self.held} bytes", f"at most {most_bytes} bytes", wanted)
 
     def _admit_share(self, namespace: str, changes: Mapping[TableKey, _V | None]) -> None:
-        """Raise Refusal (store_full) where a namespace would keep more than its share, and more than before."""
+        """Raise Refusal (store_full) if a namespace would keep more than its share, and more than before."""
         if self._share is None:
             return
         (count, held), (has, has_bytes) = self._growth(changes), self._of.get(namespace, _NOTHING)
@@ -114,12 +135,12 @@ class Table(Generic[_V]):
         return count, self._sum(after) - self._sum(before)
 
     def expect(self, key: TableKey, value: _V | None) -> None:
-        """Note that this value is coming; None: the end of what is there."""
+        """Note that this value is coming; None: a deletion."""
         self._counted(key[0], self.latest(key), value)
         self._coming[key] = value
 
     def settle(self, key: TableKey, value: _V | None) -> None:
-        """Settle the value that was expected."""
+        """Put the expected value into the table."""
         self._coming.pop(key, None)
         self._put(key, value)
 
@@ -129,7 +150,7 @@ class Table(Generic[_V]):
             self._counted(key[0], self._coming.pop(key), self.find(key))
 
     def load(self, key: TableKey, value: _V | None) -> None:
-        """Take up what was kept before: it is there whatever the quota has become."""
+        """Put a value that was kept before into the table, whatever the quota has become."""
         self._counted(key[0], self.find(key), value)
         self._put(key, value)
 
@@ -154,38 +175,27 @@ class Table(Generic[_V]):
         return sum(self._nbytes(value) for value in values if value is not None)
 
     def _full_for_all(self, held: str, expected: str, needed: str | None = None) -> Refusal:
-        """The refusal where the server has no memory: with several namespaces, it tells nobody what the others keep."""
+        """Return the refusal of a full server: with several namespaces, it does not tell what the others keep."""
         if self._share is None:
             return table_full(f"the server keeps {held}", expected, needed)
         detail = f"the server has no room for more {self.plural}, though your namespace has not filled its share"
         return Refusal("store_full", detail, got=needed or "one more")
 
 
-_NOTHING: Final = Quota(0, 0)
-
-
 def table_full(held: str, expected: str, needed: str | None = None) -> Refusal:
-    """The refusal where so much is held already, and no more may be than is `expected`."""
+    """Return the refusal of a full table: `held` is its usage, `expected` its limit."""
     more = f", and this takes {needed}" if needed else ""
     detail = f"{held} already, of {expected}{more}; delete what is no longer needed"
     return Refusal("store_full", detail, expected=expected, got=needed or "one more")
 
 
-# Share that one namespace may fill of what a server keeps.
-
-#: what the keys of a namespace state for a limit of that name; None where they state nothing
-StatedLimit = Callable[[str, str], int | None]
-#: the namespace of the server itself, which is all of it where no keys are asked for
-_OWN = ""
-
-
 def total_quota(settings: Settings, things: str) -> Quota:
-    """The quota for all `things` together: graph, tensor, model or answer."""
+    """Return the quota for all `things` together: graph, tensor, model or answer."""
     return Quota(getattr(settings, f"max_{things}s"), getattr(settings, f"max_{things}_bytes"))
 
 
 def share_of_each(settings: Settings, things: str, stated: StatedLimit | None) -> Share | None:
-    """The quota of a namespace: what its keys state, or else its percentage of all; None where no keys are asked for.
+    """Return the quota of a namespace: the limit of its keys, or its percentage of all; None if no keys are asked for.
 
     The server's own namespace may fill all, unless a key of it states less.
     """
@@ -202,46 +212,34 @@ def share_of_each(settings: Settings, things: str, stated: StatedLimit | None) -
     return lambda namespace: Quota(most(namespace, f"max_{things}s"), most(namespace, f"max_{things}_bytes"))
 
 
-# Names of resident tensors: what may be one, and what is said where one is none, or means nothing.
-
-_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
-_EXPECTED: Final = "1 to 128 of A-Z a-z 0-9 _ . - with neither a dot nor a hyphen first"
-
-
 def is_name(name: str) -> bool:
-    """Return whether a tensor may be called this."""
+    """Return whether a tensor may have this name."""
     return _NAME.fullmatch(name) is not None
 
 
 def checked_name(name: str, where: str, pointer: str | None = None, node: int | None = None) -> str:
-    """`name`, once it may be one; `where` it stands is for the sentence. Raises Refusal: invalid_field."""
+    """Return a valid name unchanged; the sentence says `where` it stands. Raises Refusal (invalid_field)."""
     if is_name(name):
         return name
     got = f"“{printable(name)}”" if name else "empty"
-    at = "" if node is None else f"node {node}: "
-    detail = f"{at}{where} must be {_EXPECTED}, but is {got}"
+    prefix = "" if node is None else f"node {node}: "
+    detail = f"{prefix}{where} must be {_EXPECTED}, but is {got}"
     raise Refusal("invalid_field", detail, node=node, expected=_EXPECTED, got=got, pointer=pointer)
 
 
 def unknown_tensor(name: str, pointer: str | None = None, node: int | None = None) -> Refusal:
-    """The refusal of a tensor that is not there."""
-    at = "" if node is None else f"node {node}: "
-    detail = f"{at}there is no resident tensor “{name}”; GET /v1/tensors lists those that are kept"
+    """Return the refusal of a missing tensor."""
+    prefix = "" if node is None else f"node {node}: "
+    detail = f"{prefix}there is no resident tensor “{name}”; GET /v1/tensors lists those that are kept"
     return Refusal("not_found", detail, node=node, expected="the name of a resident tensor", got=name, pointer=pointer)
-
-
-# The tensors that callers have stored: their present versions, without their elements.
-
-#: bytes that a tensor takes beside its elements
-TENSOR_OVERHEAD: Final = 500
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TensorVersion:
-    """One version of a tensor. The view of `memory` holds its elements, row-major and little-endian, and nothing else.
+    """One version of a tensor. The view of `memory` has its elements alone, row-major and little-endian.
 
-    They are written once, before anybody is told. A view that was taken of them stays what it is for as long as anybody
-    holds it, also when the memory has been given back.
+    The elements are written once, before the version can be seen. A view of them stays valid for as long as anybody
+    holds it, even when the memory has been given back.
     """
 
     dtype: str
@@ -251,16 +249,16 @@ class TensorVersion:
 
     @property
     def nbytes(self) -> int:
-        """The bytes that its elements take, also once the memory has been given back."""
+        """The bytes of its elements, even when the memory has been given back."""
         return nbytes_of(self.dtype, self.shape)
 
 
-#: told of each tensor that has a new version, or None any more
+#: gets each new version, or None for a deletion
 Placed = Callable[[str, str, TensorVersion | None], None]
 
 
 class TensorTable(Table[TensorVersion]):
-    """Present versions by namespace and name."""
+    """Present versions of tensors by namespace and name."""
 
     plural = "tensors"
 
@@ -269,37 +267,29 @@ class TensorTable(Table[TensorVersion]):
         self._placed = placed
 
     def get(self, namespace: str, name: str) -> TensorVersion:
-        """The present version. Raises Refusal: not_found."""
-        found = self.find((namespace, name))
-        if found is None:
+        """Return the present version. Raises Refusal (not_found)."""
+        version = self.find((namespace, name))
+        if version is None:
             raise unknown_tensor(name)
-        return found
+        return version
 
     def settle(self, key: TableKey, value: TensorVersion | None) -> None:
-        """Settle a version: jobs read it from now on."""
+        """Put the expected version into the table: jobs read it from now on."""
         super().settle(key, value)
         self._placed(*key, value)
 
     def load(self, key: TableKey, value: TensorVersion | None) -> None:
-        """Take up what was kept before."""
+        """Put a version that was kept before into the table."""
         super().load(key, value)
         self._placed(*key, value)
 
 
-# The graphs that callers have registered, as bytes: whoever computes reads them, and the front never does.
-
-#: bytes that a graph takes beside its record
-OVERHEAD: Final = 1000
-#: between what tells of a graph and the graph: in a string, a quotation mark would have a backslash before it
-_BEFORE_THE_GRAPH: Final = b',"graph":'
-
-
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A graph that is kept: its `record` is the JSON that it is answered with, and `summary` that without the graph.
+    """A registered graph: its `record` is the JSON that answers have, and `summary` the same without the graph.
 
-    `key` is what workers know it by. It stands for the record to the letter, where the id does not: two graphs of one
-    id may name their nodes differently, and messages name them.
+    Workers know it by `key`, a hash of the whole record. The id is not enough: two graphs of one id may name their
+    nodes differently, and messages name nodes.
     """
 
     graph_id: str
@@ -309,13 +299,13 @@ class Registered:
 
     @classmethod
     def of(cls, record: bytes) -> Registered:
-        """The graph that a worker has made this record of."""
+        """Read a record that a worker has written."""
         summary = record.partition(_BEFORE_THE_GRAPH)[0] + b"}"
         return cls(orjson.loads(summary)["graph_id"], blake2b(record, digest_size=32).hexdigest(), record, summary)
 
     @property
     def nbytes(self) -> int:
-        """The bytes that keeping it takes."""
+        """Estimated bytes in memory."""
         return OVERHEAD + len(self.record) + len(self.summary)
 
 
@@ -328,37 +318,23 @@ class GraphStore(Table[Registered]):
         super().__init__(quota, lambda graph: graph.nbytes, share)
 
     def get(self, namespace: str, graph_id: str) -> Registered:
-        """The graph of this id. Raises Refusal: not_found."""
-        found = self.find((namespace, graph_id))
-        if found is None:
+        """Return the graph of this id. Raises Refusal (not_found)."""
+        graph = self.find((namespace, graph_id))
+        if graph is None:
             raise no_graph(graph_id)
-        return found
+        return graph
 
 
 def no_graph(graph_id: str, pointer: str | None = None) -> Refusal:
-    """The report for a graph that is not there."""
+    """Return the refusal of a missing graph."""
     shown = printable(graph_id)
     detail = f"there is no graph “{shown}”; POST /v1/graphs registers one, and GET /v1/graphs lists those that are kept"
     return Refusal("not_found", detail, expected="the id of a registered graph", got=shown, pointer=pointer)
 
 
-# The models that callers have put, as bytes: names for the leaves and the outputs of a graph that is kept.
-
-#: an extent that each call states anew
-FREE: Final = -1
-#: what the refusal of a model that is not there expects
-MODEL_WANTED: Final = "the name of a model"
-#: bytes that a model takes beside its record
-MODEL_OVERHEAD: Final = 500
-#: between what tells of a model and its leaves: in a string, a quotation mark would have a backslash before it
-_BEFORE_THE_LEAVES: Final = b',"inputs":'
-#: names that a refusal tells
-_TOLD: Final = 10
-
-
 @dataclass(frozen=True, slots=True)
 class KeptModel:
-    """A model that is kept: its `record` is the JSON that it is answered with, and has its `etag` in it."""
+    """A model: its `record` is the JSON that answers have, with its `etag` in it."""
 
     graph_id: str
     etag: str
@@ -366,13 +342,13 @@ class KeptModel:
 
     @classmethod
     def of(cls, record: bytes) -> KeptModel:
-        """The model that a worker has made this record of."""
+        """Read a record that a worker has written."""
         told = orjson.loads(record.partition(_BEFORE_THE_LEAVES)[0] + b"}")
         return cls(told["graph_id"], told["etag"], record)
 
     @property
     def nbytes(self) -> int:
-        """The bytes that keeping it takes."""
+        """Estimated bytes in memory."""
         return MODEL_OVERHEAD + len(self.record)
 
 
@@ -385,14 +361,14 @@ class ModelTable(Table[KeptModel]):
         super().__init__(quota, lambda model: model.nbytes, share)
 
     def get(self, namespace: str, name: str) -> KeptModel:
-        """The model of this name. Raises Refusal: not_found."""
-        found = self.find((namespace, name))
-        if found is None:
+        """Return the model of this name. Raises Refusal (not_found)."""
+        model = self.find((namespace, name))
+        if model is None:
             raise no_model(name)
-        return found
+        return model
 
     def require_unused(self, key: TableKey) -> None:
-        """Return where no model is of the graph of this namespace and id, nor will be. Raises Refusal: in_use."""
+        """Raise Refusal (in_use) if there is, or will be, a model of the graph of this namespace and id."""
         namespace, graph_id = key
         users = sorted(name for name, model in self.all_latest(namespace) if model.graph_id == graph_id)
         if users:
@@ -405,13 +381,13 @@ class ModelTable(Table[KeptModel]):
 
 
 def graph_of_request(stated: bytes) -> str:
-    """The graph that a model is to be of, as a worker has written down what was asked."""
-    told: str = orjson.loads(stated.partition(_BEFORE_THE_LEAVES)[0] + b"}")["graph_id"]
-    return told
+    """Read the graph id from a request for a model, as a worker has written it."""
+    graph_id: str = orjson.loads(stated.partition(_BEFORE_THE_LEAVES)[0] + b"}")["graph_id"]
+    return graph_id
 
 
 def no_model(name: str) -> Refusal:
-    """The report for a model that is not there."""
+    """Return the refusal of a missing model."""
     shown = printable(name)
     detail = f"there is no model “{shown}”; PUT /v1/models/NAME makes one, and GET /v1/models lists those that are kept"
     return Refusal("not_found", detail, expected=MODEL_WANTED, got=shown)

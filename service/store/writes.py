@@ -1,4 +1,7 @@
-"""Writes: new versions of tensors, graphs, models and answers, and commits of several of them."""
+"""Writes on their way to disk: new versions of tensors, graphs, models and answers, and commits of several of them.
+
+A write without data (`data` or `record` is None) deletes what is kept under its name.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-#: what `if_match` says where a tensor must not be there yet, as If-None-Match: * does
+#: `if_match` of a tensor that must not exist yet, as If-None-Match: * demands
 ABSENT = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A tensor that a job wants to have kept: under which name, as which version, and upon what condition.
+    """Request of a job to keep a tensor: name, new version, and condition.
 
-    `etag` is the version's own, 16 hexadecimal digits that no other has. `if_match` is the etag that the tensor must
-    have for all of this to be kept, `ABSENT` where it must not be there, None where nothing is asked of it. `durable`
-    says that it has to be on disk before the answer.
+    `etag` identifies the new version by 16 hexadecimal digits. `if_match` is the etag that the present version must
+    have, `ABSENT` if there must be none, None without a condition. If `durable`, the tensor is on disk before the
+    answer.
     """
 
     name: str
@@ -30,7 +33,7 @@ class Stored:
 
     def summary(self, written_within_ms: int | None = None) -> dict[str, object]:
         """Describe the tensor without its elements, and if it is not on disk yet, say when it will be."""
-        told: dict[str, object] = {
+        summary: dict[str, object] = {
             "tensor_id": self.name,
             "dtype": self.dtype,
             "shape": self.shape,
@@ -38,17 +41,17 @@ class Stored:
             "etag": self.etag,
             "durable": self.durable,
         }
-        return told if written_within_ms is None else told | {"written_within_ms": written_within_ms}
+        return summary if written_within_ms is None else summary | {"written_within_ms": written_within_ms}
 
 
 def nbytes_of(dtype: str, shape: Sequence[int]) -> int:
-    """The bytes of a tensor's elements."""
+    """Compute the bytes of a tensor's elements."""
     return np.dtype(dtype).itemsize * math.prod(shape)
 
 
 @dataclass(frozen=True, slots=True)
 class TensorWrite:
-    """A version of a tensor on its way to disk, or the end of one where `data` is None; row-major, little-endian."""
+    """A version of a tensor; `data` is row-major and little-endian."""
 
     namespace: str
     name: str
@@ -60,10 +63,10 @@ class TensorWrite:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRecord:
-    """The answer to a call that had an Idempotency-Key, for when it comes again before `expires`, in Unix seconds.
+    """The answer to a call with an Idempotency-Key, which a repetition gets until `expires`, in Unix seconds.
 
-    `fingerprint` is of the request, so that another one under the same key is told apart. `headers` are those that go
-    with the answer beside its media type.
+    `fingerprint` tells the request from another one with the same key. `headers` go with the answer beside its media
+    type.
     """
 
     namespace: str
@@ -78,7 +81,7 @@ class AnswerRecord:
 
 @dataclass(frozen=True, slots=True)
 class GraphWrite:
-    """A registered graph on its way to disk, as the record that it is answered with; its end, where that is None."""
+    """A registered graph, as the JSON record that answers have."""
 
     namespace: str
     graph_id: str
@@ -87,7 +90,7 @@ class GraphWrite:
 
 @dataclass(frozen=True, slots=True)
 class ModelWrite:
-    """A model on its way to disk, as the record that it is answered with; its end, where that is None."""
+    """A model, as the JSON record that answers have."""
 
     namespace: str
     name: str
@@ -96,7 +99,7 @@ class ModelWrite:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Values kept as one: all of it or nothing."""
+    """Writes that are kept atomically: all of them or none."""
 
     tensors: Sequence[TensorWrite] = ()
     graphs: Sequence[GraphWrite] = ()
@@ -104,15 +107,13 @@ class Commit:
     models: Sequence[ModelWrite] = ()
 
 
-# Names of writes, and commits made of them.
-
 Write = TensorWrite | GraphWrite | AnswerRecord | ModelWrite
-#: what a write is of, in which namespace, under which name
+#: kind of write, namespace, and name in it
 Name = tuple[type[Write], str, str]
 
 
 def name_of(write: Write) -> Name:
-    """Return the name that no other write may concern at the same time."""
+    """Return the name under which a later write replaces this one."""
     if isinstance(write, TensorWrite | ModelWrite):
         return type(write), write.namespace, write.name
     if isinstance(write, GraphWrite):
@@ -122,17 +123,10 @@ def name_of(write: Write) -> Name:
 
 def commit_of(writes: Iterable[Write]) -> Commit:
     """Make one commit of these writes."""
-    tensors: list[TensorWrite] = []
-    graphs: list[GraphWrite] = []
-    answers: list[AnswerRecord] = []
-    models: list[ModelWrite] = []
-    for write in writes:
-        if isinstance(write, TensorWrite):
-            tensors.append(write)
-        elif isinstance(write, GraphWrite):
-            graphs.append(write)
-        elif isinstance(write, ModelWrite):
-            models.append(write)
-        else:
-            answers.append(write)
-    return Commit(tensors, graphs, answers, models)
+    listed = list(writes)
+    return Commit(
+        [write for write in listed if isinstance(write, TensorWrite)],
+        [write for write in listed if isinstance(write, GraphWrite)],
+        [write for write in listed if isinstance(write, AnswerRecord)],
+        [write for write in listed if isinstance(write, ModelWrite)],
+    )

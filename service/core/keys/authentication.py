@@ -1,6 +1,7 @@
-"""Authentication: find who holds the key of a request, and whether they may make it, before its body is looked at.
+"""Authentication: check the key, scope and rate of a request before its body is read.
 
-Both doors ask the `Gate`. The `KeyRing` has the keys that are valid now; a `Keyholder` counts the requests of one key.
+Both doors ask the `Gate`. The `KeyRing` has the keys that are valid now: those of the key file, which may change, and
+the key of the environment. A `Keyholder` counts the requests of one key.
 """
 
 from __future__ import annotations
@@ -23,14 +24,20 @@ from service.core.keys.caller import ANYONE, Caller, Credential, KeyScope, diges
 from service.core.keys.key_file import Rate, rate_of
 from service.core.keys.key_index import KeyIndex, index_keys, is_small
 
-# Holder of a key: who that is to the server, and how much of their share is used up.
+#: seconds between two looks at the file
+LOOK: Final = 1.0
+#: name of the environment's key; no key of a file can have it
+OF_THE_ENVIRONMENT: Final = "(environment)"
+_UNUSABLE: Final = (OSError, ValueError, SubprocessError)
+
+_logger = logging.getLogger("gradserve")
 
 
 class Keyholder:
     """Count of the requests of one key. For one thread.
 
-    The rate is a bucket of tokens, kept as one number (GCRA): until when those that are taken would suffice, at one
-    token in `seconds / requests`. It lies at most `seconds` ahead, so that the whole bucket may go at once.
+    The rate is a token bucket, kept as one number (GCRA): the time until which the tokens taken would last, at one
+    token in `seconds / requests`. It lies at most `seconds` ahead, so that the whole bucket may be taken at once.
     """
 
     __slots__ = ("_concurrency", "_in_work", "_rate", "_spent_until", "caller")
@@ -43,7 +50,7 @@ class Keyholder:
         self._spent_until = 0.0
 
     def enter(self) -> None:
-        """Count a request, until it leaves. Raises Refusal (rate_limited), and counts nothing then."""
+        """Count a request until it leaves. Raises Refusal (rate_limited) without counting it."""
         if self._concurrency is not None and self._in_work >= self._concurrency:
             shown = f"{self._concurrency} {'request' if self._concurrency == 1 else 'requests'}"
             detail = f"this key has {shown} in work, its limit; send the next one when one of them is answered"
@@ -53,7 +60,7 @@ class Keyholder:
         self._in_work += 1
 
     def leave(self) -> None:
-        """A request that was counted is answered, or its client is gone."""
+        """Note that a counted request is answered, or its client is gone."""
         self._in_work -= 1
 
     def _take_one(self, rate: Rate, now: float) -> None:
@@ -68,26 +75,15 @@ class Keyholder:
         self._spent_until = spent_until
 
 
-#: everybody, where no key is asked for
+#: the keyholder of all requests if no keys are asked for
 EVERYBODY: Final = Keyholder(ANYONE)
 
 
-# Key ring: the keys that are valid now, those of the key file, which may change, and the key of the environment.
-
-#: seconds between two looks at the file
-LOOK: Final = 1.0
-#: what the environment's key is called; no key of a file can be
-OF_THE_ENVIRONMENT: Final = "(environment)"
-_UNUSABLE: Final = (OSError, ValueError, SubprocessError)
-
-_logger = logging.getLogger("gradserve")
-
-
 class KeyRing:
-    """Finder of who holds a key, by its digest. For one thread.
+    """Valid keys by their digests. For one thread.
 
-    A file that has changed is read at once where it is small. A large one is read by a process of its own, which a
-    thread waits for; until it is done, the earlier keys stay valid.
+    A changed file is read at once if it is small. A large one is read by a process of its own, which a thread waits
+    for; until it is done, the earlier keys stay valid.
     """
 
     def __init__(self, file: Path | None, key: str | None) -> None:
@@ -95,7 +91,7 @@ class KeyRing:
         self._file = file
         self._own = None if key is None else digest_of(key)
         self._index = KeyIndex.of()
-        #: who has come since the start, with their records
+        #: keyholders that have come since the start, with their records
         self._holders: dict[bytes, tuple[bytes, Keyholder]] = {}
         self._limits: dict[str, Mapping[str, int]] = {}
         self._due = 0.0
@@ -115,9 +111,9 @@ class KeyRing:
         return len(self._index) + (self._own is not None)
 
     def find(self, digest: bytes) -> Keyholder | None:
-        """Return whoever holds the key of this digest, if it is valid now.
+        """Return the holder of the key with this digest, if it is valid now.
 
-        The search compares digests: how long it takes tells nothing of how a key begins.
+        The search compares digests: its duration tells nothing about the beginning of a key.
         """
         if self._file is not None and (self._reading is not None or time.monotonic() >= self._due):
             self._look(self._file)
@@ -139,7 +135,7 @@ class KeyRing:
         return self._limits[namespace].get(limit)
 
     def _look(self, file: Path) -> None:
-        """Take up the file if it has changed. One that cannot be read changes nothing: the earlier keys stay valid."""
+        """Read the file if it has changed. One that cannot be read changes nothing: the earlier keys stay valid."""
         if self._reading is None:
             self._due = time.monotonic() + LOOK
             signature = _signature(file)
@@ -151,15 +147,15 @@ class KeyRing:
             return
         reading, self._reading = self._reading, None
         try:
-            self._hold(reading.result())
+            self._replace_index(reading.result())
         except _UNUSABLE as error:
             said = "the file of keys %s cannot be used, so its earlier keys stay good: %s"
             _logger.error(said, file, _reason(error))  # noqa: TRY400 - the sentence says it all
         else:
             _logger.info("the file of keys %s has changed; keys that are good: %d", file, len(self))
 
-    def _hold(self, index: KeyIndex) -> None:
-        """Replace the keys of the file. A holder whose record is the same keeps what is left of its rate."""
+    def _replace_index(self, index: KeyIndex) -> None:
+        """Replace the keys of the file. A holder whose record is the same keeps the rest of its rate."""
         self._index, self._limits = index, {}
         self._holders = {
             digest: (record, holder)
@@ -202,20 +198,17 @@ def _reason(error: Exception) -> str:
     return os.strerror(error.errno or 0) if isinstance(error, OSError) else str(error)
 
 
-_UNKNOWN: Final = "the server does not know this key; it may have been revoked"
-
-
 class Access(NamedTuple):
-    """Access that a request's head asks for, None where anybody may have it, and the key that it comes with."""
+    """Scope that a request needs, None if anybody may make it, and the key that it comes with."""
 
     needed: KeyScope | None
     credential: Credential
 
 
 class Gate:
-    """Gate that lets requests in by their keys; all of them, where there is no ring of keys.
+    """Gate that admits requests by their keys; all of them, if there is no ring of keys.
 
-    `denied` is told the code of every refusal.
+    `denied` gets the code of every refusal.
     """
 
     def __init__(self, keys: KeyRing | None = None, denied: Callable[[str], None] = lambda _: None) -> None:
@@ -223,7 +216,7 @@ class Gate:
         self._denied = denied
 
     def enter(self, access: Access) -> Keyholder:
-        """Let a request in, and return its keyholder; `leave` is to be called on it when the request is over.
+        """Admit a request, and return its keyholder, on which `leave` must be called when the request is over.
 
         Raises Refusal: unauthenticated, forbidden, rate_limited.
         """
@@ -232,18 +225,15 @@ class Gate:
             holder.enter()
             return holder
         try:
-            holder = self._known(self._keys, access.credential)
+            if access.credential.digest is None:
+                raise Refusal("unauthenticated", access.credential.complaint)
+            known = self._keys.find(access.credential.digest)
+            if known is None:
+                raise Refusal("unauthenticated", "the server does not know this key; it may have been revoked")
+            holder = known
             holder.caller.require(access.needed)
             holder.enter()
         except Refusal as refusal:
             self._denied(refusal.code)
             raise
-        return holder
-
-    def _known(self, keys: KeyRing, credential: Credential) -> Keyholder:
-        if credential.digest is None:
-            raise Refusal("unauthenticated", credential.complaint)
-        holder = keys.find(credential.digest)
-        if holder is None:
-            raise Refusal("unauthenticated", _UNKNOWN)
         return holder

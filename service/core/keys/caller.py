@@ -1,4 +1,7 @@
-"""Identity of a request's sender: the credential in its head, the caller, and the tenant that it counts for."""
+"""Identity of a request's sender: the credential in its head, the caller, and the tenant that it counts for.
+
+A credential is the digest of a key, or the complaint about it. The key itself goes no further.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from service.core.errors import Refusal
 
 
 class KeyScope(StrEnum):
-    """Use that a key may be good for."""
+    """Permission of a key."""
 
     COMPUTE = "compute"  # the computing calls
     READ = "read"  # graphs and tensors that are kept, and the catalogue of both
@@ -25,9 +28,9 @@ class KeyScope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A name for logs and figures, what its holder may do, and the namespace of its graphs and tensors.
+    """Holder of a key: name in logs and metrics, permissions, and the namespace of its graphs and tensors.
 
-    Two callers of one namespace see the same; those of different ones see nothing of each other.
+    Callers of one namespace share everything; those of different ones see nothing of each other.
     """
 
     name: str
@@ -35,28 +38,23 @@ class Caller:
     scopes: frozenset[KeyScope]
 
     def require(self, needed: KeyScope) -> None:
-        """Raises Refusal (forbidden) where these scopes are without it."""
+        """Raise Refusal (forbidden) unless the caller has this scope."""
         if needed not in self.scopes:
             raise lacking(needed, self.scopes)
 
 
 def lacking(needed: KeyScope, held: Collection[KeyScope]) -> Refusal:
-    """The report for a key that has scopes, but not the one that is needed."""
+    """Return the refusal of a key without the scope that is needed."""
     shown = ", ".join(scope for scope in KeyScope if scope in held)
     detail = f"this needs a key of the scope {needed}, and the one that came has {shown}"
     return Refusal("forbidden", detail, expected=needed.value, got=shown)
 
 
-#: everybody, where no keys are asked for
+#: the caller of all requests if no keys are asked for
 ANYONE: Final = Caller("", "", frozenset(KeyScope))
 
-
-# Credential in a request's head: the digest of a key, or what is wrong. No part of a key goes any further.
-
-#: what our keys begin with, so that who finds one knows what it is
+#: prefix of our keys, by which a leaked one is recognised
 KEY_PREFIX: Final = "gs_"
-#: bytes of a key that are left to chance
-_BYTES: Final = 32
 #: RFC 6750, 2.1; the scheme's case does not matter (RFC 9110, 11.1)
 _BEARER: Final = re.compile(rb"bearer +([A-Za-z0-9._~+/-]+=*)", re.IGNORECASE)
 _FORM: Final = "Authorization: Bearer KEY"
@@ -65,15 +63,15 @@ _ANYWHERE: Final = re.compile(rf"{KEY_PREFIX}[A-Za-z0-9_-]{{16,}}")
 
 
 class Credential(NamedTuple):
-    """The SHA-256 of the key that came; None where none came that could be one, and then why, as a sentence."""
+    """SHA-256 of the key that came, or a sentence on why there is none."""
 
     digest: bytes | None
     complaint: str = ""
 
 
 def new_key() -> str:
-    """A key that nobody can guess."""
-    return KEY_PREFIX + secrets.token_urlsafe(_BYTES)
+    """Make a random key."""
+    return KEY_PREFIX + secrets.token_urlsafe(32)
 
 
 def mask_keys(text: str) -> str:
@@ -99,17 +97,15 @@ def credential_of(fields: Iterable[tuple[bytes, bytes]]) -> Credential:
     return Credential(sha256(found[1]).digest())
 
 
-# Tenant whose share a request comes out of.
-
 #: bits of an IPv6 address that one site has in common: whoever has an address has 2⁶⁴ of them
 _SITE: Final = 64
 
 
 def tenant_of(caller: Caller, address: str) -> str:
-    """Return the name that this caller's share is counted under: a namespace, or an address if no keys are asked for.
+    """Return the name under which the caller's share is counted: a namespace, or an address if no keys are asked for.
 
-    Of IPv6 addresses, those of one site are one tenant. A connection without an address (a Unix socket) has the empty
-    one. Tenants of different kinds never have the same name.
+    IPv6 addresses of one site are one tenant. A connection without an address (a Unix socket) has the empty one.
+    Tenants of different kinds never have the same name.
     """
     return f"namespace {caller.namespace}" if caller is not ANYONE else f"address {_site(address)}"
 

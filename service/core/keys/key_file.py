@@ -6,7 +6,7 @@ import fcntl
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,8 +18,8 @@ from service.core.keys.caller import Caller, KeyScope
 from service.core.machine import WRITABLE_BY_OTHERS
 from service.core.settings import Size
 
-# Record of a key: everything but the key itself.
-
+#: most bytes of a file: some hundred thousand keys
+_MOST: Final = 64 << 20
 _RATE: Final = re.compile(r"([1-9][0-9]{0,8})/(s|min|h)")
 _SECONDS: Final = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
@@ -49,9 +49,9 @@ def _now() -> str:
 
 
 class KeyRecord(BaseModel):
-    """One key: its name, its SHA-256 in hexadecimal digits, what it is good for, and how much of it.
+    """Record of a key, with its SHA-256 in hexadecimal digits in place of the key.
 
-    What begins with `max_` is for its namespace, and replaces the share that a namespace has of the setting so called.
+    A field `max_…` is for the namespace, and replaces its share of the setting of that name.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -91,14 +91,11 @@ class KeyList(BaseModel):
     keys: tuple[KeyRecord, ...] = ()
 
 
-#: bytes that a file may have: some hundred thousand keys
-_MOST: Final = 64 << 20
-
 Keys = tuple[KeyRecord, ...]
 
 
 def read_keys(path: Path) -> Keys:
-    """The keys of a file. Raises OSError; ValueError with what is wrong, of which nothing is quoted."""
+    """Read a key file. Raises OSError; ValueError with what is wrong, which quotes nothing of the file."""
     with path.open("rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
@@ -111,37 +108,29 @@ def read_keys(path: Path) -> Keys:
     try:
         keys = KeyList.model_validate_json(text).keys
     except ValidationError as error:
-        raise ValueError(_complaint(error)) from None
+        # Without the value: it may be a key that should not be there.
+        first = error.errors(include_input=False, include_context=False, include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        reason = first["msg"] if first["type"] != "json_invalid" else "it is not JSON"
+        raise ValueError(f"{place}: {reason}" if place else reason) from None
+    # Two keys of one name could not be told apart in a log, nor revoked one by one.
     for field in ("name", "sha256"):
-        _require_distinct([getattr(key, field) for key in keys], field)
+        numbers: dict[str, int] = {}
+        for number, key in enumerate(keys):
+            if (first_number := numbers.setdefault(getattr(key, field), number)) != number:
+                raise ValueError(f"keys.{number}.{field} is that of keys.{first_number}")
     return keys
 
 
 def change_keys(path: Path, change: Callable[[Keys], Keys]) -> None:
-    """Replace the keys of a file, which need not be there yet, by what `change` makes of them.
+    """Apply `change` to the keys of a file, which is made if it is missing.
 
-    Two changes at a time follow each other. Raises OSError, ValueError, and what `change` raises.
+    Concurrent changes follow each other. Raises OSError, ValueError, and the errors of `change`.
     """
     path = path.resolve()  # a link stays one
     with _alone(path.parent):
         keys = read_keys(path) if path.exists() else ()
         _replace(path, KeyList(keys=change(keys)).model_dump_json(indent=2, exclude_none=True).encode() + b"\n")
-
-
-def _require_distinct(values: Sequence[str], field: str) -> None:
-    """Two keys of one name could not be told apart in a log, nor revoked one by one."""
-    first: dict[str, int] = {}
-    for number, value in enumerate(values):
-        if first.setdefault(value, number) != number:
-            raise ValueError(f"keys.{number}.{field} is that of keys.{first[value]}")
-
-
-def _complaint(error: ValidationError) -> str:
-    """The first thing that is wrong, without what stands there: it may be a key that should not."""
-    first = error.errors(include_input=False, include_context=False, include_url=False)[0]
-    place = ".".join(map(str, first["loc"]))
-    reason = first["msg"] if first["type"] != "json_invalid" else "it is not JSON"
-    return f"{place}: {reason}" if place else reason
 
 
 @contextmanager
@@ -162,7 +151,10 @@ def _replace(path: Path, text: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             with suppress(FileNotFoundError):
-                _give_to_owner_of(path, file.fileno())
+                # If an administrator changes the file of a server's user, that user still has to read it.
+                owner = path.stat()
+                if (owner.st_uid, owner.st_gid) != (os.geteuid(), os.getegid()):
+                    os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
@@ -170,10 +162,3 @@ def _replace(path: Path, text: bytes) -> None:
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
-
-
-def _give_to_owner_of(path: Path, handle: int) -> None:
-    """Keep the owner: if an administrator changes the file of a server's user, that user still has to read it."""
-    owner = path.stat()
-    if (owner.st_uid, owner.st_gid) != (os.geteuid(), os.getegid()):
-        os.fchown(handle, owner.st_uid, owner.st_gid)

@@ -1,4 +1,4 @@
-"""Compact index of a key file: what the server needs of 100,000 keys in some 120 bytes each.
+"""Compact index of a key file: the server's view of 100,000 keys in some 120 bytes each.
 
 Records of pydantic would take 3 KiB each, and reading 100,000 of them would hold up the event loop for seconds. So a
 file above `AT_ONCE` bytes is read by a process of its own, `python -m service.core.keys.key_index FILE`, which writes
@@ -29,7 +29,7 @@ AT_ONCE: Final = 64 << 10
 #: seconds that the process which reads a larger file may take
 _PATIENCE: Final = 120.0
 _DIGEST: Final = 32
-#: what an index has no use for: the digest is its row's key
+#: fields that an index does not need: the digest is its row's key
 _LEFT_OUT: Final = {"sha256", "added"}
 
 
@@ -44,7 +44,7 @@ class SortedTable:
 
     @classmethod
     def of(cls, texts: Mapping[bytes, bytes]) -> SortedTable:
-        """Make the table of these."""
+        """Make a table of these texts."""
         digests = sorted(texts)
         starts = [0, *accumulate(len(texts[digest]) for digest in digests)]
         return cls((b"".join(digests), np.array(starts, "uint32").tobytes(), b"".join(texts[each] for each in digests)))
@@ -102,11 +102,11 @@ class KeyIndex:
         return len(self._records)
 
     def record(self, digest: bytes) -> bytes | None:
-        """Return what the file has of a key, as JSON without the digest; None where the key is not in it."""
+        """Return the record of a key as JSON without the digest; None if the key is not in the file."""
         return self._records.find(digest)
 
     def limits(self, namespace: str) -> Mapping[str, int]:
-        """Return the most that a key of this namespace states for each of `KEPT_LIMITS`, where one does."""
+        """Return the largest value that keys of this namespace state for each of `KEPT_LIMITS`, if one does."""
         text = self._limits.find(_digest_of_namespace(namespace))
         return {} if text is None else orjson.loads(text)
 
@@ -133,13 +133,9 @@ def _digest_of_namespace(namespace: str) -> bytes:
     return sha256(namespace.encode()).digest()
 
 
-def _write_index(file: Path) -> None:
-    try:
-        keys = read_keys(file)
-    except (OSError, ValueError) as error:
-        sys.exit(error.strerror if isinstance(error, OSError) else str(error))
-    sys.stdout.buffer.write(KeyIndex.of(keys).to_bytes())
-
-
 if __name__ == "__main__":
-    _write_index(Path(sys.argv[1]))
+    try:
+        listed = read_keys(Path(sys.argv[1]))
+    except (OSError, ValueError) as unusable:
+        sys.exit(unusable.strerror if isinstance(unusable, OSError) else str(unusable))
+    sys.stdout.buffer.write(KeyIndex.of(listed).to_bytes())
