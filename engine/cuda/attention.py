@@ -128,7 +128,6 @@ class _Place(NamedTuple):
 
     @property
     def turned(self) -> _Place:
-        """The transposed matrices."""
         lying = self.lying._replace(row=self.lying.column, column=self.lying.row)
         return _Place(self.at, self.columns, self.rows, lying)
 
@@ -154,7 +153,6 @@ class _Attention:
 
     @property
     def matrix_bytes(self) -> int:
-        """Bytes of the scores of one entry of the leading axes."""
         return self.queries * self.keys * self.dtype.itemsize
 
     def recipe(self, matrices: int, phases: Callable[[_Stretch], Iterator[Phase]]) -> CardRecipe | None:
@@ -197,7 +195,6 @@ class _Stretch:
         self.entries = math.prod(extents)
 
     def forth(self) -> Iterator[Phase]:
-        """Yield the phases of y and the logarithms, from q, k and v."""
         of = self._of
         q, k, v = (self._operand(number) for number in range(3))
         scores = self._scores(0)
@@ -207,7 +204,6 @@ class _Stretch:
         yield self._product(scores, v, self._result(0))
 
     def back(self) -> Iterator[Phase]:
-        """Yield the phases of dq, dk and dv, from q, k, v, the logarithms, δ and g."""
         of = self._of
         q, k, v, g = (self._operand(number) for number in (0, 1, 2, 5))
         scores, gradients = self._scores(0), self._scores(1)

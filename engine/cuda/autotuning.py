@@ -137,7 +137,6 @@ class _Timings:
 
     @property
     def are_left(self) -> bool:
-        """Whether timings are left to be made."""
         return bool(self._turns)
 
     def go_on(self, addresses: Sequence[int], clock: CandidateClock) -> bool:

@@ -316,7 +316,6 @@ def recipes_of_plan(plan: Plan, terms: CardTerms) -> Iterator[CardRecipe]:
 
 
 def _card(cupy: Any) -> str:
-    """Name the kind of the current card."""
     device = cupy.cuda.Device()
     name = cupy.cuda.runtime.getDeviceProperties(device.id)["name"]
     return f"{name.decode()} sm_{device.compute_capability}"

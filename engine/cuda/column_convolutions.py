@@ -79,11 +79,9 @@ class _Lying(NamedTuple):
 
     @property
     def turned(self) -> _Lying:
-        """The transposed matrix."""
         return self._replace(row=self.column, column=self.row)
 
     def at(self, nbytes: int) -> _Lying:
-        """Move it by so many bytes."""
         return self._replace(place=_moved(self.place, nbytes))
 
 
@@ -103,7 +101,6 @@ class _Memory:
         self.used = self.most = 0
 
     def reserve(self, nbytes: int) -> CardPlace:
-        """Reserve so many bytes."""
         start = self.used
         self.used += _rounded(nbytes)
         self.most = max(self.most, self.used)
@@ -125,12 +122,10 @@ class _Columns(ABC):
 
     @property
     def is_addressable(self) -> bool:
-        """Whether 64 bits hold all offsets."""
         moves = (self._narrow_move(self.images, self.size), self._kernel_move())
         return columns_are_addressable(self.windows, self.wide) and all(move.is_addressable for move in moves)
 
     def recipe(self) -> CardRecipe | None:
-        """Make the recipe; None if the workspace is too small."""
         if not self.append_phases() or self.memory.most > self.workspace:
             return None
         kernels = COLUMN_KERNELS + move_kernels(5, ("move", "round_off"))
@@ -219,18 +214,15 @@ class _Columns(ABC):
         self.phases.append(ProductPhase(of, a.place, b.place, c.place, adds, widens=widens))
 
     def pack(self, kernel: str, move: Move, read: CardPlace, written: CardPlace) -> None:
-        """Copy elements to another layout."""
         self.phases.append(move.phase(kernel, COLUMN_ENTRIES, read, written))
 
     def packed_narrow(self, place: CardPlace, images: range) -> CardPlace:
-        """Copy the narrow tensor of some images to lines."""
         move = self._narrow_move(len(images), self.size)
         to = self.memory.reserve(move.items * self.size)
         self.pack("move", move, _moved(place, images.start * self.narrow.steps[0]), to)
         return to
 
     def settle_narrow(self, lines: CardPlace, place: CardPlace, images: range) -> None:
-        """Copy lines to the narrow tensor of some images."""
         move = self._narrow_move(len(images), self.size)
         turned = Move(move.extents, move.written, move.read)
         self.pack("move", turned, lines, _moved(place, images.start * self.narrow.steps[0]))
@@ -251,14 +243,12 @@ class _Columns(ABC):
         self.pack(kernel, Move(move.extents, _dense(move.extents, size), move.read), read, place)
 
     def _narrow_move(self, images: int, size: int) -> Move:
-        """Move of the narrow tensor to lines."""
         _, channels, *positions = self.narrow.shape
         image, channel, *steps = self.narrow.steps
         extents = (channels, images, *positions)
         return Move(extents, (channel, image, *steps), _dense(extents, size))
 
     def _kernel_move(self) -> Move:
-        """Move of the kernel to a dense one."""
         return Move(self.of.kernel.shape, self.of.kernel.steps, _dense(self.of.kernel.shape, self.size))
 
 
@@ -270,7 +260,6 @@ class _Forward(_Columns):
         self.x, self.kernel, self.y = CardPlace("operand", 0), CardPlace("operand", 1), CardPlace("result", 0)
 
     def append_phases(self) -> bool:
-        """Append phases by images, else by places of one image."""
         kernel, y = self.packed_kernel(self.kernel), self.channels_lying(self.narrow, self.y, self.features)
         columns = self.wide_as_columns(self.x)
         if columns and y and not (self.images > 1 and self.places < _FEW_PLACES):
@@ -327,7 +316,6 @@ class _Adjoint(_Columns):
         self.x, self.kernel, self.y = CardPlace("operand", 0), CardPlace("operand", 1), CardPlace("result", 0)
 
     def append_phases(self) -> bool:
-        """Append phases by images, else by groups and channels of one image."""
         kernel, x = self.packed_kernel(self.kernel).turned, self.channels_lying(self.narrow, self.x, self.features)
         wide = self.wide_as_columns(self.y)
         if wide and x and not (self.images > 1 and self.places < _FEW_PLACES):
@@ -401,7 +389,6 @@ class _ByKernel(_Columns):
         self.x, self.y, self.kernel = CardPlace("operand", 0), CardPlace("operand", 1), CardPlace("result", 0)
 
     def append_phases(self) -> bool:
-        """Append phases by images, else by places of one image."""
         y, columns = self.channels_lying(self.narrow, self.y, self.features), self.wide_as_columns(self.x)
         if columns and y and self.images == 1:
             self._prepare(1)

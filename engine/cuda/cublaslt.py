@@ -191,14 +191,12 @@ class CublasLt:
             function.restype, function.argtypes = result, arguments
         self.functions = library
         self.version = int(library.cublasLtGetVersion())
-        self.handle = self._created("cublasLtCreate", "cublasLtDestroy", self)
+        self.handle = self._created("", self)
 
     def candidates(self, matmul: Matmul, count: int) -> list[HeuristicResult]:
         """Find algorithms for a product, the one that is expected to be quickest first. Raises KernelUnavailable."""
         terms, (a, b, d) = matmul.terms, matmul.terms.alignments
-        names = "cublasLtMatmulPreferenceCreate", "cublasLtMatmulPreferenceDestroy"
-        preference = self._created(*names, owner := _Owner())
-        for attribute, value in (
+        attributes = [
             (PREF_MAX_WORKSPACE_BYTES, c_uint64(terms.workspace)),
             # Sums that are divided are added up in the type that they are computed in, and rounded once.
             (PREF_REDUCTION_SCHEME_MASK, c_uint32(REDUCTION_SCHEME_COMPUTE_TYPE)),
@@ -206,8 +204,8 @@ class CublasLt:
             (PREF_MIN_ALIGNMENT_B_BYTES, c_uint32(b)),
             (PREF_MIN_ALIGNMENT_C_BYTES, c_uint32(d)),
             (PREF_MIN_ALIGNMENT_D_BYTES, c_uint32(d)),
-        ):
-            self._set("cublasLtMatmulPreferenceSetAttribute", preference, attribute, value)
+        ]
+        preference = self._created("MatmulPreference", owner := _Owner(), attributes=attributes)
         found, returned = (HeuristicResult * count)(), c_int()
         status = self.functions.cublasLtMatmulAlgoGetHeuristic(
             *(self.handle, matmul.operation, *matmul.layouts, matmul.layouts[-1], preference),
@@ -222,8 +220,6 @@ class CublasLt:
 
     def layout(self, matrix: StoredMatrix, dtype: str, terms: MatmulTerms, owner: object) -> c_void_p:
         """Make a cublasLtMatrixLayout_t, destroyed with its owner. Raises KernelUnavailable."""
-        names = "cublasLtMatrixLayoutCreate", "cublasLtMatrixLayoutDestroy"
-        made = self._created(*names, owner, DATA_TYPES[dtype], matrix.rows, matrix.columns, max(matrix.leading, 1))
         attributes: list[tuple[int, Any]] = (
             [(LAYOUT_BATCH_COUNT, c_int32(terms.matrices))] if terms.matrices > 1 else []
         )
@@ -231,35 +227,33 @@ class CublasLt:
             attributes.append((LAYOUT_BATCH_MODE, c_uint32(BATCH_MODE_POINTER_ARRAY)))
         elif terms.matrices > 1:
             attributes.append((LAYOUT_STRIDED_BATCH_OFFSET, c_int64(matrix.offset)))
-        for attribute, value in attributes:
-            self._set("cublasLtMatrixLayoutSetAttribute", made, attribute, value)
-        return made
+        arguments = DATA_TYPES[dtype], matrix.rows, matrix.columns, max(matrix.leading, 1)
+        return self._created("MatrixLayout", owner, *arguments, attributes=attributes)
 
     def operation(self, terms: MatmulTerms, owner: object) -> c_void_p:
         """Make a cublasLtMatmulDesc_t, destroyed with its owner. Raises KernelUnavailable."""
         scale = R_64F if terms.dtype == FLOAT64.name else R_32F
-        names = "cublasLtMatmulDescCreate", "cublasLtMatmulDescDestroy"
-        made = self._created(*names, owner, terms.compute, scale)
         attributes: list[tuple[int, Any]] = [
             (DESC_TRANSA, c_int32(OP_T if terms.a.transposed else OP_N)),
             (DESC_TRANSB, c_int32(OP_T if terms.b.transposed else OP_N)),
         ]
         if terms.bias:
             attributes += [(DESC_EPILOGUE, c_uint32(EPILOGUE_BIAS)), (DESC_BIAS_POINTER, c_void_p(terms.bias))]
-        for attribute, value in attributes:
-            self._set("cublasLtMatmulDescSetAttribute", made, attribute, value)
-        return made
+        return self._created("MatmulDesc", owner, terms.compute, scale, attributes=attributes)
 
-    def _created(self, create: str, destroy: str, owner: object, *arguments: int) -> c_void_p:
+    def _created(
+        self, kind: str, owner: object, *arguments: int, attributes: Sequence[tuple[int, Any]] = ()
+    ) -> c_void_p:
+        """Create a handle of the library with its attributes, and destroy it with its owner."""
+        create, set_attribute = f"cublasLt{kind}Create", f"cublasLt{kind}SetAttribute"
         made = c_void_p()
         self._check(getattr(self.functions, create)(byref(made), *arguments), create)
         # Not when the process ends: the driver may have gone before.
-        weakref.finalize(owner, getattr(self.functions, destroy), made).atexit = False
+        weakref.finalize(owner, getattr(self.functions, f"cublasLt{kind}Destroy"), made).atexit = False
+        for attribute, value in attributes:
+            status = getattr(self.functions, set_attribute)(made, attribute, byref(value), ctypes.sizeof(value))
+            self._check(status, f"{set_attribute} of attribute {attribute}")
         return made
-
-    def _set(self, function: str, described: c_void_p, attribute: int, value: Any) -> None:
-        status = getattr(self.functions, function)(described, attribute, byref(value), ctypes.sizeof(value))
-        self._check(status, f"{function} of attribute {attribute}")
 
     def _check(self, status: int, what: str) -> None:
         """Raise KernelUnavailable for a failed call: nothing has been launched."""

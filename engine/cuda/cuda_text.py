@@ -272,7 +272,6 @@ class _Rows(CKernel):
         self.team, self.each = min(lanes, WARP), max(1, lanes // WARP)
 
     def kernel(self) -> Iterator[str]:
-        """Yield the function line by line."""
         yield "KERNEL rows(GIVEN) {\nconst long long* const table = TABLE;"
         yield from self.sizes()
         yield from self._in_teams() if has_reductions(self.loop) else self._by_elements()
@@ -357,7 +356,6 @@ class _Columns(CKernel):
         super().__init__(loop, schedule(loop, keeps=False))
 
     def kernel(self) -> Iterator[str]:
-        """Yield the function line by line."""
         yield "KERNEL columns(GIVEN) {\nconst long long* const table = TABLE;"
         yield from self.sizes()
         yield "const long long items = (rows + block_rows - 1) / block_rows * columns;"
@@ -397,7 +395,6 @@ class _Steps(CRecurrence):
     """Text of `steps`: each thread has elements of its own."""
 
     def kernel(self) -> Iterator[str]:
-        """Yield the function line by line."""
         yield "KERNEL steps(GIVEN) {\nconst long long* const table = TABLE;"
         yield from self.sizes()
         yield from self.steps()

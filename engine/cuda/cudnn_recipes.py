@@ -11,7 +11,7 @@ from engine.codegen.microkernels.convolution import ConvolutionGeometry, Directi
 from engine.codegen.native.kernel_store import KernelStore
 from engine.cuda.autotuning import NO_CHOICES, Choices
 from engine.cuda.card_recipe import CardPlace, CardRecipe, ClearPhase, CudnnPhase, Phase
-from engine.cuda.cudnn_plans import CudnnLibrary, CudnnPlan, CudnnPlans, PlanRequest, packed_strides
+from engine.cuda.cudnn_plans import CudnnLibrary, CudnnPlans, PlanRequest, packed_strides
 from engine.ir.dtypes import FLOATS
 from engine.ir.run_report import IEEE, PRECISIONS, Precision
 from engine.ir.tensor_type import TensorType
@@ -25,8 +25,8 @@ _INEXACT: Final = ("DOWN_CONVERT_INPUTS", "REDUCED_PRECISION_REDUCTION", "WINOGR
 _NOT_IEEE: Final = ("TENSOR_CORE", *_INEXACT)
 #: bytes of a number in attention, which is float16
 _ITEMSIZE: Final = 2
-#: numbers of the tensors in graphs of attention. Statistics are the natural logarithms of the rows' sums of exponentials
-#: of scaled scores, in float32, which `attention_half_rows` keeps for the backward pass
+#: numbers of the tensors in graphs of attention. Statistics are the natural logarithms of the rows' sums of
+#: exponentials of scaled scores, in float32, which `attention_half_rows` keeps for the backward pass
 _Q, _K, _V, _Y, _STATISTICS, _G, _BY_Q, _BY_K, _BY_V = range(1, 10)
 
 
@@ -84,7 +84,7 @@ class _Lying(NamedTuple):
 
 
 class _Placed(NamedTuple):
-    """A convolution in cuDNN's terms: groups by the channels of the kernel, and padding before and behind the images."""
+    """A convolution in cuDNN's terms: groups by the channels of the kernel, padding before and behind the images."""
 
     wide: _Lying
     kernel: _Lying
@@ -244,33 +244,30 @@ class CudnnAttention:
         self, of: AttentionShape, *, deterministic: bool, workspace: int, may_plan: bool = True
     ) -> CardRecipe | None:
         """Make the recipe of y and the logarithms from q, k and v, as `attention_half_rows` has them."""
-        plan = self._found("attention", of, partial(_rows_graph, of), deterministic, workspace, may_plan)
-        if plan is None:
-            return None
-        tensors = (*_operands(_Q, _K, _V), (_Y, CardPlace("result")), (_STATISTICS, CardPlace("result", 1)))
-        return CardRecipe((CudnnPhase(plan, tensors, CardPlace("workspace")),), workspace=plan.workspace)
+        request = PlanRequest(f"attention {of}", partial(_rows_graph, of), _notes(deterministic), workspace)
+        return self._recipe(request, (_Q, _K, _V), (_Y, _STATISTICS), may_plan=may_plan)
 
     def gradients(
         self, of: AttentionShape, *, deterministic: bool, workspace: int, may_plan: bool = True
     ) -> CardRecipe | None:
         """Make the recipe of dq, dk and dv, as `attention_half_gradients` has them; operands from y on are dense."""
         state = partial(_gradients_graph, of, deterministic)
-        plan = self._found("attention_gradients", of, state, deterministic, workspace, may_plan)
+        request = PlanRequest(f"attention_gradients {of}", state, _notes(deterministic), workspace)
+        return self._recipe(request, (_Q, _K, _V, _Y, _STATISTICS, _G), (_BY_Q, _BY_K, _BY_V), may_plan=may_plan)
+
+    def _recipe(
+        self, request: PlanRequest, operands: Sequence[int], results: Sequence[int], *, may_plan: bool
+    ) -> CardRecipe | None:
+        plan = self._plans.find(request, may_plan=may_plan)
         if plan is None:
             return None
-        results = ((number, CardPlace("result", k)) for k, number in enumerate((_BY_Q, _BY_K, _BY_V)))
-        tensors = (*_operands(_Q, _K, _V, _Y, _STATISTICS, _G), *results)
-        return CardRecipe((CudnnPhase(plan, tensors, CardPlace("workspace")),), workspace=plan.workspace)
-
-    def _found(
-        self, what: str, of: AttentionShape, state: Any, deterministic: bool, workspace: int, may_plan: bool
-    ) -> CudnnPlan | None:
-        notes = ("NONDETERMINISTIC",) if deterministic else ()
-        return self._plans.find(PlanRequest(f"{what} {of}", state, notes, workspace), may_plan=may_plan)
+        tensors = [(number, CardPlace("operand", k)) for k, number in enumerate(operands)]
+        tensors += [(number, CardPlace("result", k)) for k, number in enumerate(results)]
+        return CardRecipe((CudnnPhase(plan, tuple(tensors), CardPlace("workspace")),), workspace=plan.workspace)
 
 
-def _operands(*numbers: int) -> list[tuple[int, CardPlace]]:
-    return [(number, CardPlace("operand", k)) for k, number in enumerate(numbers)]
+def _notes(deterministic: bool) -> tuple[str, ...]:
+    return ("NONDETERMINISTIC",) if deterministic else ()
 
 
 class _Stated:
@@ -280,12 +277,10 @@ class _Stated:
         self.graph, self._cudnn = cudnn.graph("float16"), cudnn
 
     def given(self, number: int, of: _Rows, dtype: str = "float16") -> Any:
-        """Add a tensor that is read."""
         element = self._cudnn.element(dtype)
         return self.graph.tensor(dim=list(of.shape), stride=list(of.strides), data_type=element, uid=number)
 
     def made(self, tensor: Any, number: int, shape: Sequence[int], dtype: str = "float16") -> None:
-        """Make a tensor a dense result."""
         tensor.set_output(True).set_data_type(self._cudnn.element(dtype)).set_uid(number)
         tensor.set_dim(list(shape)).set_stride(packed_strides(shape))
 

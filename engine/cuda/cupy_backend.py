@@ -46,11 +46,11 @@ def is_available() -> bool:
 class CuPyExecutor(Executor):
     """Executor of plans with CuPy on the current device, on the calling thread's stream.
 
-    A plan is bound to memory of its own, which is kept for its next run, and its launches are recorded, if its ops allow
-    that. With `compile` on, kernels are compiled when `determinism` says (engine.runtime.tiers), and kept in `store`.
-    At most `device_bytes` of the card's memory are taken, by default LARGEST_SHARE of it; kernels and libraries work in
-    `device_workspace` of them, one after the other, but no more than one part in WORKSPACE_SHARE. Pinned memory of the
-    host, for transfers, takes at most `pinned_bytes`.
+    A plan is bound to memory of its own, which is kept for its next run, and its launches are recorded, if its ops
+    allow that. With `compile` on, kernels are compiled when `determinism` says (engine.runtime.tiers), and kept in
+    `store`. At most `device_bytes` of the card's memory are taken, by default LARGEST_SHARE of it; kernels and
+    libraries work in `device_workspace` of them, one after the other, but no more than one part in WORKSPACE_SHARE.
+    Pinned memory of the host, for transfers, takes at most `pinned_bytes`.
     """
 
     device: ClassVar[str] = "cuda"

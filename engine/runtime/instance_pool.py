@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Final, Protocol
 
@@ -32,17 +33,14 @@ class ReadyPlan(Protocol):
         """Run the plan, as `Executor.execute` does."""
 
 
+@dataclass(eq=False, slots=True)
 class _Entry:
-    """Idle instances of one plan."""
+    """Idle instances of one plan, each with its bytes, and the bytes of all."""
 
-    __slots__ = ("idle", "nbytes", "plan", "retired")
-
-    def __init__(self, plan: weakref.ref[Plan]) -> None:
-        self.plan = plan
-        #: with the bytes of each
-        self.idle: list[tuple[ReadyPlan, int]] = []
-        self.nbytes = 0  # of all that are idle
-        self.retired = False
+    plan: weakref.ref[Plan]
+    idle: list[tuple[ReadyPlan, int]] = field(default_factory=list)
+    nbytes: int = 0
+    retired: bool = False
 
 
 class InstancePool:

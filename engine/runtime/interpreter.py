@@ -282,7 +282,8 @@ class Executor(ABC):
         slots: list[Array] = [None] * plan.slots
         for feed, slot in plan.feeds.items():
             slots[slot] = fed(feeds, feed, plan.feed_types[feed])
-        memory = _Memory(self, [self.allocate(nbytes) for nbytes in plan.buffers])
+        buffers = [self.allocate(nbytes) for nbytes in plan.buffers]
+        arrays: dict[tuple[int, int], Array] = {}
         run = self.context(deadline)
         with np.errstate(all="ignore"):
             for step in plan.steps:
@@ -290,19 +291,29 @@ class Executor(ABC):
                 if not turned and step.origin is not None and step.origin.backward:
                     turned = True
                     deadline.turn()
-                self._run_step(run, step, slots, memory, watch)
+                self._run_step(run, step, slots, buffers, arrays, watch)
         deadline.check()
         return [slots[i] for i in plan.results]
 
     def _run_step(
-        self, run: RunContext, step: Step, slots: list[Array], memory: _Memory, watch: Observer | None
+        self,
+        run: RunContext,
+        step: Step,
+        slots: list[Array],
+        buffers: Sequence[Buffer],
+        arrays: dict[tuple[int, int], Array],
+        watch: Observer | None,
     ) -> None:
+        """Run a step. Steps that write the same types at the same places, as objects, share `arrays`."""
         operands = [slots[i] for i in step.operands]
         try:
             if not step.places and isinstance(step.op, View):
                 out = step.op.view(run.xp, operands[0], **step.attrs)
             else:
-                out = memory.result(step)
+                key = id(step.types), id(step.places)
+                if key not in arrays:
+                    arrays[key] = self.result(step, buffers)
+                out = arrays[key]
                 step.op.fill(run, operands, out, step.attrs)
         except DeadlineExceeded:
             raise  # the fault of no node
@@ -334,17 +345,3 @@ class Executor(ABC):
             return tuple(self.place(t, buffers[k], at) for t, (k, at) in zip(step.types, step.places, strict=True))
         buffer, offset = step.places[0]
         return self.place(step.types[0], buffers[buffer], offset)
-
-
-class _Memory:
-    """A plan's memory while it is run. Steps that write the same types at the same places, as objects, share arrays."""
-
-    def __init__(self, executor: Executor, buffers: Sequence[Buffer]) -> None:
-        self._executor, self._buffers = executor, buffers
-        self._made: dict[tuple[int, int], Array] = {}
-
-    def result(self, step: Step) -> Array:
-        told = (id(step.types), id(step.places))
-        if told not in self._made:
-            self._made[told] = self._executor.result(step, self._buffers)
-        return self._made[told]

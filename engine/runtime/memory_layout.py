@@ -138,7 +138,6 @@ class _Elsewhere:
         self._next = first
 
     def take_bytes(self, nbytes: int) -> Any:
-        """Take the next so many bytes, and one at least."""
         address, self._next = self._next, self._next + aligned(max(1, nbytes))
         return memory_at(address, nbytes)
 

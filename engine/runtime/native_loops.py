@@ -231,13 +231,15 @@ def bind_loop(
         return None
     if not all(x.flags.c_contiguous for x in operands):
         return None
-    kinds: Sequence[type[_NativeBodies]]
+    made: Sequence[_NativeBodies]
     if isinstance(op, (PlannedScan, PlannedWhile)):
-        kinds = (_Loop if binder.step_kernel(step) is None else _GoneThrough,)
+        kind = _Loop if binder.step_kernel(step) is None else _GoneThrough
+        made = [kind(binder, runner, run, step, operands, out)]
     else:
-        kinds = (_Then, _Otherwise) if isinstance(op, PlannedCond) else (_Once,)
+        branches = (0, 1) if isinstance(op, PlannedCond) else (None,)
+        made = [_Once(binder, runner, run, step, operands, out, branch) for branch in branches]
     try:
-        return [call for kind in kinds for call in kind(binder, runner, run, step, operands, out).calls()]
+        return [call for bodies in made for call in bodies.calls()]
     except NotNative:
         return None
 
@@ -256,11 +258,14 @@ class _NativeBodies(ABC):
         step: Step,
         operands: Sequence[HostArray],
         out: Sequence[HostArray],
+        branch: int | None = None,
     ) -> None:
+        """`branch` is the number of a body in a `cond`, whose bodies work in the same memory."""
         assert isinstance(step.op, RunsPlans)
         self._op, self._attrs, self._step = step.op, step.attrs, step
         self._binder, self._runner, self._run = binder, runner, run
         self._operands, self._out = operands, out
+        self._branch = branch
         self._memory = NativeMemory(run.workspace)
         self._parts = _parts(step)
         self._bodies: list[BoundBody] = []
@@ -274,11 +279,9 @@ class _NativeBodies(ABC):
 
     @property
     def _results(self) -> range:
-        """Positions of the results in the table."""
         return range(1 + len(self._operands), 1 + len(self._operands) + len(self._out))
 
     def _bind(self, plan: Plan, fixed: Sequence[int] = ()) -> BoundBody:
-        """Bind a body, whose consts are the loop's."""
         body = self._body(plan, fixed)
         for feed, position in enumerate(self._parts.consts):
             self._begin_at(body, feed, position)
@@ -329,36 +332,19 @@ class _NativeBodies(ABC):
 class _Once(_NativeBodies):
     """A body that runs once; of a `cond`, one of two, which runs if the predicate says so."""
 
-    #: the number of the body in a `cond`; None of a body alone
-    branch: int | None = None
-
     def calls(self) -> Sequence[KernelCall]:
-        """Call the body on the operands behind the predicate."""
-        body = self._bind(self._op.plans[self.branch or 0])
+        body = self._bind(self._op.plans[self._branch or 0])
         for position, places in zip(self._results, body.made, strict=True):
             self._inits += [(word, position, offset, 0) for word, offset in places]
-        if self.branch is not None:
-            self._described[LoopEntry.WHEN_AT], self._described[LoopEntry.WHEN] = 1, 1 - self.branch
+        if self._branch is not None:
+            self._described[LoopEntry.WHEN_AT], self._described[LoopEntry.WHEN] = 1, 1 - self._branch
         return self._made(body, 1)
-
-
-class _Then(_Once):
-    """Body that runs if the predicate holds."""
-
-    branch = 0
-
-
-class _Otherwise(_Once):
-    """Body that runs if it does not, in the same memory."""
-
-    branch = 1
 
 
 class _Loop(_NativeBodies):
     """A body that runs step by step."""
 
     def calls(self) -> Sequence[KernelCall]:
-        """Make the loop."""
         assert isinstance(self._op, (PlannedScan, PlannedWhile))
         *asked, step = self._op.plans
         flag = (self._attrs["carries"],) if asked else ()

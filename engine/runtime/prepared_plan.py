@@ -238,7 +238,6 @@ class PreparedPlan:
         return self._binder.calls(self._run, step, operands, out)
 
     def _make(self, feeds: Mapping[Hashable, Array], deadline: Deadline) -> None:
-        """Run all steps, without handing out the results."""
         self._take_feeds(feeds)
         self._watch.begin(deadline)
         self._run.deadline = deadline
@@ -291,7 +290,6 @@ class PreparedPlan:
         self._is_gathered = True
 
     def _forget(self) -> None:
-        """Drop what was fed."""
         self._watch.end()
         self._run.deadline = NO_DEADLINE
         for slot in self._passing:
@@ -322,7 +320,6 @@ def binding_into(kept: dict[Plan, ReadyPlan], executor: Executor, binder: Binder
 
 
 def _cut(executor: Executor, sizes: Sequence[int]) -> list[Buffer]:
-    """Cut buffers of these sizes from one allocation."""
     starts = list(accumulate(map(aligned, sizes), initial=0))
     memory = executor.allocate(starts[-1])
     return [memory[start : start + nbytes] for start, nbytes in zip(starts, sizes, strict=False)]

@@ -81,9 +81,7 @@ class Region:
         self._runner, self._watch = runner, watch
         self._calls = [step.call for step in steps]
         self._origins = [step.origin for step in steps]
-        self._steps: HostArray = np.zeros((len(steps), StepEntry.SIZE), np.int64)
-        for row, step in zip(self._steps, steps, strict=True):
-            _write_step(row, step)
+        self._steps = _step_rows(steps)
         self._place = place
         self._helpers = int(self._steps[:, StepEntry.HELPERS].max())
         self._address: int = self._steps.ctypes.data
@@ -112,9 +110,7 @@ class Region:
 
 def alone(steps: Sequence[NativeStep]) -> HostArray:
     """Write the words of steps for one thread, each call as one part."""
-    rows: HostArray = np.zeros((len(steps), StepEntry.SIZE), np.int64)
-    for row, step in zip(rows, steps, strict=True):
-        _write_step(row, step)
+    rows = _step_rows(steps)
     rows[:, StepEntry.PARTS], rows[:, StepEntry.HELPERS] = 1, 0
     return rows
 
@@ -130,20 +126,22 @@ def _memory(deadline: Deadline) -> HostArray | None:
         return None
 
 
-def _write_step(row: HostArray, step: NativeStep) -> None:
-    call = step.call
-    if isinstance(call, NativeGuard):
-        row[StepEntry.TABLE] = call.word.ctypes.data
-        return
-    threads = min(len(call.entries), MOST_HELPERS + 1)
-    parts = max(CHUNKS_PER_THREAD * threads if threads > 1 else 1, step.nanoseconds // PART_NANOSECONDS)
-    row[StepEntry.FUNCTION] = call.address
-    row[StepEntry.ITEMS] = call.items
-    row[StepEntry.TABLE] = call.entries.ctypes.data
-    row[StepEntry.STRIDE] = call.entries.strides[0]
-    row[StepEntry.PARTS] = min(parts, call.items, MOST_STEP_PARTS)
-    row[StepEntry.HELPERS] = threads - 1
-    row[StepEntry.NANOSECONDS] = step.nanoseconds
+def _step_rows(steps: Sequence[NativeStep]) -> HostArray:
+    rows: HostArray = np.zeros((len(steps), StepEntry.SIZE), np.int64)
+    for row, (call, nanoseconds, _) in zip(rows, steps, strict=True):
+        if isinstance(call, NativeGuard):
+            row[StepEntry.TABLE] = call.word.ctypes.data
+            continue
+        threads = min(len(call.entries), MOST_HELPERS + 1)
+        parts = max(CHUNKS_PER_THREAD * threads if threads > 1 else 1, nanoseconds // PART_NANOSECONDS)
+        row[StepEntry.FUNCTION] = call.address
+        row[StepEntry.ITEMS] = call.items
+        row[StepEntry.TABLE] = call.entries.ctypes.data
+        row[StepEntry.STRIDE] = call.entries.strides[0]
+        row[StepEntry.PARTS] = min(parts, call.items, MOST_STEP_PARTS)
+        row[StepEntry.HELPERS] = threads - 1
+        row[StepEntry.NANOSECONDS] = nanoseconds
+    return rows
 
 
 @dataclass(eq=False, slots=True)

@@ -22,7 +22,7 @@ import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from threading import Condition, Lock, Thread, current_thread
 from typing import Final, Literal, NamedTuple, Protocol
 
@@ -278,21 +278,21 @@ class _Rest(NamedTuple):
     order: Sequence[Kernel]
 
 
+@dataclass(eq=False, slots=True)
 class _PlanState:
-    """State of a plan: its runs, and the plan that takes its place."""
+    """State of a plan: its runs, the seconds of its steps, if they were timed, and the plan that takes its place."""
 
-    __slots__ = ("asked", "decided", "has_long_loops", "instead", "lock", "rest", "runs", "seconds", "spared")
-
-    def __init__(self, *, has_long_loops: bool) -> None:
-        self.has_long_loops = has_long_loops
-        self.runs = 0
-        self.seconds: Sequence[float] = ()  # of the steps of a run, if they were timed
-        self.asked = False
-        self.decided: ExecutionTier | None = None  # before the first run
-        self.instead: ExecutionTier | None = None
-        self.rest: _Rest | None = None
-        self.spared = False  # whether it is to have no kernels
-        self.lock = Lock()
+    has_long_loops: bool
+    runs: int = 0
+    seconds: Sequence[float] = ()
+    asked: bool = False
+    #: the tier for all runs, decided before the first one
+    decided: ExecutionTier | None = None
+    instead: ExecutionTier | None = None
+    rest: _Rest | None = None
+    #: whether it is to have no kernels
+    spared: bool = False
+    lock: Lock = field(default_factory=Lock)
 
     def ask_again(self) -> None:
         """Let the next run ask again: its job was dropped."""
@@ -331,7 +331,7 @@ class ExecutionTiers:
         state = self._states.get(plan)
         if state is None:
             with self._lock:
-                state = self._states.setdefault(plan, _PlanState(has_long_loops=has_long_loops(plan)))
+                state = self._states.setdefault(plan, _PlanState(has_long_loops(plan)))
         if plan.digest in self._condemned:
             return self._spared(plan, state)
         if not self._is_fast:
