@@ -399,7 +399,12 @@ def certify(
         whole = Whole(point, call, [call.wrt[k] for k in left], value, [at[k] for k in left])
         moved = whole.peak_bytes
         alone = whole.findings([gradients[k] for k in left], directions, tolerance)
-        settled |= {k: _unless_drowned(found[k], seen, tolerance) for k, seen in zip(left, alone, strict=True)}
+        for k, seen in zip(left, alone, strict=True):
+            drowns = found[k].reason == "roundoff"  # every link might agree but for rounding, so no error is one
+            settled[k] = [
+                Finding(one.error, one.reason or "roundoff") if drowns and one.error > tolerance else one
+                for one in seen
+            ]
     peak = max(exact.peak_bytes, linked, moved)
     errors, open_ = _verdicts(point, call, settled, tolerance)
     return Certificate(errors, open_, tolerance, peak, exact.recomputed_flops)
@@ -423,13 +428,6 @@ def _by_links(
     except (OverBudget, TooManyNodes):
         return [Finding(np.inf)] * len(call.wrt), 0
     return Chain(point, links, gradients).findings(directions, tolerance), links.peak_bytes
-
-
-def _unless_drowned(linked: Finding, seen: Sequence[Finding], tolerance: float) -> list[Finding]:
-    """Return the findings about `of`; an error becomes roundoff if every link might agree but for rounding."""
-    if linked.reason != "roundoff":
-        return list(seen)
-    return [Finding(one.error, one.reason or ("roundoff" if one.error > tolerance else None)) for one in seen]
 
 
 def _verdicts(

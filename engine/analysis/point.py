@@ -17,7 +17,6 @@ import numpy as np
 
 from engine.autodiff.bodies import derived, tidy, way_back
 from engine.autodiff.calls import Gradients
-from engine.autodiff.calls.call import Scope
 from engine.autodiff.control_flow import Parts, emit_scan, in_parts
 from engine.compiler.body_plans import runnable
 from engine.compiler.compiler import open_scope
@@ -224,10 +223,6 @@ class Point:
         """Make an empty builder."""
         return Builder(self.program.registry, self.limits, self.deadline)
 
-    def scope(self, call: Gradients) -> Scope:
-        """Write the program as `call` needs it."""
-        return open_scope(self.program, self.types, (call.of, *call.wrt), call.wrt, self.limits, self.deadline)
-
     def displaced(
         self,
         builder: Builder,
@@ -237,7 +232,8 @@ class Point:
         peeled: Peeled | None = None,
     ) -> Mapping[int, Value]:
         """Write `of` and `wrt` into `builder`, with node k of `moving` replaced by `move(x, k)`."""
-        scope = self.scope(call)
+        roots = call.of, *call.wrt
+        scope = open_scope(self.program, self.types, roots, call.wrt, self.limits, self.deadline)
         movers = {scope.nodes[node].index: k for k, node in enumerate(moving)}
         copied: list[Value] = []
         for index, node in enumerate(scope.builder.nodes):

@@ -10,10 +10,10 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from threading import Condition, Lock
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from engine.codegen.native.kernel_store import KernelStore
 
@@ -56,16 +56,6 @@ class Contest(NamedTuple):
     sizes: Sequence[int]
 
 
-class CandidateClock(Protocol):
-    """Clock of a card, for times while no run is under way."""
-
-    def memory(self, sizes: Sequence[int]) -> AbstractContextManager[Sequence[int] | None]:
-        """Lend addresses of so many bytes each; None if a run is under way. Raises MemoryError."""
-
-    def seconds(self, launch: StreamLaunch) -> float | None:
-        """Time a launch, within `memory`; None if a run has begun since. Raises what the launch raises."""
-
-
 class Choices:
     """Candidates that were chosen for one plan, by key; without a clock, none, and the first candidate of each is used.
 
@@ -76,7 +66,7 @@ class Choices:
     def __init__(
         self,
         store: KernelStore | None = None,
-        clock: CandidateClock | None = None,
+        clock: CudaClock | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
         """Choices are kept in `store`. Nothing more is timed once `stop` comes true."""
@@ -95,7 +85,7 @@ class Choices:
         return self._chosen.get(key)
 
     def _won(
-        self, key: str, contest: Callable[[], Contest | None], store: KernelStore, clock: CandidateClock
+        self, key: str, contest: Callable[[], Contest | None], store: KernelStore, clock: CudaClock
     ) -> bytes | None:
         """Time candidates now, and store the quickest; None if that fails for any reason: nothing depends on it."""
         try:
@@ -108,7 +98,7 @@ class Choices:
             store.put(key, won.code)
         return won and won.code
 
-    def _quickest(self, contest: Contest, clock: CandidateClock) -> Candidate | None:
+    def _quickest(self, contest: Contest, clock: CudaClock) -> Candidate | None:
         candidates = contest.candidates[:MOST_CANDIDATES]
         if len(candidates) < 2:
             return candidates[0] if candidates else None
@@ -139,7 +129,7 @@ class _Timings:
     def are_left(self) -> bool:
         return bool(self._turns)
 
-    def go_on(self, addresses: Sequence[int], clock: CandidateClock) -> bool:
+    def go_on(self, addresses: Sequence[int], clock: CudaClock) -> bool:
         """Make the timings that are left; False if a run came in between, whose timing is made again."""
         launches: dict[int, StreamLaunch] = {}
         while self._turns:
@@ -200,7 +190,7 @@ class CardRuns:
 
 
 class CudaClock:
-    """Clock of the current card, a `CandidateClock` for one thread at a time: events on a stream of its own."""
+    """Clock of the current card, for one thread at a time: events on a stream of its own."""
 
     def __init__(self, cupy: Any, runs: CardRuns) -> None:
         """All runs on the card enter `runs`, and use the stream that is current now."""

@@ -37,7 +37,7 @@ from engine.cuda.attention import (
     gradients_card_recipe,
     rows_card_recipe,
 )
-from engine.cuda.autotuning import NO_CHOICES, CandidateClock, Choices
+from engine.cuda.autotuning import NO_CHOICES, Choices, CudaClock
 from engine.cuda.card_recipe import CardPlace, CardRecipe, ClearPhase, CudnnPhase, Phase, ProductPhase
 from engine.cuda.column_convolutions import convolution_card_recipe
 from engine.cuda.cublaslt import CublasLt
@@ -145,7 +145,7 @@ class CardCalls:
         cupy: Any,
         workspace: Array,
         store: KernelStore | None = None,
-        clock: CandidateClock | None = None,
+        clock: CudaClock | None = None,
         *,
         deterministic: bool = True,
     ) -> None:
@@ -291,11 +291,6 @@ def recipe_on(terms: CardTerms, step: Step, operands: Sequence[Any], out: Any) -
     return card_recipe_for(step.op, terms, _lying(out), *map(_lying, operands), **step.attrs)
 
 
-def may_have_recipes(plan: Plan) -> bool:
-    """Whether a plan, or one that it runs, has ops with recipes, which are made when it is compiled."""
-    return any(has_card_recipes(step.op) for here in plans_within(plan) for step in here.steps)
-
-
 def recipe_texts(recipes: Iterable[CardRecipe]) -> list[str]:
     """List the texts of recipes' kernels, each once."""
     return list(dict.fromkeys(recipe.text for recipe in recipes if recipe.text))
@@ -430,7 +425,7 @@ class CudaPlans:
 
     def has_recipes(self, plan: Plan) -> bool:
         """Whether steps that are not fused have kernels to compile, or algorithms to choose."""
-        return may_have_recipes(plan)
+        return any(has_card_recipes(step.op) for here in plans_within(plan) for step in here.steps)
 
     def compile(
         self, plan: Plan, stop: Callable[[], bool] = lambda: False, first: Iterable[Kernel] = ()

@@ -20,7 +20,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -110,8 +110,13 @@ class _Memory:
 class _Columns(ABC):
     """Base of the three directions. A subclass appends the phases of a chunk."""
 
-    def __init__(self, of: ConvolutionGeometry, wide: Tensor, narrow: Tensor, workspace: int) -> None:
-        self.of, self.wide, self.narrow, self.workspace = of, wide, narrow, workspace
+    #: whether y is the wide tensor, and not x
+    writes_wide: ClassVar[bool] = False
+
+    def __init__(self, of: ConvolutionGeometry, workspace: int) -> None:
+        self.of, self.workspace = of, workspace
+        wide, narrow = self.wide, self.narrow = (of.y, of.x) if self.writes_wide else (of.x, of.y)
+        self.x, self.kernel, self.y = CardPlace("operand", 0), CardPlace("operand", 1), CardPlace("result", 0)
         self.size, self.computed = of.itemsize, np.dtype(computed_in(of.dtype)).itemsize
         self.images, self.groups = wide.shape[0], of.groups
         self.depth, self.features = of.kernel.shape[1], of.kernel.shape[0] // of.groups
@@ -122,14 +127,14 @@ class _Columns(ABC):
 
     @property
     def is_addressable(self) -> bool:
-        moves = (self._narrow_move(self.images, self.size), self._kernel_move())
+        moves = (self._narrow_move(self.images), self._kernel_move())
         return columns_are_addressable(self.windows, self.wide) and all(move.is_addressable for move in moves)
 
     def recipe(self) -> CardRecipe | None:
         if not self.append_phases() or self.memory.most > self.workspace:
             return None
         kernels = COLUMN_KERNELS + move_kernels(5, ("move", "round_off"))
-        is_wide = columns_are_wide(self.windows, self.wide) or self._narrow_move(self.images, self.size).is_wide
+        is_wide = columns_are_wide(self.windows, self.wide) or self._narrow_move(self.images).is_wide
         is_wide |= self._kernel_move().is_wide
         launches = any(not isinstance(phase, ProductPhase) for phase in self.phases)
         text = card_text(self.of.dtype, COLUMN_ENTRIES, kernels, is_wide=is_wide) if launches else ""
@@ -217,13 +222,13 @@ class _Columns(ABC):
         self.phases.append(move.phase(kernel, COLUMN_ENTRIES, read, written))
 
     def packed_narrow(self, place: CardPlace, images: range) -> CardPlace:
-        move = self._narrow_move(len(images), self.size)
+        move = self._narrow_move(len(images))
         to = self.memory.reserve(move.items * self.size)
         self.pack("move", move, _moved(place, images.start * self.narrow.steps[0]), to)
         return to
 
     def settle_narrow(self, lines: CardPlace, place: CardPlace, images: range) -> None:
-        move = self._narrow_move(len(images), self.size)
+        move = self._narrow_move(len(images))
         turned = Move(move.extents, move.written, move.read)
         self.pack("move", turned, lines, _moved(place, images.start * self.narrow.steps[0]))
 
@@ -242,11 +247,11 @@ class _Columns(ABC):
         move = self._kernel_move()
         self.pack(kernel, Move(move.extents, _dense(move.extents, size), move.read), read, place)
 
-    def _narrow_move(self, images: int, size: int) -> Move:
+    def _narrow_move(self, images: int) -> Move:
         _, channels, *positions = self.narrow.shape
         image, channel, *steps = self.narrow.steps
         extents = (channels, images, *positions)
-        return Move(extents, (channel, image, *steps), _dense(extents, size))
+        return Move(extents, (channel, image, *steps), _dense(extents, self.size))
 
     def _kernel_move(self) -> Move:
         return Move(self.of.kernel.shape, self.of.kernel.steps, _dense(self.of.kernel.shape, self.size))
@@ -254,10 +259,6 @@ class _Columns(ABC):
 
 class _Forward(_Columns):
     """narrow = kernel · columns."""
-
-    def __init__(self, of: ConvolutionGeometry, workspace: int) -> None:
-        super().__init__(of, of.x, of.y, workspace)
-        self.x, self.kernel, self.y = CardPlace("operand", 0), CardPlace("operand", 1), CardPlace("result", 0)
 
     def append_phases(self) -> bool:
         kernel, y = self.packed_kernel(self.kernel), self.channels_lying(self.narrow, self.y, self.features)
@@ -311,9 +312,7 @@ class _Forward(_Columns):
 class _Adjoint(_Columns):
     """columns = kernelᵀ · narrow, gathered into the wide tensor."""
 
-    def __init__(self, of: ConvolutionGeometry, workspace: int) -> None:
-        super().__init__(of, of.y, of.x, workspace)
-        self.x, self.kernel, self.y = CardPlace("operand", 0), CardPlace("operand", 1), CardPlace("result", 0)
+    writes_wide = True
 
     def append_phases(self) -> bool:
         kernel, x = self.packed_kernel(self.kernel).turned, self.channels_lying(self.narrow, self.x, self.features)
@@ -385,7 +384,7 @@ class _ByKernel(_Columns):
     """kernel = narrow · columnsᵀ, summed over images: chunks are added to those before."""
 
     def __init__(self, of: ConvolutionGeometry, workspace: int) -> None:
-        super().__init__(of, of.x, of.y, workspace)
+        super().__init__(of, workspace)
         self.x, self.y, self.kernel = CardPlace("operand", 0), CardPlace("operand", 1), CardPlace("result", 0)
 
     def append_phases(self) -> bool:

@@ -82,7 +82,7 @@ class MatmulAlgo(ctypes.Structure):
 
     @property
     def code(self) -> bytes:
-        """The bytes to store."""
+        """Its bytes, to be stored."""
         return bytes(self)
 
 
@@ -114,21 +114,8 @@ SIGNATURES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "cublasLtMatmulPreferenceCreate": (c_int, POINTER(c_void_p)),
         "cublasLtMatmulPreferenceDestroy": (c_int, c_void_p),
         "cublasLtMatmulPreferenceSetAttribute": (c_int, c_void_p, c_int, c_void_p, c_size_t),
-        "cublasLtMatmulAlgoGetHeuristic": (
-            c_int,
-            *(c_void_p,) * 7,
-            c_int,
-            POINTER(HeuristicResult),
-            POINTER(c_int),
-        ),
-        "cublasLtMatmul": (
-            c_int,
-            *(c_void_p,) * 12,
-            POINTER(MatmulAlgo),
-            c_void_p,
-            c_size_t,
-            c_void_p,
-        ),
+        "cublasLtMatmulAlgoGetHeuristic": (c_int, *(c_void_p,) * 7, c_int, POINTER(HeuristicResult), POINTER(c_int)),
+        "cublasLtMatmul": (c_int, *(c_void_p,) * 12, POINTER(MatmulAlgo), c_void_p, c_size_t, c_void_p),
     }
 )
 

@@ -182,14 +182,7 @@ def index_sum_recipe(
 
 
 def scatter_card_recipe(
-    terms: CardTerms,
-    out: TensorType,
-    x: TensorType,
-    index: TensorType,
-    updates: TensorType,
-    *,
-    axis: int,
-    **attrs: Any,  # noqa: ARG001 - of the op
+    terms: CardTerms, out: TensorType, x: TensorType, index: TensorType, updates: TensorType, *, axis: int, **_: Any
 ) -> CardRecipe | None:
     """Make the recipe of updates added to operand 0 at the indices, operand 1."""
     of = adding_of(out, x, index, updates, axis) if out.is_float else None
@@ -331,12 +324,7 @@ class _IndexSum:
 
 
 def gather_card_recipe(
-    terms: CardTerms,  # noqa: ARG001 - it works in no memory
-    out: TensorType,
-    x: TensorType,
-    *index: TensorType,
-    axis: int,
-    **attrs: Any,  # noqa: ARG001 - of the op
+    _: CardTerms, out: TensorType, x: TensorType, *index: TensorType, axis: int, **_attrs: Any
 ) -> CardRecipe | None:
     """Make the recipe of elements of operand 0 at the indices along an axis, operand 1; an index outside is noted as 2.
 

@@ -166,7 +166,11 @@ class _Sum:
         # By warps, if neighbours in memory are added up, and there are at least as many as threads of a warp.
         kept, added = (min((abs(s[0]) for n, s in axes if n > 1), default=1 << 62) for axes in (self.kept, self.added))
         by_warps = added <= kept and self.length >= WARP
-        parts = self._parts(by_warps)
+        lanes = WARP if by_warps else 1
+        # as many parts of each number as keep a GPU busy
+        busy, most = -(-_BUSY // (self.numbers * lanes)), -(-self.length // (_LEAST * lanes))
+        parts = max(1, min(busy, most, _MOST_PARTS))
+        parts = 1 if parts <= 2 else -(-self.length // -(-self.length // parts))
         if parts == 1:
             phases = [self._launch("add_up", self.kept, self.added, x, y, 1, by_warps=by_warps)]
         else:
@@ -179,13 +183,6 @@ class _Sum:
         wide = is_wide(self.numbers * max(WARP, self.length), self.numbers * parts * WARP)
         text = card_text(self.of.dtype, self.entries, "".join(self.kernels), is_wide=wide)
         return CardRecipe(tuple(phases), text, 0 if parts == 1 else self.numbers * parts * self.size)
-
-    def _parts(self, by_warps: bool) -> int:
-        """Choose the number of parts of each number: as many as keep a GPU busy."""
-        lanes = WARP if by_warps else 1
-        busy, most = -(-_BUSY // (self.numbers * lanes)), -(-self.length // (_LEAST * lanes))
-        parts = max(1, min(busy, most, _MOST_PARTS))
-        return 1 if parts <= 2 else -(-self.length // -(-self.length // parts))
 
     def _launch(
         self, name: str, kept: _Axes, added: _Axes, read: CardPlace, to: CardPlace, parts: int, *, by_warps: bool

@@ -173,10 +173,11 @@ class PreparedPlan:
         self._run.bind_plan, self._run.watch = binding_into(self._inner, executor, binder), self._watch
         self._nbytes = sum(plan.buffers) + workspace + lifetimes.beside + CALL_BYTES * len(plan.steps)
         self._buffers = memory[: len(plan.buffers)]
-        self._intakes = [
-            self._intake(lifetimes, plan, feed, own)
-            for feed, own in zip(plan.feeds, memory[len(plan.buffers) :], strict=True)
-        ]
+        self._intakes = list[_Intake]()
+        for (feed, slot), own in zip(plan.feeds.items(), memory[len(plan.buffers) :], strict=True):
+            if slot in lifetimes.copied:
+                self._slots[slot] = executor.place(plan.feed_types[feed], own, 0)
+            self._intakes.append(_Intake(feed, plan.feed_types[feed], slot, self._slots[slot]))
         # A context without floating-point warnings: to enter it takes a tenth of the time of NumPy's `errstate`.
         self._context = Context()
         self._context.run(np.seterr, all="ignore")
@@ -199,12 +200,6 @@ class PreparedPlan:
         finally:
             self._forget()
         return self._handed_out(feeds)
-
-    def _intake(self, lifetimes: Lifetimes, plan: Plan, feed: Hashable, own: Buffer) -> _Intake:
-        planned, slot = plan.feed_types[feed], plan.feeds[feed]
-        if slot in lifetimes.copied:
-            self._slots[slot] = self._executor.place(planned, own, 0)
-        return _Intake(feed, planned, slot, self._slots[slot])
 
     def _bind_all(self, steps: Sequence[Step], lifetimes: Lifetimes) -> None:
         for step in steps:
