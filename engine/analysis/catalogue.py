@@ -11,7 +11,7 @@ from engine.ir.registry import Registry
 
 
 def describe(known: Registry) -> list[dict[str, Any]]:
-    """The catalogue: one JSON-ready row an op, sorted by name."""
+    """Make the catalogue: one JSON-ready row an op, sorted by name."""
     return [_row(op) for op in known.ops.values()]
 
 

@@ -1,8 +1,23 @@
 """The certificate: gradients against central differences, in float64, along random directions.
 
 This is the only place where finite differences occur. First the chain rule is followed link by link (`Chain`), for all
-nodes of `wrt` at once. A node for which some link does not agree, be it through a kink, a way without derivative,
-rounding or a wrong rule, is moved by itself, and what it does to `of` is the verdict (`Whole`).
+nodes of `wrt` at once. A node for which some link does not agree, because of a kink, a path without derivative,
+rounding or a wrong rule, is moved by itself, and the change of `of` decides (`Whole`).
+
+A link is a value x and its readers y = c(x, …), whose cotangents ȳ are known. By the chain rule the cotangent of x is
+the gradient of φ(x) = Σ ȳ·c(x, …). For y = x², z = sin(y), dz/dx: the links are x → x² with ȳ = cos(y), and y → sin(y)
+with z̄ = 1; each is compared by itself. Differences of φ take one op where those of `of` take a network, and they lose
+less: Δφ is the sum of the elements of ȳ·Δy, so that what rounds is ȳ·y, not all that `of` adds up. If x̄ is that
+gradient for every x from a node to `of`, the cotangent of `of` being 1, the node's gradient is right by induction: so
+no link is left out, whichever op it is, and an integer among the readers must not change at all.
+
+x̄ may be smaller than its terms: a bias before a norm has terms ȳ·Δy that add up to rounding. Both sides are then held
+to the rounding of the terms, Σ |ȳ·Δy|, and no more is conceded: a rule that says 0 is wrong as soon as there is more
+than that, however small.
+
+Each element moves in proportion to itself, so that from nearby it does not cross 0. If rounding is too much, the known
+derivative says how far x must move; a straight function allows it. A 0 that is still 0 when all of `wrt` move, as of a
+unit that is off, stays where it is: else two such units would tie in every pool.
 """
 
 from __future__ import annotations
@@ -16,7 +31,7 @@ import numpy as np
 
 from engine.analysis.cost import stops_between
 from engine.analysis.differences import MOVES, Finding, Whole, compare, direction, paired
-from engine.analysis.point import Peeled, Point
+from engine.analysis.point import Point
 from engine.autodiff.calls import Gradients
 from engine.autodiff.vjp import vjp
 from engine.compiler.body_plans import with_planned_bodies
@@ -31,14 +46,36 @@ from engine.ir.program import Program
 from engine.ir.tensor_type import FLOAT64, HostArray, TensorType
 from engine.runtime.interpreter import Executor
 
-# The links of the chain rule: each value between `wrt` and `of`, and the ops that read it.
+#: relative distances: the first one, and others for what is curved, or beside a kink
+_NEAR: Final = 1e-3
+_OTHERS: Final = (1e-1, 1e-5, 1e-7)
+#: part of the tolerance below which an error is not worth a second look
+_NOTHING: Final = 1e-2
+#: distances at which a change that is 0 here has to be 0, too
+_OUTWARDS: Final = (-1e-1, 1e-1, 1.0, 2.0**10, 2.0**20, 2.0**40, 2.0**60)
+#: distance by which all of `wrt` move together, to see what moves with them
+_STIRRED: Final = 1e-6
+#: rounding that is conceded to the terms of a gradient, and to values that are subtracted
+_OF_TERMS: Final = 64 * float(np.finfo(FLOAT64).eps)
+_OF_VALUES: Final = 4 * float(np.finfo(FLOAT64).eps)
+
+#: the reason of a link that is no gradient: a kink, a jump, a wrong rule
+_DISAGREES: Final = "disagrees"
+_DETAILS: Final = {
+    "kink": "the slopes on the two sides of this point differ, from close by, too: there is a kink, or a tie",
+    "not_finite": "the value or the gradient is NaN or infinite here or nearby",
+    "roundoff": "this derivative is so small beside the values that it is between that differences drown in rounding",
+}
+_ZERO: Final = np.zeros(())
+
+Arrays = Mapping[Any, HostArray]
 
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """One op on its own, in a plan that is fed its operands by their nodes; and the nodes that its results are.
+    """One op in a plan of its own, fed its operands by their nodes; and the nodes of its results.
 
-    `is_step` says that it carries no derivative: where it does not change at all, there is none.
+    If `is_step`, it carries no derivative, and must not change at all.
     """
 
     plan: Plan
@@ -48,11 +85,11 @@ class Reader:
 
 @dataclass(frozen=True)
 class Links:
-    """The graph of `of`, where node k of `wrt`, at `by[k]`, is offset by what is fed under ("offset", k).
+    """The graph of `of`, in which node k of `wrt`, at `by[k]`, is offset by the feed ("offset", k).
 
-    `between` is all that depends on `by`, these included, on the way to `end`, in ascending order. `readers` has the
-    floats among it but the end that are looked at, and what reads each. `values` is the plan of `operands`, which is
-    all that is read; `cotangents` that of the cotangents of `pulled`.
+    `between` has all nodes that depend on `by`, these included, on the way to `end`, in ascending order. `readers` has
+    the floats among them that are compared, and the readers of each. `values` is the plan of `operands`, all nodes that
+    are read; `cotangents` is the plan of the cotangents of `pulled`.
     """
 
     nodes: Sequence[Node]
@@ -67,17 +104,17 @@ class Links:
 
     @property
     def peak_bytes(self) -> int:
-        """The most that is held at once, where all values and cotangents are kept."""
+        """Most bytes that are held at once, with all values and cotangents."""
         values, cotangents = (sum(self.nodes[i].type.nbytes for i in kept) for kept in (self.operands, self.pulled))
-        single = max((reader.plan.peak_bytes for found in self.readers.values() for reader in found), default=0)
+        single = max((reader.plan.peak_bytes for some in self.readers.values() for reader in some), default=0)
         return values + max(self.values.peak_bytes, self.cotangents.peak_bytes, cotangents + single)
 
     def after(self, k: int) -> list[int]:
-        """Node k of `wrt`, and what depends on it on the way to the end, in ascending order."""
+        """List node k of `wrt`, and the nodes that depend on it on the way to the end, in ascending order."""
         return _between(self.nodes, self.between, [self.by[k]])
 
     def added_up(self, errors: Mapping[int, float]) -> dict[int, float]:
-        """For each of `between`, `errors` along the way from there to the end on which they add up to most."""
+        """Add up `errors` from each of `between` to the end, along the path on which they are largest."""
         most = dict.fromkeys(self.between, 0.0)
         for i in reversed(self.between):
             most[i] += errors.get(i, 0.0)
@@ -88,18 +125,20 @@ class Links:
 
 
 def find_links(point: Point, call: Gradients, *, peels: bool = False) -> Links:
-    """The links of `call`; with `peels`, those within what ops run. Raises EngineError."""
+    """Find the links of `call`; with `peels`, also those within the bodies that ops run. Raises EngineError."""
     builder = point.builder()
     peeled = point.peeled(builder) if peels else None
-    end, by = _offset(point, call, builder, peeled)
+    moved = point.displaced(builder, call, call.wrt, lambda x, k: x + builder.leaf(x.type, ("offset", k)), peeled)
+    # an `identity` reads `of`, so that the end is a reader, too
+    end, by = moved[call.of].identity().index, [moved[node].index for node in call.wrt]
     nodes = tuple(builder.nodes)
     between = _between(nodes, ancestors([end], lambda i: nodes[i].operands), by)
     floats = [i for i in between if nodes[i].type.is_differentiable and not nodes[i].op.several and i != end]
     operands = sorted({j for i in between for j in nodes[i].operands if not nodes[j].op.several} | {*by})
     values = point.plan(builder, [builder.value(i) for i in operands])
     one = builder.value(end).full_like(1.0)
-    found = vjp(builder, [(builder.value(end), one)], [builder.value(i) for i in (*floats, end)])
-    pulled = {i: g for i, g in zip((*floats, end), found, strict=True) if g is not None}
+    gradients = vjp(builder, [(builder.value(end), one)], [builder.value(i) for i in (*floats, end)])
+    pulled = {i: g for i, g in zip((*floats, end), gradients, strict=True) if g is not None}
     if peeled:
         pulled |= {x: pulled[y] for x, y in peeled.alike.items() if y in pulled}
     cotangents = point.plan(builder, list(pulled.values()))
@@ -110,7 +149,7 @@ def find_links(point: Point, call: Gradients, *, peels: bool = False) -> Links:
 
 
 def _between(nodes: Sequence[Node], among: Iterable[int], by: Iterable[int]) -> list[int]:
-    """Nodes of `among`, in ascending order, that depend on `by`, and these, whether or not they are there."""
+    """List the nodes of `among` that depend on `by`, and these themselves, in ascending order."""
     reached = set(by)
     for i in among:
         if not reached.isdisjoint(nodes[i].operands):
@@ -118,16 +157,9 @@ def _between(nodes: Sequence[Node], among: Iterable[int], by: Iterable[int]) -> 
     return sorted(reached)
 
 
-def _offset(point: Point, call: Gradients, builder: Builder, peeled: Peeled | None) -> tuple[int, list[int]]:
-    """The graph with offsets, written into a builder: `of`, behind an `identity` that reads it; and `wrt`."""
-    nodes = point.displaced(builder, call, call.wrt, lambda x, k: x + builder.leaf(x.type, ("offset", k)), peeled)
-    return nodes[call.of].identity().index, [nodes[node].index for node in call.wrt]
-
-
 def _readers(
     builder: Builder, nodes: Sequence[Node], between: Sequence[int], floats: Iterable[int]
 ) -> dict[int, list[Reader]]:
-    """For each of `floats`, what reads it among `between`."""
     parts: dict[int, list[int]] = {}
     for i in between:
         if nodes[i].op.name == "get_output":
@@ -143,54 +175,13 @@ def _readers(
 
 
 def _alone(builder: Builder, nodes: Sequence[Node], index: int, results: Sequence[int]) -> Reader:
-    """One node in a graph of its own."""
     own = Builder(builder.registry, builder.limits, builder.deadline)
     operands = {i: own.leaf(nodes[i].type, i) for i in dict.fromkeys(nodes[index].operands)}
     made = own.copy(nodes[index], [operands[i] for i in nodes[index].operands])
     read = [own.copy(nodes[i], [made]) for i in results] if nodes[index].op.several else [made]
-    return Reader(
-        make_plan(
-            with_planned_bodies(own.graph(read), own.limits, Allowance(deadline=own.deadline)), own.limits, own.deadline
-        ),
-        tuple(results),
-        isinstance(nodes[index].op.vjp, NoGradient),
-    )
-
-
-# The chain rule, link by link: each value between `wrt` and `of` against what reads it, and nothing beyond.
-#
-# A link is a value x and its readers y = c(x, …), whose cotangents ȳ are known. By the chain rule the cotangent of x is
-# the gradient of φ(x) = Σ ȳ·c(x, …). Differences of φ take one op where those of `of` take a network, and they lose
-# less: Δφ is the sum of the elements of ȳ·Δy, so that what rounds is ȳ·y, not all that `of` adds up. Where x̄ is that
-# gradient for every x from a node to `of`, the cotangent of `of` being 1, the node's gradient is right by induction: so
-# no link is left out, whichever op it is, and an integer among the readers must not change at all.
-#
-# x̄ may be smaller than what it is the sum of: a bias before a norm has terms ȳ·Δy that add up to rounding. Both sides
-# are then held to the rounding of the terms, Σ |ȳ·Δy|, and no more is conceded: a rule that says 0 is wrong as soon as
-# there is more than that, however small.
-#
-# Each element moves in proportion to itself, so that from nearby it does not cross 0. Where rounding is too much, the
-# known derivative says how far x must move; what is straight allows it. A 0 that is one still when all of `wrt` move,
-# as of a unit that is off, stays where it is: else two such units would tie in every pool.
-
-#: relative distances: tried first, and for what is curved, or beside a kink
-_NEAR: Final = 1e-3
-_OTHERS: Final = (1e-1, 1e-5, 1e-7)
-#: this much of the tolerance is no error that is worth a second look
-_NOTHING: Final = 1e-2
-#: distances at which what is 0 here has to be 0, too
-_OUTWARDS: Final = (-1e-1, 1e-1, 1.0, 2.0**10, 2.0**20, 2.0**40, 2.0**60)
-#: how far all of `wrt` move together, to see what moves with them
-_STIRRED: Final = 1e-6
-#: rounding that is conceded to the terms of a gradient, and that values may have which are subtracted
-_OF_TERMS: Final = 64 * float(np.finfo(FLOAT64).eps)
-_OF_VALUES: Final = 4 * float(np.finfo(FLOAT64).eps)
-
-#: the reason of a link that is no gradient: a kink, a jump, a wrong rule
-_DISAGREES: Final = "disagrees"
-_ZERO: Final = np.zeros(())
-
-Arrays = Mapping[Any, HostArray]
+    graph = with_planned_bodies(own.graph(read), own.limits, Allowance(deadline=own.deadline))
+    plan = make_plan(graph, own.limits, own.deadline)
+    return Reader(plan, tuple(results), isinstance(nodes[index].op.vjp, NoGradient))
 
 
 class Measured(NamedTuple):
@@ -215,32 +206,35 @@ class Chain:
 
     @np.errstate(all="ignore")
     def findings(self, directions: int, tolerance: float) -> list[Finding]:
-        """For each node of `wrt`, the errors on its way added up; the reason, where some link does not agree.
+        """Add up the errors on the way of each node of `wrt`; with a reason, if some link does not agree.
 
-        It is roundoff where all of those might agree but for rounding. What fails when all of `wrt` move is looked
-        at again for each: a kink does not matter to a node that moves nothing there.
+        The reason is roundoff if all links might agree but for rounding. Links that fail when all of `wrt` move are
+        compared again for each node: a kink does not matter to a node that moves nothing there.
         """
         every = range(len(self.links.by))
         stays = self._staying(every)
         single = {i: self._link(i, stays[i], directions, tolerance) for i in self.links.readers}
-        found = self._along_the_way(single, every)
-        for k in (k for k in every if found[k].error > tolerance):
+        findings = self._along_the_way(single, every)
+        for k in (k for k in every if findings[k].error > tolerance):
             alone = self._staying([k])
             failed = [i for i in self.links.after(k) if i in single and single[i].reason]
             others = [i for i in failed if not np.array_equal(alone[i], stays[i])]
             again = {i: self._link(i, alone[i], directions, tolerance) for i in others}
-            found |= self._along_the_way({**single, **again}, [k])
-        return list(found.values())
+            findings |= self._along_the_way({**single, **again}, [k])
+        return list(findings.values())
 
     def _along_the_way(self, single: Mapping[int, Finding], asked: Iterable[int]) -> dict[int, Finding]:
         error = self.links.added_up({i: one.error for i, one in single.items()})
         disagree = self.links.added_up({i: float(one.reason == _DISAGREES) for i, one in single.items()})
-        at = {k: self.links.by[k] for k in asked}
-        failed = {k: _DISAGREES if disagree[i] else "roundoff" for k, i in at.items()}
-        return {k: Finding(error[i], None if np.isfinite(error[i]) else failed[k]) for k, i in at.items()}
+        findings = {}
+        for k in asked:
+            i = self.links.by[k]
+            reason = None if np.isfinite(error[i]) else _DISAGREES if disagree[i] else "roundoff"
+            findings[k] = Finding(error[i], reason)
+        return findings
 
     def _staying(self, moving: Sequence[int]) -> dict[int, Any]:
-        """Mask of the elements that are 0, or not finite, and still are when these of `wrt` have moved together."""
+        """Mask the elements that are 0, or not finite, and still are when these of `wrt` have moved together."""
         rng = np.random.default_rng(20)
         moved = self._at_rest | {
             ("offset", k): _STIRRED * direction(rng, self.values[self.links.by[k]]) for k in moving
@@ -253,7 +247,7 @@ class Chain:
         return stays | {self.links.by[k]: np.False_ for k in moving}
 
     def _link(self, i: int, stays: HostArray, directions: int, tolerance: float) -> Finding:
-        """The largest error of a link along `directions`; the reason where one does not agree."""
+        """Find the largest error of a link along `directions`; with a reason, if one does not agree."""
         if not self.links.readers[i]:
             return Finding(np.inf, _DISAGREES) if np.any(self._cotangent(i)) else Finding(0.0)
         rng = np.random.default_rng([20, i])
@@ -266,18 +260,18 @@ class Chain:
         return worst
 
     def _compare(self, i: int, along: HostArray, tolerance: float) -> Finding:
-        """The smallest error of the distances at which the link agrees, until one is next to none."""
+        """Find the smallest error of the distances at which the link agrees, until one is next to none."""
         near, most = self._measure(i, along, _NEAR), float(np.sum(np.abs(paired(self._cotangent(i), along))))
         if near.largest and not near.terms and not most:
             return Finding(0.0) if self._is_flat(i, along) else Finding(np.inf, "roundoff")
-        wanted = tolerance * most + _OF_TERMS * near.terms / _NEAR
-        far = 4 * _OF_VALUES * near.sizes / wanted if near.sizes and wanted else _NEAR
+        allowed = tolerance * most + _OF_TERMS * near.terms / _NEAR
+        far = 4 * _OF_VALUES * near.sizes / allowed if near.sizes and allowed else _NEAR
         best = np.inf
         for distance in (_NEAR, far, *_OTHERS):
             measured = near if distance == _NEAR else self._measure(i, along, distance)
             noise, conceded = _OF_VALUES * measured.sizes / distance, _OF_TERMS * measured.terms / distance
-            found = compare(measured.moved, self._cotangent(i), along, distance, noise, tolerance, conceded)
-            best = min(best, found.error) if found.reason is None else best
+            finding = compare(measured.moved, self._cotangent(i), along, distance, noise, tolerance, conceded)
+            best = min(best, finding.error) if finding.reason is None else best
             if best <= _NOTHING * tolerance:
                 break
         if best <= tolerance:
@@ -286,7 +280,7 @@ class Chain:
         return Finding(np.inf, "roundoff" if drowned == (0.0, "roundoff") else _DISAGREES)
 
     def _is_flat(self, i: int, along: HostArray) -> bool:
-        """Whether φ stays the same from here outwards. Of x + 10²⁰ that is so nearby alone."""
+        """Whether φ stays the same far outwards, too. That of x + 10²⁰ stays the same only nearby."""
         outwards = _outwards(self.values[i], along)
         return not any(
             np.any(self._change(j, y, before))
@@ -301,7 +295,8 @@ class Chain:
             for row, move in enumerate(MOVES):
                 for j, y, before in self._moved(reader, {i: self.values[i] + move * distance * along}):
                     is_step = reader.is_step or y.dtype.kind not in "fc"
-                    change = _jump(y, before) if is_step else self._change(j, y, before)
+                    # The chain rule ends at a jump: a change of a value without derivative counts as infinite.
+                    change = np.where(y == before, 0.0, np.inf) if is_step else self._change(j, y, before)
                     moved[row] += np.sum(change)
                     terms[row] += np.sum(np.abs(change))
                     if not is_step:
@@ -314,7 +309,7 @@ class Chain:
         return self.cotangents.get(i, _ZERO)
 
     def _moved(self, reader: Reader, operands: Arrays) -> Iterator[tuple[int, HostArray, HostArray]]:
-        """The results of a reader: which nodes they are, as they are on these operands, and as they were."""
+        """Run a reader: the nodes of its results, their values on these operands, and their values before."""
         return zip(reader.results, self._read_results(reader, operands), self._before(reader), strict=True)
 
     def _read_results(self, reader: Reader, moved: Arrays) -> list[HostArray]:
@@ -322,14 +317,14 @@ class Chain:
         return self.point.executor.run(reader.plan, operands, self.point.deadline)
 
     def _change(self, j: int, y: HostArray, before: HostArray) -> Any:
-        """ȳ·Δy, which is 0 where nothing changes, −∞ and ∞ included; of what is no float, there is no ȳ."""
+        """Compute ȳ·Δy, which is 0 where nothing changes, −∞ and ∞ included; integers have no ȳ."""
         if y.dtype.kind not in "fc":
             return np.zeros(y.shape)
         return np.where(y == before, 0.0, paired(self._cotangent(j), y - before))
 
 
 def _outwards(x: HostArray, along: HostArray) -> HostArray:
-    """Moves as far as `along`, away from 0; of complex numbers, each part."""
+    """Point moves as far as `along` away from 0; of complex numbers, each part."""
     if np.iscomplexobj(x):
         both: HostArray = _outwards(x.real, along.real) + 1j * _outwards(x.imag, along.imag)
         return both
@@ -337,13 +332,7 @@ def _outwards(x: HostArray, along: HostArray) -> HostArray:
 
 
 def _finite_sum(weighed: Any) -> float:
-    """Σ |weighed| of what is finite."""
     return float(np.sum(np.abs(weighed), where=np.isfinite(weighed)))
-
-
-def _jump(y: HostArray, before: HostArray) -> Any:
-    """Infinity where a value without a derivative changes: the chain rule ends at a jump."""
-    return np.where(y == before, 0.0, np.inf)
 
 
 class Uncertified(NamedTuple):
@@ -359,7 +348,7 @@ class Uncertified(NamedTuple):
 
 @dataclass(frozen=True)
 class Certificate:
-    """The largest relative error of each node of `wrt` that was compared, and the others."""
+    """The largest relative error of each node of `wrt` that was compared, and the nodes that could not be."""
 
     errors: tuple[tuple[int, float], ...]
     uncertified: tuple[Uncertified, ...]
@@ -384,7 +373,7 @@ def certify(
     deadline: Deadline = NO_DEADLINE,
     memory: int | None = None,
 ) -> Certificate:
-    """Compare the gradients of `call` by each of its nodes along `directions`, in at most `memory` bytes at a time.
+    """Compare the gradients of `call` for each node along `directions`, in at most `memory` bytes at a time.
 
     Raises EngineError.
     """
@@ -410,7 +399,12 @@ def certify(
         whole = Whole(point, call, [call.wrt[k] for k in left], value, [at[k] for k in left])
         moved = whole.peak_bytes
         alone = whole.findings([gradients[k] for k in left], directions, tolerance)
-        settled |= {k: _unless_drowned(found[k], seen, tolerance) for k, seen in zip(left, alone, strict=True)}
+        for k, seen in zip(left, alone, strict=True):
+            drowns = found[k].reason == "roundoff"  # every link might agree but for rounding, so no error is one
+            settled[k] = [
+                Finding(one.error, one.reason or "roundoff") if drowns and one.error > tolerance else one
+                for one in seen
+            ]
     peak = max(exact.peak_bytes, linked, moved)
     errors, open_ = _verdicts(point, call, settled, tolerance)
     return Certificate(errors, open_, tolerance, peak, exact.recomputed_flops)
@@ -425,9 +419,9 @@ def _by_links(
     *,
     peels: bool = False,
 ) -> tuple[list[Finding], int]:
-    """Findings of the links about each node, and the bytes that they took.
+    """Find the errors of links for each node, and the bytes that they took.
 
-    Nothing is known of any where all values and cotangents are more than there is memory for.
+    All errors are infinite if values and cotangents do not fit memory.
     """
     try:
         links = find_links(point, call, peels=peels)
@@ -436,17 +430,10 @@ def _by_links(
     return Chain(point, links, gradients).findings(directions, tolerance), links.peak_bytes
 
 
-def _unless_drowned(linked: Finding, seen: Sequence[Finding], tolerance: float) -> list[Finding]:
-    """Findings about `of`; but no error is one where every link might agree but for rounding."""
-    if linked.reason != "roundoff":
-        return list(seen)
-    return [Finding(one.error, one.reason or ("roundoff" if one.error > tolerance else None)) for one in seen]
-
-
 def _verdicts(
     point: Point, call: Gradients, found: Mapping[int, Sequence[Finding]], tolerance: float
 ) -> tuple[tuple[tuple[int, float], ...], tuple[Uncertified, ...]]:
-    """The error of each node that was compared, and the others."""
+    """List the error of each node that was compared, and the nodes that could not be."""
     _, values = point.program.build(point.types, (call.of, *call.wrt), point.deadline)
     errors, open_ = [], []
     for k, node in enumerate(call.wrt):
@@ -463,15 +450,8 @@ def _verdicts(
     return tuple(errors), tuple(open_)
 
 
-_DETAILS: Final = {
-    "kink": "the slopes on the two sides of this point differ, from close by, too: there is a kink, or a tie",
-    "not_finite": "the value or the gradient is NaN or infinite here or nearby",
-    "roundoff": "this derivative is so small beside the values that it is between that differences drown in rounding",
-}
-
-
 def _silenced(program: Program, node: int, of: int, silent: Sequence[int]) -> Uncertified:
-    """The reason is a node on the way that carries no derivative."""
+    """Explain that a node on the way carries no derivative."""
     names = {program.statements[i].op.name for i in silent}
     reason = "stop_gradient" if names == {"stop_gradient"} else "integer_path"
     listed = ", ".join(f"node {i} ({program.statements[i].op.name})" for i in silent[:3])

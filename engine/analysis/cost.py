@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -15,7 +15,7 @@ from engine.ir.errors import OverBudget
 from engine.ir.graph import Node, Value
 from engine.ir.limits import NO_END
 from engine.ir.op import NoGradient
-from engine.ir.program import Function, FunctionTyping, Program
+from engine.ir.program import FunctionTyping, Program
 from engine.ir.tensor_type import TensorType
 
 #: attributes whose functions are differentiated
@@ -24,7 +24,7 @@ _DIFFERENTIATED: Final = frozenset({"body", "then", "otherwise"})
 
 @dataclass(frozen=True, slots=True)
 class NodeCost:
-    """One of the client's nodes: its (first) type, and the FLOPs of its value and of the way back through it."""
+    """One of the client's nodes: its (first) type, and its FLOPs, forward and backward."""
 
     node: int
     type: TensorType
@@ -33,11 +33,10 @@ class NodeCost:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """Needs of a call, and whether they are within the limits.
+    """Cost of a call, and whether it is within the limits.
 
-    `saved_bytes` are of results of the forward pass that the backward pass reads; `recomputed_flops` are spent for want
-    of memory. The fastest plan is the one that there would be if memory were no matter. `blocks` are those of a sum
-    over examples.
+    `saved_bytes` are of results of the forward pass that the backward pass reads; `recomputed_flops` are spent to save
+    memory. The fastest plan is the one without a limit of memory. `blocks` are those of a sum over examples.
     """
 
     nodes: tuple[NodeCost, ...]
@@ -55,35 +54,28 @@ class Analysis:
 
 
 def analyse(request: CompileRequest) -> Analysis:
-    """Plan a call as it would run within its limits and memory; where it is over them, as it would run without.
+    """Plan a call as it would run within its limits and memory; if it exceeds them, as it would run without.
 
-    The tensors that the call takes beside feeds are taken to fit. A sum over examples has the FLOPs of all its
-    `blocks`, and the bytes of one. Raises EngineError, OverBudget only for a rank.
+    Tensors other than feeds are assumed to fit. A sum over examples has the FLOPs of all its `blocks`, and the bytes of
+    one. Raises EngineError, OverBudget only for a rank.
     """
     call, limits = request.call, request.limits
     if not isinstance(call, BatchSum):
         return _analysed(request)
     blocks = example_blocks(replace(request, limits=limits.within(request.memory)))
-    found = last = _analysed(replace(request, call=call.of_examples(blocks.last)))
+    total = last = _analysed(replace(request, call=call.of_examples(blocks.last)))
     if blocks.count > 1:
-        found = _of_all(_analysed(replace(request, call=call.of_examples(blocks.block))), last, blocks.count)
-    flops = found.forward_flops + found.backward_flops
-    return replace(found, blocks=blocks, within=found.within and flops <= limits.flops)
+        total = _of_all(_analysed(replace(request, call=call.of_examples(blocks.block))), last, blocks.count)
+    flops = total.forward_flops + total.backward_flops
+    return replace(total, blocks=blocks, within=total.within and flops <= limits.flops)
 
 
 def _of_all(full: Analysis, last: Analysis, count: int) -> Analysis:
-    """Analysis of so many blocks, of which the last one may be another."""
-    others = count - 1
-    nodes = [replace(a, flops=others * a.flops + b.flops) for a, b in zip(full.nodes, last.nodes, strict=True)]
-    return replace(
-        full,
-        nodes=tuple(nodes),
-        forward_flops=others * full.forward_flops + last.forward_flops,
-        backward_flops=others * full.backward_flops + last.backward_flops,
-        recomputed_flops=others * full.recomputed_flops + last.recomputed_flops,
-        fastest_flops=others * full.fastest_flops + last.fastest_flops,
-        within=full.within and last.within,
-    )
+    """Add up the analyses of so many blocks, the last of which may be smaller."""
+    nodes = [replace(a, flops=(count - 1) * a.flops + b.flops) for a, b in zip(full.nodes, last.nodes, strict=True)]
+    summed = "forward_flops", "backward_flops", "recomputed_flops", "fastest_flops"
+    flops = {name: (count - 1) * getattr(full, name) + getattr(last, name) for name in summed}
+    return replace(full, nodes=tuple(nodes), within=full.within and last.within, **flops)
 
 
 def _analysed(request: CompileRequest) -> Analysis:
@@ -92,13 +84,12 @@ def _analysed(request: CompileRequest) -> Analysis:
     _, values = program.build(call.example(program, request.types), call.roots, request.deadline, limits=endless)
     call = call.fitted(values)
     request = replace(request, call=call)
-    within = True
     try:
         asked, plan, fastest = plan_within(request)
+        within = True
     except OverBudget:
-        within = False
         asked, plan = plan_call(request.without_limits())
-        fastest = plan
+        fastest, within = plan, False
     storage = Storage(asked.graph)
     spent = _spent(storage)
     return Analysis(
@@ -122,9 +113,9 @@ def _analysed(request: CompileRequest) -> Analysis:
 def stops_between(
     program: Program, values: Mapping[int, Value], by: Iterable[int], ends: Iterable[int]
 ) -> tuple[int, ...]:
-    """The client's nodes on the way from `by` to `ends` that no derivative passes, though they read floats.
+    """List the client's nodes on the way from `by` to `ends` that read floats, but pass no derivative.
 
-    And those that run functions in which there is such a node.
+    A node that runs a function with such a node is one, too.
     """
     by = set(by)
     reached = program.dependent(by)
@@ -137,16 +128,14 @@ def _stops(program: Program, values: Mapping[int, Value], node: int, reached: Se
     if not any(values[i].type.is_differentiable for i in statement.operands):
         return False
     if statement.op.functions:
-        return any(_stops_inside(*inner) for inner in _inside(program, values, node, reached))
+        return _stops_inside(program, values, node, reached)
     return isinstance(statement.op.vjp, NoGradient) or not any(t.is_differentiable for t in values[node].node.types)
 
 
-def _inside(
-    program: Program, values: Mapping[int, Value], node: int, reached: Set[int]
-) -> Iterator[tuple[Function, Sequence[TensorType], Sequence[int]]]:
-    """The functions that derivatives of a node go through, the types of their operands, and which are `reached`.
+def _stops_inside(program: Program, values: Mapping[int, Value], node: int, reached: Set[int]) -> bool:
+    """Whether a derivative stops in the functions that a node runs.
 
-    Carries are, if anything is: at the next step.
+    A carry is reached if any operand is: in the next step, at the latest.
     """
     statement, attrs = program.statements[node], program.attrs[node]
     for name in _DIFFERENTIATED.intersection(attrs) if attrs.get("derivative") is None else ():
@@ -155,16 +144,14 @@ def _inside(
         types = typed.inputs if typed is not None else [values[i].type for i in given]
         consts = len(given) - attrs.get("sequences", 0) - attrs.get("carries", 0)
         carries = range(consts, consts + attrs.get("carries", 0))
-        yield function, types, [k for k, i in enumerate(given) if i in reached or k in carries]
-
-
-def _stops_inside(function: Function, types: Sequence[TensorType], moving: Sequence[int]) -> bool:
-    values = function.values_for(types, FunctionTyping(function.functions, NO_BUDGET))
-    return bool(stops_between(function, values, [function.leaves[k] for k in moving], function.outputs))
+        moving = [function.leaves[k] for k, i in enumerate(given) if i in reached or k in carries]
+        inner = function.values_for(types, FunctionTyping(function.functions, NO_BUDGET))
+        if stops_between(function, inner, moving, function.outputs):
+            return True
+    return False
 
 
 def _spent(storage: Storage) -> dict[tuple[int, bool], int]:
-    """FLOPs by the client's node that they stem from, and by direction."""
     spent: dict[tuple[int, bool], int] = {}
     for node in storage.graph.nodes:
         key = (-1, False) if node.origin is None else (node.origin.node, node.origin.backward)
@@ -173,7 +160,6 @@ def _spent(storage: Storage) -> dict[tuple[int, bool], int]:
 
 
 def _saved(storage: Storage) -> int:
-    """Bytes of the blocks that the forward pass writes and the backward pass reads."""
     nodes = storage.graph.nodes
     read = {storage.block[i] for node in nodes if _is_backward(node) for i in node.operands}
     kept = {

@@ -1,4 +1,4 @@
-"""Sources of NaN and infinity: a watch over an execution, which costs a look at every result."""
+"""Sources of NaN and infinity: an observer of an execution, which checks every result."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from engine.runtime.interpreter import Executor
 class Nonfinite(NamedTuple):
     """The first place where NaN or infinity came out of finite operands, NaN out of infinite ones, or was fed.
 
-    `computed` is the primitive that did it, `ranges` what each of its operands ranged over (None for an empty one; of
-    complex numbers, their sizes). Within a function, `node` is that of the graph which runs it, and it happened at
-    `function_node` of `function`, in the step `steps` of the loops around that, the outermost first.
+    `computed` is the primitive that did it, `ranges` are those of its operands (None for an empty one; of complex
+    numbers, their sizes). Within a function, `node` is the graph's node that runs it, and it happened at
+    `function_node` of `function`, in the `steps` of the loops around that, the outermost first.
     """
 
     node: int
@@ -39,7 +39,7 @@ class Nonfinite(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Place in a graph where a body runs: in which of its nodes, and in which steps of the loops there."""
+    """Place in a graph where a body runs: the node, and the steps of the loops around."""
 
     origin: Origin | None = None
     steps: tuple[int, ...] = ()
@@ -49,29 +49,27 @@ _GRAPH: Final = _Place()
 
 
 class NonfiniteWatch:
-    """Observer of what is fed, by node or by (role, node), then of results of steps; keeps the first not finite.
+    """Observer of feeds, by node or by (role, node), then of results of steps; keeps the first that is not finite.
 
-    Of the feeds it looks at those that `plan` reads, without a plan at all: what nothing reads spoils nothing.
-    An infinity that an op fills in for its own purposes (a mask inside `attention`) has no operands and is no finding,
-    unless it becomes NaN; one that the client's graph states is.
+    Feeds that `plan` does not read are ignored. An infinity that an op fills in for its own purposes (a mask inside
+    `attention`) has no operands and is no finding, unless it becomes NaN; one that the client's graph states is.
     """
 
     def __init__(
         self, program: Program, feeds: Mapping[Hashable, np.ndarray[Any, Any]], plan: Plan, executor: Executor
     ) -> None:
-        """`executor` is what runs the plan, and what becomes not finite within it once more, step by step."""
+        """`executor` runs the plan, and runs a body with a result that is not finite once more, step by step."""
         self._program = program
         self._executor = executor
-        wrong = (self._fed(key) for key, array in feeds.items() if key in plan.feeds and not _finite(np, array))
-        self.found: Nonfinite | None = next(wrong, None)
-
-    def _fed(self, key: Any) -> Nonfinite:
-        role, node = key if isinstance(key, tuple) else (None, key)
-        op = self._program.statements[node].op.name
-        return Nonfinite(node, op, False, role or op, ())
+        self.found: Nonfinite | None = None
+        key: Any = next((key for key, array in feeds.items() if key in plan.feeds and not _finite(np, array)), None)
+        if key is not None:
+            role, node = key if isinstance(key, tuple) else (None, key)
+            op = program.statements[node].op.name
+            self.found = Nonfinite(node, op, False, role or op, ())
 
     def __call__(self, run: RunContext, step: Step, operands: Sequence[Array], result: Array) -> None:
-        """Look at what a step has written."""
+        """Check the result of a step."""
         if self.found is None:
             self.found = self._look(_GRAPH, run, step, operands, result)
 
@@ -101,7 +99,7 @@ class NonfiniteWatch:
     def _look_within(
         self, place: _Place, run: RunContext, step: Step, operands: Sequence[Array], results: Sequence[Array]
     ) -> Nonfinite | None:
-        """Run a step that runs bodies once more, to where one of these finds something; it writes what is there."""
+        """Run a step with bodies once more, up to the first finding in one of them; it writes the same results."""
         assert isinstance(step.op, RunsPlans)
         op, origin = step.op, place.origin or step.origin
 
@@ -109,9 +107,13 @@ class NonfiniteWatch:
             runs = count()
 
             def once(feeds: Mapping[Any, Array], deadline: Deadline) -> Sequence[Array]:
-                steps = _steps(place, step, op.number_of(next(runs), operands, step.attrs))
-                looking = _Within(self._look, _Place(origin, steps))
-                return self._executor.interpret(plan, feeds, deadline, looking, turned=True)
+                number, steps = op.number_of(next(runs), operands, step.attrs), place.steps
+                if step.origin is None:
+                    steps = ()
+                elif number is not None and _innermost(step.origin).op != "map":
+                    steps = (*steps, number)  # a batch of a map is no step, and a step in a segment has no number
+                watch = _Within(self._look, _Place(origin, steps))
+                return self._executor.interpret(plan, feeds, deadline, watch, turned=True)
 
             return once
 
@@ -145,7 +147,7 @@ class _Ended(Exception):
 
 @dataclass(frozen=True)
 class _Within:
-    """Observer of what the steps of a body write, at one place; ends the run at the first that it finds."""
+    """Observer of the steps of a body, at one place; it ends the run at the first finding."""
 
     look: Callable[[_Place, RunContext, Step, Sequence[Array], Array], Nonfinite | None]
     place: _Place
@@ -153,13 +155,6 @@ class _Within:
     def __call__(self, run: RunContext, step: Step, operands: Sequence[Array], result: Array) -> None:
         if found := self.look(self.place, run, step, operands, result):
             raise _Ended(found)
-
-
-def _steps(place: _Place, step: Step, number: int | None) -> tuple[int, ...]:
-    """Steps of the loops around a body. Batches of a map are none; of loops in segments, not known."""
-    if step.origin is None:
-        return ()
-    return place.steps if number is None or _innermost(step.origin).op == "map" else (*place.steps, number)
 
 
 def _innermost(origin: Origin) -> Origin:

@@ -1,7 +1,11 @@
-"""Central differences of a function along one direction, and what they say of its gradient.
+"""Central differences along one direction, and their comparison with a gradient.
 
-Differences at two distances give an error of the fourth order (Richardson), and tell a kink from a curve: of a smooth
+Differences at two distances have an error of the fourth order (Richardson), and tell a kink from a curve: in a smooth
 function, the difference of the slopes on both sides halves with the distance.
+
+`Whole` moves nodes of `wrt`, leaves or not, in a copy of the graph, and compares `of` itself. The moves of several
+nodes are rows of one batched execution. A kink or an error is compared again from closer by, where a steep curve is
+straight.
 """
 
 from __future__ import annotations
@@ -19,41 +23,49 @@ from engine.ir.errors import OverBudget
 from engine.ir.graph import Value
 from engine.ir.tensor_type import FLOAT64, HostArray, TensorType
 
-#: how far a node moves along a direction, in distances
+#: moves of a node along a direction, in distances
 MOVES: Final = np.array([1.0, -1.0, 0.5, -0.5])
+#: distances, relative to each element; the next is for what fails
+_DISTANCES: Final = (1e-4, 1e-6, 1e-8)
+#: moves of a few units in the last place: a change of `of` is rounding then
+_TREMBLES: Final = np.array([1e-14, -1e-14])
+#: error of `of` through rounding: units in the last place, and times its change at the trembles
+_ROUNDING: Final = 64 * float(np.finfo(FLOAT64).eps)
+_TREMBLING: Final = 4
+#: a larger trembling, relative to `of` and to what is moved, is a jump
+_JUMP: Final = 1e-9
+#: rows of one execution for each node: its moves, and its trembles
+_ROWS: Final = len(MOVES) + len(_TREMBLES)
+#: nodes that are moved in one execution, if memory allows
+_NODES_AT_ONCE: Final = 16
 
 
 class Finding(NamedTuple):
-    """Relative error of one node along one direction, or why there is none."""
+    """Relative error of one node along one direction, or the reason why there is none."""
 
     error: float
     reason: str | None = None
 
 
 def paired(gradient: HostArray, along: Any) -> Any:
-    """Derivative along a move, element by element: Re (conj g · v), which is g · v for real numbers."""
+    """Compute the derivative along a move, element by element: Re (conj g · v), which is g · v for real numbers."""
     product = np.conj(gradient) * along
     return product.real if np.iscomplexobj(product) else product
 
 
 def direction(rng: np.random.Generator, x: HostArray) -> HostArray:
-    """Elements of either sign between half and all of the size of those of `x`, whatever their magnitude.
+    """Draw elements of either sign, between half and all of the size of those of `x`; of complex numbers, each part.
 
-    Of complex numbers, so are both parts, each by itself.
+    A zero counts as the root mean square of the tensor, or as 1.
     """
     if np.iscomplexobj(x):
         both: HostArray = direction(rng, x.real) + 1j * direction(rng, x.imag)
         return both
     signed: HostArray = rng.uniform(0.5, 1.0, x.shape) * rng.choice([-1.0, 1.0], x.shape)
-    return _sizes(x) * signed
-
-
-def _sizes(x: HostArray) -> HostArray:
-    """Sizes of the elements; the tensor's root mean square, or 1, where one is 0."""
     most = float(np.max(np.abs(x), initial=0.0))
     whole = np.isfinite(most) and most > 0
     mean = most * float(np.sqrt(np.mean(np.square(x / most)))) if whole else 1.0
-    return np.where(x == 0, mean, np.abs(x))
+    return np.where(x == 0, mean, np.abs(x)) * signed
 
 
 @np.errstate(all="ignore")
@@ -66,10 +78,10 @@ def compare(
     tolerance: float,
     conceded: float = 0.0,
 ) -> Finding:
-    """A gradient along a direction against `moved`: how much the function changes at MOVES, times `distance`.
+    """Compare a gradient along a direction with `moved`, the changes of the function at MOVES, times `distance`.
 
-    A slope may be off by `noise`, through rounding; there is no finding where that is over the tolerance. An error of
-    `conceded` counts as none.
+    Slopes have `noise` through rounding; if that exceeds the tolerance, there is no error. An error of `conceded`
+    counts as none.
     """
     far, close = (moved[0] - moved[1]) / (2 * distance), (moved[2] - moved[3]) / distance
     slope, expected = (4 * close - far) / 3, float(np.sum(paired(gradient, along)))
@@ -83,28 +95,8 @@ def compare(
     return Finding(error, None if noise <= tolerance * size + conceded else "roundoff")
 
 
-# Differences of `of` itself: each node of `wrt`, leaf or not, is moved in a copy of the graph.
-#
-# The moves of several nodes are rows of one batched execution. What looks like a kink or an error is looked at from
-# closer by, where a steep curve is straight.
-
-#: distances, relative to each element; the next is for what fails
-_DISTANCES: Final = (1e-4, 1e-6, 1e-8)
-#: moves of a few units in the last place: what `of` does then is rounding
-_TREMBLES: Final = np.array([1e-14, -1e-14])
-#: what `of` may be off by through rounding: units in the last place, and times what it was seen to tremble
-_ROUNDING: Final = 64 * float(np.finfo(FLOAT64).eps)
-_TREMBLING: Final = 4
-#: trembling by more than this, beside the size of `of` and of what is moved, is a jump
-_JUMP: Final = 1e-9
-#: rows of one execution for each node: its moves, and its trembles
-_ROWS: Final = len(MOVES) + len(_TREMBLES)
-#: nodes that are moved in one execution, memory permitting
-_NODES_AT_ONCE: Final = 16
-
-
 class Whole:
-    """The graph of `of`, of the value `value`, where some nodes of `call.wrt` are moved from `at`, a few at once."""
+    """The graph of `of`, with the value `value`, in which nodes of `call.wrt` are moved from `at`, a few at once."""
 
     def __init__(
         self, point: Point, call: Gradients, moving: Sequence[int], value: HostArray, at: Sequence[HostArray]
@@ -114,38 +106,42 @@ class Whole:
 
     @property
     def peak_bytes(self) -> int:
-        """The most that one execution takes."""
+        """Bytes of one execution."""
         return self._plan.peak_bytes
 
     @np.errstate(all="ignore")
     def findings(self, gradients: Sequence[HostArray], directions: int, tolerance: float) -> list[list[Finding]]:
-        """Findings about each node, along each direction."""
+        """Compare each node along each direction."""
         rng = np.random.default_rng(20)
         every = [self._along([direction(rng, x) for x in self._at], gradients, tolerance) for _ in range(directions)]
-        return [list(found) for found in zip(*every, strict=True)]
+        return [list(findings) for findings in zip(*every, strict=True)]
 
     def _along(self, along: Sequence[HostArray], gradients: Sequence[HostArray], tolerance: float) -> list[Finding]:
-        found: dict[int, Finding] = {}
+        findings: dict[int, Finding] = {}
         nodes: Sequence[int] = range(len(along))
         for distance in _DISTANCES:
             for k, near in zip(nodes, self._around(along, nodes, distance), strict=True):
                 finding = self._compare(near, gradients[k], along[k], distance, tolerance)
-                if k not in found or finding.reason != "roundoff":
-                    found[k] = finding
-            nodes = [k for k in nodes if found[k].reason == "kink" or found[k].error > tolerance]
-        return [found[k] for k in range(len(along))]
+                if k not in findings or finding.reason != "roundoff":
+                    findings[k] = finding
+            nodes = [k for k in nodes if findings[k].reason == "kink" or findings[k].error > tolerance]
+        return [findings[k] for k in range(len(along))]
 
     def _compare(
         self, near: HostArray, gradient: HostArray, along: HostArray, distance: float, tolerance: float
     ) -> Finding:
         moved = near[: len(MOVES)] - self._value
         if not np.any(moved) and not np.any(gradient * along):
-            return Finding(0.0, "roundoff")  # a value that does not change may hide what changes
-        noise = self._rounding(near, float(np.max(np.abs(along), initial=0))) / distance
+            return Finding(0.0, "roundoff")  # a value that does not change may hide one that does
+        # the rounding of two values at the same point: a large trembling is a jump, and does not count
+        size = float(np.max(np.abs([self._value, *near])))
+        trembling = abs(float(near[-1] + near[-2] - 2 * self._value))
+        seen = trembling if trembling <= _JUMP * max(size, float(np.max(np.abs(along), initial=0))) else 0.0
+        noise = max(_ROUNDING * size, _TREMBLING * seen) / distance
         return compare(moved, gradient, along, distance, noise, tolerance)
 
     def _around(self, along: Sequence[HostArray], nodes: Sequence[int], distance: float) -> list[HostArray]:
-        """For each of `nodes` the value of `of` at its moves, then at its trembles."""
+        """Compute `of` at the moves of each of `nodes`, then at its trembles."""
         fed: dict[Any, HostArray] = {("direction", k): v for k, v in enumerate(along)}
         rows: list[HostArray] = []
         for first in range(0, len(nodes), self._count):
@@ -156,16 +152,9 @@ class Whole:
             rows.extend(values.reshape(self._count, _ROWS))
         return rows[: len(nodes)]
 
-    def _rounding(self, near: HostArray, moved: float) -> float:
-        """Distance that two values at the same point may have, where what is moved is of the size `moved`."""
-        size = float(np.max(np.abs([self._value, *near])))
-        trembling = abs(float(near[-1] + near[-2] - 2 * self._value))
-        seen = trembling if trembling <= _JUMP * max(size, moved) else 0.0
-        return max(_ROUNDING * size, _TREMBLING * seen)
-
 
 def _affordable(point: Point, call: Gradients, moving: Sequence[int]) -> tuple[Plan, int]:
-    """The plan with as many nodes moved at once as the budget allows, and that number."""
+    """Make the plan that moves as many nodes at once as the budget allows, and return that number, too."""
     count = min(len(moving), _NODES_AT_ONCE)
     try:
         return _moved(point, call, moving, count), count
@@ -174,16 +163,15 @@ def _affordable(point: Point, call: Gradients, moving: Sequence[int]) -> tuple[P
 
 
 def _moved(point: Point, call: Gradients, moving: Sequence[int], count: int) -> Plan:
-    """The plan of `of` where node k of `moving` has moved by moves[row, k] times direction k: one value a row."""
+    """Plan `of` with node k of `moving` moved by moves[row, k] times direction k: one value a row."""
     builder = point.builder()
     moves = builder.leaf(TensorType((len(moving),), FLOAT64), "one row")
-    nodes = point.displaced(builder, call, moving, lambda x, k: _move(x, moves, k))
+
+    def move(x: Value, k: int) -> Value:
+        distance = moves.slice(starts=(k,), stops=(k + 1,), steps=(1,)).reshape(shape=())
+        return x + builder.leaf(x.type, ("direction", k)) * distance
+
+    nodes = point.displaced(builder, call, moving, move)
     rows = count * _ROWS
     many = builder.leaf(TensorType((rows, len(moving)), FLOAT64), "moves")
     return point.plan(builder, vmap_onto(builder, [nodes[call.of]], {moves: many}, rows))
-
-
-def _move(x: Value, moves: Value, k: int) -> Value:
-    direction = x.builder.leaf(x.type, ("direction", k))
-    distance = moves.slice(starts=(k,), stops=(k + 1,), steps=(1,)).reshape(shape=())
-    return x + direction * distance

@@ -1,4 +1,4 @@
-"""A gradient as a program: the client's own statements, and behind them those that compute it."""
+"""A gradient as a program: the client's own statements, followed by statements that compute it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,9 @@ from engine.ir.statement import Statement
 from engine.ir.tensor_type import TensorType
 from engine.ops.common.source import word_of
 
-# Nodes in ops of the registry alone: what the engine writes for itself is written out.
-
 
 class WrittenOut:
-    """Nodes of a graph as they are copied into another; `values` says where each went."""
+    """Copy of a graph in ops of the registry, with the engine's internal ops written out; `values` maps its nodes."""
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
@@ -34,7 +32,7 @@ class WrittenOut:
         self._several: dict[int, Sequence[Value]] = {}
 
     def copy(self, index: int, node: Node) -> None:
-        """Append a node, what it reads being there."""
+        """Append a node, whose operands are there."""
         operands = [self.values[i] for i in node.operands]
         if node.op.internal:
             self._several[index] = node.op.written_out(*operands, **node.attrs)
@@ -46,7 +44,7 @@ class WrittenOut:
 
 
 def body_written_out(body: Body) -> Body:
-    """The body in these ops; what bodies in it run is left as it is."""
+    """Write out a body, but not the bodies that it runs."""
     return body.made("written out", lambda: _body(tidy(body)))
 
 
@@ -61,13 +59,10 @@ def _body(body: Body) -> Body:
     return derived(body, graph, body.inputs)
 
 
-# Nodes as a client would write them: statements, and functions in the place of bodies.
-
-
 class StatementWriter:
-    """Writer of nodes behind the statements of a program.
+    """Writer of nodes as a client would write them: statements behind those of a program, and functions for bodies.
 
-    Its `functions` are the program's own, and behind them one for each body, after those that it runs.
+    Its `functions` are the program's own, then one for each body, after those that it runs.
     """
 
     def __init__(self, program: Program, limits: Limits) -> None:
@@ -77,9 +72,9 @@ class StatementWriter:
         self._written: dict[Body, int] = {}
 
     def append(self, statements: list[Statement], graph: Graph, where: dict[int, int]) -> list[int]:
-        """Append the nodes of a graph, but for leaves, and find the numbers of its outputs.
+        """Append the nodes of a graph, but for leaves, and return the numbers of its outputs.
 
-        `where` says where each node went, leaves being there already.
+        `where` maps nodes to statements, and has the leaves already.
         """
         for index, node in enumerate(graph.nodes):
             if not node.is_leaf:
@@ -88,7 +83,7 @@ class StatementWriter:
         return [where[i] for i in graph.outputs]
 
     def _statements(self, node: Node, operands: Sequence[int], count: int) -> list[Statement]:
-        """A node as statement number `count`; where attributes cannot say it, in two."""
+        """Write a node as statement number `count`, or as two statements if its attributes have no JSON form."""
         if node.op.name == "full" and not math.isfinite(node.attrs["fill"]):
             value = np.full((), node.attrs["fill"], node.type.dtype)
             constant = Statement(self._ops["constant"], (), {"value": value})
@@ -96,7 +91,7 @@ class StatementWriter:
         return [Statement(node.op, tuple(operands), self._stated(node))]
 
     def _stated(self, node: Node) -> dict[str, Any]:
-        """The attributes that are not at their default, as a client writes them."""
+        """List the attributes that are not at their default, as a client writes them."""
         stated = {
             name: self._index(value) if isinstance(value, Body) else node.op.attrs[name].definition.stated(value)
             for name, value in node.attrs.items()
@@ -108,28 +103,25 @@ class StatementWriter:
         return stated
 
     def _index(self, body: Body) -> int:
-        """The index of the function that says what a body does."""
+        """Find or write the function of a body, and return its index."""
         public = body_written_out(body)
         if public not in self._written:
-            function = self._function(public)
+            statements = [self._parameter(type) for type in public.inputs]
+            leaves = {i: node.attrs["feed"] for i, node in enumerate(public.graph.nodes) if node.is_leaf}
+            outputs = self.append(statements, public.graph, leaves)
+            function = Function(self._registry, statements, outputs, self._limits, functions=self.functions)
             self._written[public] = len(self.functions)
             self.functions.append(function)
         return self._written[public]
 
-    def _function(self, body: Body) -> Function:
-        statements = [self._parameter(type) for type in body.inputs]
-        fed = {i: node.attrs["feed"] for i, node in enumerate(body.graph.nodes) if node.is_leaf}
-        outputs = self.append(statements, body.graph, fed)
-        return Function(self._registry, statements, outputs, self._limits, functions=self.functions)
-
     def _parameter(self, type: TensorType) -> Statement:
-        """An input that declares its type."""
+        """Write an input that declares its type."""
         shape: dict[str, Any] = {"shape": list(type.shape)} if type.shape else {"zero_d": True}
         return Statement(self._ops["input"], (), {"dtype": type.dtype.name, **shape})
 
 
 class Exported(NamedTuple):
-    """Statements, the functions they run, the one that each gradient is, and the nodes of `wrt` without a path."""
+    """Statements, their functions, the statement of each gradient, and the nodes of `wrt` without a path."""
 
     statements: tuple[Statement, ...]
     functions: tuple[Function, ...]
@@ -140,12 +132,12 @@ class Exported(NamedTuple):
 def export_gradients(
     program: Program, types: FeedTypes, call: Gradients, limits: Limits, deadline: Deadline = NO_DEADLINE
 ) -> Exported:
-    """The program that computes the gradients of `call`, for feeds of these types. Raises EngineError.
+    """Write the program that computes the gradients of `call`, for feeds of these types. Raises EngineError.
 
-    Its first statements and functions are the program's own, under their numbers. What is appended reads them, and is
-    optimised by itself: no pass looks across one of the client's nodes. Where a rule writes a derivative with the
-    result (exp' = y), that is written once more. So the result may be differentiated again by any node, to the same end
-    as with `grad` nodes.
+    Its first statements and functions are the program's own, under their numbers. The others read them, and are
+    optimised by themselves: no pass looks across one of the client's nodes. If a rule writes a derivative with the
+    result (exp' = y), the result is computed once more. So the program may be differentiated again with respect to any
+    node, as with `grad` nodes.
     """
     needed = program.needed(call.roots)
     single = [i for i in needed if not program.statements[i].op.several]
@@ -159,12 +151,12 @@ def export_gradients(
     outputs = writer.append(statements, graph, leaves)
     identity, first = program.registry.ops["identity"], len(statements)
     statements += [Statement(identity, (i,)) for i in outputs]  # so that each is a node of its own
-    found = tuple((node, first + place) for place, (node, _) in enumerate(gradients))
-    return Exported(tuple(statements), tuple(writer.functions), found, disconnected)
+    numbers = tuple((node, first + place) for place, (node, _) in enumerate(gradients))
+    return Exported(tuple(statements), tuple(writer.functions), numbers, disconnected)
 
 
 def _beyond(builder: Builder, nodes: Mapping[int, Value], results: Sequence[Value]) -> Graph:
-    """The graph of `results` with the client's nodes as its leaves, each fed under its number."""
+    """Make the graph of `results` with the client's nodes as its leaves, each fed under its number."""
     known = {value.index: node for node, value in nodes.items() if not value.node.op.several}
     writing = WrittenOut(Builder(builder.registry, builder.limits, builder.deadline))
     roots = [r.index for r in results]

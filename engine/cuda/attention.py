@@ -1,8 +1,11 @@
-"""Attention on a GPU as products, with whole matrices of scores in the workspace, and kernels between them.
+"""Attention on a GPU: products, with whole matrices of scores in the workspace, and kernels between them; or cuDNN.
 
-As many matrices at a time as the workspace holds. Forth, the scores are a product, which a kernel makes the softmax of,
-row by row; back, scores and the cotangents of their softmax are products, of which another makes the softmax, from the
-logarithms that were kept, and the cotangents of the scores. Where a key is hidden from its query, both are zero.
+The workspace bounds how many matrices are computed at a time: a stretch of the leading axes. Forward, scores = q kᵀ is
+a product, a kernel takes the softmax row by row, and y = softmax · v is a product. Backward, the scores and the
+cotangents of their softmax, g vᵀ, are products; a kernel computes the softmax again from the logarithms that were kept,
+and the cotangents of the scores. If a key is hidden from its query, both are zero.
+
+Attention in float16 is left to cuDNN alone.
 """
 
 from __future__ import annotations
@@ -36,10 +39,11 @@ from engine.ops.nn.attention_tiles import batch_axes
 
 #: stretches that the leading axes may be cut into
 _MOST_STRETCHES: Final = 64
+#: entries of the kernels' tables
 _ENTRIES: Final = 9
-#: exponential and logarithm of a dtype, as CUDA has them, and C
+#: exponential and logarithm of a dtype, in CUDA and C
 _FUNCTIONS: Final = {"float32": ("expf", "logf"), "float64": ("exp", "log")}
-#: scores, as they are multiplied: of a row, up to its last key. Of one that is NaN, the sum is, and all of the row
+#: softmax of a row of scores up to its last key, and its way back. If a score is NaN, so is the whole row
 _KERNELS: Final = """\
 #ifndef __CUDACC_RTC__
 F {exp}(F); F {log}(F);
@@ -86,7 +90,7 @@ scores[item] = found;
 def attention_rows_recipe(
     terms: CardTerms, out: Sequence[TensorType], *types: TensorType, scale: float, causal: bool
 ) -> CardRecipe | None:
-    """y and the logarithms of rows' sums, results 0 and 1, of q, k and v; None with a mask, or without room.
+    """Make the recipe of y and the logarithms of the rows' sums, from q, k and v; None with a mask, or without room.
 
     y lies as its type says.
     """
@@ -98,8 +102,9 @@ def attention_rows_recipe(
 def attention_gradients_recipe(
     terms: CardTerms, out: Sequence[TensorType], *types: TensorType, scale: float, causal: bool
 ) -> CardRecipe | None:
-    """dq, dk and dv, results 0 to 2, of q, k, v, the logarithms, δ and the cotangent of y; None with a mask, or
-    without room, or where logarithms and δ do not lie densely. The results lie as their types say.
+    """Make the recipe of dq, dk and dv, from q, k, v, the logarithms, δ and the cotangent of y.
+
+    None with a mask, without room, or if logarithms and δ are not dense. The results lie as their types say.
     """
     if len(types) != len(("q", "k", "v", "lse", "delta", "g")):
         return None
@@ -110,11 +115,11 @@ def attention_gradients_recipe(
 
 
 class _Refused(Exception):
-    """Failure of a product that cuBLASLt does not make as its matrices lie."""
+    """Failure: cuBLASLt does not multiply these matrices as they lie."""
 
 
 class _Place(NamedTuple):
-    """Matrices of so many rows and columns along the leading axes of a stretch, and the first of them."""
+    """Matrices along the leading axes of a stretch: the place of the first, rows and columns, and strides."""
 
     at: CardPlace
     rows: int
@@ -123,13 +128,12 @@ class _Place(NamedTuple):
 
     @property
     def turned(self) -> _Place:
-        """Their transposes."""
         lying = self.lying._replace(row=self.lying.column, column=self.lying.row)
         return _Place(self.at, self.columns, self.rows, lying)
 
 
 class _Attention:
-    """Operands and results of attention, and what all stretches of it have in common."""
+    """Operands and results of attention, for all of its stretches."""
 
     def __init__(
         self,
@@ -149,28 +153,27 @@ class _Attention:
 
     @property
     def matrix_bytes(self) -> int:
-        """Of the scores of one entry of all leading axes."""
         return self.queries * self.keys * self.dtype.itemsize
 
     def recipe(self, matrices: int, phases: Callable[[_Stretch], Iterator[Phase]]) -> CardRecipe | None:
-        """Stretches that work in so many `matrices` for each entry, one after the other."""
+        """Make the recipe of all stretches, which work in so many `matrices` for each entry, one after the other."""
         if self.dtype not in (FLOAT32, FLOAT64) or not math.prod((*self.lead, self.matrix_bytes)):
             return None
         stretches = [*self._stretches(matrices)]
         if not 0 < len(stretches) <= _MOST_STRETCHES:
             return None
         try:
-            found = [phase for stretch in stretches for phase in phases(stretch)]
+            every = [phase for stretch in stretches for phase in phases(stretch)]
         except _Refused:
             return None
         exp, log = _FUNCTIONS[self.dtype.name]
         most = max(stretch.entries for stretch in stretches)
         wide = is_wide(most * self.queries * max(self.keys, WARP))
         text = card_text(self.dtype.name, _ENTRIES, _KERNELS.format(exp=exp, log=log), is_wide=wide)
-        return CardRecipe(tuple(found), text, matrices * aligned(most * self.matrix_bytes), self.precision)
+        return CardRecipe(tuple(every), text, matrices * aligned(most * self.matrix_bytes), self.precision)
 
     def _stretches(self, matrices: int) -> Iterator[_Stretch]:
-        """Some entries of one axis and all of those behind it, at each place of those before; none without room."""
+        """Yield some entries of one axis and all axes behind it, at each index of those before; none without room."""
         fitting = self.terms.workspace // matrices // aligned(1) * aligned(1) // self.matrix_bytes
         if fitting and not self.lead:
             yield _Stretch(self, (), ())
@@ -192,7 +195,6 @@ class _Stretch:
         self.entries = math.prod(extents)
 
     def forth(self) -> Iterator[Phase]:
-        """y of q, k and v, and the logarithms."""
         of = self._of
         q, k, v = (self._operand(number) for number in range(3))
         scores = self._scores(0)
@@ -202,7 +204,6 @@ class _Stretch:
         yield self._product(scores, v, self._result(0))
 
     def back(self) -> Iterator[Phase]:
-        """dq, dk and dv of q, k, v, the logarithms, δ and g."""
         of = self._of
         q, k, v, g = (self._operand(number) for number in (0, 1, 2, 5))
         scores, gradients = self._scores(0), self._scores(1)
@@ -237,7 +238,7 @@ class _Stretch:
         return self._placed(CardPlace("result", number), self._of.results[number])
 
     def _placed(self, first: CardPlace, type: TensorType) -> _Place:
-        """The stretch of a tensor, which begins there; along leading axes that it lacks it is repeated."""
+        """Find the stretch of a tensor that begins at `first`; along leading axes that it lacks, it is repeated."""
         steps = steps_over(self._of.lead, without_matrices(type))
         at = sum(k * step for k, step in zip(self._first, steps, strict=False))
         (rows, columns), (row, column) = type.shape[-2:], type.strides[-2:]
@@ -252,16 +253,13 @@ class _Stretch:
         return _Place(CardPlace("workspace", 0, at), of.queries, of.keys, Matrices(row, column, tuple(steps)))
 
     def _rows(self, kind: CardPlaceKind, number: int) -> CardPlace:
-        """One number a row, which lie densely."""
+        """Place the stretch of a dense tensor of one number a row."""
         steps = TensorType((*self._of.lead, self._of.queries), self._of.dtype).strides[:-1]
         return CardPlace(kind, number, sum(k * step for k, step in zip(self._first, steps, strict=False)))
 
 
-# Recipes of attention in half: by cuDNN alone.
-
-
 def rows_card_recipe(terms: CardTerms, _: Any, *types: TensorType, **attrs: Any) -> CardRecipe | None:
-    """Of q, k and v."""
+    """Make cuDNN's recipe of attention in float16, from q, k and v."""
     of = attention_shape(*types[:3], **attrs)
     if of is None or terms.cudnn is None:
         return None
@@ -271,7 +269,7 @@ def rows_card_recipe(terms: CardTerms, _: Any, *types: TensorType, **attrs: Any)
 
 
 def gradients_card_recipe(terms: CardTerms, _: Any, *types: TensorType, **attrs: Any) -> CardRecipe | None:
-    """Of q, k, v, and what lies densely: y, the logarithms and the cotangent."""
+    """Make cuDNN's recipe of its gradients, from q, k, v and the dense y, logarithms and cotangent."""
     of = attention_shape(*types[:3], **attrs)
     if of is None or terms.cudnn is None or not all(type.is_dense for type in types[3:]):
         return None

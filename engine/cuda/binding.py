@@ -1,6 +1,15 @@
 """Binding: from a step to the calls that run it on a GPU.
 
-A step has a compiled kernel, else a card recipe, by the table below, else its op's own function with CuPy.
+A step runs by its compiled kernel, else by a card recipe, else by its op's own function with CuPy:
+
+    fused node, scan as one kernel        → launches of the compiled kernel (`engine.cuda.kernels`)
+    product, convolution, sum, gather …   → a recipe, found by geometry or op in the tables below: phases, each a launch
+                                            of a kernel of its text, a cuBLASLt call, a cuDNN plan, or a memset
+    all other ops                         → `op.forward` with CuPy, whose launches may be recorded or not
+
+`CudaPlans` compiles a plan: it makes the recipes of all steps, compiles the kernels and the recipes' texts side by
+side, and has the algorithms of libraries chosen by timing. `CudaBinder` binds the steps of one plan to arrays, with
+`CardCalls` for the recipes. All phases work in the one workspace of a worker, one after the other.
 """
 
 from __future__ import annotations
@@ -28,7 +37,7 @@ from engine.cuda.attention import (
     gradients_card_recipe,
     rows_card_recipe,
 )
-from engine.cuda.autotuning import NO_CHOICES, CandidateClock, Choices
+from engine.cuda.autotuning import NO_CHOICES, Choices, CudaClock
 from engine.cuda.card_recipe import CardPlace, CardRecipe, ClearPhase, CudnnPhase, Phase, ProductPhase
 from engine.cuda.column_convolutions import convolution_card_recipe
 from engine.cuda.cublaslt import CublasLt
@@ -61,9 +70,7 @@ from engine.ops.reduce.segments import SegmentSum
 from engine.ops.reduce.sums import Mean, Sum
 from engine.runtime.binding import Binder
 
-# The table of card recipes: by geometry or op, what a card launches for a node in place of its array module.
-
-#: kind of geometry → of the terms and a geometry: the recipe; None where there is none
+#: kind of geometry → function of the terms and the geometry: the recipe, or None
 GEOMETRY_CARD_RECIPES: Final[Mapping[type, Callable[[CardTerms, Any], CardRecipe | None]]] = MappingProxyType(
     {
         DirectedConvolution: convolution_card_recipe,
@@ -71,7 +78,7 @@ GEOMETRY_CARD_RECIPES: Final[Mapping[type, Callable[[CardTerms, Any], CardRecipe
         Product: product_card_recipe,
     }
 )
-#: class of ops → of the terms, the result's type, the operands' and attributes: the recipe; None where there is none
+#: class of ops → function of the terms, the result's type, the operands' types and attributes: the recipe, or None
 CARD_RECIPES: Final[Mapping[type[Kernel], Callable[..., CardRecipe | None]]] = MappingProxyType(
     {
         AttentionGradients: attention_gradients_recipe,
@@ -85,44 +92,42 @@ CARD_RECIPES: Final[Mapping[type[Kernel], Callable[..., CardRecipe | None]]] = M
         Sum: sum_card_recipe,
     }
 )
+#: bytes, of which cuDNN takes each address to be a multiple: its frontend states no other alignment
+CUDNN_ALIGNMENT: Final = 16
+#: alignment of a library's part of the workspace, behind the recipe's, in bytes: libraries make use of no more
+_APART: Final = 256
 
 
 def has_card_recipes(op: Kernel) -> bool:
-    """Whether a card has recipes for ops of this class."""
+    """Whether a GPU has recipes for ops of this class."""
     is_listed = of_class(GEOMETRIES, op) is not None or of_class(CARD_RECIPES, op) is not None
     return is_listed or isinstance(op, LaidProducts | LaidResults)
 
 
 def card_recipe_for(op: Kernel, terms: CardTerms, out: Any, *types: Any, **attrs: Any) -> CardRecipe | None:
-    """What a card launches for a result of operands of these types, which lie as their strides say.
+    """Find the recipe for a result of operands of these types, which lie as their strides say.
 
-    None where there is nothing better than the op itself, or that would work in more than it may.
+    None if the op itself is as good, or the recipe would need more workspace than it may.
     """
     if isinstance(op, LaidResults):
         return card_recipe_for(op.op, terms, op.lying(out), *types, **attrs)
     geometry = geometry_of(op, out, *types, **attrs)
     if geometry is not None:
-        found = GEOMETRY_CARD_RECIPES[type(geometry)](terms, geometry)
+        recipe = GEOMETRY_CARD_RECIPES[type(geometry)](terms, geometry)
     elif isinstance(op, LaidProducts):
-        found = laid_products_card_recipe(terms, op.parts, out, *types)
+        recipe = laid_products_card_recipe(terms, op.parts, out, *types)
     else:
-        made_by = of_class(CARD_RECIPES, op)
-        found = made_by and made_by(terms, out, *types, **attrs)
-    return found if found is not None and found.workspace <= terms.workspace else None
-
-
-# Plans of cuDNN bound to memory: calls that launch them on the stream that is current.
-
-#: bytes, of which cuDNN takes each address to be a multiple: its frontend states no other alignment
-CUDNN_ALIGNMENT: Final = 16
+        maker = of_class(CARD_RECIPES, op)
+        recipe = maker and maker(terms, out, *types, **attrs)
+    return recipe if recipe is not None and recipe.workspace <= terms.workspace else None
 
 
 def cudnn_call(
     phase: CudnnPhase, library: CudnnLibrary, address: Callable[[CardPlace], int], stream: Callable[[], int]
 ) -> KernelCall | None:
-    """The call that launches a phase: `address` tells where things lie, and `stream` which stream is current then.
+    """Make the call that launches a plan of cuDNN: `address` tells where things lie, `stream` the current stream.
 
-    None where something does not lie as cuDNN needs it.
+    None if something is not aligned as cuDNN needs it.
     """
     addresses = {number: address(place) for number, place in phase.tensors}
     workspace = address(phase.workspace) if phase.plan.workspace else 0
@@ -130,12 +135,6 @@ def cudnn_call(
         return None
     graph = phase.plan.graph
     return lambda: graph.execute(addresses, workspace, handle=library.handle_on(stream())), ()
-
-
-# From card recipes to calls: kernels of their texts, and products by cuBLASLt, in the one workspace of a worker.
-
-#: between what a recipe has of the workspace and what a library has, in bytes: as much as either makes use of
-_APART: Final = 256
 
 
 class CardCalls:
@@ -146,19 +145,19 @@ class CardCalls:
         cupy: Any,
         workspace: Array,
         store: KernelStore | None = None,
-        clock: CandidateClock | None = None,
+        clock: CudaClock | None = None,
         *,
         deterministic: bool = True,
     ) -> None:
-        """`workspace` are bytes that live as long as this. Without cuBLASLt, nothing is multiplied by it.
+        """`workspace` are bytes that live as long as this.
 
-        In a `deterministic` one nothing is added in an order of chance. Plans of cuDNN are kept in `store`. With a
-        `clock`, so is which algorithms of libraries are the quickest.
+        If `deterministic`, nothing is added in an order of chance. Plans of cuDNN are kept in `store`, and with a
+        `clock`, the choice of the quickest algorithms of libraries, too.
         """
         self.workspace, self._deterministic = workspace, deterministic
         self._cupy, self._card = cupy, _card(cupy)
         self._store, self._clock = KernelStore() if store is None else store, clock
-        #: of algorithms, for one plan: by itself, the first of each
+        #: choices of algorithms, for one plan; until `choosing`, the first of each
         self.choices = NO_CHOICES
         cudnn = cudnn_library(self._card)
         self.cudnn = None if cudnn is None else CudnnRecipes(cudnn, self._store)
@@ -166,17 +165,17 @@ class CardCalls:
         self._products = self._opened()
 
     def terms(self, precision: Precision, *, may_wait: bool = False) -> CardTerms:
-        """What recipes are made within here. What takes seconds is made where they `may_wait`, else it is not there."""
+        """Make the terms of recipes. A library's plan that takes seconds is only made if they `may_wait`."""
         return CardTerms(precision, self.workspace.nbytes, self._deterministic, self.cudnn, may_wait, self.choices)
 
     def choosing(self, stop: Callable[[], bool]) -> CardCalls:
-        """The same for one plan, with choices that are open, unless `stop` comes true."""
-        found = copy(self)
-        found.choices = Choices(self._store, self._clock, stop)
-        return found
+        """Copy this for one plan, with choices that are open until `stop` comes true."""
+        cards = copy(self)
+        cards.choices = Choices(self._store, self._clock, stop)
+        return cards
 
     def choose_products(self, recipes: Iterable[CardRecipe]) -> None:
-        """Have algorithms chosen for the products of recipes, while choices are open."""
+        """Choose algorithms for the products of recipes, while choices are open."""
         for recipe in recipes:
             for phase in recipe.phases:
                 if isinstance(phase, ProductPhase) and self._products is not None:
@@ -190,9 +189,9 @@ class CardCalls:
         results: Sequence[Array],
         flag: int,
     ) -> list[KernelCall] | None:
-        """The calls that make `results`; `flag` is an address. None where they cannot be made here, which is told."""
+        """Make the calls that compute `results`; `flag` is an address. None if that fails, and the reason is logged."""
         if recipe.text and recipe.text not in modules:
-            return None  # not yet, or it was told when they were compiled
+            return None  # not compiled yet, or refused, which was logged
         bound = _Placed(self, recipe, modules.get(recipe.text), operands, results, flag)
         try:
             return [call for phase in recipe.phases for call in bound.calls(phase)]
@@ -201,19 +200,19 @@ class CardCalls:
             return None
 
     def tell(self, reason: KernelUnavailable) -> None:
-        """Say why something is not done by kernels or libraries of a card."""
+        """Log why something is not done by kernels or libraries of a card."""
         self._reasons.tell(str(reason))
 
     def stream(self) -> int:
-        """The stream that is current, as libraries know it."""
+        """Return the address of the current stream."""
         return int(self._cupy.cuda.get_current_stream().ptr)
 
     def clear(self, address: int, nbytes: int) -> None:
-        """Let so many bytes become 0."""
+        """Clear so many bytes."""
         self._cupy.cuda.runtime.memsetAsync(address, 0, nbytes, self.stream())
 
     def products(self, recipe: CardRecipe, phase: ProductPhase, places: ProductPlaces) -> list[KernelCall]:
-        """A product, in what a recipe leaves of the workspace. Raises KernelUnavailable."""
+        """Make the calls of a product, in the rest of a recipe's workspace. Raises KernelUnavailable."""
         if self._products is None:
             raise KernelUnavailable(f"there is no cuBLASLt; instead: {INSTEAD['cublasLt']}")
         used = self._used(recipe)
@@ -221,18 +220,18 @@ class CardCalls:
         return [(self._multiply, (each, self.workspace.data.ptr + used)) for each in bound]
 
     def _used(self, recipe: CardRecipe) -> int:
-        """Bytes of the workspace that are not the library's."""
+        """Count the bytes of the workspace before the library's part."""
         return min(-(-recipe.workspace // _APART) * _APART, int(self.workspace.nbytes))
 
     def _multiply(self, bound: BoundMatmul, workspace: int) -> None:
         bound.launch(workspace, self.stream())
 
     def _opened(self) -> ProductCalls | None:
-        found = card_library("cublasLt")
+        library = card_library("cublasLt")
         try:
-            if found.loaded is None:
-                raise KernelUnavailable(str(found))
-            return ProductCalls(CublasLt(found.loaded), self._uploaded, self._card)
+            if library.loaded is None:
+                raise KernelUnavailable(str(library))
+            return ProductCalls(CublasLt(library.loaded), self._uploaded, self._card)
         except KernelUnavailable as error:
             self.tell(error)
             return None
@@ -243,7 +242,7 @@ class CardCalls:
 
 
 class _Placed:
-    """A recipe on arrays."""
+    """A recipe bound to arrays."""
 
     def __init__(
         self,
@@ -258,11 +257,10 @@ class _Placed:
         self._operands, self._results = operands, results
 
     def calls(self, phase: Phase) -> list[KernelCall]:
-        """Raises KernelUnavailable."""
+        """Make the calls of a phase. Raises KernelUnavailable."""
         if isinstance(phase, ProductPhase):
-            bias = 0 if phase.bias is None else self._address(phase.bias)
             a, b, c = map(self._address, (phase.a, phase.b, phase.c))
-            places = ProductPlaces(a, b, c, bias)
+            places = ProductPlaces(a, b, c, 0 if phase.bias is None else self._address(phase.bias))
             return self._cards.products(self._recipe, phase, places)
         if isinstance(phase, CudnnPhase):
             assert self._cards.cudnn is not None
@@ -287,24 +285,19 @@ class _Placed:
 
 
 def recipe_on(terms: CardTerms, step: Step, operands: Sequence[Any], out: Any) -> CardRecipe | None:
-    """The recipe of a step on these arrays, as they lie."""
+    """Find the recipe of a step on these arrays, as they lie."""
     if not has_card_recipes(step.op):
         return None
     return card_recipe_for(step.op, terms, _lying(out), *map(_lying, operands), **step.attrs)
 
 
-def may_have_recipes(plan: Plan) -> bool:
-    """Whether a plan, or one that it runs, has nodes that there are recipes for: made they are when it is compiled."""
-    return any(has_card_recipes(step.op) for here in plans_within(plan) for step in here.steps)
-
-
 def recipe_texts(recipes: Iterable[CardRecipe]) -> list[str]:
-    """The texts with their kernels, each once."""
+    """List the texts of recipes' kernels, each once."""
     return list(dict.fromkeys(recipe.text for recipe in recipes if recipe.text))
 
 
 def recipes_of_plan(plan: Plan, terms: CardTerms) -> Iterator[CardRecipe]:
-    """Those of its nodes as they are planned to lie, and of the plans that it runs."""
+    """Yield the recipes of a plan's nodes, as they are planned to lie, and of the plans that it runs."""
     for here in plans_within(plan):
         if not any(has_card_recipes(step.op) for step in here.steps):
             continue
@@ -312,30 +305,28 @@ def recipes_of_plan(plan: Plan, terms: CardTerms) -> Iterator[CardRecipe]:
         for step in here.steps:
             out = step.types if step.op.several else step.types[0]
             operands = [types[i] for i in step.operands]
-            found = has_card_recipes(step.op) and card_recipe_for(step.op, terms, out, *operands, **step.attrs)
-            if found:
-                yield found
+            recipe = has_card_recipes(step.op) and card_recipe_for(step.op, terms, out, *operands, **step.attrs)
+            if recipe:
+                yield recipe
 
 
 def _card(cupy: Any) -> str:
-    """What tells a kind of card from others."""
     device = cupy.cuda.Device()
     name = cupy.cuda.runtime.getDeviceProperties(device.id)["name"]
     return f"{name.decode()} sm_{device.compute_capability}"
 
 
 def _lying(array: Any) -> Any:
-    """The type of an array, or of several, with the strides that it has."""
+    """Return the type of an array, or of a tuple of arrays, with its strides."""
     if isinstance(array, tuple):
         return tuple(map(_lying, array))
     return Strided(TensorType.of(array), array.strides)
 
 
 class StepLaunches(NamedTuple):
-    """The calls that make a step, and whether a card may record what they launch.
+    """The calls that make a step, and whether their launches may be recorded.
 
-    Where it `notes`, kernels set the step's flag for what they find in their data. `precision` is how float32 operands
-    are read.
+    If it `notes`, kernels set the step's flag for faults in their data. `precision` is how float32 operands are read.
     """
 
     calls: Sequence[KernelCall]
@@ -345,9 +336,9 @@ class StepLaunches(NamedTuple):
 
 
 class CudaBinder(Binder):
-    """Binding of loops to their kernels, and of other steps to recipes, where there are any, else to functions of CuPy.
+    """Binder of steps to compiled kernels, to recipes, or to functions of CuPy.
 
-    `modules` are compiled texts of recipes. Of a recipe without kernels of its own, nothing is compiled.
+    `modules` are compiled texts of recipes. A recipe without kernels of its own needs none.
     """
 
     def __init__(
@@ -360,13 +351,13 @@ class CudaBinder(Binder):
 
     @property
     def has_kernels(self) -> bool:
-        """Whether anything was compiled for it."""
+        """Whether anything was compiled."""
         return bool(self._compiled or self._modules)
 
     def workspace(self, step: Step) -> int:
-        """That of a loop's kernel: recipes have the worker's, and what other ops take, they take of the pool."""
-        found = self._compiled.get(step.op)
-        return 0 if found is None else found.workspace
+        """Bytes of a kernel's workspace: recipes work in the worker's, and other ops allocate from the pool."""
+        code = self._compiled.get(step.op)
+        return 0 if code is None else code.workspace
 
     def launches(
         self,
@@ -377,28 +368,28 @@ class CudaBinder(Binder):
         flag: int,
         precision: Precision = IEEE,
     ) -> StepLaunches:
-        """As `calls`; `flag` is the address of a byte that becomes 1 where a loop is out of range.
+        """Bind a step; `flag` is the address of a byte that becomes 1 if a kernel is out of range.
 
         `precision` is how products and convolutions may read float32 operands.
         """
-        calls = self._by_loop(run, step, operands, out, flag)
+        calls = self._by_kernel(run, step, operands, out, flag)
         if calls is not None:
             return StepLaunches(calls, is_captured=True)
-        found = self._by_recipe(step, operands, out, flag, precision)
-        if found is not None:
-            return found
-        # What an op's own `bind` comes down to may be in NumPy's words alone.
+        launches = self._by_recipe(step, operands, out, flag, precision)
+        if launches is not None:
+            return launches
+        # `forward`, not `bind`: an op may bind functions of NumPy.
         own = partial(step.op.forward, run, *operands, out=out, **step.attrs), ()
         return StepLaunches([own], step.op.is_captured)
 
-    def _by_loop(
+    def _by_kernel(
         self, run: RunContext, step: Step, operands: Sequence[Array], out: Any, flag: int
     ) -> Sequence[KernelCall] | None:
-        found = self._compiled.get(step.op)
-        if isinstance(found, CompiledCudaKernel):
-            return found.launches(operands, out, run.workspace, flag)
-        if found is not None and step.attrs["length"]:
-            return found.launches(operands, out, step.attrs, flag)
+        code = self._compiled.get(step.op)
+        if isinstance(code, CompiledCudaKernel):
+            return code.launches(operands, out, run.workspace, flag)
+        if code is not None and step.attrs["length"]:
+            return code.launches(operands, out, step.attrs, flag)
         return None
 
     def _by_recipe(
@@ -417,29 +408,29 @@ class CudaBinder(Binder):
 class CudaPlans:
     """Maker of binders of plans, for `ExecutionTiers`."""
 
-    #: what may take part in a loop, as it is planned
+    #: threads of a fused kernel, as it is planned
     threads: ClassVar[int] = 1
     has_microkernels: ClassVar[bool] = False
     few_launches: ClassVar[bool] = True
 
     def __init__(self, kernels: CudaKernels, cards: CardCalls) -> None:
         self._kernels, self._cards = kernels, cards
-        #: binds plans of which nothing is compiled
+        #: binder of plans without compiled kernels
         self.without: Binder = CudaBinder({}, cards=cards)
 
     @property
     def compiled(self) -> int:
-        """Kernels that were compiled so far."""
+        """Number of kernels that were compiled so far."""
         return self._kernels.compiled
 
     def has_recipes(self, plan: Plan) -> bool:
-        """Whether steps that are no loops may have kernels that are to be compiled, or algorithms that are chosen."""
-        return may_have_recipes(plan)
+        """Whether steps that are not fused have kernels to compile, or algorithms to choose."""
+        return any(has_card_recipes(step.op) for here in plans_within(plan) for step in here.steps)
 
     def compile(
         self, plan: Plan, stop: Callable[[], bool] = lambda: False, first: Iterable[Kernel] = ()
     ) -> Binder | None:
-        """What binds all steps of a plan; None where `stop` came true in between. Raises KernelUnavailable."""
+        """Make the binder of a plan; None if `stop` came true in between. Raises KernelUnavailable."""
         cards = self._cards.choosing(stop)
         recipes = list(recipes_of_plan(plan, cards.terms(plan.precision, may_wait=True)))
         texts = recipe_texts(recipes)

@@ -1,17 +1,17 @@
-"""Convolution on a GPU: by cuDNN, where it has a plan, else by columns (im2col), kernels of our own, and products.
+"""Convolution on a GPU: by cuDNN, if it has a plan, else by columns (im2col), kernels of our own, and products.
 
-Of a convolution, its adjoint and its gradient by the kernel, each is one product for each group, of two of the kernel,
-the narrow tensor (whose positions are those of windows) and the columns of the wide one, which gives the third:
+A convolution, its adjoint and its gradient with respect to the kernel are each one product for each group, of two of
+the kernel, the narrow tensor (one position a window) and the columns of the wide tensor:
 
     narrow = kernel · columns,   columns = kernelᵀ · narrow,   kernel = narrow · columnsᵀ
 
-That is done in chunks whose columns fit the workspace: some images at a time, else parts of one image. Where places of
-one image are few, or there are groups, those of several images lie one after the other on a line, so that a product is
-as wide as they are together: then the narrow tensor is laid so, too, before or after. A tensor that no product can
-read, or write, as it lies, goes by way of the workspace.
+The columns are made in chunks that fit the workspace: some images at a time, else parts of one image. If an image has
+few places, or there are groups, the places of several images lie one after the other on a line, so that one product
+takes them all; then the narrow tensor is packed in the same way, before or after. A tensor whose layout no product can
+read or write is copied by way of the workspace.
 
-float16 is multiplied with sums in float32. What is added up further, columns by their taps and chunks by one another,
-is kept in float32 in between, so that each number is rounded once.
+float16 is multiplied with sums in float32. Further sums, of columns over their taps and of chunks, stay in float32, so
+that each number is rounded once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -49,19 +49,19 @@ from engine.cuda.columns import (
 from engine.cuda.cudnn_recipes import CardTerms, convolution_precision
 from engine.ir.run_report import IEEE
 
-#: places of an image below which those of several are multiplied at once: about as wide as a tile of a product is
+#: places of an image below which several images are multiplied at once: about the width of a tile of a product
 _FEW_PLACES: Final = 128
 #: chunks that a convolution may be cut into
 _MOST_CHUNKS: Final = 256
-#: what parts of the workspace begin at multiples of
+#: alignment of parts of the workspace
 _ALIGNMENT: Final = 256
 
 
 def column_recipe(of: ConvolutionGeometry, direction: Direction, workspace: int) -> CardRecipe | None:
-    """A convolution by columns, in at most so many bytes of workspace.
+    """Make the recipe of a convolution by columns, in at most so many bytes of workspace.
 
-    `forward` and `adjoint` have x and the kernel as operands 0 and 1, and give y; `by_kernel` has x and y, and gives
-    the kernel. None where the workspace is too small, offsets do not fit their words, or there is nothing to add up.
+    `forward` and `adjoint` compute y from x and the kernel, operands 0 and 1; `by_kernel` computes the kernel from x
+    and y. None if the workspace is too small, 64 bits are too few for offsets, or a tensor is empty.
     """
     writer = _WRITERS[direction](of, workspace)
     if 0 in (*of.x.shape, *of.kernel.shape, *of.y.shape) or not writer.is_addressable:
@@ -70,7 +70,7 @@ def column_recipe(of: ConvolutionGeometry, direction: Direction, workspace: int)
 
 
 class _Lying(NamedTuple):
-    """A matrix for each group: where the first one is, bytes to the next row and column, and to the next group."""
+    """A matrix for each group: the place of the first, and strides in bytes along rows, columns and groups."""
 
     place: CardPlace
     row: int
@@ -79,16 +79,14 @@ class _Lying(NamedTuple):
 
     @property
     def turned(self) -> _Lying:
-        """Its transpose."""
         return self._replace(row=self.column, column=self.row)
 
     def at(self, nbytes: int) -> _Lying:
-        """So many bytes further on."""
         return self._replace(place=_moved(self.place, nbytes))
 
 
 class _Several(NamedTuple):
-    """Images that are multiplied, each by itself: how many, and bytes from one to the next of each matrix."""
+    """Images that are multiplied one by one: their number, and the bytes from one to the next of each matrix."""
 
     images: int
     a: int
@@ -97,13 +95,12 @@ class _Several(NamedTuple):
 
 
 class _Memory:
-    """The workspace, handed out one after the other, and what was handed out at most."""
+    """Workspace that is given out piece by piece, and the most that was used."""
 
     def __init__(self) -> None:
         self.used = self.most = 0
 
     def reserve(self, nbytes: int) -> CardPlace:
-        """A place for so many bytes."""
         start = self.used
         self.used += _rounded(nbytes)
         self.most = max(self.most, self.used)
@@ -111,10 +108,15 @@ class _Memory:
 
 
 class _Columns(ABC):
-    """Base of the three directions. A subclass says what is done with a chunk."""
+    """Base of the three directions. A subclass appends the phases of a chunk."""
 
-    def __init__(self, of: ConvolutionGeometry, wide: Tensor, narrow: Tensor, workspace: int) -> None:
-        self.of, self.wide, self.narrow, self.workspace = of, wide, narrow, workspace
+    #: whether y is the wide tensor, and not x
+    writes_wide: ClassVar[bool] = False
+
+    def __init__(self, of: ConvolutionGeometry, workspace: int) -> None:
+        self.of, self.workspace = of, workspace
+        wide, narrow = self.wide, self.narrow = (of.y, of.x) if self.writes_wide else (of.x, of.y)
+        self.x, self.kernel, self.y = CardPlace("operand", 0), CardPlace("operand", 1), CardPlace("result", 0)
         self.size, self.computed = of.itemsize, np.dtype(computed_in(of.dtype)).itemsize
         self.images, self.groups = wide.shape[0], of.groups
         self.depth, self.features = of.kernel.shape[1], of.kernel.shape[0] // of.groups
@@ -125,16 +127,14 @@ class _Columns(ABC):
 
     @property
     def is_addressable(self) -> bool:
-        """Whether all offsets fit their words."""
-        moves = (self._narrow_move(self.images, self.size), self._kernel_move())
+        moves = (self._narrow_move(self.images), self._kernel_move())
         return columns_are_addressable(self.windows, self.wide) and all(move.is_addressable for move in moves)
 
     def recipe(self) -> CardRecipe | None:
-        """All phases; None where the workspace is too small."""
         if not self.append_phases() or self.memory.most > self.workspace:
             return None
         kernels = COLUMN_KERNELS + move_kernels(5, ("move", "round_off"))
-        is_wide = columns_are_wide(self.windows, self.wide) or self._narrow_move(self.images, self.size).is_wide
+        is_wide = columns_are_wide(self.windows, self.wide) or self._narrow_move(self.images).is_wide
         is_wide |= self._kernel_move().is_wide
         launches = any(not isinstance(phase, ProductPhase) for phase in self.phases)
         text = card_text(self.of.dtype, COLUMN_ENTRIES, kernels, is_wide=is_wide) if launches else ""
@@ -142,36 +142,32 @@ class _Columns(ABC):
 
     @abstractmethod
     def append_phases(self) -> bool:
-        """Append the phases; whether there was memory for them."""
-
-    # chunks
+        """Append the phases. Returns whether there was memory for them."""
 
     def joins(self, images: int, *, lies: bool) -> bool:
-        """Whether so many images are multiplied at once; `lies`: the narrow tensor may be used as it lies."""
+        """Whether so many images are multiplied at once; `lies`: products can use the narrow tensor as it lies."""
         return images > 1 and (self.groups > 1 or self.places < _FEW_PLACES or not lies)
 
     def at_once(self, each: int) -> int:
-        """How many times so many bytes, in a few chunks, there is still memory for."""
+        """Count how many times so many bytes, in a few chunks, still fit the workspace."""
         return max(0, self.workspace - self.memory.used - 4 * _ALIGNMENT) // each
 
     def image_chunks(self, each: int) -> list[range]:
-        """Images of which each takes so many bytes, as many at a time as fit; nothing: not even one does."""
+        """Split images, each of which takes so many bytes, in chunks that fit; none if not even one image fits."""
         return _chunks(self.images, min(self.images, self.at_once(each)))
 
-    # how matrices lie
-
     def kernel_lying(self, place: CardPlace) -> _Lying | None:
-        """The kernel as features by lines; None where no product can use it as it lies."""
+        """View the kernel as features by lines; None if no product can use it as it lies."""
         step = _dense_step(self.of.kernel.shape[1:], self.of.kernel.steps[1:], self.size)
         first = self.of.kernel.steps[0]
         return _lying(place, self.features, self.lines, first, step, first * self.features, self.size)
 
     def dense_kernel(self, place: CardPlace, size: int) -> _Lying:
-        """The same where elements of so many bytes lie one after the other."""
+        """View a dense kernel, of elements of so many bytes, as features by lines."""
         return _Lying(place, self.lines * size, size, self.features * self.lines * size)
 
     def channels_lying(self, of: Tensor, place: CardPlace, channels: int) -> _Lying | None:
-        """An image of a tensor as channels by places; None where no product can use it as it lies."""
+        """View an image of a tensor as channels by places; None if no product can use it as it lies."""
         if of.steps[0] < 0:
             return None
         step = _dense_step(of.shape[2:], of.steps[2:], self.size)
@@ -179,7 +175,7 @@ class _Columns(ABC):
         return _lying(place, channels, math.prod(of.shape[2:]), first, step, first * channels, self.size)
 
     def wide_as_columns(self, place: CardPlace) -> _Lying | None:
-        """The wide tensor, where its images are the columns."""
+        """View an image of the wide tensor as columns, if it equals them: of 1 × 1 windows side by side."""
         windows = zip(*self.windows, self.wide.shape[2:], strict=True)
         if any(
             taps > 1 or padding or (stride > 1 and n > 1) or n != extent
@@ -189,13 +185,11 @@ class _Columns(ABC):
         return self.channels_lying(self.wide, place, self.depth)
 
     def line_matrix(self, place: CardPlace, size: int, images: int, places: int, rows: int) -> _Lying:
-        """Rows for each group, along which places of images lie one after the other."""
+        """View lines for each group, along which places of images lie one after the other."""
         return _Lying(place, images * places * size, size, rows * images * places * size)
 
-    # phases
-
     def lay(self, x: CardPlace, images: range, first: int, places: int, *, joined: bool) -> CardPlace:
-        """Columns of some images, of all groups; the place where they are."""
+        """Lay the columns of some images, of all groups, and return their place."""
         lines = self.groups * self.lines
         to = self.memory.reserve(lines * len(images) * places * self.size)
         steps = (len(images) * places, places) if joined else (places, lines * places)
@@ -216,7 +210,7 @@ class _Columns(ABC):
         adds: bool = False,
         widens: bool = False,
     ) -> None:
-        """c = a · b of so many rows, terms and columns, for each group, or so many, and for several images."""
+        """Multiply: c = a · b of so many rows, terms and columns, for each group, and for several images."""
         count, *apart = several or _Several(1, 0, 0, 0)
         groups = groups or self.groups
         axes = [(n, each) for n, each in ((count, apart), (groups, [m.group for m in (a, b, c)])) if n > 1]
@@ -225,24 +219,21 @@ class _Columns(ABC):
         self.phases.append(ProductPhase(of, a.place, b.place, c.place, adds, widens=widens))
 
     def pack(self, kernel: str, move: Move, read: CardPlace, written: CardPlace) -> None:
-        """Lay elements in another way."""
         self.phases.append(move.phase(kernel, COLUMN_ENTRIES, read, written))
 
     def packed_narrow(self, place: CardPlace, images: range) -> CardPlace:
-        """The narrow tensor of some images, laid on lines."""
-        move = self._narrow_move(len(images), self.size)
+        move = self._narrow_move(len(images))
         to = self.memory.reserve(move.items * self.size)
         self.pack("move", move, _moved(place, images.start * self.narrow.steps[0]), to)
         return to
 
     def settle_narrow(self, lines: CardPlace, place: CardPlace, images: range) -> None:
-        """The other way."""
-        move = self._narrow_move(len(images), self.size)
+        move = self._narrow_move(len(images))
         turned = Move(move.extents, move.written, move.read)
         self.pack("move", turned, lines, _moved(place, images.start * self.narrow.steps[0]))
 
     def packed_kernel(self, place: CardPlace) -> _Lying:
-        """The kernel as products can read it."""
+        """View the kernel, or a dense copy of it if no product can use it as it lies."""
         lying = self.kernel_lying(place)
         if lying is None:
             move = self._kernel_move()
@@ -252,31 +243,24 @@ class _Columns(ABC):
         return lying
 
     def settle_kernel(self, kernel: str, read: CardPlace, place: CardPlace, size: int) -> None:
-        """A dense kernel of numbers of so many bytes, where it belongs."""
+        """Copy a dense kernel, of elements of so many bytes, to its place."""
         move = self._kernel_move()
         self.pack(kernel, Move(move.extents, _dense(move.extents, size), move.read), read, place)
 
-    def _narrow_move(self, images: int, size: int) -> Move:
-        """The narrow tensor: read as it lies, and written on lines."""
+    def _narrow_move(self, images: int) -> Move:
         _, channels, *positions = self.narrow.shape
         image, channel, *steps = self.narrow.steps
         extents = (channels, images, *positions)
-        return Move(extents, (channel, image, *steps), _dense(extents, size))
+        return Move(extents, (channel, image, *steps), _dense(extents, self.size))
 
     def _kernel_move(self) -> Move:
-        """The kernel: read as it lies, and written densely."""
         return Move(self.of.kernel.shape, self.of.kernel.steps, _dense(self.of.kernel.shape, self.size))
 
 
 class _Forward(_Columns):
     """narrow = kernel · columns."""
 
-    def __init__(self, of: ConvolutionGeometry, workspace: int) -> None:
-        super().__init__(of, of.x, of.y, workspace)
-        self.x, self.kernel, self.y = CardPlace("operand", 0), CardPlace("operand", 1), CardPlace("result", 0)
-
     def append_phases(self) -> bool:
-        """By images, else by places of one."""
         kernel, y = self.packed_kernel(self.kernel), self.channels_lying(self.narrow, self.y, self.features)
         columns = self.wide_as_columns(self.x)
         if columns and y and not (self.images > 1 and self.places < _FEW_PLACES):
@@ -328,12 +312,9 @@ class _Forward(_Columns):
 class _Adjoint(_Columns):
     """columns = kernelᵀ · narrow, gathered into the wide tensor."""
 
-    def __init__(self, of: ConvolutionGeometry, workspace: int) -> None:
-        super().__init__(of, of.y, of.x, workspace)
-        self.x, self.kernel, self.y = CardPlace("operand", 0), CardPlace("operand", 1), CardPlace("result", 0)
+    writes_wide = True
 
     def append_phases(self) -> bool:
-        """By images, else by groups and channels of one."""
         kernel, x = self.packed_kernel(self.kernel).turned, self.channels_lying(self.narrow, self.x, self.features)
         wide = self.wide_as_columns(self.y)
         if wide and x and not (self.images > 1 and self.places < _FEW_PLACES):
@@ -369,7 +350,7 @@ class _Adjoint(_Columns):
         return self.line_matrix(self.packed_narrow(self.x, images), self.size, len(images), self.places, self.features)
 
     def _by_channels(self, kernel: _Lying, x: _Lying | None) -> bool:
-        """Some channels of one group of one image at a time."""
+        """Append phases for some channels of one group of one image at a time."""
         each = self.taps * self.places * self.computed
         packed = 0 if x is not None else self.narrow.shape[1] * self.places * self.size
         at_once = min(self.depth, max(0, self.at_once(1) - packed) // each)
@@ -403,11 +384,10 @@ class _ByKernel(_Columns):
     """kernel = narrow · columnsᵀ, summed over images: chunks are added to those before."""
 
     def __init__(self, of: ConvolutionGeometry, workspace: int) -> None:
-        super().__init__(of, of.x, of.y, workspace)
+        super().__init__(of, workspace)
         self.x, self.y, self.kernel = CardPlace("operand", 0), CardPlace("operand", 1), CardPlace("result", 0)
 
     def append_phases(self) -> bool:
-        """By images, else by places of one."""
         y, columns = self.channels_lying(self.narrow, self.y, self.features), self.wide_as_columns(self.x)
         if columns and y and self.images == 1:
             self._prepare(1)
@@ -424,11 +404,11 @@ class _ByKernel(_Columns):
         return bool(chunks)
 
     def _left(self) -> int:
-        """Bytes that chunks may have, beside the sums."""
+        """Count the bytes for chunks, beside the sums."""
         return self.at_once(1) - _rounded(math.prod(self.of.kernel.shape) * self.computed)
 
     def _prepare(self, chunks: int) -> None:
-        """Where so many chunks are added up: where the kernel is to lie, or in the workspace, as wide as computed."""
+        """Choose where so many chunks are added up: in the kernel itself, or in the workspace, in float32 at least."""
         self.chunks = self.left = chunks
         self.widens = self.computed != self.size and chunks > 1
         lying = None if self.widens else self.kernel_lying(self.kernel)
@@ -461,7 +441,7 @@ class _ByKernel(_Columns):
         return bool(chunks)
 
     def _multiply(self, inner: int, a: _Lying, b: _Lying) -> None:
-        """Of one chunk, added to those before."""
+        """Multiply one chunk, and add it to those before."""
         adds = self.left < self.chunks
         self.multiply((self.features, inner, self.lines), a, b, self.sums, adds=adds, widens=self.widens)
         self.left -= 1
@@ -487,7 +467,7 @@ def _rounded(nbytes: int) -> int:
 
 
 def _chunks(count: int, at_once: int, times: int = 1) -> list[range]:
-    """So many at a time, about equally many; nothing where not one is, or chunks, so many times, are too many."""
+    """Split into about equal ranges of at most `at_once`; none if that is 0, or `times` as many are too many."""
     chunks = -(-count // at_once) if at_once > 0 else 0
     if not 0 < chunks * times <= _MOST_CHUNKS:
         return []
@@ -496,12 +476,12 @@ def _chunks(count: int, at_once: int, times: int = 1) -> list[range]:
 
 
 def _dense(extents: Sequence[int], size: int) -> tuple[int, ...]:
-    """Bytes to step along axes of what lies one after the other."""
+    """Strides of a dense tensor, in bytes."""
     return tuple(math.prod(extents[axis + 1 :]) * size for axis in range(len(extents)))
 
 
 def _dense_step(extents: Sequence[int], steps: Sequence[int], size: int) -> int | None:
-    """Bytes from one to the next over all axes as one; None where they do not go on in one another."""
+    """Find the stride of all axes taken as one; None if they do not lie in one another."""
     axes = [(extent, step) for extent, step in zip(extents, steps, strict=True) if extent > 1]
     if any(step != inner * extent for (_, step), (extent, inner) in pairwise(axes)):
         return None
@@ -511,7 +491,7 @@ def _dense_step(extents: Sequence[int], steps: Sequence[int], size: int) -> int 
 def _lying(
     place: CardPlace, rows: int, columns: int, row: int, column: int | None, group: int, size: int
 ) -> _Lying | None:
-    """A matrix, if elements lie side by side along its rows or its columns; what has one entry is not stepped along."""
+    """Make a matrix, if it is dense along its rows or its columns. An axis of one entry has any stride."""
     if column is None:
         return None
     row = row if rows > 1 else columns * size if column == size else size
@@ -521,11 +501,8 @@ def _lying(
     return _Lying(place, row, column, group) if lies and fits else None
 
 
-# Recipes of convolutions: by cuDNN, where it has a plan, else by columns and products.
-
-
 def convolution_card_recipe(terms: CardTerms, directed: DirectedConvolution) -> CardRecipe | None:
-    """Either reads float32 operands in the same precision: float32 or tf32, whichever is no less exact than asked."""
+    """Make the recipe by cuDNN, else by columns, with float32 operands in the same precision: float32 or tf32."""
     of, direction = directed
     precision = convolution_precision(terms.precision) if of.dtype == "float32" else IEEE
     by_cudnn = terms.cudnn and terms.cudnn.convolutions.recipe(
@@ -536,10 +513,10 @@ def convolution_card_recipe(terms: CardTerms, directed: DirectedConvolution) -> 
         workspace=terms.workspace,
         choices=terms.choices,
     )
-    found = by_cudnn or column_recipe(of, direction, terms.workspace)
-    if found is None:
+    recipe = by_cudnn or column_recipe(of, direction, terms.workspace)
+    if recipe is None:
         return None
     phases = (
-        phase._replace(precision=precision) if isinstance(phase, ProductPhase) else phase for phase in found.phases
+        phase._replace(precision=precision) if isinstance(phase, ProductPhase) else phase for phase in recipe.phases
     )
-    return found._replace(phases=tuple(phases), precision=precision)
+    return recipe._replace(phases=tuple(phases), precision=precision)

@@ -1,9 +1,9 @@
-"""Columns on a card: what the windows of a convolution see, laid out as a matrix, and gathered back from one.
+"""Columns on a GPU (im2col): the windows of a convolution laid out as a matrix, and gathered back from one.
 
-A line is a channel and a tap, and along it are the places of the windows, of one image after the other. Threads that
-are neighbours have neighbouring places: what they write, and mostly what they read, lies side by side. On the way back
-each element of the images looks for the taps that reach it and adds up what they have, in the order of the taps: so
-nothing is added by two threads, and beyond the edges there is nothing to add.
+A line is a channel and a tap. Along it are the places of the windows, of one image after the other. Neighbouring
+threads have neighbouring places, so that they write, and mostly read, side by side. On the way back (col2im) each
+element of the images finds the taps that reach it, and adds up their columns in the order of the taps: no element is
+added to by two threads.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from engine.cuda.card_recipe import CardEntry, CardPlace, LaunchPhase, are_addre
 
 #: entries of the tables of these kernels
 COLUMN_ENTRIES: Final = 36
-#: threads that a card is to have, at least: where there are fewer, taps of a channel are laid by several
+#: threads that keep a card busy: with fewer, several threads lay the taps of a channel
 _BUSY: Final = 1 << 16
 
-#: kernels that lay columns, and gather them
+#: kernels that lay columns, and that gather them
 COLUMN_KERNELS: Final = """\
 KERNEL lay_columns(GIVEN) {
 const long long* const table = TABLE;
@@ -105,7 +105,7 @@ char* const y = (char*)table[1] + image * table[30] + (long long)channel * table
 
 
 class WindowPlacing(NamedTuple):
-    """Windows on three axes of a wide tensor: their taps, and how many there are; one number for each axis."""
+    """Windows on three axes of a wide tensor: their taps, and their number, along each axis."""
 
     taps: tuple[int, ...]
     places: tuple[int, ...]
@@ -115,9 +115,9 @@ class WindowPlacing(NamedTuple):
 
 
 class ColumnLines(NamedTuple):
-    """Columns of some images and channels: those of `channels` from the first on, and `part` places of each image.
+    """Columns of some images and `channels`: `part` places of each image, from `first` on.
 
-    Elements to the next line, and to the next image on a line.
+    Steps are in elements: to the next line, and to the next image on a line.
     """
 
     images: int
@@ -129,12 +129,12 @@ class ColumnLines(NamedTuple):
 
 
 def columns_are_addressable(windows: WindowPlacing, wide: Tensor) -> bool:
-    """Whether all offsets fit their words."""
+    """Whether 64 bits hold all offsets."""
     return are_addressable(list(zip(_reaches(windows, wide), wide.steps, strict=True)))
 
 
 def columns_are_wide(windows: WindowPlacing, wide: Tensor) -> bool:
-    """Whether 32 bits do not count places, elements and lines."""
+    """Whether 32 bits are too few to count places, elements and lines."""
     images, channels = wide.shape[:2]
     taps = math.prod(windows.taps)
     elements = (math.prod(wide.shape[2:]), math.prod(windows.places))
@@ -142,14 +142,14 @@ def columns_are_wide(windows: WindowPlacing, wide: Tensor) -> bool:
 
 
 def _reaches(windows: WindowPlacing, wide: Tensor) -> list[int]:
-    """How far indices of the wide tensor go from 0, within it and beyond."""
+    """Bound how far indices of the wide tensor go from 0, within it and beyond."""
     axes = zip(*windows, wide.shape[2:], strict=True)
     spatial = [taps * dilation + places * stride + padding + n for taps, places, stride, padding, dilation, n in axes]
     return [*wide.shape[:2], *spatial]
 
 
 def lay_columns(windows: WindowPlacing, wide: Tensor, lines: ColumnLines, x: CardPlace, to: CardPlace) -> LaunchPhase:
-    """Columns at `to`, of the wide tensor whose first image and channel of these are at x; zeros beyond its edges."""
+    """Lay columns at `to`, of the wide tensor whose first image and channel are at x; zeros beyond its edges."""
     items, rows = lines.images * lines.part, math.prod(windows.taps[:2])
     splits = max(1, min(rows, _BUSY // max(1, items * lines.channels)))
     head: tuple[CardEntry, ...] = (x, to, items, lines.first, lines.part, lines.channels * splits, splits)
@@ -161,7 +161,7 @@ def lay_columns(windows: WindowPlacing, wide: Tensor, lines: ColumnLines, x: Car
 def gather_columns(
     windows: WindowPlacing, wide: Tensor, lines: ColumnLines, columns: CardPlace, y: CardPlace
 ) -> LaunchPhase:
-    """The wide tensor from y on, of columns of all places, in the dtype that is computed in."""
+    """Gather the wide tensor at y from columns of all places, in the dtype of computation."""
     items, part = lines.images * math.prod(wide.shape[2:]), math.prod(wide.shape[2:])
     common = [math.gcd(s, d) for s, d in zip(windows.stride, windows.dilation, strict=True)]
     apart = (s // c for s, c in zip(windows.stride, common, strict=True))

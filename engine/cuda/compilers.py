@@ -1,6 +1,10 @@
-"""Compilers of kernels for a card: LLVM with nvJitLink, where both are there, and NVRTC, in all cores' threads.
+"""Compilers of GPU kernels: LLVM with nvJitLink, if both are there, and NVRTC, in a thread for each core.
 
-The texts that they read give the same bits, so that a kernel may be made by whichever takes it.
+LLVM makes PTX of LLVM IR, and nvJitLink assembles it; neither needs a GPU or its driver. NVRTC compiles CUDA C. The two
+texts of a kernel give the same bits, so that a kernel may be made by either. PTX has add.rn, mul.rn, div.rn and
+sqrt.rn, and flushes no subnormal numbers unless the text asks for it: floats are as in IEEE 754.
+
+Sources: nvJitLink.h and the guide of CUDA 13 to it; LLVM, "User Guide for NVPTX Back-end".
 """
 
 from __future__ import annotations
@@ -20,53 +24,46 @@ from engine.codegen.native.native_call import share
 from engine.cuda.cuda_text import OPTIONS
 from engine.cuda.libraries import card_library
 
-# LLVM IR → machine code of a card: PTX by LLVM, from which nvJitLink assembles it. Neither needs a card or driver.
-#
-# PTX has add.rn, mul.rn, div.rn and sqrt.rn, and nothing that flushes subnormal numbers, as long as the text does not
-# ask for more: what a float is, is what IEEE 754 says.
-#
-# Sources: nvJitLink.h and the guide of CUDA 13 to it; LLVM, "User Guide for NVPTX Back-end".
-
 _TRIPLE: Final = "nvptx64-nvidia-cuda"
-#: of LLVM: for more, an assembler optimises as well, and none is too little for it to know which memory is global
+#: optimisation level of LLVM: with 0 it does not know which memory is global, and the assembler optimises, too
 _OPT: Final = 1
 #: NVJITLINK_INPUT_PTX
 _PTX: Final = 2
-#: of what the assembler says
+#: characters of the assembler's messages
 _MOST_SAID: Final = 500
 
 
 class CardAssembler(NamedTuple):
-    """nvJitLink, as in "13.5"."""
+    """nvJitLink, with a version as in "13.5"."""
 
     version: str
 
     @property
     def major(self) -> int:
-        """Of which CUDA it is."""
+        """Major version of its CUDA."""
         return int(self.version.partition(".")[0])
 
     @property
     def compiler(self) -> str:
-        """What machine code depends on beside its text and the card: both programs, with their options."""
+        """Both programs, with their options: machine code depends on these beside its text and the card."""
         return f"llvmlite {version('llvmlite')} opt {_OPT}, nvJitLink {self.version}"
 
 
 def card_assembler() -> CardAssembler:
-    """What there is. Raises KernelUnavailable where it, or LLVM for cards, is missing, or it is older than 12.3."""
+    """Find nvJitLink. Raises KernelUnavailable if it, or LLVM for GPUs, is missing, or it is older than 12.3."""
     _target()
-    found = card_library("nvJitLink")
-    if found.loaded is None:
-        raise KernelUnavailable(f"nvJitLink was not found: {found.missing}")
-    if found.version is None:
-        raise KernelUnavailable(f"nvJitLink is too old: {found.path} does not tell its version")
-    return CardAssembler(found.version)
+    library = card_library("nvJitLink")
+    if library.loaded is None:
+        raise KernelUnavailable(f"nvJitLink was not found: {library.missing}")
+    if library.version is None:
+        raise KernelUnavailable(f"nvJitLink is too old: {library.path} does not tell its version")
+    return CardAssembler(library.version)
 
 
 def card_code(text: str, architecture: str) -> bytes:
-    """Machine code of a module for cards of this compute capability (90: 9.0). Threads may call it side by side.
+    """Compile a module for cards of this compute capability (90: 9.0). Threads may call it side by side.
 
-    Raises KernelUnavailable, also where a number in the text is too large for its type.
+    Raises KernelUnavailable, also if a number in the text is too large for its type.
     """
     card_assembler()
     ptx = card_ptx(text, architecture)
@@ -78,7 +75,7 @@ def card_code(text: str, architecture: str) -> bytes:
 
 
 def card_ptx(text: str, architecture: str) -> str:
-    """The PTX of a module. Raises KernelUnavailable."""
+    """Compile a module to PTX. Raises KernelUnavailable."""
     demand_words(text)
     binding, target = llvm(), _target()
     try:
@@ -94,7 +91,7 @@ def card_ptx(text: str, architecture: str) -> str:
 
 @cache
 def _target() -> Any:
-    """LLVM's target for cards. Raises KernelUnavailable."""
+    """Open LLVM's target for GPUs. Raises KernelUnavailable."""
     binding = llvm()
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()
@@ -105,7 +102,7 @@ def _target() -> Any:
 
 
 class _Linker:
-    """A handle of nvJitLink, for one text of PTX."""
+    """Handle of nvJitLink, for one text of PTX."""
 
     def __init__(self, architecture: str) -> None:
         self._calls, self._handle = card_library("nvJitLink").loaded, ctypes.c_void_p()
@@ -115,7 +112,7 @@ class _Linker:
             raise KernelUnavailable(f"nvJitLink does not know cards of sm_{architecture} (status {status})")
 
     def assembled(self, ptx: str) -> bytes:
-        """The machine code. Raises KernelUnavailable."""
+        """Assemble machine code. Raises KernelUnavailable."""
         data = ptx.encode()
         size = ctypes.c_size_t(len(data) + 1)  # with the 0 at its end
         self._demand(self._calls.nvJitLinkAddData(self._handle, _PTX, data, size, b"loop.ptx"))
@@ -123,7 +120,7 @@ class _Linker:
         return self._read_result("LinkedCubin")
 
     def destroy(self) -> None:
-        """Give back what it holds."""
+        """Destroy the handle."""
         self._calls.nvJitLinkDestroy(ctypes.byref(self._handle))
 
     def _demand(self, status: int) -> None:
@@ -142,14 +139,14 @@ class _Linker:
 
 
 class CardText(NamedTuple):
-    """A kernel's text in the languages of compilers, printed when one asks: CUDA C, and LLVM IR, if it has that."""
+    """A kernel's text in CUDA C, and in LLVM IR if there is one, printed on demand."""
 
     cuda: Callable[[], str]
     llvm: Callable[[], str] | None = None
 
 
 class CardCompiler(NamedTuple):
-    """Maker of machine code for the current card, of texts in a language; `name` has its version, and its options."""
+    """Compiler for the current card, of texts in a language; `name` has its version and options."""
 
     language: Literal["llvm", "cuda"]
     name: str
@@ -158,16 +155,16 @@ class CardCompiler(NamedTuple):
 
 
 class CardWay(NamedTuple):
-    """One of the ways from a text to machine code: by what key that is kept, and what makes it."""
+    """A way from a text to machine code: the key under which that is stored, and the function that compiles it."""
 
     key: str
     compile: Callable[[], bytes]
 
 
 def card_compilers(cupy: Any) -> list[CardCompiler]:
-    """Those that there are for the calling thread's card, the one that is asked first to begin with.
+    """List the compilers for the calling thread's card, the preferred one first.
 
-    NVRTC, which CuPy has, is always there. A nvJitLink that is of another CUDA may write what the driver cannot load.
+    NVRTC comes with CuPy. A nvJitLink of another CUDA may write code that the driver cannot load.
     """
     architecture, version = cupy.cuda.Device().compute_capability, cupy.cuda.nvrtc.getVersion()
     name = f"nvrtc {'.'.join(map(str, version))} {OPTIONS}"
@@ -183,7 +180,7 @@ def card_compilers(cupy: Any) -> list[CardCompiler]:
 
 
 def ways(text: CardText, compilers: Sequence[CardCompiler]) -> Iterator[CardWay]:
-    """Those that there are, in the order of the compilers; the text is printed for each when that is reached."""
+    """Yield the ways to compile a text, in the order of the compilers; the text is printed when its way is reached."""
     for compiler in compilers:
         prints = text.llvm if compiler.language == "llvm" else text.cuda
         if prints is not None:
@@ -193,7 +190,7 @@ def ways(text: CardText, compilers: Sequence[CardCompiler]) -> Iterator[CardWay]
 
 
 def in_threads(jobs: Iterator[Callable[[], object]]) -> None:
-    """Do jobs in as many threads at a time as there are cores; each is asked for when a thread is free, one by one."""
+    """Run jobs in a thread for each core. Jobs are taken from the iterator one by one, when a thread is free."""
     asking = Lock()
 
     def work(*_: int) -> None:
@@ -213,7 +210,7 @@ def _cores() -> int:
 
 
 def compile_cuda(cupy: Any, architecture: str, text: str) -> bytes:
-    """Machine code of CUDA C for cards of this compute capability (90: 9.0). Raises KernelUnavailable."""
+    """Compile CUDA C for cards of this compute capability (90: 9.0). Raises KernelUnavailable."""
     nvrtc = cupy.cuda.nvrtc
     program = nvrtc.createProgram(text, "loop.cu", (), ())
     try:

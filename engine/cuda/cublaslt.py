@@ -1,4 +1,8 @@
-"""cuBLASLt by its C interface: the functions, numbers and structures that products need, as `cublasLt.h` has them.
+"""cuBLASLt by its C interface: the functions, numbers and structures that products need, as in `cublasLt.h`.
+
+cuBLASLt reads matrices column by column, and rows of c are columns of cᵀ = bᵀ aᵀ. So b is its first operand and a its
+second one, each transposed by a flag if its other axis is the dense one, and nothing is copied (`stored_products`). A
+bias, one number for each column of c, is added by its epilogue.
 
 Source: cuBLAS's manual, chapter 3, and the headers cublasLt.h, cublas_api.h and library_types.h of version 13, whose
 numbers are those of version 12, too.
@@ -59,21 +63,31 @@ PREF_MIN_ALIGNMENT_C_BYTES: Final = 7
 PREF_MIN_ALIGNMENT_D_BYTES: Final = 8
 #: cublasLtReductionScheme_t
 REDUCTION_SCHEME_COMPUTE_TYPE: Final = 2
+#: bounds of an extent, and of the calls for a batch
+MOST_EXTENT: Final = 2**31 - 1
+MOST_CALLS_OF_A_BATCH: Final = 64
+#: precision → how float32 operands are read; sums are float32. `tf32x3` is made of several products
+COMPUTE_TYPES: Final[Mapping[Precision, int]] = MappingProxyType(
+    dict(zip(PRECISIONS, (COMPUTE_32F, COMPUTE_32F, COMPUTE_32F_FAST_TF32, COMPUTE_32F_FAST_16BF), strict=True))
+)
+
+#: bytes from the first element of a, of b, and of c to a matrix of each
+Starts = tuple[int, int, int]
 
 
 class MatmulAlgo(ctypes.Structure):
-    """cublasLtMatmulAlgo_t: an algorithm and its configuration, bytes that may be kept for the same library."""
+    """cublasLtMatmulAlgo_t: an algorithm and its configuration, bytes that may be stored for the same library."""
 
     _fields_ = (("data", c_uint64 * 8),)
 
     @property
     def code(self) -> bytes:
-        """What it is kept as."""
+        """Its bytes, to be stored."""
         return bytes(self)
 
 
 class HeuristicResult(ctypes.Structure):
-    """cublasLtMatmulHeuristicResult_t: an algorithm that fits, and what it works in."""
+    """cublasLtMatmulHeuristicResult_t: an algorithm that fits, and its workspace."""
 
     _fields_ = (
         ("algo", MatmulAlgo),
@@ -100,33 +114,20 @@ SIGNATURES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "cublasLtMatmulPreferenceCreate": (c_int, POINTER(c_void_p)),
         "cublasLtMatmulPreferenceDestroy": (c_int, c_void_p),
         "cublasLtMatmulPreferenceSetAttribute": (c_int, c_void_p, c_int, c_void_p, c_size_t),
-        "cublasLtMatmulAlgoGetHeuristic": (
-            c_int,
-            *(c_void_p,) * 7,
-            c_int,
-            POINTER(HeuristicResult),
-            POINTER(c_int),
-        ),
-        "cublasLtMatmul": (
-            c_int,
-            *(c_void_p,) * 12,
-            POINTER(MatmulAlgo),
-            c_void_p,
-            c_size_t,
-            c_void_p,
-        ),
+        "cublasLtMatmulAlgoGetHeuristic": (c_int, *(c_void_p,) * 7, c_int, POINTER(HeuristicResult), POINTER(c_int)),
+        "cublasLtMatmul": (c_int, *(c_void_p,) * 12, POINTER(MatmulAlgo), c_void_p, c_size_t, c_void_p),
     }
 )
 
 
 class CublasLtError(RuntimeError):
-    """Refusal of cuBLASLt, with the reason that it gives."""
+    """Refusal of cuBLASLt, with its reason."""
 
 
 class StoredMatrix(NamedTuple):
-    """A matrix as it lies column by column, the way cuBLASLt has it, and whether it is read `transposed`.
+    """A matrix stored column by column, and whether it is read `transposed`.
 
-    `leading` are the elements from a column to the next one, `offset` those to the next matrix of a batch.
+    `leading` and `offset` are in elements: to the next column, and to the next matrix of a batch.
     """
 
     rows: int
@@ -137,12 +138,12 @@ class StoredMatrix(NamedTuple):
 
 
 class MatmulTerms(NamedTuple):
-    """Terms of d = a · b that cuBLASLt is told, or of d += a · b where it `adds`, before it chooses an algorithm.
+    """Terms of d = a · b, or d += a · b if it `adds`, for which cuBLASLt chooses an algorithm.
 
-    so many `matrices` of each are at fixed offsets, or `by_pointers` at addresses that an array on the card has.
-    `compute` is a cublasComputeType_t. `alignments` of a, b, and d are powers of two, up to 256; `bias` is the address
-    of as many numbers as d has rows, which are added to each of its columns, or 0. It may work in `workspace` bytes.
-    Where it `widens`, d is of float32.
+    The `matrices` of a batch are at fixed offsets, or `by_pointers` at the addresses in an array on the card. `compute`
+    is a cublasComputeType_t. `alignments` of a, b, and d are powers of two, up to 256. `bias` is the address of as many
+    numbers as d has rows, which are added to each of its columns, or 0. It may work in `workspace` bytes. If it
+    `widens`, d is of float32.
     """
 
     dtype: str
@@ -160,7 +161,7 @@ class MatmulTerms(NamedTuple):
 
     @property
     def matrices_stored(self) -> tuple[tuple[StoredMatrix, str], ...]:
-        """Those of a, b and d, each with its dtype."""
+        """Matrices a, b and d, each with its dtype."""
         wide = FLOAT32.name if self.widens else self.dtype
         return (self.a, self.dtype), (self.b, self.dtype), (self.d, wide)
 
@@ -177,14 +178,12 @@ class CublasLt:
             function.restype, function.argtypes = result, arguments
         self.functions = library
         self.version = int(library.cublasLtGetVersion())
-        self.handle = self._created("cublasLtCreate", "cublasLtDestroy", self)
+        self.handle = self._created("", self)
 
     def candidates(self, matmul: Matmul, count: int) -> list[HeuristicResult]:
-        """Algorithms for it, the one that is expected to be the quickest first. Raises KernelUnavailable."""
+        """Find algorithms for a product, the one that is expected to be quickest first. Raises KernelUnavailable."""
         terms, (a, b, d) = matmul.terms, matmul.terms.alignments
-        names = "cublasLtMatmulPreferenceCreate", "cublasLtMatmulPreferenceDestroy"
-        preference = self._created(*names, owner := _Owner())
-        for attribute, value in (
+        attributes = [
             (PREF_MAX_WORKSPACE_BYTES, c_uint64(terms.workspace)),
             # Sums that are divided are added up in the type that they are computed in, and rounded once.
             (PREF_REDUCTION_SCHEME_MASK, c_uint32(REDUCTION_SCHEME_COMPUTE_TYPE)),
@@ -192,8 +191,8 @@ class CublasLt:
             (PREF_MIN_ALIGNMENT_B_BYTES, c_uint32(b)),
             (PREF_MIN_ALIGNMENT_C_BYTES, c_uint32(d)),
             (PREF_MIN_ALIGNMENT_D_BYTES, c_uint32(d)),
-        ):
-            self._set("cublasLtMatmulPreferenceSetAttribute", preference, attribute, value)
+        ]
+        preference = self._created("MatmulPreference", owner := _Owner(), attributes=attributes)
         found, returned = (HeuristicResult * count)(), c_int()
         status = self.functions.cublasLtMatmulAlgoGetHeuristic(
             *(self.handle, matmul.operation, *matmul.layouts, matmul.layouts[-1], preference),
@@ -207,9 +206,7 @@ class CublasLt:
         return fitting
 
     def layout(self, matrix: StoredMatrix, dtype: str, terms: MatmulTerms, owner: object) -> c_void_p:
-        """A cublasLtMatrixLayout_t of matrices of a dtype, which goes with its owner. Raises KernelUnavailable."""
-        names = "cublasLtMatrixLayoutCreate", "cublasLtMatrixLayoutDestroy"
-        made = self._created(*names, owner, DATA_TYPES[dtype], matrix.rows, matrix.columns, max(matrix.leading, 1))
+        """Make a cublasLtMatrixLayout_t, destroyed with its owner. Raises KernelUnavailable."""
         attributes: list[tuple[int, Any]] = (
             [(LAYOUT_BATCH_COUNT, c_int32(terms.matrices))] if terms.matrices > 1 else []
         )
@@ -217,56 +214,54 @@ class CublasLt:
             attributes.append((LAYOUT_BATCH_MODE, c_uint32(BATCH_MODE_POINTER_ARRAY)))
         elif terms.matrices > 1:
             attributes.append((LAYOUT_STRIDED_BATCH_OFFSET, c_int64(matrix.offset)))
-        for attribute, value in attributes:
-            self._set("cublasLtMatrixLayoutSetAttribute", made, attribute, value)
-        return made
+        arguments = DATA_TYPES[dtype], matrix.rows, matrix.columns, max(matrix.leading, 1)
+        return self._created("MatrixLayout", owner, *arguments, attributes=attributes)
 
     def operation(self, terms: MatmulTerms, owner: object) -> c_void_p:
-        """A cublasLtMatmulDesc_t, which goes with its owner. Raises KernelUnavailable."""
+        """Make a cublasLtMatmulDesc_t, destroyed with its owner. Raises KernelUnavailable."""
         scale = R_64F if terms.dtype == FLOAT64.name else R_32F
-        names = "cublasLtMatmulDescCreate", "cublasLtMatmulDescDestroy"
-        made = self._created(*names, owner, terms.compute, scale)
         attributes: list[tuple[int, Any]] = [
             (DESC_TRANSA, c_int32(OP_T if terms.a.transposed else OP_N)),
             (DESC_TRANSB, c_int32(OP_T if terms.b.transposed else OP_N)),
         ]
         if terms.bias:
             attributes += [(DESC_EPILOGUE, c_uint32(EPILOGUE_BIAS)), (DESC_BIAS_POINTER, c_void_p(terms.bias))]
-        for attribute, value in attributes:
-            self._set("cublasLtMatmulDescSetAttribute", made, attribute, value)
-        return made
+        return self._created("MatmulDesc", owner, terms.compute, scale, attributes=attributes)
 
-    def _created(self, create: str, destroy: str, owner: object, *arguments: int) -> c_void_p:
+    def _created(
+        self, kind: str, owner: object, *arguments: int, attributes: Sequence[tuple[int, Any]] = ()
+    ) -> c_void_p:
+        """Create a handle of the library with its attributes, and destroy it with its owner."""
+        create, set_attribute = f"cublasLt{kind}Create", f"cublasLt{kind}SetAttribute"
         made = c_void_p()
         self._check(getattr(self.functions, create)(byref(made), *arguments), create)
         # Not when the process ends: the driver may have gone before.
-        weakref.finalize(owner, getattr(self.functions, destroy), made).atexit = False
+        weakref.finalize(owner, getattr(self.functions, f"cublasLt{kind}Destroy"), made).atexit = False
+        for attribute, value in attributes:
+            status = getattr(self.functions, set_attribute)(made, attribute, byref(value), ctypes.sizeof(value))
+            self._check(status, f"{set_attribute} of attribute {attribute}")
         return made
 
-    def _set(self, function: str, described: c_void_p, attribute: int, value: Any) -> None:
-        status = getattr(self.functions, function)(described, attribute, byref(value), ctypes.sizeof(value))
-        self._check(status, f"{function} of attribute {attribute}")
-
     def _check(self, status: int, what: str) -> None:
-        """Raise KernelUnavailable: nothing has been launched."""
+        """Raise KernelUnavailable for a failed call: nothing has been launched."""
         if status != SUCCESS:
             raise KernelUnavailable(f"{what}: {self.reason(status)}")
 
     def reason(self, status: int) -> str:
-        """What a status means."""
+        """Name a status."""
         text: bytes | None = self.functions.cublasLtGetStatusString(status)
         return text.decode() if text else f"status {status}"
 
 
 class _Owner:
-    """Owner of what is needed for a moment."""
+    """Owner of a preference, until it is deleted."""
 
 
 class Matmul:
-    """A product that is ready to be launched on operands that lie anywhere, as far as they are aligned.
+    """A product that is ready to be launched on operands at any addresses with its alignments.
 
-    Its algorithm is the first that the library's heuristics propose, or the one with the code `chosen`, if they do
-    propose that. `proposed` are all of them.
+    Its algorithm is the first that the library's heuristics propose, or the one with the code `chosen`, if that is
+    among the `proposed` ones.
     """
 
     def __init__(self, library: CublasLt, terms: MatmulTerms, chosen: bytes | None = None) -> None:
@@ -281,7 +276,7 @@ class Matmul:
         self._algo = next((algo for algo in algos if algo.code == chosen), algos[0])
 
     def launch(self, a: int, b: int, d: int, workspace: int, stream: int) -> None:
-        """Launch it on a stream, on addresses of the card: of matrices, or of arrays of their addresses.
+        """Launch it on a stream, on addresses of matrices, or of arrays of their addresses.
 
         Raises CublasLtError.
         """
@@ -299,28 +294,10 @@ class Matmul:
             raise CublasLtError(f"cublasLtMatmul: {self._library.reason(status)}")
 
 
-# A product as cuBLASLt is asked for it: which matrices it reads as they lie, and in how many calls.
-#
-# cuBLASLt reads columns of neighbouring elements, and rows of c are such columns of cᵀ = bᵀ aᵀ. So b is its first
-# operand and a its second one, each transposed by a flag where its other axis is the dense one, and nothing is copied.
-# A bias, as many numbers as c has columns, is what its epilogue adds to each column of cᵀ.
-
-#: the most that an extent may be, and the calls that a batch may take
-MOST_EXTENT: Final = 2**31 - 1
-MOST_CALLS_OF_A_BATCH: Final = 64
-#: precision → how float32 operands are read; sums are float32. What is split into TF32 is several products of parts.
-COMPUTE_TYPES: Final[Mapping[Precision, int]] = MappingProxyType(
-    dict(zip(PRECISIONS, (COMPUTE_32F, COMPUTE_32F, COMPUTE_32F_FAST_TF32, COMPUTE_32F_FAST_16BF), strict=True))
-)
-
-#: bytes from the first element of a, of b, and of c to a matrix of each
-Starts = tuple[int, int, int]
-
-
 class StoredProduct(NamedTuple):
-    """cᵀ = bᵀ aᵀ by one call of so many `matrices`: at fixed offsets, or each at one of `starts`; or by a call at each.
+    """cᵀ = bᵀ aᵀ by a call of so many `matrices` at each of `starts`; `by_pointers`, one call with a matrix at each.
 
-    The operands are bᵀ and aᵀ as they are stored. By pointers, there are as many starts as matrices.
+    The operands are bᵀ and aᵀ as they are stored.
     """
 
     first: StoredMatrix
@@ -332,25 +309,24 @@ class StoredProduct(NamedTuple):
 
 
 class _Axis(NamedTuple):
-    """An axis of a batch, of more than one product: bytes to the next a, b and c."""
+    """An axis of a batch, of more than one product, and its strides in bytes in a, b and c."""
 
     extent: int
     steps: Starts
 
 
 def compute_type(dtype: str, precision: Precision) -> int:
-    """The cublasComputeType_t of products of a dtype: float16 adds up in float32, float32 reads as it may."""
+    """Find the cublasComputeType_t of products of a dtype: float16 adds up in float32."""
     if dtype == "float32":
         return COMPUTE_TYPES[precision]
     return COMPUTE_64F if dtype == "float64" else COMPUTE_32F
 
 
 def stored_products(of: Product, *, widens: bool = False) -> list[StoredProduct]:
-    """Ways to have a product made, the best one first; none of whole numbers, of nothing to add up, or of matrices
-    neither of whose axes is dense. Where it `widens`, c holds float32.
+    """List the ways to make a product, the best one first. If it `widens`, c holds float32.
 
-    Where the batch is more than one axis of fixed steps: by arrays of pointers, and by a call for each entry of all
-    axes but the longest one.
+    There is none for integers, without terms, or if neither axis of a matrix is dense. A batch of more than one axis of
+    fixed strides is made by arrays of pointers, or by a call for each entry of all axes but the longest one.
     """
     extents = (*of.batch, of.rows, of.inner, of.columns)
     if of.dtype not in DATA_TYPES or 0 in extents or max(extents) > MOST_EXTENT:
@@ -371,13 +347,13 @@ def stored_products(of: Product, *, widens: bool = False) -> list[StoredProduct]
 
 
 def axes_of_batch(of: Product) -> list[_Axis]:
-    """The axes of the batch, those that lie in one another as one: few, and often one."""
-    found: list[_Axis] = []
+    """Merge the axes of a batch that lie in one another."""
+    axes: list[_Axis] = []
     steps = zip(of.a.batch, of.b.batch, of.c.batch, strict=True)
     for axis in (axis for axis in map(_Axis, of.batch, steps) if axis.extent > 1):
-        lies_within = found and found[-1].steps == tuple(axis.extent * step for step in axis.steps)
-        found.append(_Axis(found.pop().extent * axis.extent, axis.steps) if lies_within else axis)
-    return found
+        lies_within = axes and axes[-1].steps == tuple(axis.extent * step for step in axis.steps)
+        axes.append(_Axis(axes.pop().extent * axis.extent, axis.steps) if lies_within else axis)
+    return axes
 
 
 def _ways(single: StoredProduct, axes: Sequence[_Axis], sizes: Starts) -> list[StoredProduct]:
@@ -395,7 +371,7 @@ def _ways(single: StoredProduct, axes: Sequence[_Axis], sizes: Starts) -> list[S
 
 
 def _along(single: StoredProduct, axis: _Axis, sizes: Starts) -> StoredProduct:
-    """All products of an axis by one call; `sizes` are the bytes of an element of a, b and c."""
+    """Make all products of an axis by one call; `sizes` are the bytes of an element of a, b and c."""
     a, b, c = (step // size for step, size in zip(axis.steps, sizes, strict=True))
     return single._replace(
         first=single.first._replace(offset=b),
@@ -406,18 +382,18 @@ def _along(single: StoredProduct, axis: _Axis, sizes: Starts) -> StoredProduct:
 
 
 def _starts(axes: Sequence[_Axis]) -> tuple[Starts, ...]:
-    """Where each product begins, the last axis varying first."""
-    found: list[Starts] = []
+    """List the offsets of each product, the last axis varying first."""
+    starts: list[Starts] = []
     for places in combinations(*(range(axis.extent) for axis in axes)):
         a, b, c = (sum(k * axis.steps[x] for k, axis in zip(places, axes, strict=True)) for x in range(3))
-        found.append((a, b, c))
-    return tuple(found)
+        starts.append((a, b, c))
+    return tuple(starts)
 
 
 def _stored(matrix: Matrices, across: int, along: int, itemsize: int) -> StoredMatrix | None:
-    """The transpose of a matrix of `along` rows of `across` elements, as columns; None where neither axis is dense.
+    """Store the transpose of a matrix of `along` rows of `across` elements as columns; None if neither axis is dense.
 
-    An axis of one element has no step, and is as dense as it may be.
+    An axis of one element is dense.
     """
     row, column = matrix.row, matrix.column
     if (column == itemsize or across == 1) and (leading := _leading(row, across, along, itemsize)):
@@ -428,7 +404,7 @@ def _stored(matrix: Matrices, across: int, along: int, itemsize: int) -> StoredM
 
 
 def _leading(step: int, dense: int, count: int, itemsize: int) -> int | None:
-    """Elements from a column of `dense` elements to the next of `count`; None where these overlap or go backwards."""
+    """Count the elements from a column of `dense` elements to the next; None if columns overlap or go backwards."""
     if count == 1:
         return dense
     return step // itemsize if not step % itemsize and dense * itemsize <= step <= MOST_EXTENT * itemsize else None

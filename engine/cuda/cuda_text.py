@@ -1,9 +1,20 @@
-"""A loop as CUDA C: the same lanes and the same order of sums as on a processor, and so the same bits.
+"""A fused kernel as CUDA C: the same lanes and the same order of sums as on a CPU, and so the same bits.
 
-To be compiled without contraction: `--fmad=false`. What is written has capitals where dialects differ, so that a C
-compiler builds it, too, with other definitions.
+It must be compiled without contraction: `--fmad=false`. Words in capitals differ between dialects: with other
+definitions, a C compiler builds the text, too. Kernels have one argument, a table, and no shared memory: threads that
+have to meet are of one warp.
 
-Kernels have one argument, a table, and no shared memory: where threads of a row have to meet, they are of one warp.
+A GPU thread computes a few elements, and threads that wait for one another are expensive. So a fused kernel is divided
+(`CudaParts`) into a kernel `rows`, which goes row by row, and sums over rows. The addends of a total are stored, one a
+row, and added up by a kernel of their own (SUMS). Sums of `columns` are computed by a kernel of that name: the thread
+that adds a column computes its addends anew, from reductions of the rows that `rows` has stored.
+
+    softmax over rows, and its sum over rows:
+    rows      a warp for each row: max, sum, element results; stores max and sum of the row
+    columns   a thread for each column of a block of rows: exp(x - max) / sum, added up in the order of the rows
+    add_parts the sums of the blocks, as NumPy adds them up
+
+A recurrence is one kernel `steps`, whose threads each run all steps of an element.
 """
 
 from __future__ import annotations
@@ -17,115 +28,16 @@ from engine.codegen.kernels.program import REDUCTIONS, FusedKernel, Instruction,
 from engine.codegen.kernels.recurrence import CRecurrence, Recurrence, recurrence_layout
 from engine.codegen.kernels.schedule import Sweep, schedule, table_layout
 
-# A loop divided for a card: what goes row by row, and sums over rows, which go column by column.
-#
-# Every thread of a card computes a few elements, and threads that wait for one another are dear. So a sum over rows is
-# no part of what is done with a row: a total's addends are stored, one a row, and added up by a kernel of its own;
-# those of `columns` are computed anew by the thread that adds them, from the reductions of their rows, which are
-# stored.
-
-
-class CudaParts(NamedTuple):
-    """A loop without FUNCTIONS in two.
-
-    `rows` has the results element and row as they were, then the addends of each total as a result row, then, where
-    `flags` is true, one more, a bool: whether anything is out of range. `columns` has the results columns; its operands
-    are those of the loop, then the reductions that it reads, each of them a result row of `rows`, too: the
-    last ones before the flag. Either is None where there is nothing for it to do.
-    """
-
-    rows: FusedKernel | None
-    columns: FusedKernel | None
-    #: for each result of the loop, which one of its part it is
-    places: tuple[int, ...]
-    #: results of `rows` that hold reductions for `columns`
-    saved: tuple[int, ...]
-    flags: bool
-
-
-def cuda_parts(loop: FusedKernel, *, reports_range: bool = False) -> CudaParts:
-    """The parts of a loop; where it `reports_range`, its last result is the total that says so."""
-    flag = range_condition(loop) if reports_range else None
-    results = loop.results[:-1] if reports_range else loop.results
-    needed = _reductions(loop, [result.value for result in results if result.kind == "columns"])
-    rows, columns = _Copy(loop), _Copy(loop, needed)
-    places = tuple(
-        columns.store("columns", result.value)
-        if result.kind == "columns"
-        else rows.store("row" if result.kind == "total" else result.kind, result.value)
-        for result in results
-    )
-    saved = tuple(rows.store("row", number) for number in needed)
-    if flag is not None:
-        rows.store("element" if loop.instructions[flag].level == Level.ELEMENT else "row", flag)
-    return CudaParts(rows.loop(), columns.loop(), places, saved, flag is not None)
-
-
-def _reductions(loop: FusedKernel, roots: Sequence[int]) -> list[int]:
-    """The reductions that are met on the way from these scalars to what they are made of."""
-    found, waiting, seen = set[int](), list(roots), set[int]()
-    while waiting:
-        number = waiting.pop()
-        if number in seen:
-            continue
-        seen.add(number)
-        if loop.instructions[number].op in REDUCTIONS:
-            found.add(number)
-        else:
-            waiting += loop.instructions[number].args
-    return sorted(found)
-
-
-class _Copy:
-    """Scalars of a loop written once more, as they are needed; `read` are read instead, behind the loop's operands."""
-
-    def __init__(self, loop: FusedKernel, read: Sequence[int] = ()) -> None:
-        self._loop = loop
-        self._builder = KernelBuilder(loop.dtype, loop.row_axes)
-        self._loads = [self._builder.load(operand.level, operand.type) for operand in loop.operands]
-        self._made: dict[int, Scalar] = {number: self._builder.load(Level.ROW) for number in read}
-
-    def store(self, kind: Literal["element", "row", "columns"], number: int) -> int:
-        """Make a scalar a result: its number."""
-        return self._builder.store(kind, self._scalar(number))
-
-    def loop(self) -> FusedKernel | None:
-        """What was written; None where nothing was stored."""
-        return self._builder.loop() if self._builder.results else None
-
-    def _scalar(self, number: int) -> Scalar:
-        waiting = [number]
-        while waiting:
-            instruction = self._loop.instructions[waiting[-1]]
-            missing = [a for a in instruction.args if a not in self._made]
-            if waiting[-1] in self._made or not missing:
-                top = waiting.pop()
-                if top not in self._made:
-                    self._made[top] = self._written(instruction)
-            else:
-                waiting += missing
-        return self._made[number]
-
-    def _written(self, instruction: Instruction) -> Scalar:
-        if instruction.op == "load":
-            operand: int = instruction.data
-            return self._loads[operand]
-        if instruction.op == "constant":
-            is_int = instruction.type == "int"
-            return self._builder.integer(instruction.data) if is_int else self._builder.constant(instruction.data)
-        return self._builder.apply(instruction.op, *(self._made[a] for a in instruction.args))
-
-
 #: threads of a warp
 WARP: Final = 32
-#: what the bits depend on: no contraction, subnormal numbers, and division and roots rounded as IEEE 754 has them
+#: options on which bits depend: no contraction, subnormal numbers, and division and roots as in IEEE 754
 OPTIONS: Final = ("--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
-#: instructions from which a loop is not unrolled: that takes the compiler seconds, and hides no more of the memory
+#: instructions from which a loop is not unrolled: that would take the compiler seconds, and hide no more latency
 LONG: Final = 300
-#: sums that one launch adds up, at most
+#: most sums that one launch adds up
 SUMS_AT_ONCE: Final = 64
-#: entries of the table of a kernel that adds up: rows, rows of a block and blocks; behind them, of each sum, the
-#: address of its addends or parts, that of what they add up to, and how many columns these have
+#: entries of the table of a kernel that adds up: rows, rows of a block and blocks; then of each sum, the address of
+#: its addends or parts, the address of the sum, and its columns
 SUMS_HEAD: Final = 3
 SUM_ENTRIES: Final = 3
 
@@ -179,8 +91,8 @@ _WORDS: Final = {
         "nan": "0x7ff8000000000000LL",
     },
 }
-#: the addends of a block of rows, in their order; parts, as NumPy adds up one axis (pairwise), or the first of two.
-#: A launch is for several sums: blocks of threads have the number of theirs along y. Of one column, a thread adds all
+#: add_rows adds up a block of rows, in order; add_parts the parts, as NumPy adds up one axis (pairwise), or the first
+#: of two. A launch has several sums, numbered along y. A thread adds up all parts of a single column
 SUMS: Final = """\
 KERNEL add_rows(GIVEN) {
 const long long* const table = TABLE; const long long* const given_sum = table + 3 + 3 * BLOCK_Y;
@@ -217,8 +129,98 @@ sums[c] = sum;
 """
 
 
+class CudaParts(NamedTuple):
+    """A fused kernel without FUNCTIONS in two parts, either of which may be None.
+
+    `rows` has the results of the kinds element and row, then the addends of each total as a result row, then the
+    reductions that `columns` reads, then, if it `flags`, a bool: whether anything is out of range. `columns` has the
+    results columns; its operands are those of the kernel, then these reductions.
+    """
+
+    rows: FusedKernel | None
+    columns: FusedKernel | None
+    #: for each result of the kernel, its number in its part
+    places: tuple[int, ...]
+    #: results of `rows` that hold reductions for `columns`
+    saved: tuple[int, ...]
+    flags: bool
+
+
+def cuda_parts(loop: FusedKernel, *, reports_range: bool = False) -> CudaParts:
+    """Divide a fused kernel; if it `reports_range`, its last result is the total that says so."""
+    flag = range_condition(loop) if reports_range else None
+    results = loop.results[:-1] if reports_range else loop.results
+    needed = _reductions(loop, [result.value for result in results if result.kind == "columns"])
+    rows, columns = _Copy(loop), _Copy(loop, needed)
+    places = tuple(
+        columns.store("columns", result.value)
+        if result.kind == "columns"
+        else rows.store("row" if result.kind == "total" else result.kind, result.value)
+        for result in results
+    )
+    saved = tuple(rows.store("row", number) for number in needed)
+    if flag is not None:
+        rows.store("element" if loop.instructions[flag].level == Level.ELEMENT else "row", flag)
+    return CudaParts(rows.loop(), columns.loop(), places, saved, flag is not None)
+
+
+def _reductions(loop: FusedKernel, roots: Sequence[int]) -> list[int]:
+    """Find the nearest reductions on which these scalars depend."""
+    found, waiting, seen = set[int](), list(roots), set[int]()
+    while waiting:
+        number = waiting.pop()
+        if number in seen:
+            continue
+        seen.add(number)
+        if loop.instructions[number].op in REDUCTIONS:
+            found.add(number)
+        else:
+            waiting += loop.instructions[number].args
+    return sorted(found)
+
+
+class _Copy:
+    """Copy of the scalars of a fused kernel that are needed; those of `read` become operands instead."""
+
+    def __init__(self, loop: FusedKernel, read: Sequence[int] = ()) -> None:
+        self._loop = loop
+        self._builder = KernelBuilder(loop.dtype, loop.row_axes)
+        self._loads = [self._builder.load(operand.level, operand.type) for operand in loop.operands]
+        self._made: dict[int, Scalar] = {number: self._builder.load(Level.ROW) for number in read}
+
+    def store(self, kind: Literal["element", "row", "columns"], number: int) -> int:
+        """Make a scalar a result, and return its number."""
+        return self._builder.store(kind, self._scalar(number))
+
+    def loop(self) -> FusedKernel | None:
+        """Return the fused kernel; None if nothing was stored."""
+        return self._builder.loop() if self._builder.results else None
+
+    def _scalar(self, number: int) -> Scalar:
+        waiting = [number]
+        while waiting:
+            instruction = self._loop.instructions[waiting[-1]]
+            missing = [a for a in instruction.args if a not in self._made]
+            if waiting[-1] in self._made or not missing:
+                top = waiting.pop()
+                if top not in self._made:
+                    self._made[top] = self._written(instruction)
+            else:
+                waiting += missing
+        return self._made[number]
+
+    def _written(self, instruction: Instruction) -> Scalar:
+        if instruction.op == "load":
+            operand: int = instruction.data
+            return self._loads[operand]
+        if instruction.op == "constant":
+            is_int = instruction.type == "int"
+            return self._builder.integer(instruction.data) if is_int else self._builder.constant(instruction.data)
+        return self._builder.apply(instruction.op, *(self._made[a] for a in instruction.args))
+
+
 def cuda_text(parts: CudaParts, lanes: int) -> str:
-    """A file with kernels for NVRTC: `rows` and `columns`, where the parts have them, and what adds up their results.
+    """Write a file with kernels for NVRTC: `rows` and `columns`, if the parts have them, and SUMS.
 
     Each takes a table by value, of `table_entries` numbers of 64 bits. The parts have none of FUNCTIONS. A row is
     summed up in `lanes`, a power of two, then by halves.
@@ -230,12 +232,12 @@ def cuda_text(parts: CudaParts, lanes: int) -> str:
 
 
 def cuda_definitions(dtype: str) -> str:
-    """What kernels are written in, for NVRTC."""
+    """Define the words of kernels, for NVRTC."""
     return _DEVICE.format(**_WORDS[dtype]) + EXTREMES
 
 
 def cuda_kernels(parts: CudaParts, lanes: int) -> str:
-    """The kernels of a loop without the definitions of their dialect, and without those that add up."""
+    """Write the kernels `rows` and `columns` without the definitions of their dialect."""
     lines: list[str] = []
     if parts.rows is not None:
         lines += _Rows(parts.rows, parts.flags, lanes).kernel()
@@ -245,13 +247,13 @@ def cuda_kernels(parts: CudaParts, lanes: int) -> str:
 
 
 def table_entries(parts: CudaParts) -> int:
-    """How many entries the tables of these kernels have: there may be a sum for each result."""
+    """Count the entries of these kernels' tables: there may be a sum for each result."""
     sums = SUMS_HEAD + SUM_ENTRIES * min(len(parts.places), SUMS_AT_ONCE)
     return max(sums, *(table_layout(loop).size for loop in (parts.rows, parts.columns) if loop is not None))
 
 
 def has_reductions(loop: FusedKernel) -> bool:
-    """Whether threads of a row meet: each warp has a row, or several, and else each thread any element."""
+    """Whether threads of a row meet: then a warp has a row, or several; else a thread has any element."""
     return any(instruction.op in REDUCTIONS for instruction in loop.instructions)
 
 
@@ -260,7 +262,7 @@ def _unrolled(loop: FusedKernel, times: int) -> str:
 
 
 class _Rows(CKernel):
-    """Row by row: results of the kinds element and row, the last of which may be a flag."""
+    """Text of `rows`: results of the kinds element and row, the last of which may be a flag."""
 
     def __init__(self, loop: FusedKernel, flags: bool, lanes: int) -> None:
         super().__init__(loop, schedule(loop, keeps=False))
@@ -270,15 +272,13 @@ class _Rows(CKernel):
         self.team, self.each = min(lanes, WARP), max(1, lanes // WARP)
 
     def kernel(self) -> Iterator[str]:
-        """The function, line by line."""
         yield "KERNEL rows(GIVEN) {\nconst long long* const table = TABLE;"
         yield from self.sizes()
         yield from self._in_teams() if has_reductions(self.loop) else self._by_elements()
         yield "}"
 
-    # each thread has elements of its own
-
     def _by_elements(self) -> Iterator[str]:
+        """Each thread has elements of its own."""
         step = "GRID_Y * (long long)HIGH"
         yield f"for (long long row = BLOCK_Y * (long long)HIGH + THREAD_Y; row < rows; row += {step}) {{"
         yield "const long long left = length - row * columns, count = left < columns ? left : columns;"
@@ -294,10 +294,8 @@ class _Rows(CKernel):
         yield from self._row_results()
         yield "}\n}"
 
-    # a team has rows of its own
-
     def _in_teams(self) -> Iterator[str]:
-        """All threads of a warp go through all of it, since they meet: those without a row have the last one's."""
+        """Each team has rows of its own. All threads of a warp run all of it, those without a row on the last one."""
         yield f"const int lane = THREAD_X % {self.team}, team = THREAD_X / {self.team};"
         yield f"const long long step = GRID_X * (long long)HIGH * {WARP // self.team};"
         yield f"long long first = (BLOCK_X * (long long)HIGH + THREAD_Y) * {WARP // self.team};"
@@ -327,7 +325,7 @@ class _Rows(CKernel):
             yield from self._met(i)
 
     def _met(self, i: int) -> Iterator[str]:
-        """The lanes of a reduction combined: the lower half with the upper one, until there is one, which all get."""
+        """Combine the lanes of a reduction: the lower half with the upper one, until there is one, which all get."""
         halved = self.combined(i, f"r{i}[k]", f"r{i}[k + h]")
         yield f"#pragma unroll\nfor (int h = {self.each // 2}; h; h /= 2)"
         yield f"for (int k = 0; k < h; k++) r{i}[k] = {halved};"
@@ -335,8 +333,6 @@ class _Rows(CKernel):
         yield f"const F above = FROM_ABOVE(r{i}[0], h, {self.team});"
         yield f"r{i}[0] = {self.combined(i, f'r{i}[0]', 'above')};\n}}"
         yield f"const F v{i} = FROM_FIRST(r{i}[0], {self.team});"
-
-    # both
 
     def _body(self, sweep: Sweep) -> Iterator[str]:
         yield from self.computed(sweep, "c")
@@ -354,13 +350,12 @@ class _Rows(CKernel):
 
 
 class _Columns(CKernel):
-    """Column by column: each thread adds up one column of one block, row after row."""
+    """Text of `columns`: each thread adds up one column of one block, row after row."""
 
     def __init__(self, loop: FusedKernel) -> None:
         super().__init__(loop, schedule(loop, keeps=False))
 
     def kernel(self) -> Iterator[str]:
-        """The function, line by line."""
         yield "KERNEL columns(GIVEN) {\nconst long long* const table = TABLE;"
         yield from self.sizes()
         yield "const long long items = (rows + block_rows - 1) / block_rows * columns;"
@@ -385,25 +380,21 @@ class _Columns(CKernel):
         yield "}\n}"
 
 
-# A recurrence on a card: one kernel, whose threads each go through all steps of an element.
-
-
 def cuda_recurrence_text(recurrence: Recurrence) -> str:
-    """A file with the kernel `steps` for NVRTC, which takes a table by value. Its steps have none of FUNCTIONS."""
+    """Write a file with the kernel `steps` for NVRTC, which takes a table by value. It has none of FUNCTIONS."""
     table = f"struct Table {{ long long at[{recurrence_layout(recurrence).size}]; }};\n"
     return cuda_definitions(recurrence.loop.dtype) + table + cuda_steps(recurrence)
 
 
 def cuda_steps(recurrence: Recurrence) -> str:
-    """The kernel without the definitions of its dialect."""
+    """Write the kernel `steps` without the definitions of its dialect."""
     return "\n".join(_Steps(recurrence).kernel()) + "\n"
 
 
 class _Steps(CRecurrence):
-    """Steps of which each thread has elements of its own."""
+    """Text of `steps`: each thread has elements of its own."""
 
     def kernel(self) -> Iterator[str]:
-        """The function, line by line."""
         yield "KERNEL steps(GIVEN) {\nconst long long* const table = TABLE;"
         yield from self.sizes()
         yield from self.steps()

@@ -1,4 +1,4 @@
-"""Recipes by cuDNN of convolutions and attention, and the terms within which all recipes are made."""
+"""Recipes of convolutions and attention by cuDNN, and the terms of all recipes."""
 
 from __future__ import annotations
 
@@ -11,24 +11,27 @@ from engine.codegen.microkernels.convolution import ConvolutionGeometry, Directi
 from engine.codegen.native.kernel_store import KernelStore
 from engine.cuda.autotuning import NO_CHOICES, Choices
 from engine.cuda.card_recipe import CardPlace, CardRecipe, ClearPhase, CudnnPhase, Phase
-from engine.cuda.cudnn_plans import CudnnLibrary, CudnnPlan, CudnnPlans, PlanRequest, packed_strides
+from engine.cuda.cudnn_plans import CudnnLibrary, CudnnPlans, PlanRequest, packed_strides
 from engine.ir.dtypes import FLOATS
 from engine.ir.run_report import IEEE, PRECISIONS, Precision
 from engine.ir.tensor_type import TensorType
 from engine.ops.nn.attention import WIDTHS, is_half_attention
 
-# Convolutions by cuDNN: a recipe of a geometry in one of three directions, where it has a plan for it.
-
-#: the numbers of the tensors in a graph: images, which windows lie in; the kernel; and one value for each window
+#: numbers of the tensors in the graph of a convolution: images; the kernel; and one value for each window
 _WIDE, _KERNEL, _NARROW = 1, 2, 3
-#: engines with these read their operands, or add, in less than was asked for; sums by transforms lose digits
+#: notes of engines that read operands, or add, in less precision than was asked for; transforms lose digits, too
 _INEXACT: Final = ("DOWN_CONVERT_INPUTS", "REDUCED_PRECISION_REDUCTION", "WINOGRAD", "FFT")
 #: float32 in tensor cores is TF32; float16 is exact there
 _NOT_IEEE: Final = ("TENSOR_CORE", *_INEXACT)
+#: bytes of a number in attention, which is float16
+_ITEMSIZE: Final = 2
+#: numbers of the tensors in graphs of attention. Statistics are the natural logarithms of the rows' sums of
+#: exponentials of scaled scores, in float32, which `attention_half_rows` keeps for the backward pass
+_Q, _K, _V, _Y, _STATISTICS, _G, _BY_Q, _BY_K, _BY_V = range(1, 10)
 
 
 def convolution_precision(asked: Precision) -> Precision:
-    """How float32 operands are read where `asked` is allowed: float32 or tf32, whichever is no less exact."""
+    """Choose how float32 operands are read if `asked` is allowed: float32, or tf32 if that is no less exact."""
     return IEEE if PRECISIONS.index(asked) < PRECISIONS.index("tf32") else "tf32"
 
 
@@ -48,10 +51,9 @@ class CudnnConvolutions:
         workspace: int,
         choices: Choices = NO_CHOICES,
     ) -> CardRecipe | None:
-        """One plan, and zeros where no window lies; None where cuDNN has none that works in `workspace` bytes.
+        """Make a recipe of one plan, and a memset if windows miss elements; None if cuDNN has no plan that fits.
 
-        `precision` is what was asked for. In a `deterministic` one no engine is noted to add in an order of chance.
-        Which plan it is, `choices` say.
+        `precision` is what was asked for. If `deterministic`, no engine is noted to add in an order of chance.
         """
         placed = _placed(of, direction) if of.dtype in FLOATS else None
         if placed is None:
@@ -60,7 +62,10 @@ class CudnnConvolutions:
         without = _NOT_IEEE if is_ieee else _INEXACT
         notes = (*without, "NONDETERMINISTIC") if deterministic else without
         text, state = f"{direction} {of.dtype} {placed}", partial(_graph, placed, direction, of.dtype)
-        request = PlanRequest(text, state, notes, workspace, _sizes(placed, of.itemsize))
+        # bytes from the first element of each tensor to the end of the last one
+        extents = (1 + sum((n - 1) * step for n, step in zip(*lying, strict=True)) for lying in placed[:3])
+        sizes = tuple((k, of.itemsize * n) for k, n in zip((_WIDE, _KERNEL, _NARROW), extents, strict=True))
+        request = PlanRequest(text, state, notes, workspace, sizes)
         plan = self._plans.find(request, choices=choices)
         if plan is None:
             return None
@@ -72,14 +77,14 @@ class CudnnConvolutions:
 
 
 class _Lying(NamedTuple):
-    """Extents and elements to step along the axes [outer, channels, 2 or 3 spatial]."""
+    """Extents, and strides in elements, along the axes [outer, channels, 2 or 3 spatial]."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
 
 
 class _Placed(NamedTuple):
-    """A convolution as cuDNN is asked for it, groups by the channels of the kernel, and zeros around the images."""
+    """A convolution in cuDNN's terms: groups by the channels of the kernel, padding before and behind the images."""
 
     wide: _Lying
     kernel: _Lying
@@ -90,14 +95,8 @@ class _Placed(NamedTuple):
     dilation: tuple[int, ...]
 
 
-def _sizes(of: _Placed, itemsize: int) -> tuple[tuple[int, int], ...]:
-    """Bytes from the first element to the end of the last one, of each tensor."""
-    reached = (1 + sum((n - 1) * step for n, step in zip(*lying, strict=True)) for lying in of[:3])
-    return tuple((number, itemsize * n) for number, n in zip((_WIDE, _KERNEL, _NARROW), reached, strict=True))
-
-
 def _placed(of: ConvolutionGeometry, direction: Direction) -> _Placed | None:
-    """None where it has no elements, or something that cuDNN has no word for."""
+    """Put a convolution in cuDNN's terms; None if it is empty, or cuDNN has no such convolution."""
     wide, narrow = (of.y, of.x) if direction == "adjoint" else (of.x, of.y)
     axes = zip(wide.shape[2:], of.kernel.shape[2:], narrow.shape[2:], of.stride, of.padding, of.dilation, strict=True)
     within, behind = zip(*(_reached(*axis) for axis in axes), strict=True)
@@ -105,7 +104,7 @@ def _placed(of: ConvolutionGeometry, direction: Direction) -> _Placed | None:
     tensors = [_in_elements(tensor, of.itemsize) for tensor in (seen, of.kernel, narrow)]
     if min(*of.padding, *behind) < 0 or None in tensors:
         return None
-    # An axis on which nothing moves is one too many: cuDNN has two, or three.
+    # cuDNN has two or three axes: a first one on which nothing moves is dropped.
     first = int(all(t.shape[2] == 1 for t in (seen, of.kernel, narrow)) and not of.padding[0])
     images, kernel, values = (
         _Lying(*(part[:2] + part[2 + first :] for part in lying)) for lying in tensors if lying is not None
@@ -115,9 +114,9 @@ def _placed(of: ConvolutionGeometry, direction: Direction) -> _Placed | None:
 
 
 def _reached(extent: int, taps: int, windows: int, stride: int, padding: int, dilation: int) -> tuple[int, int]:
-    """Of an axis of the images, how much cuDNN is shown, and the zeros behind that.
+    """Find the extent of an axis of the images for cuDNN, and the padding behind it.
 
-    It wants as many windows as fit. Where there are fewer, what lies behind the last of them is left out.
+    cuDNN computes as many windows as fit. If there are fewer, the rest behind the last one is left out.
     """
     end = (windows - 1) * stride + dilation * (taps - 1) + 1 - padding
     if extent + padding - end < stride:
@@ -126,9 +125,9 @@ def _reached(extent: int, taps: int, windows: int, stride: int, padding: int, di
 
 
 def _in_elements(of: Tensor, itemsize: int) -> _Lying | None:
-    """In elements; an axis of one entry has the step that it has in a dense tensor.
+    """Count strides in elements; an axis of one entry has the stride of a dense tensor.
 
-    None where there are no elements, and for steps that are backward, none, or no whole elements.
+    None for an empty tensor, and for strides that are not positive, or no whole elements.
     """
     if min(of.shape) < 1:
         return None
@@ -170,7 +169,7 @@ def _graph(of: _Placed, direction: Direction, dtype: str, cudnn: CudnnLibrary) -
 
 
 def _places(direction: Direction) -> tuple[tuple[int, CardPlace], ...]:
-    """Where the tensors of a graph lie: of an op, operands are in the order of the geometry, without the result."""
+    """Place the tensors of a graph: operands are in the order of the geometry, without the result."""
     result = CardPlace("result")
     first, second = CardPlace("operand", 0), CardPlace("operand", 1)
     if direction == "forward":
@@ -180,25 +179,15 @@ def _places(direction: Direction) -> tuple[tuple[int, CardPlace], ...]:
     return (_WIDE, first), (_NARROW, second), (_KERNEL, result)
 
 
-# Attention in half by cuDNN: recipes of the rows and of the way back, where nothing but later keys is hidden.
-#
-# Its statistics are the natural logarithm of each row's sum of exponentials of scaled scores, in float32, which is what
-# `attention_half_rows` keeps for the way back.
-
-_ITEMSIZE: Final = 2  # bytes
-#: the numbers of the tensors in graphs
-_Q, _K, _V, _Y, _STATISTICS, _G, _BY_Q, _BY_K, _BY_V = range(1, 10)
-
-
 class _Rows(NamedTuple):
-    """Extents and elements to step along the axes [batch, heads, rows, width]."""
+    """Extents, and strides in elements, along the axes [batch, heads, rows, width]."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
 
 
 class AttentionShape(NamedTuple):
-    """Attention as cuDNN is asked for it; what it writes is dense."""
+    """Attention in cuDNN's terms; its results are dense."""
 
     q: _Rows
     k: _Rows
@@ -210,9 +199,9 @@ class AttentionShape(NamedTuple):
 def attention_shape(
     q: TensorType, k: TensorType, v: TensorType, *mask: TensorType, scale: float, causal: bool
 ) -> AttentionShape | None:
-    """The shape of attention that lies so; None where cuDNN computes none such.
+    """Put attention in cuDNN's terms; None if cuDNN does not compute it as it lies.
 
-    There is a key for each query: a causal one sees the key at its own position, or all there are.
+    There is a key for each query: a causal query sees the key at its own position, or all there are.
     """
     if not is_half_attention(q, k, v, *mask):
         return None
@@ -223,7 +212,7 @@ def attention_shape(
 
 
 def _lying(of: TensorType) -> _Rows | None:
-    """On four axes. None for what cuDNN has no word for."""
+    """View a tensor on four axes; None if cuDNN has no such layout."""
     steps = of.strides
     lead, rest = of.shape[:-2], of.shape[-2:]
     if len(lead) > 2:
@@ -242,10 +231,10 @@ def _lying(of: TensorType) -> _Rows | None:
 
 
 class CudnnAttention:
-    """Recipes of attention by one card's cuDNN. Threads may share it.
+    """Recipes of attention in float16 by one card's cuDNN. Threads may share it.
 
-    A plan takes seconds, for a kernel is compiled: where that is not to be waited for, `may_plan` is false, and there
-    is a recipe where the plan is there already.
+    A plan takes seconds, as a kernel is compiled: without `may_plan`, there is a recipe only if the plan is there
+    already.
     """
 
     def __init__(self, plans: CudnnPlans) -> None:
@@ -254,49 +243,44 @@ class CudnnAttention:
     def rows(
         self, of: AttentionShape, *, deterministic: bool, workspace: int, may_plan: bool = True
     ) -> CardRecipe | None:
-        """y and the logarithms of q, k and v, as `attention_half_rows` has them."""
-        plan = self._found("attention", of, partial(_rows_graph, of), deterministic, workspace, may_plan)
-        if plan is None:
-            return None
-        tensors = (*_operands(_Q, _K, _V), (_Y, CardPlace("result")), (_STATISTICS, CardPlace("result", 1)))
-        return CardRecipe((CudnnPhase(plan, tensors, CardPlace("workspace")),), workspace=plan.workspace)
+        """Make the recipe of y and the logarithms from q, k and v, as `attention_half_rows` has them."""
+        request = PlanRequest(f"attention {of}", partial(_rows_graph, of), _notes(deterministic), workspace)
+        return self._recipe(request, (_Q, _K, _V), (_Y, _STATISTICS), may_plan=may_plan)
 
     def gradients(
         self, of: AttentionShape, *, deterministic: bool, workspace: int, may_plan: bool = True
     ) -> CardRecipe | None:
-        """dq, dk and dv, as `attention_half_gradients` has them; its operands lie densely from y on."""
+        """Make the recipe of dq, dk and dv, as `attention_half_gradients` has them; operands from y on are dense."""
         state = partial(_gradients_graph, of, deterministic)
-        plan = self._found("attention_gradients", of, state, deterministic, workspace, may_plan)
+        request = PlanRequest(f"attention_gradients {of}", state, _notes(deterministic), workspace)
+        return self._recipe(request, (_Q, _K, _V, _Y, _STATISTICS, _G), (_BY_Q, _BY_K, _BY_V), may_plan=may_plan)
+
+    def _recipe(
+        self, request: PlanRequest, operands: Sequence[int], results: Sequence[int], *, may_plan: bool
+    ) -> CardRecipe | None:
+        plan = self._plans.find(request, may_plan=may_plan)
         if plan is None:
             return None
-        results = ((number, CardPlace("result", k)) for k, number in enumerate((_BY_Q, _BY_K, _BY_V)))
-        tensors = (*_operands(_Q, _K, _V, _Y, _STATISTICS, _G), *results)
-        return CardRecipe((CudnnPhase(plan, tensors, CardPlace("workspace")),), workspace=plan.workspace)
-
-    def _found(
-        self, what: str, of: AttentionShape, state: Any, deterministic: bool, workspace: int, may_plan: bool
-    ) -> CudnnPlan | None:
-        notes = ("NONDETERMINISTIC",) if deterministic else ()
-        return self._plans.find(PlanRequest(f"{what} {of}", state, notes, workspace), may_plan=may_plan)
+        tensors = [(number, CardPlace("operand", k)) for k, number in enumerate(operands)]
+        tensors += [(number, CardPlace("result", k)) for k, number in enumerate(results)]
+        return CardRecipe((CudnnPhase(plan, tuple(tensors), CardPlace("workspace")),), workspace=plan.workspace)
 
 
-def _operands(*numbers: int) -> list[tuple[int, CardPlace]]:
-    return [(number, CardPlace("operand", k)) for k, number in enumerate(numbers)]
+def _notes(deterministic: bool) -> tuple[str, ...]:
+    return ("NONDETERMINISTIC",) if deterministic else ()
 
 
 class _Stated:
-    """A graph, and tensors of it."""
+    """A graph in float16, and its tensors."""
 
     def __init__(self, cudnn: CudnnLibrary) -> None:
         self.graph, self._cudnn = cudnn.graph("float16"), cudnn
 
     def given(self, number: int, of: _Rows, dtype: str = "float16") -> Any:
-        """A tensor that is read."""
         element = self._cudnn.element(dtype)
         return self.graph.tensor(dim=list(of.shape), stride=list(of.strides), data_type=element, uid=number)
 
     def made(self, tensor: Any, number: int, shape: Sequence[int], dtype: str = "float16") -> None:
-        """A tensor that is written, densely."""
         tensor.set_output(True).set_data_type(self._cudnn.element(dtype)).set_uid(number)
         tensor.set_dim(list(shape)).set_stride(packed_strides(shape))
 
@@ -344,10 +328,10 @@ class CudnnRecipes:
 
 
 class CardTerms(NamedTuple):
-    """Terms of a recipe: how float32 operands may be read, and the bytes that it may work in.
+    """Terms of a recipe: how float32 operands may be read, and its bytes of workspace.
 
-    In `deterministic` ones, nothing is added in an order of chance. `may_wait` is whether a plan that takes seconds to
-    build is built, where there is none yet. Of a library's algorithms, those are used that are among the `choices`.
+    If `deterministic`, nothing is added in an order of chance. If it `may_wait`, plans that take seconds are built.
+    `choices` are the algorithms of libraries that were chosen by timing.
     """
 
     precision: Precision = IEEE

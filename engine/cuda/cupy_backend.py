@@ -1,4 +1,4 @@
-"""The GPU executor, with CuPy, which is imported when an executor is opened, never before."""
+"""The GPU executor, with CuPy, which is imported when an executor is opened, and not before."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from engine.runtime.instance_pool import IDLE_SHARE, INSTANCE_BYTES, InstancePoo
 from engine.runtime.interpreter import DEVICE_WORKSPACE, Buffer, Executor, ExecutorSettings, Observer
 from engine.runtime.tiers import Compiling, Determinism, ExecutionTiers
 
-#: of the memory of a card, what is taken at most: the rest is for its context, and for libraries
+#: share of a card's memory that is taken at most: the rest is for its context, and for libraries
 LARGEST_SHARE: Final = 0.9
-#: of what is taken, the workspace is at most one part in so many
+#: the workspace is at most one part in so many of that
 WORKSPACE_SHARE: Final = 4
 
 _unpinned = Reasons("feeds and results are copied one by one: %s")
@@ -46,11 +46,11 @@ def is_available() -> bool:
 class CuPyExecutor(Executor):
     """Executor of plans with CuPy on the current device, on the calling thread's stream.
 
-    A plan is bound to memory of its own, which is kept for its next run, and what it launches is recorded, where its
-    ops can be. With `compile` on, loops are compiled, when `determinism` says (engine.runtime.tiers), and what is
-    compiled is kept in `store`. Of the memory of the card, at most `device_bytes` are taken, by default LARGEST_SHARE
-    of it. Of these, `device_workspace` are what kernels and libraries work in, one after the other, but no more than
-    one part in WORKSPACE_SHARE. Of the host's memory, what plans carry to and fro takes at most `pinned_bytes`.
+    A plan is bound to memory of its own, which is kept for its next run, and its launches are recorded, if its ops
+    allow that. With `compile` on, kernels are compiled when `determinism` says (engine.runtime.tiers), and kept in
+    `store`. At most `device_bytes` of the card's memory are taken, by default LARGEST_SHARE of it; kernels and
+    libraries work in `device_workspace` of them, one after the other, but no more than one part in WORKSPACE_SHARE.
+    Pinned memory of the host, for transfers, takes at most `pinned_bytes`.
     """
 
     device: ClassVar[str] = "cuda"
@@ -67,7 +67,7 @@ class CuPyExecutor(Executor):
         compile: Compiling = "off",
         pinned_bytes: int = INSTANCE_BYTES,
     ) -> None:
-        """Raises RuntimeError when there is no usable GPU."""
+        """Raises RuntimeError if there is no usable GPU, or no room for the workspace."""
         if not is_available():
             raise RuntimeError("no GPU can be used: CuPy is not installed, or finds no device")
         import cupy  # noqa: PLC0415 - optional
@@ -79,7 +79,11 @@ class CuPyExecutor(Executor):
         self.instances = InstancePool(limit // IDLE_SHARE)
         self._pinned, self._registered = PinnedMemory(cupy, pinned_bytes), RegisteredMemory(cupy)
         self._kernels = CudaKernels(cupy, store)
-        self._workspace = self._work_in(min(device_workspace, limit // WORKSPACE_SHARE))
+        nbytes = min(device_workspace, limit // WORKSPACE_SHARE)
+        try:
+            self._workspace: Array = cupy.empty(nbytes, "uint8")
+        except cupy.cuda.memory.OutOfMemoryError as error:
+            raise RuntimeError(f"the GPU has no room for a workspace of {nbytes} bytes: {error}") from None
         self._runs = CardRuns()
         self._clock = CudaClock(cupy, self._runs)
         chooses, bitwise = determinism == "fast" and compile == "on", determinism == "bitwise"
@@ -89,13 +93,6 @@ class CuPyExecutor(Executor):
         self._tiers = ExecutionTiers(plans, determinism, self.instances.retire) if compile == "on" else None
         self.splits_sums = plans.few_launches and self._tiers is not None
 
-    def _work_in(self, nbytes: int) -> Array:
-        """Memory of the card for as long as this lives. Raises RuntimeError."""
-        try:
-            return self._cupy.empty(nbytes, "uint8")
-        except self._cupy.cuda.memory.OutOfMemoryError as error:
-            raise RuntimeError(f"the GPU has no room for a workspace of {nbytes} bytes: {error}") from None
-
     @classmethod
     def is_available(cls) -> bool:
         """Whether CuPy is installed and finds a GPU."""
@@ -103,40 +100,39 @@ class CuPyExecutor(Executor):
 
     @classmethod
     def opened(cls, settings: ExecutorSettings) -> Self:
-        """With all that is for a card. Raises RuntimeError when there is no usable GPU."""
-        sizes = settings.device_bytes, settings.device_workspace
-        bytes = settings.instance_bytes
-        return cls(settings.determinism, settings.store, *sizes, compile=settings.compile, pinned_bytes=bytes)
+        """Open it with the settings that are for a GPU. Raises RuntimeError if there is no usable one."""
+        sizes, pinned = (settings.device_bytes, settings.device_workspace), settings.instance_bytes
+        return cls(settings.determinism, settings.store, *sizes, compile=settings.compile, pinned_bytes=pinned)
 
     @property
     def kernels(self) -> int:
-        """Those of loops."""
+        """Number of kernels that were compiled or loaded."""
         return self._kernels.made
 
     @property
     def device_bytes(self) -> int:
-        """Those of CuPy's pool, in use or not."""
+        """Bytes of CuPy's pool, in use or not."""
         return int(self._cupy.get_default_memory_pool().total_bytes())
 
     @property
     def xp(self) -> Namespace:
-        """The module cupy."""
+        """CuPy."""
         return self._cupy
 
     def to_device(self, array: np.ndarray[Any, Any]) -> Array:
-        """A copy on the GPU; as one axis, since a 0-d copy loses the sign of -0.0."""
+        """Copy to the GPU; as one axis, since a 0-d copy loses the sign of -0.0."""
         return self._cupy.asarray(np.ravel(array)).reshape(array.shape)
 
     def allocate(self, nbytes: int) -> Buffer:
-        """Memory of CuPy's pool, which aligns to 512 bytes."""
+        """Allocate from CuPy's pool, which aligns to 512 bytes."""
         return self._cupy.cuda.alloc(nbytes)
 
     def place(self, type: TensorType, buffer: Buffer, offset: int) -> Array:
-        """An array on that memory."""
+        """Place an array on a buffer."""
         return self._cupy.ndarray(type.shape, type.dtype, buffer + offset)
 
     def to_host(self, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
-        """Copies on the host; waits for the stream, so that a failed kernel is noticed here and not later."""
+        """Copy to the host; waits for the stream, so that a failed kernel is noticed here and not later."""
         self._cupy.cuda.get_current_stream().synchronize()
         return [self._cupy.asnumpy(a) for a in arrays]
 
@@ -147,10 +143,9 @@ class CuPyExecutor(Executor):
         deadline: Deadline = NO_DEADLINE,
         watch: Observer | None = None,
     ) -> list[np.ndarray[Any, Any]]:
-        """As its parent, with what is small carried within what is recorded: one launch, and one wait.
+        """Run a plan, with transfers of small feeds and results recorded: one launch, and one wait.
 
-        Where the card's memory is full, or all is pinned that may be, plans that are ready free some first. Raises
-        MemoryError.
+        If the card's memory is full, or all is pinned that may be, idle plans are dropped first. Raises MemoryError.
         """
         try:
             return self._run_exchanging(plan, feeds, deadline, watch)
@@ -192,7 +187,7 @@ class CuPyExecutor(Executor):
         deadline: Deadline = NO_DEADLINE,
         watch: Observer | None = None,
     ) -> list[Array]:
-        """By what was recorded; step by step where somebody looks on, or a loop has met what its kernel cannot do."""
+        """Launch what was recorded; step by step with an observer, or if a kernel was out of its range."""
         try:
             return super().execute(plan, feeds, deadline, watch)
         except KernelOutOfRange:
@@ -204,21 +199,21 @@ class CuPyExecutor(Executor):
             return super()._run_prepared(*args)
 
     def interpret(self, *args: Any, **kwargs: Any) -> list[Array]:
-        """As its parent."""
+        """Run step by step, counted as a run on the card."""
         with self._runs:
             return super().interpret(*args, **kwargs)
 
     def bind(self, plan: Plan, binder: Binder) -> CudaPreparedPlan:
-        """Launches, to be recorded."""
+        """Prepare a plan: memory of its own, and launches, to be recorded."""
         assert isinstance(binder, CudaBinder)
         return CudaPreparedPlan(plan, self, binder, self._workspace, self._pinned)
 
     def free(self) -> None:
-        """Give back what nothing uses just now."""
+        """Free memory that nothing uses now."""
         self.instances.clear()
         self._clock.await_memory()
         self._cupy.get_default_memory_pool().free_all_blocks()
 
 
 def _look_away(*_: object) -> None:
-    """See nothing: what somebody looks at runs step by step."""
+    """Observe nothing: an observed plan runs step by step."""

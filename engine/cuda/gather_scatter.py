@@ -1,15 +1,17 @@
-"""Gather and scatter-add on a GPU. Adding is in the order of the indices, without atomics, so bits are a CPU's.
+"""Gather and scatter-add on a GPU. Additions are in the order of the indices, without atomics, so bits are a CPU's.
 
-Where few are added to a row, a thread for each element of the result looks through its indices. Else indices are
-sorted, each with its place in the order, and a thread for each segment of equal ones adds what belongs to it to its
-element. Rows that share their indices, as those of a table do, are sorted once, and each has threads of its own.
+For few indices in a row, a thread for each element of the result scans all indices of its row. For more, indices are
+sorted stably, and a thread for each segment of equal indices adds its updates to the element. Rows that share their
+indices, as those of a table do, share one sort, and each has threads of its own.
 
-Sorted is by merging: in runs of 256 each index counts those before it, and then finds its place in the neighbouring
-run by bisection, in twice as long runs each time. For n indices that is 1 + log₂(n / 256) launches, and O(n · log² n)
-reads; a thread that adds goes through its segment alone, so a row whose indices are all equal takes n additions one
-after the other. Of long rows some indices are sorted and added at a time: what is added still comes in order.
+The sort merges: in runs of 256, each index counts those before it; then it finds its place in the neighbouring run by
+bisection, in runs twice as long each time. For n indices that is 1 + log₂(n / 256) launches, and O(n · log² n) reads.
+A segment is added up by one thread, so that a row of equal indices takes n additions one after the other. Long rows are
+sorted and added in chunks of indices, still in order.
 
-An index outside of the axis adds nothing, is neither read nor written at, and is noted at the flag of the node.
+A gather has a thread for each element of the result, which reads one index and one element.
+
+An index outside of the axis adds nothing, reads as zero, and is noted at the flag of the node.
 """
 
 from __future__ import annotations
@@ -40,23 +42,22 @@ from engine.cuda.cudnn_recipes import CardTerms
 from engine.ir.dtypes import FLOATS
 from engine.ir.tensor_type import TensorType
 
-#: indices of a row up to which each element looks through all of them
+#: indices of a row up to which each element scans all of them
 LOOKED_THROUGH: Final = 64
 #: indices that are sorted by counting
 _RUN: Final = 256
-#: bytes of an index and its place: the upper and the lower half of a number
+#: bytes of a key: the index in the upper half of a number, its position in the lower half
 _KEY: Final = 8
 #: chunks that rows may be cut into
 _MOST_CHUNKS: Final = 256
-#: extents that half of a key holds, and one more
+#: bound of the extents that half of a key holds
 _MOST: Final = 1 << 31
-#: entries of a table before the axes
+#: entries of the tables before the axes: of adding, and of reading
 _HEAD: Final = 20
-
+_READ_HEAD: Final = 8
 #: operands of `scatter_add`
 _X, _INDEX, _UPDATES = (CardPlace("operand", number) for number in range(3))
-
-#: bytes of an index, and whether it has a sign → what kernels call it
+#: bytes of an index, and whether it is signed → its C type
 INDICES: Final = {
     (1, True): "signed char",
     (1, False): "unsigned char",
@@ -146,6 +147,22 @@ sum += WIDEN(*(const E*)(updates + (long long)(keys[k] & 0xffffffffu) * table[15
 """
 
 
+_KERNEL: Final = """\
+typedef {index} X;
+KERNEL read_at(GIVEN) {{
+const long long* const table = TABLE;
+EACH_ITEM(item, table[4]) {{
+const char* x = (const char*)table[0]; const char* index = (const char*)table[1];
+{places}
+const long long at = (long long)*(const X*)index;
+const int inside = at >= 0 && at < table[5];
+((E*)table[2])[item] = inside ? *(const E*)(x + at * table[6]) : (E)0;
+if (!inside) *(int*)table[3] = (int)table[7];
+}}
+}}
+"""
+
+
 def index_sum_recipe(
     of: Adding,
     workspace: int,
@@ -153,10 +170,10 @@ def index_sum_recipe(
     index: CardPlace = _INDEX,
     updates: CardPlace = _UPDATES,
 ) -> CardRecipe | None:
-    """Result 0 is x, or zeros, with the updates added at the indices, in at most so many bytes of workspace.
+    """Make the recipe of x, or zeros, with updates added at the indices, in at most so many bytes of workspace.
 
-    An index outside is noted as the number of its operand, and 1. None where the workspace is too small, offsets do not
-    fit their words, there is nothing to index, or float16 would be rounded between two chunks.
+    An index outside is noted as the number of its operand, plus 1. None if the workspace is too small, 64 bits are too
+    few for offsets, the axis is empty, or float16 would be rounded between two chunks.
     """
     writer = _IndexSum(of, workspace, x, index, updates)
     if not of.extent or not writer.is_addressable or (of.index_bytes, of.is_signed) not in INDICES:
@@ -165,16 +182,9 @@ def index_sum_recipe(
 
 
 def scatter_card_recipe(
-    terms: CardTerms,
-    out: TensorType,
-    x: TensorType,
-    index: TensorType,
-    updates: TensorType,
-    *,
-    axis: int,
-    **attrs: Any,  # noqa: ARG001 - of the op
+    terms: CardTerms, out: TensorType, x: TensorType, index: TensorType, updates: TensorType, *, axis: int, **_: Any
 ) -> CardRecipe | None:
-    """Updates added to operand 0 at the indices, operand 1."""
+    """Make the recipe of updates added to operand 0 at the indices, operand 1."""
     of = adding_of(out, x, index, updates, axis) if out.is_float else None
     return index_sum_recipe(of, terms.workspace) if of is not None and _is_for(terms, of) else None
 
@@ -182,7 +192,7 @@ def scatter_card_recipe(
 def segments_card_recipe(
     terms: CardTerms, out: TensorType, x: TensorType, segment_ids: TensorType, **_: Any
 ) -> CardRecipe | None:
-    """Rows of operand 0 added up by the numbers of their segments, operand 1."""
+    """Make the recipe of rows of operand 0 added up by the numbers of their segments, operand 1."""
     if not out.is_float or x.dtype != out.dtype:
         return None
     of = adding_of_segments(out, x, segment_ids)
@@ -192,12 +202,12 @@ def segments_card_recipe(
 
 
 def _is_for(terms: CardTerms, of: Adding) -> bool:
-    """Whether it is made in an order: of many indices, additions in an order of chance are quicker."""
+    """Whether adding in order pays: for many indices, additions in an order of chance are quicker, if allowed."""
     return terms.deterministic or of.count <= LOOKED_THROUGH
 
 
 def adding_of_segments(out: TensorType, x: TensorType, segment_ids: TensorType) -> Adding:
-    """Rows of x added at the numbers of their segments: nothing is there before, and all columns share the numbers."""
+    """Describe the sum of rows of x by segments: all columns share the numbers of their segments."""
     of = tuple(out.strides[1:]), tuple(x.strides[1:])
     y, updates = ((*steps, type.strides[0]) for steps, type in zip(of, (out, x), strict=True))
     index = (*[0] * (x.ndim - 1), segment_ids.strides[0])
@@ -225,21 +235,23 @@ class _IndexSum:
 
     @property
     def is_addressable(self) -> bool:
-        """Whether all offsets fit their words."""
         of, places = self.of, (*self.of.rows, max(self.of.extent, self.of.count))
         return of.extent < _MOST and all(
             are_addressable(list(zip(places, steps, strict=True))) for steps in (of.x, of.index, of.updates, of.y)
         )
 
     def recipe(self) -> CardRecipe | None:
-        """All phases."""
         if not self.rows:
             return CardRecipe(())
         if self.of.count <= LOOKED_THROUGH:
             inner = self.count if self.of.y[-1] > self.of.itemsize else 1
             few = self._launch("add_few", self.rows * self.of.extent, self.of.count, inner=inner)
             return CardRecipe((few,), self._text())
-        lists, count = self._at_once()
+        # lists of indices that are sorted at once, and how many indices of each
+        lists, keys = 1, self.workspace // (2 * _KEY)
+        count = min(self.of.count, keys, _MOST - 1)
+        if count == self.of.count:
+            lists = min(self.number, keys // count)
         if not count or (count < self.of.count and computed_in(self.of.dtype) != self.of.dtype):
             return None
         starts = range(0, self.number, lists), range(0, self.of.count, count)
@@ -254,16 +266,8 @@ class _IndexSum:
                 phases += self._sorted(first, begin, *some)
         return CardRecipe(tuple(phases), self._text(), 2 * lists * count * _KEY)
 
-    def _at_once(self) -> tuple[int, int]:
-        """Lists of indices that are sorted at once, and how many of each."""
-        keys = self.workspace // (2 * _KEY)
-        count = min(self.of.count, keys, _MOST - 1)
-        return (min(self.number, keys // count) if count == self.of.count else 1, count) if count else (0, 0)
-
-    # phases
-
     def _sorted(self, first: int, begin: int, lists: int, count: int) -> Iterator[LaunchPhase]:
-        """Some indices of some lists sorted, from one half of the workspace into the other, and added."""
+        """Sort some indices of some lists, from one half of the workspace to the other, and add their updates."""
         halves = CardPlace("workspace"), CardPlace("workspace", 0, lists * count * _KEY)
         items, number = lists * count, 0
         yield self._launch("sort_runs", items, count, keys=halves[0], first=first, begin=begin)
@@ -287,7 +291,7 @@ class _IndexSum:
         first: int = 0,
         begin: int = 0,
     ) -> LaunchPhase:
-        """A kernel on so many items, of lists from `first` and of their indices from `begin` on."""
+        """Launch a kernel on so many items, of lists from `first` and of their indices from `begin` on."""
         of, index, updates = self.of, self.index, self.updates
         index = index._replace(offset=index.offset + begin * of.index[-1])
         updates = updates._replace(offset=updates.offset + begin * of.updates[-1])
@@ -300,8 +304,6 @@ class _IndexSum:
             for part in (*(n for n, _ in each), *(s[k] for k in arrays for _, s in each))
         ]
         return by_items(kernel, items, self.entries, *places, *sizes, *steps, *axes)
-
-    # text
 
     def _text(self) -> str:
         of = self.of
@@ -321,40 +323,12 @@ class _IndexSum:
         return card_text(of.dtype, self.entries, kernels, is_wide=self.is_wide)
 
 
-# Reading at indices on a card: a thread for each element of the result, which reads one index and one element.
-#
-# An index outside of the axis reads nothing: a zero is written, and it is noted at the flag of the node.
-
-#: entries of a table before the axes
-_READ_HEAD: Final = 8
-
-_KERNEL: Final = """\
-typedef {index} X;
-KERNEL read_at(GIVEN) {{
-const long long* const table = TABLE;
-EACH_ITEM(item, table[4]) {{
-const char* x = (const char*)table[0]; const char* index = (const char*)table[1];
-{places}
-const long long at = (long long)*(const X*)index;
-const int inside = at >= 0 && at < table[5];
-((E*)table[2])[item] = inside ? *(const E*)(x + at * table[6]) : (E)0;
-if (!inside) *(int*)table[3] = (int)table[7];
-}}
-}}
-"""
-
-
 def gather_card_recipe(
-    terms: CardTerms,  # noqa: ARG001 - it works in no memory
-    out: TensorType,
-    x: TensorType,
-    *index: TensorType,
-    axis: int,
-    **attrs: Any,  # noqa: ARG001 - of the op
+    _: CardTerms, out: TensorType, x: TensorType, *index: TensorType, axis: int, **_attrs: Any
 ) -> CardRecipe | None:
-    """Elements of operand 0 at the indices along an axis, operand 1; an index outside is noted as 2.
+    """Make the recipe of elements of operand 0 at the indices along an axis, operand 1; an index outside is noted as 2.
 
-    None for numbers that are no floats, of a list of indices, and where offsets do not fit their words.
+    None for numbers that are no floats, for a list of indices, and if 64 bits are too few for offsets.
     """
     if len(index) != 1 or out.dtype.name not in FLOATS:
         return None

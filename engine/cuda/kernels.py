@@ -1,4 +1,4 @@
-"""Kernels of a GPU, fused ones and those of recipes: compiled once for its kind, kept, and launched by plans."""
+"""Kernels of a GPU, of fused nodes, loops and recipes: compiled once for its kind, stored, and launched by plans."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class CudaModule:
         self._functions: dict[str, Any] = {}
 
     def launch(self, launch: Launch) -> None:
-        """Launch one of them on the current stream."""
+        """Launch a kernel on the current stream."""
         function = self._functions.get(launch.kernel)
         if function is None:
             function = self._functions[launch.kernel] = self._module.get_function(launch.kernel)
@@ -45,7 +45,7 @@ class CudaModule:
 
 
 class CompiledCudaKernel:
-    """A loop of a plan as a card runs it."""
+    """A fused kernel, loaded on the GPU."""
 
     def __init__(self, module: CudaModule, loop: CudaKernel) -> None:
         self._module, self._loop = module, loop
@@ -54,13 +54,13 @@ class CompiledCudaKernel:
     def launches(
         self, operands: Sequence[Array], results: Sequence[Array], workspace: Array, flag: int
     ) -> list[tuple[Callable[..., object], tuple[Launch]]]:
-        """The calls that compute `results`, in an array of bytes that is large enough; `flag` is the address of one."""
-        found = self._loop.bind(operands, results, workspace.data.ptr, flag, lambda array: array.data.ptr)
-        return [(self._module.launch, (launch,)) for launch in found]
+        """Make the calls that compute `results`; `workspace` is large enough, `flag` the address of a byte."""
+        launches = self._loop.bind(operands, results, workspace.data.ptr, flag, lambda array: array.data.ptr)
+        return [(self._module.launch, (launch,)) for launch in launches]
 
 
 class CompiledCudaRecurrence:
-    """A scan of a plan whose steps a kernel goes through by itself, as a card runs it."""
+    """A kernel that runs all steps of a scan, loaded on the GPU."""
 
     #: bytes that it works in
     workspace = 0
@@ -71,7 +71,7 @@ class CompiledCudaRecurrence:
     def launches(
         self, operands: Sequence[Array], results: Sequence[Array], attrs: Mapping[str, Any], flag: int
     ) -> list[tuple[Callable[..., object], tuple[Launch]]]:
-        """The call that computes `results`; `flag` is the address of a byte that tells of what is out of range."""
+        """Make the call that computes `results`; `flag` is the address of a byte, set if a step is out of range."""
         loop, carries, length = self._loop, attrs["carries"], attrs["length"]
         entries = loop.entries(operands, results, carries, reverse=attrs["reverse"])
         arrays = [*[operands[fed] for fed in loop.inputs], *results]
@@ -87,9 +87,9 @@ class CompiledCudaRecurrence:
 
 
 class CudaKernels:
-    """Maker of kernels for the current card: of fused nodes, of scans that are loops, of texts. Threads may share it.
+    """Maker of kernels for the current card, of fused nodes, scans and texts. Threads may share it.
 
-    One that could not be made is not tried again, so that a plan runs one way as long as this lives.
+    A kernel that could not be made is not tried again, so that a plan always runs one way.
     """
 
     def __init__(self, cupy: Any, store: KernelStore | None = None) -> None:
@@ -98,7 +98,7 @@ class CudaKernels:
         self._loaded: WeakValueDictionary[str, CudaModule] = WeakValueDictionary()
         self._refused = RefusedKernels()
         self._lock = Lock()
-        #: kernels that were compiled or loaded, so far; and of these, those that were compiled
+        #: number of kernels that were compiled or loaded, and of those that were compiled
         self.made = 0
         self.compiled = 0
 
@@ -109,23 +109,23 @@ class CudaKernels:
         first: Iterable[Kernel] = (),
         texts: Iterable[str] = (),
     ) -> dict[Kernel, CudaCode] | None:
-        """The loops of a plan, first those of the ops `first`; None where `stop` came true between two.
+        """Make the kernels of a plan, those of the ops `first` first; None if `stop` came true between two.
 
-        What is missing is compiled first, side by side, with it `texts` of CUDA C, which `module` then has; and all is
-        loaded by the thread that asks, in its order. Raises KernelUnavailable for a loop.
+        Missing ones are compiled side by side, and with them `texts` of CUDA C, which `module` then has; the calling
+        thread loads all kernels in their order. Raises KernelUnavailable, but not for `texts`.
         """
         made: dict[Kernel, CudaCode] = {}
-        there = {op: op for op in kernel_ops(plan, _is_gone_through)}
-        ops, wanted = list(dict.fromkeys([*(there[op] for op in first if op in there), *there])), cache(_wanted)
-        self._compile_missing(chain((wanted(op).text for op in ops), map(_in_cuda, texts)), stop)
+        known = {op: op for op in kernel_ops(plan, _is_gone_through)}
+        ops, request = list(dict.fromkeys([*(known[op] for op in first if op in known), *known])), cache(_request)
+        self._compile_missing(chain((request(op).text for op in ops), map(_in_cuda, texts)), stop)
         for op in ops:
             if stop():
                 return None
-            made[op] = wanted(op).bound(self.module(wanted(op).text))
+            made[op] = request(op).bound(self.module(request(op).text))
         return made
 
     def _compile_missing(self, texts: Iterable[CardText], stop: Callable[[], bool]) -> None:
-        """Have kernels that are not there in the store, and remember what was refused."""
+        """Compile kernels that are not in the store, and remember those that were refused."""
         compilers = card_compilers(self._cupy)
 
         def jobs() -> Iterator[Callable[[], None]]:
@@ -141,7 +141,7 @@ class CudaKernels:
         in_threads(jobs())
 
     def _compile(self, ways: Iterable[CardWay]) -> None:
-        """Have the code of the first way that is not refused."""
+        """Compile a kernel by the first way that is not refused, unless it is in the store."""
         for way in ways:
             if way.key in self._refused:
                 continue
@@ -155,19 +155,19 @@ class CudaKernels:
                 return
 
     def module(self, text: CardText | str) -> CudaModule:
-        """The kernels of a text, or of CUDA C alone, compiled or loaded. Raises KernelUnavailable, where all refuse."""
+        """Load or compile the kernels of a text, or of CUDA C alone. Raises KernelUnavailable if all ways fail."""
         asked, refusals = _in_cuda(text) if isinstance(text, str) else text, list[str]()
         for way in ways(asked, card_compilers(self._cupy)):
-            found = self._loaded.get(way.key)
-            if found is not None:
-                return found
+            module = self._loaded.get(way.key)
+            if module is not None:
+                return module
             try:
-                found = self._loaded[way.key] = self._made(way)
+                module = self._loaded[way.key] = self._made(way)
             except KernelUnavailable as error:
                 refusals.append(str(error))
             else:
                 self.made += 1
-                return found
+                return module
         raise KernelUnavailable("; ".join(refusals))
 
     def _made(self, way: CardWay) -> CudaModule:
@@ -179,7 +179,7 @@ class CudaKernels:
             raise
 
     def _kept(self, key: str) -> CudaModule | None:
-        """The kernels that were kept; None where there are none, or they cannot be loaded."""
+        """Load kernels from the store; None if they are not there, or cannot be loaded."""
         code = self._store.get(key)
         try:
             return None if code is None else self._load(code)
@@ -187,7 +187,6 @@ class CudaKernels:
             return None
 
     def _code(self, way: CardWay) -> bytes:
-        """What is compiled now, and kept."""
         code = way.compile()
         with self._lock:
             self.compiled += 1
@@ -208,7 +207,7 @@ def _in_cuda(text: str) -> CardText:
 
 
 def _is_gone_through(scan: PlannedScan) -> bool:
-    """Whether one kernel goes through all steps: not where the card alone knows how many there are."""
+    """Whether one kernel runs all steps: not if their number is known on the GPU alone, or its table is too large."""
     loop = scan.step_loop
     if loop is None or isinstance(scan, PlannedCountedScan):
         return False
@@ -216,40 +215,40 @@ def _is_gone_through(scan: PlannedScan) -> bool:
 
 
 def cuda_fused_kernel(op: Fused) -> CudaKernel:
-    """The loop of a fused node in parts, with the lanes that its kernel for a processor has. Raises KernelUnavailable.
+    """Divide the kernel of a fused node, with as many lanes as on a CPU, so that both add in one order.
 
-    So both add in one order.
+    Raises KernelUnavailable.
     """
     loop = op.expanded
     parts = cuda_parts(loop, reports_range=reports_range(op.loop))
-    found = CudaKernel(op.loop, parts, op.space, lanes_of(loop, op.space.columns))
-    if found.table_bytes > _MOST_ARGUMENTS:
-        raise KernelUnavailable(f"a kernel would take {found.table_bytes} bytes of arguments")
-    return found
+    kernel = CudaKernel(op.loop, parts, op.space, lanes_of(loop, op.space.columns))
+    if kernel.table_bytes > _MOST_ARGUMENTS:
+        raise KernelUnavailable(f"a kernel would take {kernel.table_bytes} bytes of arguments")
+    return kernel
 
 
 CudaCode = CompiledCudaKernel | CompiledCudaRecurrence
 
 
-class _Wanted(NamedTuple):
-    """A kernel that a plan wants: its text, and what becomes of it when it is loaded."""
+class _Request(NamedTuple):
+    """A kernel that a plan needs: its text, and a function that makes it of the loaded module."""
 
     text: CardText
     bound: Callable[[CudaModule], CudaCode]
 
 
-def _wanted(op: Kernel) -> _Wanted:
+def _request(op: Kernel) -> _Request:
     if isinstance(op, PlannedScan):
         steps = op.step_loop
         assert steps is not None
-        return _Wanted(recurrence_card_text(steps), lambda module: CompiledCudaRecurrence(module, steps))
+        return _Request(recurrence_card_text(steps), lambda module: CompiledCudaRecurrence(module, steps))
     assert isinstance(op, Fused)
     loop = cuda_fused_kernel(op)
-    return _Wanted(kernel_card_text(loop), lambda module: CompiledCudaKernel(module, loop))
+    return _Request(kernel_card_text(loop), lambda module: CompiledCudaKernel(module, loop))
 
 
 def kernel_card_text(loop: CudaKernel) -> CardText:
-    """The kernels of a loop, in each language."""
+    """Write the kernels of a fused node, in each language."""
     return CardText(
         cache(lambda: cuda_text(loop.parts, loop.lanes)),
         cache(lambda: ptx_text(loop.parts, loop.lanes, loop.kernels)),
@@ -257,7 +256,7 @@ def kernel_card_text(loop: CudaKernel) -> CardText:
 
 
 def recurrence_card_text(loop: StepLoop) -> CardText:
-    """The kernel that goes through all steps of a loop, in each language."""
+    """Write the kernel that runs all steps of a loop, in each language."""
     return CardText(
         cache(lambda: cuda_recurrence_text(loop.expanded)), cache(lambda: ptx_recurrence_text(loop.expanded))
     )

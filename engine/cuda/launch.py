@@ -1,4 +1,4 @@
-"""Launches: the kernels of a loop bound to their memory, on how many threads and with which table."""
+"""Launches: the kernels of a fused node with their threads and their tables, which point at its arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engine.cuda.cuda_text import SUMS_AT_ONCE, WARP, CudaParts, has_reductions,
 from engine.ir.op import Array
 from engine.ir.tensor_type import HostArray
 
-#: threads of a block, elements of a thread where there are many, and from where on there are
+#: threads of a block; elements of a thread if there are many, and the number that is many
 _THREADS: Final = 256
 _EACH: Final = 4
 _MANY: Final = 1 << 20
@@ -25,12 +25,12 @@ _MANY: Final = 1 << 20
 _WARPS: Final = 4
 MOST_BLOCKS: Final = 65535
 
-#: what a card calls a number of threads, or of blocks: along x, and along y
+#: number of threads, or of blocks, along x and along y
 Extent = tuple[int, int]
 
 
 class Launch(NamedTuple):
-    """A kernel by its name, its blocks, the threads of each, its table, and the arrays that this points at."""
+    """A launch of a kernel by its name: blocks, threads of a block, its table, and the arrays that it points at."""
 
     kernel: str
     grid: Extent
@@ -40,7 +40,7 @@ class Launch(NamedTuple):
 
 
 class _Sum(NamedTuple):
-    """Addresses of what is added up, of so many columns, and of where the sums go."""
+    """A sum: addresses of the addends and of the sums, and its columns."""
 
     addends: int
     result: int
@@ -48,20 +48,19 @@ class _Sum(NamedTuple):
 
 
 class _Memory:
-    """Workspace, handed out one after the other."""
+    """Workspace that is given out piece by piece."""
 
     def __init__(self, address: int, itemsize: int) -> None:
         self.address, self._itemsize, self.used = address, itemsize, 0
 
     def reserve(self, elements: int) -> int:
-        """The address of so many elements."""
         start = self.address + self.used
         self.used += -(-elements * self._itemsize // 256) * 256
         return start
 
 
 class CudaKernel:
-    """A loop in parts, over a space, with lanes: what is launched for it, and in how much memory that works."""
+    """A fused kernel in parts, over a space, with lanes: its launches, and its workspace."""
 
     def __init__(self, loop: FusedKernel, parts: CudaParts, space: Space, lanes: int) -> None:
         self.loop, self.parts, self.space, self.lanes = loop, parts, space, lanes
@@ -77,14 +76,14 @@ class CudaKernel:
 
     @property
     def workspace(self) -> int:
-        """Bytes: addends of totals and reductions, one a row, and the parts of sums."""
+        """Bytes of workspace: addends of totals and reductions, one a row, and the parts of sums."""
         memory = _Memory(0, self._itemsize)
         self._launches_nowhere(memory)
         return memory.used
 
     @property
     def kernels(self) -> list[str]:
-        """Names of what is launched, in this order."""
+        """Names of the kernels, in the order of their launches."""
         return [launch.kernel for launch in self._launches_nowhere(_Memory(0, self._itemsize))]
 
     def _launches_nowhere(self, memory: _Memory) -> list[Launch]:
@@ -98,14 +97,14 @@ class CudaKernel:
         flag: int,
         address: Callable[[Array], int],
     ) -> list[Launch]:
-        """What computes `results`, to be launched in this order: nothing for a space without rows.
+        """Make the launches that compute `results`, in their order; none for a space without rows.
 
-        Arrays begin at row 0, column 0; `address` tells where that is. `workspace` and `flag` are addresses: of that
-        many bytes, and of a byte that becomes 1 where the loop is out of range.
+        `address` tells where the first element of an array lies. `workspace` and `flag` are addresses: of that many
+        bytes, and of a byte that becomes 1 if the kernel is out of range.
         """
         memory = _Memory(workspace, self._itemsize)
-        found = self._launches([address(a) for a in operands], [address(a) for a in results], memory, flag)
-        return [launch._replace(kept=(*operands, *results)) for launch in found]
+        launches = self._launches([address(a) for a in operands], [address(a) for a in results], memory, flag)
+        return [launch._replace(kept=(*operands, *results)) for launch in launches]
 
     def _launches(self, operands: Sequence[int], results: Sequence[int], memory: _Memory, flag: int) -> list[Launch]:
         kinds = [result.kind for result in self.loop.results[: len(results)]]
@@ -116,10 +115,16 @@ class CudaKernel:
             by_row = [a or r for a, r, kind in zip(addends, results, kinds, strict=True) if kind != "columns"]
             flags = [flag] if self.parts.flags else []
             launches.append(self._row_by_row(self.parts.rows, operands, [*by_row, *saved, *flags]))
-        parts = [self._place_of_parts(kind, r, memory) for r, kind in zip(results, kinds, strict=True)]
+        # where the blocks of a sum write theirs: to the result itself, if there is one block
+        parts = [
+            memory.reserve(self._blocks * columns) if columns and self._blocks != 1 else result
+            for result, columns in zip(results, map(self._columns_of, kinds), strict=True)
+        ]
         if self.parts.columns is not None and self._blocks:
             sums = [part for part, kind in zip(parts, kinds, strict=True) if kind == "columns"]
-            launches.append(self._column_by_column(self.parts.columns, [*operands, *saved], sums))
+            strides = [*self.space.strides[: len(operands)], *(self._dense for _ in saved), *(() for _ in sums)]
+            table = self._table(self.parts.columns, [*operands, *saved, *sums], strides)
+            launches.append(_along("columns", self._blocks * self.space.columns, table))
         totals = [_Sum(a, part, 1) for a, part, kind in zip(addends, parts, kinds, strict=True) if kind == "total"]
         launches += self._adding_up("add_rows", self._blocks, totals) if self._blocks else []
         if self._blocks != 1:
@@ -128,13 +133,8 @@ class CudaKernel:
         return launches
 
     def _columns_of(self, kind: ResultKind) -> int:
-        """How many sums over rows a result is; 0 where it is none."""
+        """Count the sums over rows of a result; 0 if it is no sum."""
         return {"columns": self.space.columns, "total": 1}.get(kind, 0)
-
-    def _place_of_parts(self, kind: ResultKind, result: int, memory: _Memory) -> int:
-        """Where the blocks of a sum write theirs: to the result itself, where there is one."""
-        columns = self._columns_of(kind)
-        return memory.reserve(self._blocks * columns) if columns and self._blocks != 1 else result
 
     def _row_by_row(self, loop: FusedKernel, operands: Sequence[int], results: Sequence[int]) -> Launch:
         given = self.space.strides[len(operands) :]
@@ -150,34 +150,28 @@ class CudaKernel:
         grid, block = thread_blocks(self._rows, self.space.columns, _EACH if self.space.length >= _MANY else 1)
         return Launch("rows", grid, block, table, ())
 
-    def _column_by_column(self, loop: FusedKernel, operands: Sequence[int], results: Sequence[int]) -> Launch:
-        strides = [*self.space.strides[: len(self.loop.operands)], *(self._dense for _ in self.parts.saved)]
-        table = self._table(loop, [*operands, *results], [*strides, *(() for _ in results)])
-        return _along("columns", self._blocks * self.space.columns, table)
-
     def _adding_up(self, kernel: str, items: int, sums: Sequence[_Sum]) -> list[Launch]:
-        """All of them by one launch, or as many as a table holds: of the longest, so many threads have an item.
+        """Add up all sums by one launch, or as many at a time as a table holds; the longest has so many `items`.
 
-        As NumPy does it, parts of one column are added up pairwise, and those of several row by row.
+        As in NumPy, parts of one column are added up pairwise, and those of several row by row.
         """
-        found = []
+        launches = []
         for first in range(0, len(sums), SUMS_AT_ONCE):
             chosen = sums[first : first + SUMS_AT_ONCE]
             table = self._entries_of(self._rows, self.space.block, self._blocks, *chain.from_iterable(chosen))
             launch = _along(kernel, items, table)
-            found.append(launch._replace(grid=(launch.grid[0], len(chosen))))
-        return found
+            launches.append(launch._replace(grid=(launch.grid[0], len(chosen))))
+        return launches
 
     @property
     def _dense(self) -> tuple[int, ...]:
-        """The strides of one value a row."""
         return tuple(math.prod(self.space.rows[axis + 1 :]) for axis in range(len(self.space.rows)))
 
     def _table(self, loop: FusedKernel, addresses: Sequence[int], strides: Sequence[tuple[int, ...]]) -> HostArray:
         layout, space = table_layout(loop), self.space
         table = self._entries_of(space.columns, space.length, self._rows, space.block, *space.rows)
-        for at, address, steps in zip((*layout.operands, *layout.results), addresses, strides, strict=True):
-            table[at : at + 1 + len(steps)] = address, *steps
+        for entry, address, steps in zip((*layout.operands, *layout.results), addresses, strides, strict=True):
+            table[entry : entry + 1 + len(steps)] = address, *steps
         return table
 
     def _entries_of(self, *numbers: int) -> HostArray:
@@ -196,9 +190,9 @@ def recurrence_launch(
     flag: int,
     kept: tuple[Any, ...] = (),
 ) -> Launch:
-    """The launch of `steps` on arrays at these addresses: of operands and results, of the entries of the first step.
+    """Launch `steps` on operands and results at these addresses, which are those of the first step's entries.
 
-    `entries` are as for `recurrence_table`; at `flag` lies a byte that becomes 1 where a step is out of range.
+    `entries` are as for `recurrence_table`; `flag` is the address of a byte that becomes 1 if a step is out of range.
     """
     layout, table = recurrence_layout(recurrence), recurrence_table(recurrence, space, steps, entries)
     table[[*layout.loop.operands, *layout.loop.results, layout.flag]] = np.array([*operands, *results, flag])
@@ -207,7 +201,7 @@ def recurrence_launch(
 
 
 def thread_blocks(rows: int, columns: int, each: int = 1) -> tuple[Extent, Extent]:
-    """Blocks, and the threads of one, so that each thread has so many elements of a row."""
+    """Choose blocks, and threads of a block, so that each thread has so many elements of a row."""
     wide = min(_THREADS, 1 << max(columns - 1, 0).bit_length())
     return (_blocks(columns, wide * each), _blocks(rows, _THREADS // wide)), (wide, _THREADS // wide)
 
@@ -217,6 +211,5 @@ def _blocks(items: int, at_once: int) -> int:
 
 
 def _along(kernel: str, items: int, table: HostArray) -> Launch:
-    """One thread for each item."""
     wide = _THREADS // 2
     return Launch(kernel, (_blocks(items, wide), 1), (wide, 1), table, ())

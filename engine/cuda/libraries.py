@@ -1,7 +1,7 @@
-"""Libraries of a card: which ones there are, where they were found, and what is used instead of one that is missing.
+"""Libraries of a GPU: where they were found, their versions, and what is used instead of a missing one.
 
 A process has one copy of each: `cuda.pathfinder`, which CuPy requires from version 14 on, finds the one that CuPy uses,
-loaded or not. Nothing is imported or loaded before somebody asks.
+loaded or not. Nothing is imported or loaded before the first call.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 LibraryName = Literal["cublasLt", "cudnn", "nvJitLink"]
 
-#: what runs where a library is missing
+#: substitute of a library that is missing
 INSTEAD: Final[Mapping[LibraryName, str]] = MappingProxyType(
     {
         "cublasLt": "products by CuPy, between recordings",
@@ -26,7 +26,7 @@ INSTEAD: Final[Mapping[LibraryName, str]] = MappingProxyType(
 
 
 class CardLibrary(NamedTuple):
-    """A library as it was found: `path` and `version`, and `loaded`, which has its functions; or why there is none."""
+    """A library: its `path` and `version`, and `loaded`, which has its functions; or the reason why it is `missing`."""
 
     name: LibraryName
     path: str | None = None
@@ -42,7 +42,7 @@ class CardLibrary(NamedTuple):
 
 @cache
 def card_library(name: LibraryName) -> CardLibrary:
-    """The one copy of a library, loaded. What keeps it from being so is told in one line, and raises nothing."""
+    """Load the one copy of a library. A failure raises nothing: its reason is one line, `missing`."""
     try:
         pathfinder = importlib.import_module("cuda.pathfinder")
     except ImportError:
@@ -51,45 +51,23 @@ def card_library(name: LibraryName) -> CardLibrary:
         path = pathfinder.load_nvidia_dynamic_lib(name).abs_path
         if path is None:
             return CardLibrary(name, missing="it is loaded, but nobody knows from where")
-        # A second opening of what is loaded gives the same handle.
+        # to open a loaded library again gives the same handle
         loaded = ctypes.CDLL(path)
-    except (RuntimeError, OSError, ValueError) as error:  # what confines a process, too, is told as an OSError
+    except (RuntimeError, OSError, ValueError) as error:  # a confined process gets an OSError, too
         return CardLibrary(name, missing=str(error).partition("\n")[0] or type(error).__name__)
     return CardLibrary(name, path, _version(name, loaded), loaded=loaded)
 
 
 def _version(name: LibraryName, loaded: Any) -> str | None:
-    """As the library itself has it."""
+    """Ask the library for its version; None if it is too old to tell."""
     try:
-        return _VERSIONS[name](loaded)
-    except AttributeError:  # a function that an old one does not have
+        if name == "nvJitLink":
+            numbers = ctypes.c_uint(), ctypes.c_uint()
+            loaded.nvJitLinkVersion(*map(ctypes.byref, numbers))
+            return ".".join(str(number.value) for number in numbers)
+        function = loaded.cublasLtGetVersion if name == "cublasLt" else loaded.cudnnGetVersion
+    except AttributeError:
         return None
-
-
-def _version_of_cublaslt(loaded: Any) -> str:
-    """Of a number such as 130100: 13.1.0."""
-    loaded.cublasLtGetVersion.restype = ctypes.c_size_t
-    number = int(loaded.cublasLtGetVersion())
-    # Since 11, of which the number has six digits: major, two of minor, two of patch.
+    function.restype = ctypes.c_size_t
+    number = int(function())  # major, two digits of minor, two of patch: 130100 is 13.1.0
     return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
-
-
-def _version_of_cudnn(loaded: Any) -> str:
-    """Of a number such as 92801: 9.28.1."""
-    loaded.cudnnGetVersion.restype = ctypes.c_size_t
-    number = int(loaded.cudnnGetVersion())
-    return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
-
-
-def _version_of_nvjitlink(loaded: Any) -> str:
-    """Of the two numbers that it writes."""
-    major, minor = ctypes.c_uint(), ctypes.c_uint()
-    loaded.nvJitLinkVersion(ctypes.byref(major), ctypes.byref(minor))
-    return f"{major.value}.{minor.value}"
-
-
-_VERSIONS: Final = {
-    "cublasLt": _version_of_cublaslt,
-    "cudnn": _version_of_cudnn,
-    "nvJitLink": _version_of_nvjitlink,
-}

@@ -1,9 +1,9 @@
 """Pooling on a GPU: the maximum of each window of a plane, its position, or the mean; and the gradient of maxima.
 
-Taps are combined as `engine.ops.conv.pooling` does with NumPy, down each column of a window, then over the columns: so
-bits are the same. A thread has a window; on the way back it has an element, which looks at the windows that it is in,
-and adds up what those have that have chosen it, in the order of the taps. So nothing is added by two threads. What a
-window has chosen is found by each of its elements, where these are few; else once, and kept in the workspace.
+Taps are combined as in `engine.ops.conv.pooling`, down each column of a window, then over the columns, and so bits are
+the same. A thread computes a window; on the way back, an element: it adds up the cotangents of the windows that have
+chosen it, in the order of the taps, so that no element is added to by two threads. If an element has few windows, it
+finds their choices itself; else another kernel finds each choice once, and keeps it in the workspace.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from engine.ir.tensor_type import FLOAT16
 _HEAD: Final = 21
 #: chunks that planes may be cut into, on the way back
 _MOST_CHUNKS: Final = 256
-
-#: elements that one looks at, in all windows that it is in, to find what these have chosen: those of three by three,
-#: two apart
+#: elements of all its windows that an element scans for their choices: as in windows of 3 × 3, two apart
 _LOOKED_AT: Final = 36
+#: the kernel of each direction that is one launch
+_KERNEL_OF: Final = {"max": "maxima", "avg": "means", "max_indices": "first_maxima"}
 
-#: of a window: its plane, and which of its taps are inside of that
+#: a window: its plane, and which of its taps are inside of that
 _WINDOW: Final = """\
 const long long* const table = TABLE;
 const S height = table[7], width = table[8], size0 = table[11], size1 = table[12];
@@ -79,7 +79,7 @@ const char* const x = planes + (top * table[17] + left * table[18]);
 {search}return top * width + left + chosen;
 }}
 {back_by_places}{back_at_once}"""
-#: of an element: the windows that have chosen it
+#: an element: the windows that have chosen it
 _BACK: Final = """\
 KERNEL {name}(GIVEN) {{
 const long long* const table = TABLE;
@@ -105,7 +105,7 @@ total += sum;
 }}
 }}
 """
-#: of a window, the first of its largest elements; a NaN is the largest
+#: the first of the largest elements of a window; a NaN is the largest
 _FIRST_LARGEST: Final = """\
 S chosen = first0 * width + first1;
 F largest = -INFINITE;
@@ -122,14 +122,10 @@ KERNEL {name}(GIVEN) {{
 """
 
 
-#: the kernel of each direction that is one launch
-_KERNEL_OF: Final = {"max": "maxima", "avg": "means", "max_indices": "first_maxima"}
-
-
 def pool_card_recipe(terms: CardTerms, pool: DirectedPool) -> CardRecipe | None:
-    """A pool of operand 0; on the way back of maxima, of what is given for each window, and of x, operand 1.
+    """Make the recipe of a pool of operand 0; the gradient of maxima has cotangents, operand 0, and x, operand 1.
 
-    None where offsets do not fit their words, or the workspace is too small.
+    None if 64 bits are too few for offsets, or the workspace is too small.
     """
     writer = _Pool(pool.of, pool.given)
     if not writer.is_addressable:
@@ -157,7 +153,6 @@ class _Pool:
 
     @property
     def is_addressable(self) -> bool:
-        """Whether all offsets fit their words."""
         axes = [
             *zip(self.of.batch, self.of.planes.batch, strict=True),
             *zip(self._reaches, self.of.planes[:2], strict=True),
@@ -170,14 +165,13 @@ class _Pool:
 
     @property
     def _reaches(self) -> list[int]:
-        """How far windows go from the first element of a plane."""
+        """Bounds of how far windows go from the first element of a plane."""
         of = self.of
         axes = zip(of.positions, of.stride, of.size, of.padding, of.extents, strict=True)
         return [n * stride + size + padding + extent for n, stride, size, padding, extent in axes]
 
     @property
     def text(self) -> str:
-        """All kernels, for planes on as many axes."""
         window = _WINDOW.format(places=self._unravelled(planes=0))
         # Of equal ones, as zeros are, NumPy has the second, and the first in float16.
         larger = "seen > {0} || seen != seen ? seen : {0}" if self.of.dtype == FLOAT16.name else "MAXIMUM({0}, seen)"
@@ -207,34 +201,20 @@ class _Pool:
         return _HEAD + 3 * len(self.axes)
 
     def _unravelled(self, **numbers: int) -> str:
-        """Pointers moved to a plane: 0, as those of x lie, and 1, as what is given does."""
+        """Move pointers to a plane: with number 0, by the strides of x, with 1, by those of the cotangents."""
         steps = {pointer: _HEAD + (1 + number) * len(self.axes) for pointer, number in numbers.items()}
         return unravelled("plane", range(_HEAD, _HEAD + len(self.axes)), steps)
 
     def launch(
         self, kernel: str, items: int, read: CardPlace, second: CardPlace, third: CardPlace | int = 0, first: int = 0
     ) -> LaunchPhase:
-        """One of the kernels, on so many items from a plane on."""
         of = self.of
         taps, is_zero_added = math.prod(of.size), int(not (of.is_whole(0) and of.is_whole(1)))
         sizes = (*of.extents, *of.positions, *of.size, *of.stride, *of.padding, *of.planes[:2], *self.given[:2])
-        table = (
-            read,
-            second,
-            third,
-            items,
-            first,
-            taps,
-            is_zero_added,
-            *sizes,
-            *self.axes,
-            *self.steps[0],
-            *self.steps[1],
-        )
-        return by_items(kernel, items, self._entries, *table)
+        head = (read, second, third, items, first, taps, is_zero_added)
+        return by_items(kernel, items, self._entries, *head, *sizes, *self.axes, *self.steps[0], *self.steps[1])
 
     def back(self, workspace: int) -> CardRecipe | None:
-        """What each element is given; before that, what each window has chosen, of some planes at a time."""
         size = 8 if self.is_wide else 4
         positions, elements = math.prod(self.of.positions), math.prod(self.of.extents)
         g, x, y, chosen = (*(CardPlace("operand", n) for n in range(2)), CardPlace("result"), CardPlace("workspace"))

@@ -1,4 +1,12 @@
-"""Prepared plan of a GPU: memory of its own, and launches bound to it, which are recorded as CUDA graphs."""
+"""Prepared plan of a GPU: memory of its own, and launches bound to it, which are recorded as CUDA graphs.
+
+The first run makes the calls one by one, so that libraries load and allocate what they need. The second run records
+each segment of calls as a CUDA graph, and from then on a run is a few graph launches. A recording has addresses in it,
+so a plan has up to MOST_VARIANTS variants, each bound to the addresses of its feeds. From the host, small feeds, flags
+and results travel in one exchange (`engine.cuda.transfers`), whose addresses do not change:
+
+    run_from_host    put feeds in pinned memory → launch [send, steps …, fetch] → synchronize → read results
+"""
 
 from __future__ import annotations
 
@@ -23,15 +31,22 @@ from engine.ops.common.source import Source
 from engine.ops.index.indices import INDEX_NOTES
 from engine.runtime.instance_pool import ReadyPlan
 from engine.runtime.interpreter import Buffer, Executor, fed
+from engine.runtime.memory_layout import roots_of
 from engine.runtime.prepared_plan import CALL_BYTES, binding_into
 
-# Calls in a row on a card: recorded once as a graph of CUDA, and launched again by one call.
+#: variants of a plan, each for a set of addresses
+MOST_VARIANTS: Final = 3
+#: variants that were made, from which on feeds are copied to fixed addresses
+MOST_MADE: Final = 12
 
 _logger = logging.getLogger("gradserve.kernels")
 
+#: the feeds that are carried, if there is an exchange, and the addresses of the others
+_Key = tuple[tuple[Hashable, ...] | None, tuple[int, ...]]
+
 
 class CudaCall(NamedTuple):
-    """A call, the step that it is part of, and whether what it launches may be recorded."""
+    """A call, its step, and whether its launches may be recorded."""
 
     number: int
     step: Step
@@ -39,32 +54,35 @@ class CudaCall(NamedTuple):
     is_captured: bool
 
     def beside(self, function: Callable[[], None]) -> CudaCall:
-        """A call before or behind this one, as of its step, and recorded where this one is."""
+        """Make a call of the same step, which may be recorded if this one may."""
         return self._replace(call=(function, ()))
 
 
 class CudaRecorder:
-    """Recorder of calls, whose memory stays theirs: what they allocate comes of a pool that lives as long as graphs.
+    """Recorder of calls as CUDA graphs. What they allocate comes of a pool that lives as long as the graphs.
 
-    Graphs of one recorder are launched one after the other, so that they share it.
+    Graphs of one recorder are launched one after the other, and share the pool.
     """
 
     def __init__(self, cupy: Any) -> None:
         self._cupy = cupy
         self._pool = cupy.cuda.MemoryPool()
         self._pool.set_limit(size=cupy.get_default_memory_pool().get_limit())
-        #: what the pool has taken
+        #: bytes of the pool
         self.nbytes = 0
 
     def record(self, make: Callable[[], None]) -> Callable[[], None]:
-        """What `make` launches, as one launch on the current stream. Raises what CUDA has against it."""
+        """Record the launches of `make` as one launch on the current stream. Raises what CUDA refuses."""
         stream = self._cupy.cuda.Stream(non_blocking=True)
         with self._cupy.cuda.using_allocator(self._pool.malloc), stream:
             stream.begin_capture()
             try:
                 make()
             except BaseException:
-                self._abandon(stream)
+                try:
+                    stream.end_capture()
+                except self._cupy.cuda.runtime.CUDARuntimeError as error:  # CUDA reports the failure once more
+                    _logger.debug("the end of a recording that failed: %s", error)
                 raise
             finally:
                 self.nbytes = int(self._pool.total_bytes())
@@ -72,19 +90,12 @@ class CudaRecorder:
         launch: Callable[[], None] = graph.launch
         return launch
 
-    def _abandon(self, stream: Any) -> None:
-        """End a recording that has failed: CUDA says so once more."""
-        try:
-            stream.end_capture()
-        except self._cupy.cuda.runtime.CUDARuntimeError as error:
-            _logger.debug("the end of a recording that failed: %s", error)
-
 
 class CudaSegment:
-    """Calls in their order. What of them can be recorded is, after a first run, which makes all ready."""
+    """Calls in their order. After a first run, which makes everything ready, they are recorded if possible."""
 
     def __init__(self, calls: Sequence[CudaCall], recorder: CudaRecorder, enter: Callable[[int], None]) -> None:
-        """`enter` is told the number of the step whose calls come next."""
+        """`enter` is called with the number of the step whose calls come next."""
         self._calls, self._recorder, self._enter = calls, recorder, enter
         self._may_be_recorded = all(call.is_captured for call in calls)
         self._has_run = False
@@ -93,11 +104,11 @@ class CudaSegment:
 
     @property
     def launches(self) -> int:
-        """How many it takes by now; 0 where nothing is recorded."""
+        """Number of its launches; 0 if nothing is recorded."""
         return len(self._launches)
 
     def launch(self) -> None:
-        """Launch it. Raises what an op finds in shapes and on the host, with its node."""
+        """Make or launch the calls. Raises what an op finds in shapes and on the host, with its node."""
         if self._has_run and self._may_be_recorded and not self._launches:
             self._launches = self._recorded(self._calls)
         for launch in self._launches:
@@ -107,7 +118,7 @@ class CudaSegment:
         self._has_run = True
 
     def _recorded(self, calls: Sequence[CudaCall]) -> list[Callable[[], None]]:
-        """As few launches as can be: around calls of which CUDA, or CuPy, says that no graph can hold them."""
+        """Record as few launches as possible, around calls that CUDA, or CuPy, refuses to record."""
         launches: list[Callable[[], None]] = []
         while calls:
             try:
@@ -130,7 +141,7 @@ class CudaSegment:
 
 
 def in_segments(calls: Sequence[CudaCall], recorder: CudaRecorder, enter: Callable[[int], None]) -> list[CudaSegment]:
-    """The calls in segments, as long as can be: of such as may be recorded, and of such as may not."""
+    """Split calls into segments: those that may be recorded, and those that may not."""
     segments: list[list[CudaCall]] = []
     for call in calls:
         if not segments or segments[-1][-1].is_captured != call.is_captured:
@@ -139,37 +150,28 @@ def in_segments(calls: Sequence[CudaCall], recorder: CudaRecorder, enter: Callab
     return [CudaSegment(segment, recorder, enter) for segment in segments]
 
 
-#: sets of addresses that a plan is ready for at a time
-MOST_VARIANTS: Final = 3
-#: sets that were made: from then on, what is fed is copied to where one of them looks
-MOST_MADE: Final = 12
-
-#: the feeds that are carried, where there is an exchange, and the addresses of the others
-_Key = tuple[tuple[Hashable, ...] | None, tuple[int, ...]]
-
-
 class KernelOutOfRange(Exception):
-    """An argument for which a kernel has no formula: the plan is to be run by other means."""
+    """Argument for which a kernel has no formula: the plan has to run step by step."""
 
 
 class CudaPreparedPlan:
     """A plan on memory of its own, for one thread at a time. It refers to no feed once a run is over, nor to the plan.
 
-    What is recorded has addresses in it. So a plan is bound to where its feeds lie, which callers who feed the same
-    arrays again, or new ones in memory that the pool had back, leave as it is; and anew where they lie elsewhere, or
-    somebody still holds the results of an earlier run. From the host, what is small goes by an exchange, whose
-    addresses do not change.
+    A variant serves again if feeds lie at its addresses, as the same arrays do, and often new ones in memory that the
+    pool had back, and if nobody still holds its results.
     """
 
     def __init__(
         self, plan: Plan, executor: Executor, binder: CudaBinder, workspace: Array, pinned: PinnedMemory
     ) -> None:
-        """`workspace` is the worker's: one of its own is made where a loop wants more. `pinned` is for exchanges."""
+        """`workspace` is the worker's; a plan whose kernels need more has its own. `pinned` is for exchanges."""
         self._pinned = pinned
         self._executor, self._binder, self._steps = executor, binder, plan.steps
         self._feeds, self._feed_types, self._slots = plan.feeds, plan.feed_types, plan.slots
         self._results, self._types = plan.results, plan.result_types
-        self._borrowed = _borrowed(plan)
+        feeds, roots = {slot: feed for feed, slot in plan.feeds.items()}, roots_of(plan)
+        #: results that are feeds, or reshapes of one
+        self._borrowed = {k: feeds[roots[k].slot] for k in plan.borrowed}
         self._kept = plan.buffers[1:]
         self._kept_small = carried(dict(enumerate(self._kept)))
         self._arena = [executor.allocate(nbytes) for nbytes in plan.buffers[:1]]
@@ -178,7 +180,7 @@ class CudaPreparedPlan:
         self._context = executor.context(workspace=executor.xp.empty(own, "uint8") if own else workspace)
         self._inner: dict[Plan, ReadyPlan] = {}
         self._context.bind_plan = binding_into(self._inner, executor, binder)
-        #: how its products and convolutions may read float32, and the coarsest way in which one does
+        #: how products and convolutions may read float32, and the coarsest way in which one does
         self._allowed: Precision = plan.precision
         self._read: Precision = IEEE
         self._flags = CudaFlags(executor.xp, plan.steps)
@@ -186,19 +188,19 @@ class CudaPreparedPlan:
         self._variants: list[_Variant] = []
         self._made = 0
         self._copies: dict[Hashable, Array] = {}
-        #: of what is fed from the host, what is carried
+        #: feeds on the host → those of them that are carried
         self._carried: dict[tuple[Hashable, ...], tuple[Hashable, ...]] = {}
         self._own_bytes = sum(plan.buffers[:1]) + own
         self._bytes_of_each = sum(self._kept) + CALL_BYTES * len(self._steps)
 
     @property
     def nbytes(self) -> int:
-        """What keeping it takes on the card, beside the plan: more for each set of addresses, and for what it runs."""
+        """Bytes on the card, with those of its variants, and of the plans that it runs."""
         inner = sum([ready.nbytes for ready in self._inner.values()])
         return self._own_bytes + inner + sum([self._bytes_of_each + variant.nbytes for variant in self._variants])
 
     def run(self, feeds: Mapping[Hashable, Array], deadline: Deadline = NO_DEADLINE) -> list[Array]:
-        """As `Executor.execute`. After an error it can be called again. Raises LoopOutOfRange."""
+        """Run the plan, as `Executor.execute` does. After an error it can be called again. Raises KernelOutOfRange."""
         there = self._settled(self._fed(feeds))  # a copy among them is there for as long as it is read
         variant = self._variant(there)
         self._launch(variant, deadline)
@@ -214,10 +216,10 @@ class CudaPreparedPlan:
         copied: Callable[[HostArray], Array],
         deadline: Deadline = NO_DEADLINE,
     ) -> list[HostArray]:
-        """As `Executor.run`, of feeds on the host or on the card. After an error it can be called again.
+        """Run the plan, as `Executor.run` does, on feeds on the host or card. After an error it can be called again.
 
-        What is small goes there and comes back within what is recorded. `copied` makes a copy on the card of what is
-        not, which may be under way until this returns. Raises LoopOutOfRange, NoPinnedMemory and PinnedMemoryFull.
+        Transfers of small feeds and results are recorded. `copied` copies a large feed to the card, which may be under
+        way until this returns. Raises KernelOutOfRange, NoPinnedMemory and PinnedMemoryFull.
         """
         xp, given = self._executor.xp, self._fed(feeds)
         carries = self._carries(given)
@@ -235,13 +237,11 @@ class CudaPreparedPlan:
             results[k] = self._seen(k, given[feed])
         return results
 
-    # ------------------------------------------------------------ running
-
     def _fed(self, feeds: Mapping[Hashable, Array]) -> dict[Hashable, Array]:
         return {feed: fed(feeds, feed, planned) for feed, planned in self._feed_types.items()}
 
     def _carries(self, feeds: Mapping[Hashable, Array]) -> tuple[Hashable, ...]:
-        """Those that are carried in an exchange: of what lies on the host, what is small."""
+        """Choose the feeds that an exchange carries: small ones on the host."""
         on_card = self._executor.xp.ndarray
         on_host = tuple(feed for feed, array in feeds.items() if not isinstance(array, on_card))
         if on_host not in self._carried:
@@ -249,15 +249,14 @@ class CudaPreparedPlan:
         return self._carried[on_host]
 
     def _settled(self, feeds: Mapping[Hashable, Array]) -> dict[Hashable, Array]:
-        """What lies on the card, in memory that is read: its own, unless too many were bound to already."""
-        xp, found = self._executor.xp, dict[Hashable, Array]()
+        """Return feeds on the card, copied to fixed addresses once too many variants were made."""
+        if self._made <= MOST_MADE:
+            return dict(feeds)
         for feed, array in feeds.items():
-            if self._made > MOST_MADE:
-                if feed not in self._copies:
-                    self._copies[feed] = xp.empty(array.shape, array.dtype)
-                self._copies[feed][...] = array
-            found[feed] = self._copies[feed] if self._made > MOST_MADE else array
-        return found
+            if feed not in self._copies:
+                self._copies[feed] = self._executor.xp.empty(array.shape, array.dtype)
+            self._copies[feed][...] = array
+        return {feed: self._copies[feed] for feed in feeds}
 
     def _launch(self, variant: _Variant, deadline: Deadline) -> None:
         token = INDEX_NOTES.set(variant.flags)
@@ -273,24 +272,22 @@ class CudaPreparedPlan:
             self._context.deadline = NO_DEADLINE
 
     def _end(self, variant: _Variant, deadline: Deadline) -> None:
-        """Raises what was found in the data."""
+        """Check flags and deadline. Raises what kernels have found in the data."""
         if not variant.flags.end():
             raise KernelOutOfRange
         deadline.check()
         deadline.multiplied(self._read)
 
     def _seen(self, k: int, feed: HostArray | Array) -> HostArray:
-        """The k-th result, which is a feed, on the host: nobody may write to it."""
+        """Return the k-th result, which is a feed, on the host and read-only."""
         xp = self._executor.xp
         here: HostArray = xp.asnumpy(feed) if isinstance(feed, xp.ndarray) else feed
         seen = here.reshape(self._types[k].shape).view()
         seen.flags.writeable = False
         return seen
 
-    # ------------------------------------------------------------ binding
-
     def _variant(self, feeds: Mapping[Hashable, Array], carries: tuple[Hashable, ...] | None = None) -> _Variant:
-        """The plan bound to what lies on the card, and to an exchange that carries the rest; without, to all."""
+        """Find or make the variant for feeds on the card, with an exchange for those that it `carries`."""
         key = carries, tuple(array.data.ptr for array in feeds.values())
         for variant in self._variants:
             if variant.key == key and variant.is_free():
@@ -348,10 +345,10 @@ class CudaPreparedPlan:
 
 
 class _Variant:
-    """A plan on feeds that lie at the addresses of `key`, or are carried in an exchange, with memory for its results.
+    """A plan bound to feeds at the addresses of `key`, or carried in an exchange, with memory for its results.
 
-    CuPy makes every array on some memory refer to the object that owns it, so that this one's references tell
-    whether there are arrays beside its own. With an exchange, results are copied to the host, and nobody has any.
+    Every CuPy array refers to the owner of its memory, so that the owners' reference counts tell whether somebody holds
+    a result. With an exchange, results are copied to the host, and nobody holds any.
     """
 
     def __init__(
@@ -372,25 +369,22 @@ class _Variant:
 
     @property
     def nbytes(self) -> int:
-        """Of the exchange, and of what its recordings have taken."""
         return self.recorder.nbytes + self._exchanged
 
     def is_free(self) -> bool:
-        """Whether nobody holds a result of it."""
         return self._exchange is not None or self._references() == self._own
 
     def put(self, feeds: Mapping[Hashable, HostArray]) -> None:
-        """Lay out what its exchange carries."""
         assert self._exchange is not None
         self._exchange.put(feeds)
 
     def hand_out(self, xp: Any) -> list[Array]:
-        """The results, as arrays that refer to their memory themselves."""
+        """Make arrays of the results that refer to their memory themselves."""
         self._own = self._references()
         return [xp.ndarray(array.shape, array.dtype, array.data + 0) for array in self._results]
 
     def read_results(self, xp: Any, but: Container[int]) -> list[Any]:
-        """The results in memory of their own on the host, once the stream has been waited for; None of some."""
+        """Copy results to the host, after the stream has been waited for; None for the positions `but`."""
         found = enumerate(zip(self._results, self._fetched, strict=True))
         return [None if k in but else xp.asnumpy(x) if here is None else here.copy() for k, (x, here) in found]
 
@@ -404,16 +398,3 @@ def _looking_at(xp: Any, array: Array) -> Array:
         return array
     memory = xp.cuda.UnownedMemory(array.data.ptr, array.nbytes, None)
     return xp.ndarray(array.shape, array.dtype, xp.cuda.MemoryPointer(memory, 0))
-
-
-def _borrowed(plan: Plan) -> dict[int, Hashable]:
-    """The positions of the results that are feeds, or reshapes of one, and which."""
-    seen = {step.result: step.operands[0] for step in plan.steps if not step.places}
-    feeds = {slot: feed for feed, slot in plan.feeds.items()}
-    found: dict[int, Hashable] = {}
-    for k in plan.borrowed:
-        slot = plan.results[k]
-        while slot in seen:
-            slot = seen[slot]
-        found[k] = feeds[slot]
-    return found

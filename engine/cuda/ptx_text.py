@@ -1,8 +1,10 @@
-"""A loop as LLVM IR for a card, nvptx64-nvidia-cuda: the kernels, lanes and order of `cuda_text`, and so the same bits.
+"""A fused kernel as LLVM IR for nvptx64-nvidia-cuda: the kernels, lanes and order of `cuda_text`, and so the same bits.
 
-Of floats it has what an element is computed with on a processor, one element at a time. Nothing says that any of it
-may be contracted or flushed, so that LLVM prints `add.rn`, `mul.rn`, `div.rn` and `sqrt.rn`, which no assembler
-contracts.
+An element is computed with the instructions of the CPU's text, one element at a time. None may be contracted or
+flushed, so that LLVM prints `add.rn`, `mul.rn`, `div.rn` and `sqrt.rn`, which no assembler contracts.
+
+Kernels have one argument, a table by value. Intrinsics are those of LLVM's NVPTX: "User Guide for NVPTX Back-end";
+shuffles are described in the PTX ISA, `shfl.sync`.
 """
 
 from __future__ import annotations
@@ -19,12 +21,7 @@ from engine.codegen.kernels.recurrence import Recurrence, RecurrenceText, recurr
 from engine.codegen.kernels.schedule import Schedule, Sweep, schedule, table_layout
 from engine.cuda.cuda_text import LONG, SUM_ENTRIES, SUMS_HEAD, WARP, CudaParts, has_reductions, table_entries
 
-# Threads of a card in LLVM IR: their numbers, what they see of one another within a warp, and the module of kernels.
-#
-# Kernels have one argument, a table by value. Intrinsics are those of LLVM's NVPTX: "User Guide for NVPTX Back-end";
-# what a shuffle does is said in the PTX ISA, `shfl.sync`.
-
-#: of the branch back of a loop: metadata of the module that has it left as it is
+#: metadata of the branch back of a loop that is not to be unrolled
 _LEFT_ROLLED: Final = ", !llvm.loop !0"
 _TAIL: Final = """\
 attributes #0 = { nounwind convergent "no-trapping-math"="true" }
@@ -32,42 +29,52 @@ attributes #0 = { nounwind convergent "no-trapping-math"="true" }
 !1 = !{!"llvm.loop.unroll.disable"}
 """
 _ALL_LANES: Final = -1
+#: entries of the tables of kernels that add up: rows, rows of a block and blocks; addends, result, and columns of a sum
+_ROWS, _BLOCK_ROWS, _BLOCKS = range(SUMS_HEAD)
+_ADDENDS, _RESULT, _COLUMNS = range(SUMS_HEAD, SUMS_HEAD + SUM_ENTRIES)
+#: NumPy's pairwise sum: so many sums side by side, and by halves above so many addends
+_SIDE_BY_SIDE: Final = 8
+_MOST: Final = 128
+_ZERO: Final = literal(0.0, "float")
+#: arrays up to which a thread keeps pointers to their rows, of its 255 registers: more take an assembler five times as
+#: long
+MOST_POINTERS: Final = 24
 
 GridAxis = Literal["x", "y"]
 
 
 class CardFunction(NamedTuple):
-    """A function of a module: its head without `define`, and its text, to its `ret`."""
+    """A function of a module: its head without `define`, and its text up to its `ret`."""
 
     head: str
     to: Assembly
 
 
 class Stride(NamedTuple):
-    """Way of a thread through what all share: the first of its own, and how far it is to the next."""
+    """Stride of a thread through shared work: the first item of its own, and the step to the next."""
 
     first: str
     step: str
 
 
 class CardThreads:
-    """The thread that runs a kernel, while this is written."""
+    """Writer of what a thread knows of itself, and of the threads of its warp."""
 
     def __init__(self, to: Assembly) -> None:
         self._to = to
 
     def register(self, name: str) -> str:
-        """A number of the grid, i64: tid, ntid, ctaid, nctaid, each along an axis, as in `tid.x`."""
+        """Read a number of the grid, i64: tid, ntid, ctaid, nctaid, each along an axis, as in `tid.x`."""
         intrinsic = f"llvm.nvvm.read.ptx.sreg.{name}"
         self._to.declare("i32", intrinsic)
         return self._to.value(f"zext i32 {self._to.value(f'call i32 @{intrinsic}()')} to i64")
 
     def stride(self, axis: GridAxis) -> Stride:
-        """Of each thread along an axis, one after the other."""
+        """Stride over items, with a thread along the axis for each."""
         return self.groups(axis, axis)
 
     def groups(self, blocks: GridAxis, threads: GridAxis, each: int = 1) -> Stride:
-        """Of the threads of a block along one axis, in the blocks along another: each has so many side by side."""
+        """Stride over items, with a thread of a block along one axis, and blocks along another, for so many each."""
         high = self.register(f"ntid.{threads}")
         before = self._to.value(f"mul i64 {self.register(f'ctaid.{blocks}')}, {high}")
         first = self._to.value(f"add i64 {before}, {self.register(f'tid.{threads}')}")
@@ -77,20 +84,20 @@ class CardThreads:
         return Stride(self._to.value(f"mul i64 {first}, {each}"), self._to.value(f"mul i64 {step}, {each}"))
 
     def is_first(self) -> str:
-        """Whether it is the first one along x, of all blocks."""
+        """Test whether it is the first thread along x, of all blocks."""
         others = self._to.value(f"or i64 {self.register('ctaid.x')}, {self.register('tid.x')}")
         return self._to.value(f"icmp eq i64 {others}, 0")
 
     def from_above(self, value: str, by: int, width: int) -> str:
-        """A float of the thread so many above it, of a group of `width`: its own, where there is none."""
+        """Read a float of the thread so many above, in a group of `width`; its own, if there is none."""
         return self._from_lane("down", value, by, width)
 
     def from_first(self, value: str, width: int) -> str:
-        """A float of the first thread of a group of `width`."""
+        """Read a float of the first thread of a group of `width`."""
         return self._from_lane("idx", value, 0, width)
 
     def _from_lane(self, mode: str, value: str, lane: int, width: int) -> str:
-        """A shuffle, word by word. Its last operand has how wide a group is, and the last lane of a warp."""
+        """Shuffle word by word. The last operand has the width of a group, and the last lane of a warp."""
         to, type = self._to, self._to.name("float")
         name, bounds = f"llvm.nvvm.shfl.sync.{mode}.i32", (WARP - width) << 8 | (WARP - 1)
         to.declare("i32", name, "i32", "i32", "i32", "i32")
@@ -106,18 +113,18 @@ class CardThreads:
 
 
 def rolled(loop: FusedKernel) -> str:
-    """Metadata for the branch back of a loop over elements: long ones are not unrolled."""
+    """Choose metadata for the branch back of a loop over elements: long ones are not unrolled."""
     return _LEFT_ROLLED if len(loop.instructions) >= LONG else ""
 
 
 def card_kernel(name: str, entries: int, to: Assembly) -> CardFunction:
-    """A kernel of that name, whose table has so many entries."""
+    """End a kernel of that name, whose table has so many entries."""
     to.line("ret void")
     return CardFunction(f"ptx_kernel void @{name}(ptr byval([{entries} x i64]) align 8 %table)", to)
 
 
 def card_module(functions: Iterable[CardFunction]) -> str:
-    """The module with all of them."""
+    """Write a module of functions."""
     lines, declared = list[str](), set[str]()
     for head, to in functions:
         lines += [f"define {head} #0 {{", "entry:", *to.lines, "}"]
@@ -125,23 +132,9 @@ def card_module(functions: Iterable[CardFunction]) -> str:
     return "\n".join((*lines, *sorted(declared), _TAIL))
 
 
-# What adds up the results of a loop on a card, as LLVM IR: the kernels of `cuda_text.SUMS`, in the same order.
-
-#: entries of their tables: rows, rows of a block and blocks; of a sum, what is added up, the result, and columns
-_ROWS, _BLOCK_ROWS, _BLOCKS = range(SUMS_HEAD)
-_ADDENDS, _RESULT, _COLUMNS = range(SUMS_HEAD, SUMS_HEAD + SUM_ENTRIES)
-#: how NumPy adds up pairwise: in so many sums side by side, and by halves where there are more than so many addends
-_SIDE_BY_SIDE: Final = 8
-_MOST: Final = 128
-_ZERO: Final = literal(0.0, "float")
-
-
 def ptx_sums(dtype: str, entries: int, wanted: Container[str]) -> Iterator[CardFunction]:
-    """The `wanted` ones of those kernels, and what they call. Their tables have so many entries."""
-    for name, text in (
-        ("add_rows", _AddRows(dtype)),
-        ("add_parts", _AddParts(dtype)),
-    ):
+    """Yield the `wanted` kernels of SUMS, and the function that they call. Their tables have so many entries."""
+    for name, text in ("add_rows", _AddRows(dtype)), ("add_parts", _AddParts(dtype)):
         if name in wanted:
             text.kernel()
             yield card_kernel(name, entries, text.to)
@@ -152,7 +145,7 @@ def ptx_sums(dtype: str, entries: int, wanted: Container[str]) -> Iterator[CardF
 
 
 class _Sum:
-    """A function while it is written."""
+    """A function that adds up, while it is written."""
 
     def __init__(self, dtype: str) -> None:
         self.to = Assembly(dtype)
@@ -161,7 +154,7 @@ class _Sum:
         self.float = self.to.name("float")
 
     def read_table(self) -> None:
-        """Sizes, and the addresses of the sum that has the number of this block along y."""
+        """Read sizes, and the addresses of the sum with the number of this block along y."""
         for position, name in (_ROWS, "rows"), (_BLOCK_ROWS, "block_rows"), (_BLOCKS, "blocks"):
             self.memory.word(position, "i64", f"%{name}")
         moved = self.to.value(f"mul i64 {self.threads.register('ctaid.y')}, {SUM_ENTRIES}")
@@ -170,29 +163,26 @@ class _Sum:
         self.memory.word(_COLUMNS, "i64", "%columns", moved)
 
     def addend(self, index: str) -> str:
-        """One of them."""
         return self.memory.load(self.float, self.memory.further("%a", self.float, index))
 
     def sum(self, first: str = _ZERO) -> CarriedValue:
-        """What is added up from one to the next."""
+        """Declare the sum that a loop carries."""
         return CarriedValue("%sum", self.float, first)
 
     def added(self, one: str, other: str) -> str:
-        """A sum of two."""
         return self.to.value(f"fadd {self.float} {one}, {other}")
 
     def chosen(self, name: str, here: str, else_from: str, else_sum: str, done: str, else_done: str = "0") -> None:
-        """The sum of what is done, and how many that are: behind a block that may have been passed by."""
+        """Choose the sum so far, and its number of addends, behind a block that may have been skipped."""
         for what, type, one, other in ("sum", self.float, name, else_sum), ("done", "i64", done, else_done):
             self.to.value(f"phi {type} [ {one}, %{here} ], [ {other}, %{else_from} ]", f"{name}.{what}")
 
     def store(self, value: str, index: str) -> None:
-        """Write a sum."""
         self.memory.store(self.float, value, self.memory.further("%sums", self.float, index))
 
 
 class _AddRows(_Sum):
-    """The addends of a block of rows, in their order."""
+    """The kernel `add_rows`: the addends of a block of rows, in their order."""
 
     def kernel(self) -> None:
         self.read_table()
@@ -207,7 +197,7 @@ class _AddRows(_Sum):
 
 
 class _AddParts(_Sum):
-    """The parts of a column: as NumPy adds up the first of two axes, and where there is one column, one axis."""
+    """The kernel `add_parts`: as NumPy adds up the first of two axes; a single column, as it adds up one axis."""
 
     def kernel(self) -> None:
         self.read_table()
@@ -225,7 +215,7 @@ class _AddParts(_Sum):
 
 
 class _Pairwise(_Sum):
-    """`pairwise(a, n)`, which calls itself for halves."""
+    """The function `pairwise(a, n)`, which calls itself for halves."""
 
     def function(self) -> None:
         to = self.to
@@ -255,7 +245,7 @@ class _Pairwise(_Sum):
         to.value(f"fadd {self.float} {low}, {high}", "%halved")
 
     def _side_by_side(self) -> str:
-        """Eight sums, added up by halves: the name of that."""
+        """Add up eight sums side by side, then by halves, and return the name of the result."""
         firsts = [self.addend(str(k)) for k in range(_SIDE_BY_SIDE)]
         sums = [CarriedValue(f"%r{k}", self.float, first) for k, first in enumerate(firsts)]
         names = loop_names("e", "eighths.head", "eighths", "eighths.past")
@@ -269,27 +259,22 @@ class _Pairwise(_Sum):
         return "%by_eighths"
 
 
-#: arrays to whose rows a thread keeps pointers, of its 255 registers: more, and an assembler takes five times as long
-MOST_POINTERS: Final = 24
-
-
 def ptx_text(parts: CudaParts, lanes: int, wanted: Container[str]) -> str:
-    """A module with the kernels of `cuda_text`, for the same launches; of those that add up, the `wanted` ones.
+    """Write a module with the kernels of `cuda_text`, for the same launches, and the `wanted` ones of SUMS.
 
     The parts have none of FUNCTIONS.
     """
-    return card_module(_functions(parts, lanes, wanted))
-
-
-def _functions(parts: CudaParts, lanes: int, wanted: Container[str]) -> Iterator[CardFunction]:
-    entries = table_entries(parts)
+    entries, functions = table_entries(parts), list[CardFunction]()
     if parts.rows is not None:
-        yield card_kernel("rows", entries, _rows(parts.rows, parts.flags, lanes))
-    if parts.columns is not None:
-        yield card_kernel("columns", entries, _columns(parts.columns))
-    loop = parts.rows or parts.columns
-    if loop is not None:
-        yield from ptx_sums(loop.dtype, entries, wanted)
+        functions.append(card_kernel("rows", entries, _rows(parts.rows, parts.flags, lanes)))
+    if (loop := parts.columns) is not None:
+        to = Assembly(loop.dtype)
+        memory, passes = KernelMemory(to, checkable=False), schedule(loop, keeps=False)
+        _Columns(loop, 0, passes, table_layout(loop), to, memory).kernel()
+        functions.append(card_kernel("columns", entries, to))
+    if (loop := parts.rows or parts.columns) is not None:
+        functions += ptx_sums(loop.dtype, entries, wanted)
+    return card_module(functions)
 
 
 def _rows(loop: FusedKernel, flags: bool, lanes: int) -> Assembly:
@@ -303,18 +288,10 @@ def _rows(loop: FusedKernel, flags: bool, lanes: int) -> Assembly:
     return to
 
 
-def _columns(loop: FusedKernel) -> Assembly:
-    to = Assembly(loop.dtype)
-    memory, passes = KernelMemory(to, checkable=False), schedule(loop, keeps=False)
-    _Columns(loop, 0, passes, table_layout(loop), to, memory).kernel()
-    return to
-
-
 class _OnCard(KernelText):
-    """Kernels that tell where an element is where they use it, if they have many arrays.
+    """Kernels that compute an element's address at its use, if they have many arrays.
 
-    A pointer to the row, kept while its elements are gone through, takes two registers. What is frozen, LLVM makes no
-    pointers of that go from element to element.
+    A pointer to a row that is kept takes two registers. LLVM makes no running pointers of frozen values.
     """
 
     __slots__ = ()
@@ -333,7 +310,7 @@ class _OnCard(KernelText):
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class _Rows(_OnCard):
-    """Row by row: results of the kinds element and row, the last of which may be a flag."""
+    """The kernel `rows`: results of the kinds element and row, the last of which may be a flag."""
 
     flag: int | None
 
@@ -344,12 +321,11 @@ class _Rows(_OnCard):
             super(_Rows, self)._store_result(n, value, at, mask)
 
     def _tell(self, n: int, value: str, place: str) -> None:
-        """Set the flag where `value` holds."""
         with self.to.when(value, f"{place}.tell", f"{place}.told"):
             self.memory.store("i8", "1", f"%result{n}.row")
 
     def _row_results(self, where: str) -> None:
-        """What is stored once a row, by whom `where` says."""
+        """Store the results of a row, in the threads for which `where` holds."""
         with self.to.when(where, "row.store", "row.end"):
             self._between(self.schedule.after)
             for n in self._results("row"):
@@ -361,12 +337,11 @@ class _Rows(_OnCard):
 
 
 class _Elements(_Rows):
-    """Elements of which each thread has its own."""
+    """The kernel `rows`, in which each thread has elements of its own."""
 
     __slots__ = ()
 
     def kernel(self) -> None:
-        """The function."""
         threads = CardThreads(self.to)
         self._read_table()
         down, along, is_first = threads.stride("y"), threads.stride("x"), threads.is_first()
@@ -382,15 +357,15 @@ class _Elements(_Rows):
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class _Teams(_Rows):
-    """A team of threads, within a warp, has rows of its own, of which each thread has `each` lanes."""
+    """The kernel `rows`, in which a team of threads in a warp has rows of its own, each thread `each` lanes."""
 
     team: int
     each: int
 
     def kernel(self) -> None:
-        """The function. All threads of a warp go through all of it, since they meet.
+        """Write the function. All threads of a warp run all of it, since they meet.
 
-        Those without a row have the last one's, of which they have no elements.
+        Threads without a row take the last one, without elements of their own.
         """
         threads = CardThreads(self.to)
         self._read_table()
@@ -411,7 +386,7 @@ class _Teams(_Rows):
             self._row_results(self.to.value(f"and i1 %there, {leads}"))
 
     def _pass(self, p: int, sweep: Sweep, threads: CardThreads) -> None:
-        """A sweep over the row; its reductions become scalars of the row."""
+        """Write a sweep over the row; its reductions become scalars of the row."""
         firsts = [FIRST_FLOATS[self.loop.instructions[i].op] for i in sweep.reductions]
         reduced = [
             CarriedValue(f"%r{i}.{k}", self.to.name("float"), literal(first, "float"))
@@ -428,7 +403,7 @@ class _Teams(_Rows):
             self.row[i] = self._met(i, threads)
 
     def _further_lane(self, p: int, k: int, sweep: Sweep, first: str) -> list[str]:
-        """An element of a further lane, where the row has it: its reductions then."""
+        """Compute an element of a further lane, if the row has it, and return its reductions."""
         at = self.to.value(f"add i64 {first}, {k * self.team}", f"{first}.{k}")
         inside, before = self.to.value(f"icmp slt i64 {at}, %some"), self.to.block
         with self.to.when(inside, f"s{p}.lane{k}", f"s{p}.past{k}"):
@@ -445,7 +420,7 @@ class _Teams(_Rows):
         return [self._combined(i, one, f"%r{i}.{k}", 0) for i, one in zip(sweep.reductions, given, strict=True)]
 
     def _met(self, i: int, threads: CardThreads) -> str:
-        """The lanes of a reduction combined: the lower half with the upper one, until there is one, which all get."""
+        """Combine the lanes of a reduction: the lower half with the upper one, until there is one, which all get."""
         values = [f"%r{i}.{k}" for k in range(self.each)]
         while len(values) > 1:
             half = len(values) // 2
@@ -459,12 +434,11 @@ class _Teams(_Rows):
 
 
 class _Columns(_OnCard):
-    """Column by column: each thread adds up one column of one block, row after row."""
+    """The kernel `columns`: each thread adds up one column of one block, row after row."""
 
     __slots__ = ()
 
     def kernel(self) -> None:
-        """The function."""
         own = CardThreads(self.to).stride("x")
         self._read_table()
         self.to.value("add i64 %rows, %block_rows", "%rows.up")
@@ -493,7 +467,7 @@ class _Columns(_OnCard):
             self._store_sum(f"%sum{n}", f"%result{n}", "%item")
 
     def _begin_item(self) -> None:
-        """The column of an item, and the rows of its block in which that is."""
+        """Find the column of an item, and the rows of its block that have this column."""
         self.to.value("udiv i64 %item, %columns", "%block")
         self.to.value("mul i64 %block, %columns", "%block.start")
         self.to.value("sub i64 %item, %block.start", "%c")
@@ -506,11 +480,8 @@ class _Columns(_OnCard):
         self.to.least("%row.most", self.to.value(f"udiv i64 {upwards}, %columns"), "%row.past")
 
 
-# A recurrence as LLVM IR for a card: the kernel of `cuda_recurrence`, a thread for all steps of an element.
-
-
 def ptx_recurrence_text(recurrence: Recurrence) -> str:
-    """A module with the kernel `steps`, for the same launches. Its steps have none of FUNCTIONS."""
+    """Write a module with the kernel `steps` of `cuda_recurrence_text`. Its steps have none of FUNCTIONS."""
     to, layout, nothing = Assembly(recurrence.loop.dtype), recurrence_layout(recurrence), Schedule((), (), ())
     memory = KernelMemory(to, checkable=False)
     text = _Steps(recurrence.loop, 0, nothing, layout.loop, to, memory, recurrence=recurrence, places=layout)
@@ -519,12 +490,11 @@ def ptx_recurrence_text(recurrence: Recurrence) -> str:
 
 
 class _Steps(RecurrenceText):
-    """Steps of which each thread has elements of its own."""
+    """The kernel `steps`: each thread runs all steps of its elements."""
 
     __slots__ = ()
 
     def kernel(self) -> None:
-        """The function."""
         threads = CardThreads(self.to)
         self._read_table()
         down, along = threads.stride("y"), threads.stride("x")
@@ -535,4 +505,4 @@ class _Steps(RecurrenceText):
                 self._elements("c", "%c")
 
     def _clear_flag(self) -> None:
-        """Whoever launches it does that: threads begin at any time."""
+        """Leave the flag as it is: threads begin at any time, so that the launch clears it."""

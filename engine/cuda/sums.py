@@ -1,10 +1,10 @@
-"""Sums on a card over any axes of a tensor, in an order that its shape and its layout fix.
+"""Sums on a GPU over any axes of a tensor, in an order that shape and layout fix, without atomics.
 
-Where neighbours in memory are added up, the threads of a warp have a number of the result, or a part of it: each adds
-every 32nd element, then they meet by halves. Where neighbours belong to neighbouring numbers, a thread has one by
-itself, and threads side by side read side by side. Either adds up some dozen elements, and then those sums. Of few
-numbers each is cut into parts, so that there are threads enough, and a second launch adds up what those have. Nothing
-is added by atomics. float16 is added up in float32, and rounded once.
+If neighbours in memory are added up, a warp computes a number of the result, or a part of it: each thread adds every
+32nd element, then they meet by halves. If neighbours belong to neighbouring numbers, a thread computes a number by
+itself, and neighbouring threads read neighbouring elements. Either adds up 64 elements at a time, and then those sums.
+If the result has few numbers, each is cut into parts for more threads, and a second launch adds up the parts. float16
+is added up in float32, and rounded once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from engine.cuda.cuda_text import WARP
 from engine.cuda.cudnn_recipes import CardTerms
 from engine.ir.tensor_type import TensorType
 
-#: threads that a card is to have, parts of a number at most, and elements that a thread has of one at least
+#: threads that keep a GPU busy, most parts of a number, and least elements of a thread
 _BUSY: Final = 1 << 16
 _MOST_PARTS: Final = 1 << 11
 _LEAST: Final = 32
@@ -66,7 +66,7 @@ sum += some;
 }}
 }}
 """
-#: a warp has a team's work, and all of its threads go through all of it, since they meet
+#: a warp has a team's work, and all of its threads run all of it, since they meet
 _WARPS: Final = {
     "lane": "THREAD_X % 32",
     "each": """\
@@ -91,12 +91,12 @@ _THREADS: Final = {
 _RESULT: Final = "((E*)table[1])[number] = NARROW(table[6] == 1 ? sum : sum / (F)table[6])"
 _PART: Final = "((F*)table[1])[number * (long long)parts + among] = sum"
 
-#: extents, and bytes to step along them
+#: extents, and strides in bytes
 _Axes = list[tuple[int, tuple[int, ...]]]
 
 
 class SummedAxes(NamedTuple):
-    """A sum over some axes: extents, and bytes to step along them, of those that are kept, and of those added up."""
+    """A sum over some axes: extents, and strides in bytes, of axes that are kept, and of axes that are added up."""
 
     dtype: str
     itemsize: int
@@ -109,18 +109,15 @@ class SummedAxes(NamedTuple):
     def over(
         cls, dtype: str, itemsize: int, shape: Sequence[int], strides: Sequence[int], axes: Sequence[int]
     ) -> SummedAxes:
-        """Over `axes` of a tensor that lies so."""
+        """Describe the sum over `axes` of a tensor with these strides."""
         sides = [[a for a in range(len(shape)) if (a in axes) == is_added] for is_added in (False, True)]
-        (kept, kept_steps), (added, added_steps) = (
-            (tuple(shape[a] for a in side), tuple(strides[a] for a in side)) for side in sides
-        )
-        return cls(dtype, itemsize, kept, kept_steps, added, added_steps)
+        return cls(dtype, itemsize, *(tuple(x[a] for a in side) for side in sides for x in (shape, strides)))
 
 
 def axis_sum_recipe(of: SummedAxes, workspace: int, divisor: int = 1) -> CardRecipe | None:
-    """Result 0, dense, is operand 0 added up, and divided by a number, in at most so many bytes of workspace.
+    """Make the recipe of operand 0 added up, and divided by a number, in at most so many bytes of workspace.
 
-    None where the workspace is too small, or offsets do not fit their words.
+    None if the workspace is too small, or 64 bits are too few for offsets.
     """
     axes = [*zip(of.kept, of.kept_steps, strict=True), *zip(of.added, of.added_steps, strict=True)]
     if not are_addressable(axes):
@@ -132,14 +129,14 @@ def axis_sum_recipe(of: SummedAxes, workspace: int, divisor: int = 1) -> CardRec
 def sum_card_recipe(
     terms: CardTerms, out: TensorType, x: TensorType, *, axes: tuple[int, ...], **_: Any
 ) -> CardRecipe | None:
-    """Of floats."""
+    """Make the recipe of a sum of floats."""
     return _recipe(terms, out, x, axes, 1)
 
 
 def mean_card_recipe(
     terms: CardTerms, out: TensorType, x: TensorType, *, axes: tuple[int, ...], **_: Any
 ) -> CardRecipe | None:
-    """Of floats; of no numbers, it is left to the array module."""
+    """Make the recipe of a mean of floats; None of no numbers."""
     count = math.prod(x.shape[axis] for axis in axes)
     return _recipe(terms, out, x, axes, count) if count else None
 
@@ -152,7 +149,7 @@ def _recipe(terms: CardTerms, out: TensorType, x: TensorType, axes: Sequence[int
 
 
 class _Sum:
-    """The kernels that add up, and their tables."""
+    """Kernels that add up, and their tables."""
 
     def __init__(self, of: SummedAxes, divisor: int) -> None:
         self.of, self.divisor = of, divisor
@@ -163,14 +160,17 @@ class _Sum:
         self.kernels: list[str] = []
 
     def recipe(self) -> CardRecipe:
-        """One launch, or two."""
         if not self.numbers:
             return CardRecipe(())
         x, y = CardPlace("operand", 0), CardPlace("result", 0)
-        # By warps, where neighbours in memory are added up, and there are as many as threads of a warp.
+        # By warps, if neighbours in memory are added up, and there are at least as many as threads of a warp.
         kept, added = (min((abs(s[0]) for n, s in axes if n > 1), default=1 << 62) for axes in (self.kept, self.added))
         by_warps = added <= kept and self.length >= WARP
-        parts = self._parts(by_warps)
+        lanes = WARP if by_warps else 1
+        # as many parts of each number as keep a GPU busy
+        busy, most = -(-_BUSY // (self.numbers * lanes)), -(-self.length // (_LEAST * lanes))
+        parts = max(1, min(busy, most, _MOST_PARTS))
+        parts = 1 if parts <= 2 else -(-self.length // -(-self.length // parts))
         if parts == 1:
             phases = [self._launch("add_up", self.kept, self.added, x, y, 1, by_warps=by_warps)]
         else:
@@ -183,13 +183,6 @@ class _Sum:
         wide = is_wide(self.numbers * max(WARP, self.length), self.numbers * parts * WARP)
         text = card_text(self.of.dtype, self.entries, "".join(self.kernels), is_wide=wide)
         return CardRecipe(tuple(phases), text, 0 if parts == 1 else self.numbers * parts * self.size)
-
-    def _parts(self, by_warps: bool) -> int:
-        """How many there are of each number: as many as keep a card busy."""
-        lanes = WARP if by_warps else 1
-        wanted, most = -(-_BUSY // (self.numbers * lanes)), -(-self.length // (_LEAST * lanes))
-        parts = max(1, min(wanted, most, _MOST_PARTS))
-        return 1 if parts <= 2 else -(-self.length // -(-self.length // parts))
 
     def _launch(
         self, name: str, kept: _Axes, added: _Axes, read: CardPlace, to: CardPlace, parts: int, *, by_warps: bool

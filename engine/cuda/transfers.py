@@ -1,4 +1,10 @@
-"""Transfers between host and card: a run's feeds, flags and results go to the card by one call, and back by one."""
+"""Transfers between host and GPU: feeds, flags and results of a run go there by one call, and back by one.
+
+Small feeds and results lie in an `Exchange`: a block of pinned memory, and a block on the GPU with the same layout.
+Flags, one for each step, note the faults that kernels find in their data (`CudaFlags`), so that nobody waits for the
+GPU before the end of a run. Large feeds are copied one by one; from mapped memory of the host that is registered with
+CUDA, the GPU reads them by itself (`RegisteredMemory`).
+"""
 
 from __future__ import annotations
 
@@ -23,19 +29,32 @@ from engine.ops.index.indices import outside
 from engine.runtime.host_mapping import HostMapping, mapping_of
 from engine.runtime.interpreter import Buffer
 
-# Pinned memory of the host, which a card reads and writes by itself, and how much of it plans may hold.
+#: bytes of feeds that are carried together, and of results
+MOST_CARRIED: Final = 1 << 20
+#: alignment of parts, as of memory of CuPy's pool: libraries choose by the alignment of their operands
+_ALIGNED: Final = 512
+#: bytes of one copy: copies of others come in between
+COPIED_AT_ONCE: Final = 4 << 20
+#: flag of cudaHostRegister: for every context
+_PORTABLE: Final = 1
+#: bytes of a flag
+_WIDTH: Final = 4
+_NOTE: Final = "const long long at = index; if (at < least || at >= extent) atomicCAS(&flag[0], 0, code)"
+
+_Key = TypeVar("_Key", bound=Hashable)
+_reasons = Reasons("feeds are copied to the card by way of other memory: %s")
 
 
 class NoPinnedMemory(Exception):
-    """The system has none, or none for this process, or less may be pinned than is needed."""
+    """Failure: the system pins no memory for this process, or more is needed than may be pinned."""
 
 
 class PinnedMemoryFull(Exception):
-    """Others hold what is needed."""
+    """Failure: others hold the pinned memory that is needed."""
 
 
 class PinnedBlock:
-    """Some bytes, which others may have once nobody refers to this."""
+    """Pinned bytes, free again once nobody refers to this."""
 
     def __init__(self, pointer: Any, nbytes: int) -> None:
         self.ptr = int(pointer.ptr)
@@ -43,20 +62,20 @@ class PinnedBlock:
 
 
 class PinnedMemory:
-    """Allocator of blocks, of at most so many bytes together. Threads may share it.
+    """Allocator of pinned blocks, of at most so many bytes together. Threads may share it.
 
-    CuPy's own pool keeps what it had of every size, and knows no bound.
+    CuPy's own pool keeps blocks of every size, and has no bound.
     """
 
     def __init__(self, cupy: Any, most: int) -> None:
         self._cupy, self._most = cupy, most
         self._held = 0
-        #: bytes of blocks that are gone, since somebody looked: a collector may tell, whoever holds the lock
+        #: bytes of blocks that were collected, and not yet subtracted: the collector runs whoever holds the lock
         self._gone: deque[int] = deque()
         self._lock = Lock()
 
     def block(self, nbytes: int) -> PinnedBlock:
-        """Bytes in which anything lies. Raises PinnedMemoryFull and NoPinnedMemory."""
+        """Allocate a block, uninitialised. Raises PinnedMemoryFull and NoPinnedMemory."""
         cuda = self._cupy.cuda
         if nbytes > self._most:
             raise NoPinnedMemory(f"plans may pin {self._most:,} bytes, and one needs more")
@@ -75,49 +94,41 @@ class PinnedMemory:
         return made
 
 
-#: bytes of feeds that are carried together, and of results
-MOST_CARRIED: Final = 1 << 20
-#: parts begin at multiples, as memory of CuPy's pool does: libraries choose by the alignment of what they read
-_ALIGNED: Final = 512
-
-_Key = TypeVar("_Key", bound=Hashable)
-
-
 class Exchange:
     """Feeds, flags and results of a plan, in this order, in memory of the card and in pinned memory of the host.
 
-    `send` copies the first two to the card, and with them the flags cleared; `fetch` copies the last two back. Both are
-    made on the current stream, and may be recorded: their addresses do not change.
+    `send` copies feeds and cleared flags to the card, `fetch` copies flags and results back. Both run on the current
+    stream, and may be recorded: their addresses do not change.
     """
 
     def __init__(
         self, cupy: Any, pinned: PinnedMemory, fed: Mapping[Hashable, TensorType], flags: int, results: Sequence[int]
     ) -> None:
-        """`flags` is how many there are, `results` the bytes of each buffer. Raises as `PinnedMemory.block`."""
+        """`flags` is their number, `results` are the bytes of each buffer. Raises as `PinnedMemory.block`."""
         self._cupy = cupy
         sizes = [*(type.nbytes for type in fed.values()), INT32.itemsize * flags, *results]
         starts = [*accumulate((-(-nbytes // _ALIGNED) * _ALIGNED for nbytes in sizes), initial=0)]
         self._noted, self._found, self._end = starts[len(fed)], starts[len(fed) + 1], starts[-1]
         self._here = pinned.block(self._end)
         self._there = cupy.cuda.alloc(self._end)
-        self._places = [self._on_host(type, at) for type, at in zip(fed.values(), starts, strict=False)]
-        #: on the card
+        self._places = [self._on_host(type, start) for type, start in zip(fed.values(), starts, strict=False)]
+        #: feeds, flags and buffers on the card
         self.feeds: dict[Hashable, Array] = {
-            feed: cupy.ndarray(type.shape, type.dtype, self._there + at)
-            for (feed, type), at in zip(fed.items(), starts, strict=False)
+            feed: cupy.ndarray(type.shape, type.dtype, self._there + start)
+            for (feed, type), start in zip(fed.items(), starts, strict=False)
         }
         self.flags: Array = cupy.ndarray(flags, INT32, self._there + self._noted)
-        self.buffers: list[Buffer] = [self._there + at for at in starts[len(fed) + 1 : -1]]
-        #: as `fetch` has brought them
+        self.buffers: list[Buffer] = [self._there + start for start in starts[len(fed) + 1 : -1]]
+        #: flags on the host, after `fetch`
         self.fetched_flags = self._on_host(TensorType((flags,), INT32), self._noted)
 
     @property
     def nbytes(self) -> int:
-        """Of both blocks."""
+        """Bytes of both blocks."""
         return 2 * self._end
 
     def put(self, feeds: Mapping[Hashable, HostArray]) -> None:
-        """Lay out what is sent next: arrays of the types that were stated."""
+        """Put feeds of the stated types where the next `send` reads them."""
         for place, feed in zip(self._places, self.feeds, strict=True):
             place[...] = feeds[feed]
         self.fetched_flags.fill(0)
@@ -132,14 +143,14 @@ class Exchange:
         self._copy(here, there, self._end - self._noted, self._cupy.cuda.runtime.memcpyDeviceToHost)
 
     def fetched(self, array: Array) -> HostArray | None:
-        """Where a dense array of the card lies on the host once it has been fetched; None of one elsewhere."""
-        at = array.data.ptr - self._there.ptr if array.size else 0
-        if not 0 <= at <= self._end - array.nbytes:
+        """Find the array on the host to which a dense array of the card is fetched; None if it lies elsewhere."""
+        start = array.data.ptr - self._there.ptr if array.size else 0
+        if not 0 <= start <= self._end - array.nbytes:
             return None
-        return self._on_host(TensorType.of(array), at)
+        return self._on_host(TensorType.of(array), start)
 
-    def _on_host(self, type: TensorType, at: int) -> HostArray:
-        return np.ndarray(type.shape, type.dtype, self._here.bytes, at)
+    def _on_host(self, type: TensorType, start: int) -> HostArray:
+        return np.ndarray(type.shape, type.dtype, self._here.bytes, start)
 
     def _copy(self, to: int, of: int, nbytes: int, kind: int) -> None:
         stream = self._cupy.cuda.get_current_stream().ptr
@@ -147,7 +158,7 @@ class Exchange:
 
 
 def carried(sizes: Mapping[_Key, int]) -> list[_Key]:
-    """Of what takes so many bytes each, what is carried, the smallest first, in the order of `sizes`."""
+    """Choose what is carried, the smallest first, up to MOST_CARRIED bytes; in the order of `sizes`."""
     chosen, nbytes = set[_Key](), 0
     for key in sorted(sizes, key=sizes.__getitem__):
         nbytes += sizes[key]
@@ -157,17 +168,11 @@ def carried(sizes: Mapping[_Key, int]) -> list[_Key]:
     return [key for key in sizes if key in chosen]
 
 
-# Flags on the card: faults that the kernels of one run find in their data, so that nobody waits before the end.
-
-_WIDTH: Final = 4  # bytes of a flag
-_NOTE: Final = "const long long at = index; if (at < least || at >= extent) atomicCAS(&flag[0], 0, code)"
-
-
 class CudaFlags:
-    """A number for each step: 0, or what it has found first. A loop has found that it is out of range."""
+    """A number for each step: 0, or its first fault. The fault of a fused kernel is an argument out of range."""
 
     def __init__(self, cupy: Any, steps: Sequence[Step], found: Array | None = None) -> None:
-        """`found` is where they lie: as many as there are steps, int32."""
+        """`found` holds the flags: as many as there are steps, int32."""
         self._step = 0
         self._steps = steps
         self._noted = any(map(_may_leave_range, steps))
@@ -178,41 +183,41 @@ class CudaFlags:
         )
 
     def enter(self, step: int) -> None:
-        """What is noted from now on is of this step."""
+        """Attribute notes to this step from now on."""
         self._step = step
 
     def address(self, step: int) -> int:
-        """Where that of a step lies."""
+        """Return the address of a step's flag."""
         return int(self._found.data.ptr) + _WIDTH * step
 
     def watch(self) -> None:
-        """Kernels of recipes may note something: that a step finds fault is all that is known then."""
+        """Expect notes of recipes' kernels, of which only the step is known."""
         self._noted = True
 
     def note(self, index: Array, extent: int, operand: int, least: int) -> None:
-        """As `IndexNotes` has it."""
+        """Launch a check of indices, as `IndexNotes` asks for."""
         self._noted = True
         self._ranges[self._step, operand] = (extent, least)
         self._kernel(index, least, extent, operand + 1, self._found[self._step : self._step + 1])
 
     def begin(self) -> None:
-        """Before a run."""
+        """Clear the flags before a run."""
         if self._noted:
             self._found.data.memset_async(0, self._found.nbytes)
 
     def end(self) -> bool:
-        """After a run, whose end this waits for if it has noted anything: whether its loops were all within range.
+        """Check the flags after a run, for whose end this waits; False if a kernel was out of range.
 
-        Raises IndexOutOfRange for the first node that had an index outside. Where a kernel of a recipe has noted one,
-        this is false, too: who computes the plan by other means finds it.
+        Raises IndexOutOfRange for the first node with an index outside. If a recipe's kernel has noted an index, this
+        is False, too: the plan has to run by other means, which find it.
         """
         if not self._noted:
             return True
-        found = self._read_all()
-        for step in map(int, found.nonzero()[0]):
+        flags = self._read_all()
+        for step in map(int, flags.nonzero()[0]):
             if _may_leave_range(self._steps[step]):
                 return False
-            operand = int(found[step]) - 1
+            operand = int(flags[step]) - 1
             if (step, operand) not in self._ranges:
                 return False
             extent, least = self._ranges[step, operand]
@@ -220,58 +225,48 @@ class CudaFlags:
         return True
 
     def _read_all(self) -> HostArray:
-        found: HostArray = self._found.get()
-        return found
+        flags: HostArray = self._found.get()
+        return flags
 
 
 class ExchangedFlags(CudaFlags):
-    """Flags that are cleared and fetched with what a run is fed and finds, and read once that is there."""
+    """Flags of an exchange: cleared with the feeds, and fetched with the results."""
 
     def __init__(self, cupy: Any, steps: Sequence[Step], exchange: Exchange) -> None:
         super().__init__(cupy, steps, exchange.flags)
         self._fetched = exchange.fetched_flags
 
     def begin(self) -> None:
-        """They are sent as zeros."""
+        """Do nothing: the exchange sends them as zeros."""
 
     def _read_all(self) -> HostArray:
         return self._fetched
 
 
 def _may_leave_range(step: Step) -> bool:
-    """Whether a step's kernel tells that it is out of range. An index is noted by no such step."""
+    """Whether a step's kernel tells that it is out of range. No such step notes an index."""
     if isinstance(step.op, Fused):
         return reports_range(step.op.loop)
     return isinstance(step.op, PlannedScan) and step.op.step_loop is not None and step.op.step_loop.reports_range
 
 
-# Large feeds from mapped memory of the host, which the card reads by itself once it is registered.
-
-#: bytes of one copy: others who use the link meanwhile come in between
-COPIED_AT_ONCE: Final = 4 << 20
-#: of cudaHostRegister: for every context
-_PORTABLE: Final = 1
-
-_reasons = Reasons("feeds are copied to the card by way of other memory: %s")
-
-
 class RegisteredMemory:
-    """Mappings of the host that are registered with the card, each for as long as it is there. Threads may share it.
+    """Mappings of the host that are registered with the card, each as long as it exists. Threads may share it.
 
-    One is registered when it comes for the second time: to pin its pages takes longer than one copy by other memory,
-    and what is too large to be used again is mapped for one request alone.
+    A mapping is registered when it comes for the second time: to pin its pages takes longer than one copy by other
+    memory, and very large tensors are mapped for one request alone.
     """
 
     def __init__(self, cupy: Any) -> None:
         self._cupy = cupy
         self._lock = Lock()
-        #: whether the card reads those that came before; None of one that came once
+        #: whether the card reads a known mapping; None of one that came once
         self._known: WeakKeyDictionary[HostMapping, bool | None] = WeakKeyDictionary()
 
     def copied(self, array: HostArray, otherwise: Callable[[HostArray], Array]) -> Array:
-        """A dense array's copy on the card. The array has to stay as it is until the stream has been waited for.
+        """Copy a dense array to the card. It must not change until the stream has been waited for.
 
-        What does not lie in registered memory is copied `otherwise`.
+        An array outside registered memory is copied `otherwise`.
         """
         mapping = mapping_of(array)
         if mapping is None or not self._is_registered(mapping):
@@ -295,7 +290,7 @@ class RegisteredMemory:
             return known
 
     def _register(self, mapping: HostMapping) -> bool:
-        """Whether CUDA takes it: it does not where the process may not pin memory, or somebody has registered it."""
+        """Register a mapping. CUDA refuses if the process may not pin memory, or somebody else has registered it."""
         runtime, address = self._cupy.cuda.runtime, mapping.address
         try:
             runtime.hostRegister(address, len(mapping), _PORTABLE)

@@ -1,4 +1,4 @@
-"""From a step to the calls that run it. What fuses steps, or has kernels of its own, puts its binder in this place."""
+"""Binding of steps to the calls that run them: the base of the binders that know kernels, and an op's own call."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from engine.ir.run_context import RunContext
 
 
 class StepKernel(NamedTuple):
-    """A kernel, and the recurrence that it goes through, whose functions are written out."""
+    """A kernel that runs all steps of a loop, and its recurrence, in which functions are written out."""
 
     code: LoadedKernel
     recurrence: Recurrence
 
 
 class Binder:
-    """Binding of each step to its op's own call."""
+    """Binder of each step to its op's own call."""
 
-    #: makes native calls, where there are some and there is one
+    #: makes native calls; None where there are none
     runner: Runner | None = None
 
     @property
@@ -32,21 +32,21 @@ class Binder:
         return False
 
     def has_kernel(self, step: Step) -> bool:
-        """Whether this step is bound to one."""
+        """Whether this step is bound to a kernel."""
         return False
 
     def step_kernel(self, step: Step) -> StepKernel | None:
-        """What goes through all steps of a loop by itself, where there is such a kernel."""
+        """The kernel that runs all steps of a loop by itself; None where there is none."""
         return None
 
     def workspace(self, step: Step) -> int:
-        """Bytes of memory that a step's calls work in: no other step's are made meanwhile, so that all share it."""
+        """Bytes of memory that a step's calls work in. Steps run one at a time, so that all share it."""
         return 0
 
     def calls(self, run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
-        """What makes `out` of `operands`: calls to be made in their order, again and again.
+        """Calls that compute `out` from `operands`, to be made in their order, again and again.
 
-        The workspace of `run` has as many bytes as any step wants at most.
+        The workspace of `run` has as many bytes as any step needs at most.
         """
         return bind_step(run, step, operands, out)
 

@@ -1,4 +1,4 @@
-"""Mapped memory of the host that says when it goes: a device may read it by itself until then."""
+"""Mapped memory of the host that tells before it is unmapped: until then, a device may read it by itself."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import numpy as np
 
 
 class HostMapping(mmap):
-    """A mapping, as `mmap` makes one, that knows who has to let go of it before its memory is the system's again."""
+    """An `mmap` that calls back before it is unmapped, so that whoever has registered it can let go of it."""
 
     _leaving: Callable[[], object] | None = None
 
     @property
     def address(self) -> int:
-        """Where it begins."""
+        """Address of the first byte."""
         return int(np.frombuffer(self, np.uint8).ctypes.data)
 
     def before_it_goes(self, call: Callable[[], object]) -> None:
-        """Have this called once, by whichever thread drops the mapping, while its memory is still there."""
+        """Register a callback. The thread that drops the mapping calls it once, while the memory is still there."""
         self._leaving = call
 
     def close(self) -> None:
-        """Unmap it now. Raises BufferError where somebody still looks at it."""
+        """Unmap it now. Raises BufferError if a view of it is left."""
         self._leave()
         super().close()
 
@@ -40,7 +40,7 @@ class HostMapping(mmap):
 
 
 def mapping_of(array: np.ndarray[Any, Any]) -> HostMapping | None:
-    """The mapping that an array lies in, seen through views, slices and `memoryview`; None where it lies elsewhere."""
+    """Find the mapping that an array lies in, through views, slices and `memoryview`; None if it lies elsewhere."""
     owner: Any = array
     while owner is not None and not isinstance(owner, HostMapping):
         owner = owner.obj if isinstance(owner, memoryview) else getattr(owner, "base", None)

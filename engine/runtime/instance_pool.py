@@ -1,10 +1,11 @@
-"""Plans that are ready to run, kept while nobody runs them: those used lately, and a bounded number of bytes."""
+"""Pool of idle prepared plans, bounded in bytes: the plans that were used lately stay."""
 
 from __future__ import annotations
 
 import weakref
 from collections import deque
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Final, Protocol
 
@@ -13,42 +14,39 @@ from engine.ir.fairness import FairEviction, current_owner
 from engine.ir.limits import Deadline
 from engine.ir.op import Array
 
-#: idle plans take one part in so many of a limited memory: the rest is for what runs, and for what else is kept
+#: of a limited memory, idle plans take one part in so many: the rest is for running plans and other caches
 IDLE_SHARE: Final = 4
-#: what idle plans may take in all, where no limit is stated
+#: bytes of all idle plans, if no limit is stated
 INSTANCE_BYTES: Final = 1 << 28
-#: of one plan: more would mean that more threads than this run it at once
+#: idle instances of one plan: more would mean that more threads than this run it at once
 MOST_OF_A_PLAN: Final = 8
 
 
 class ReadyPlan(Protocol):
-    """A plan that is ready to run, for one thread at a time, and the bytes that keeping it takes."""
+    """A prepared plan, for one thread at a time, and the bytes that keeping it takes."""
 
     @property
     def nbytes(self) -> int:
-        """The same for as long as nobody runs it."""
+        """Bytes that it holds: the same for as long as nobody runs it."""
 
     def run(self, feeds: Mapping[Hashable, Array], deadline: Deadline = ...) -> list[Array]:
-        """As `Executor.execute`."""
+        """Run the plan, as `Executor.execute` does."""
 
 
+@dataclass(eq=False, slots=True)
 class _Entry:
-    """The idle ones of one plan, and who tells when the plan is gone."""
+    """Idle instances of one plan, each with its bytes, and the bytes of all."""
 
-    __slots__ = ("idle", "nbytes", "plan", "retired")
-
-    def __init__(self, plan: weakref.ref[Plan]) -> None:
-        self.plan = plan
-        #: with the bytes of each
-        self.idle: list[tuple[ReadyPlan, int]] = []
-        self.nbytes = 0  # of all that are idle
-        self.retired = False
+    plan: weakref.ref[Plan]
+    idle: list[tuple[ReadyPlan, int]] = field(default_factory=list)
+    nbytes: int = 0
+    retired: bool = False
 
 
 class InstancePool:
-    """Ready plans that are idle, by plan, at most `bytes` in all; a plan that is collected takes its own along.
+    """Prepared plans that are idle, at most `bytes` in all. When a plan is collected, its instances go, too.
 
-    Threads may share it. What was taken belongs to whoever took it until it is given back.
+    Threads may share it. What was lent belongs to the borrower until it is given back.
     """
 
     def __init__(self, bytes: int = INSTANCE_BYTES) -> None:
@@ -61,7 +59,7 @@ class InstancePool:
         self._lock = Lock()
 
     def lend(self, plan: Plan) -> ReadyPlan | None:
-        """This plan ready to run, from now on the caller's; None where none is idle."""
+        """Take an idle instance of this plan, from now on the caller's; None if there is none."""
         with self._lock:
             entry = self._entries.get(id(plan))
             if entry is None or entry.plan() is not plan or not entry.idle:
@@ -72,9 +70,9 @@ class InstancePool:
             return ready
 
     def give(self, plan: Plan, ready: ReadyPlan) -> None:
-        """Keep this plan, as it is ready to run, for the next one who asks.
+        """Keep an instance of this plan for the next borrower.
 
-        What goes instead is what its owner used longest ago who holds most.
+        If the pool is full, the owner who holds most loses what they used longest ago.
         """
         with self._lock:
             if self._gone:
@@ -90,7 +88,7 @@ class InstancePool:
                 self._drop(self._claims.let_go(by_size=True))
 
     def retire(self, plan: Plan) -> None:
-        """Drop what is idle of a plan that has been replaced, and what is still running once it is given back."""
+        """Drop the instances of a plan that has been replaced; those that still run, once they are given back."""
         with self._lock:
             entry = self._entries.get(id(plan)) or self._entry(plan)
             entry.retired = True
@@ -99,17 +97,16 @@ class InstancePool:
             entry.idle.clear()
 
     def clear(self) -> None:
-        """Drop all that is idle."""
+        """Drop all idle instances."""
         with self._lock:
             self._entries.clear()
             self._claims.clear()
             self.held = 0
 
     def _entry(self, plan: Plan) -> _Entry:
-        """A new one for the plan."""
         key = id(plan)
-        made = self._entries[key] = _Entry(weakref.ref(plan, lambda _: self._plan_is_gone(key)))
-        return made
+        entry = self._entries[key] = _Entry(weakref.ref(plan, lambda _: self._plan_is_gone(key)))
+        return entry
 
     def _drop(self, key: Hashable) -> None:
         entry = self._entries.pop(key, None)  # there is none where others still hold it
@@ -117,7 +114,7 @@ class InstancePool:
             self.held -= entry.nbytes
 
     def _plan_is_gone(self, key: int) -> None:
-        """Called wherever the garbage collector happens to run: by a thread that holds the lock, too."""
+        """Drop its entry. The garbage collector may call this anywhere, even in a thread that holds the lock."""
         self._gone.append(key)
         if self._lock.acquire(blocking=False):
             try:

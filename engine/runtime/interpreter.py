@@ -1,9 +1,22 @@
-"""Executor: runs plans on one device, step by step with any array module, or made ready and compiled.
+"""Executor: runs plans on one device, step by step with any array module, or prepared and compiled.
 
     run → execute → the plan's tier → a prepared plan, which the instance pool lends
-                  → interpret: step by step, where an observer watches, and at first
+                  → interpret: step by step, if an observer watches, and the first time
 
-`interpret` is the reference: every other way of running a plan has to agree with it.
+`interpret` is the reference, and every other way of running a plan has to agree with it. It is one loop: a slot for
+each result, a few buffers, and for each step the operands read from the slots, an array placed on a buffer, and the
+op's own kernel. For `y = sum(x * x)` with x a feed:
+
+    slots    0: x (fed)     1: x * x at buffer 0, byte 0     2: its sum at buffer 1, byte 0
+    steps    multiply (0, 0) → 1, then sum (1) → 2, after which slot 1 is dead
+
+To bind a plan costs more than to run it once, and many graphs come only once. So a plan runs by `interpret` the first
+time. From the second time on, a prepared plan has the arrays placed and the calls bound to them, and is kept in a pool
+between runs. Compiled kernels take the place of steps when the plan's tier has them (`engine.runtime.tiers`).
+
+A plan runs on feeds of exactly the types that it was made for: anything else would be broadcast or cast in silence.
+And it runs on dense, aligned feeds: kernels know of no strides but the plan's, and NumPy adds up what is misaligned in
+another order. Other feeds are copied first.
 """
 
 from __future__ import annotations
@@ -31,14 +44,17 @@ from engine.runtime.crash_record import crash_record
 from engine.runtime.instance_pool import INSTANCE_BYTES, InstancePool, ReadyPlan
 from engine.runtime.tiers import Compiling, Determinism, ExecutionTier, ExecutionTiers
 
-# A plan runs on feeds of the types that it was made for: anything else would be broadcast or cast in silence.
-#
-# And on feeds that lie as the plan has it, densely, each element at a multiple of its size: kernels know of no strides
-# but the plan's, and NumPy adds up what lies askew in another order.
+Buffer = Any  # what an executor allocates
+#: bytes that kernels and libraries of a card work in, one after the other
+DEVICE_WORKSPACE: Final = 64 << 20
+#: looks on: (context of the run, step, operands, result)
+Observer = Callable[[RunContext, Step, Sequence[Array], Array], None]
+#: runs a prepared plan: (it, feeds, deadline) → results
+RunReady = Callable[[ReadyPlan, Mapping[Hashable, Array], Deadline], list[Array]]
 
 
 def fed(feeds: Mapping[Hashable, Array], feed: Hashable, planned: TensorType) -> Array:
-    """The array under this key, once it is what was planned, or a copy that lies as planned.
+    """Return the array under this key, or a dense and aligned copy of it, if it has the planned type.
 
     Raises MissingFeed, ShapeMismatch and DtypeMismatch.
     """
@@ -48,24 +64,23 @@ def fed(feeds: Mapping[Hashable, Array], feed: Hashable, planned: TensorType) ->
         raise MissingFeed(f"{name} is missing", node=node, expected="a feed", got="nothing")
     if array.shape != planned.shape or array.dtype != planned.dtype:
         raise _unfit(feed, TensorType.of(array), planned)
-    flags = array.flags
-    # CuPy says nothing of alignment: what it allocates has it.
-    lies_as_planned = flags.c_contiguous and getattr(flags, "aligned", True)
+    # CuPy says nothing of alignment: what it allocates is aligned.
+    lies_as_planned = array.flags.c_contiguous and getattr(array.flags, "aligned", True)
     return array if lies_as_planned else array.copy(order="C")
 
 
-def _unfit(feed: Hashable, got: TensorType, planned: TensorType) -> EngineError:
+def _unfit(feed: Hashable, type: TensorType, planned: TensorType) -> EngineError:
     name, node = _named(feed)
     try:
-        require_type(got, planned, name)
+        require_type(type, planned, name)
     except EngineError as error:
         error.node = node
         return error
-    raise AssertionError(f"{got} is {planned}")
+    raise AssertionError(f"{type} is {planned}")
 
 
 def _named(feed: Hashable) -> tuple[str, int | None]:
-    """What a feed is called in messages, and the node that it is for: leaves are fed by node, others by role too."""
+    """Name a feed in messages, and its node: leaves are fed by node, other feeds by role and node."""
     match feed:
         case int(node):
             return f"the feed of node {node}", node
@@ -75,13 +90,10 @@ def _named(feed: Hashable) -> tuple[str, int | None]:
             return f"the feed {feed}", None
 
 
-# Time that each step of a run takes: the order of compiling is told from it.
-
-
 class Stopwatch:
-    """Observer of a run (`Executor.interpret`) that notes the seconds that each step took; four bytes each.
+    """Observer of a run (`Executor.interpret`) that notes the seconds of each step, by which kernels are ordered.
 
-    They are those of this thread on a processor: what others do meanwhile counts for nothing.
+    They are processor seconds of this thread, in which other threads do not count. Each takes four bytes.
     """
 
     __slots__ = ("_before", "_clock", "seconds")
@@ -93,27 +105,15 @@ class Stopwatch:
         self._before = clock()
 
     def __call__(self, *_: Any) -> None:
-        """A step has been made."""
+        """Note the time since the step before."""
         now = self._clock()
         self.seconds.append(now - self._before)
         self._before = now
 
 
-Buffer = Any  # what an executor allocates
-#: bytes that kernels and libraries of a card work in, one after the other
-DEVICE_WORKSPACE: Final = 64 << 20
-
-
-#: looks on: (context of the run, step, operands, result)
-Observer = Callable[[RunContext, Step, Sequence[Array], Array], None]
-
-#: runs a plan that is ready: (it, feeds, deadline) → results
-RunReady = Callable[[ReadyPlan, Mapping[Hashable, Array], Deadline], list[Array]]
-
-
 @dataclass(frozen=True)
 class ExecutorSettings:
-    """Settings of executors; see `open_executor`. What a device has no use for, it passes over."""
+    """Settings of executors; see `open_executor`. A device ignores settings that it has no use for."""
 
     threads: int = 1
     determinism: Determinism = "fast"
@@ -127,37 +127,37 @@ class ExecutorSettings:
 class Executor(ABC):
     """Runner of plans on one device.
 
-    `device` is its kind, by which kernels are found, and behind a colon which one it is: cpu, cuda:0. A plan is bound
-    to memory of its own, which `instances` keep for its next run where they have memory.
+    `device` is its kind, by which kernels are found, and behind a colon its number: cpu, cuda:0. A plan is bound to
+    memory of its own, which `instances` keep for its next run if there is room.
     """
 
     device: ClassVar[str]
-    #: `auto` is the first device by this number that there is
+    #: `auto` takes the available device with the least of these
     position: ClassVar[int]
-    #: whether a plan that may never run again is run step by step: a card's runs need their segments for deadlines
+    #: whether a plan that may never run again runs step by step: a card's runs need their segments for deadlines
     begins_unbound: ClassVar[bool] = False
     instances: InstancePool
-    #: which way a plan runs; None where nothing is compiled, and `_without` binds all
+    #: the tier of each plan; None if nothing is compiled, and `_without` binds all steps
     _tiers: ExecutionTiers | None
     _without: Binder
-    #: what may take part in a loop of several nodes, as plans are to count them; 0: it runs none
+    #: threads of a fused kernel, as plans count them; 0: it runs no fused kernels
     loop_threads: int = 0
-    #: whether plans are to have sums over several axes in two, so that loops take in the first
+    #: whether plans split sums over several axes in two, so that fused kernels take in the first
     splits_sums: bool = False
 
     @classmethod
     def is_available(cls) -> bool:
-        """Whether there is such a device here."""
+        """Whether this machine has such a device."""
         return True
 
     @classmethod
     @abstractmethod
     def opened(cls, settings: ExecutorSettings) -> Self:
-        """The executor that these settings are for. Raises RuntimeError where there is no such device."""
+        """Open the executor with these settings. Raises RuntimeError if there is no such device."""
 
     @property
     def kernels(self) -> int:
-        """Kernels that were compiled, or loaded from where they are kept."""
+        """Number of kernels that were compiled, or loaded from the store."""
         return 0
 
     @property
@@ -171,30 +171,30 @@ class Executor(ABC):
         """The array module."""
 
     def context(self, deadline: Deadline = NO_DEADLINE, workspace: Any = None) -> RunContext:
-        """Context of runs on this device."""
+        """Make the context of runs on this device."""
         context = RunContext(self.xp, deadline, workspace, self.device.partition(":")[0])
         context.bind_plan = lambda plan: self.bind(plan, self._without).run
         return context
 
     @abstractmethod
     def to_device(self, array: np.ndarray[Any, Any]) -> Array:
-        """`array` in the memory of the device."""
+        """Copy `array` to the memory of the device."""
 
     @abstractmethod
     def allocate(self, nbytes: int) -> Buffer:
-        """Memory of this many bytes, which begins at a multiple of `ALIGNMENT`."""
+        """Allocate this many bytes, at a multiple of `ALIGNMENT`."""
 
     @abstractmethod
     def place(self, type: TensorType, buffer: Buffer, offset: int) -> Array:
-        """The dense array of this type that lies at `offset` in a buffer."""
+        """Make the dense array of this type that lies at `offset` in a buffer."""
 
     @abstractmethod
     def bind(self, plan: Plan, binder: Binder) -> ReadyPlan:
-        """A plan made ready to run again and again."""
+        """Prepare a plan to run again and again."""
 
     @abstractmethod
     def to_host(self, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
-        """Results as NumPy arrays, once they are complete."""
+        """Return results as NumPy arrays, once they are complete."""
 
     def run(
         self,
@@ -203,11 +203,11 @@ class Executor(ABC):
         deadline: Deadline = NO_DEADLINE,
         watch: Observer | None = None,
     ) -> list[np.ndarray[Any, Any]]:
-        """The plan's results, in its order. `feeds` has an array of the planned type for each of `plan.feeds`.
+        """Compute the plan's results, in its order. `feeds` has an array of the planned type for each of `plan.feeds`.
 
         A result that is a feed, or a reshape of one, is not copied, so that a large tensor can be sent on from where
-        it came in: it is read-only, and may view the caller's array, with which it then changes. Two results of which
-        one is a reshape of the other may share memory, too. All other memory of results is the caller's alone.
+        it came in: it is read-only, and may view the caller's array, with which it then changes. Two results may share
+        memory, too, if one is a reshape of the other. All other memory of results is the caller's alone.
 
         Raises MissingFeed, ShapeMismatch and DtypeMismatch for feeds that were not planned, DeadlineExceeded between
         steps, and what kernels find in their data (IndexOutOfRange).
@@ -226,13 +226,11 @@ class Executor(ABC):
         deadline: Deadline = NO_DEADLINE,
         watch: Observer | None = None,
     ) -> list[Array]:
-        """As `run`, on arrays that are on the device, to arrays that stay there; on a GPU, perhaps not done yet.
+        """Compute as `run` does, from arrays on the device to arrays that stay there; on a GPU, perhaps not done yet.
 
-        Arrays may lie in any way: what does not lie densely, or askew, is copied. A result that is a feed, or a reshape
-        of one, is or views the very array that was fed, or has its numbers where that one was copied. `watch` is called
-        with every step, its operands and what it wrote.
-
-        Step by step where somebody looks on, and at first: many graphs come once, and binding costs more than a run.
+        Feeds that are not dense, or not aligned, are copied. A result that is a feed, or a reshape of one, is or views
+        the very array that was fed, or its copy. `watch` is called with every step, its operands and what it wrote;
+        with it, the plan runs step by step.
         """
         if watch is not None:
             deadline.ran(UNCOMPILED)
@@ -242,7 +240,7 @@ class Executor(ABC):
     def _run_tier(
         self, plan: Plan, feeds: Mapping[Hashable, Array], deadline: Deadline, run: RunReady | None = None
     ) -> list[Array]:
-        """The plan, or what has taken its place, run as it is made ready: by `run`, or as it runs by itself."""
+        """Run the plan, or the compiled plan in its place: by `run`, or by the `run` of the prepared plan."""
         if self._tiers is None:
             return self._run_prepared(ExecutionTier(plan, self._without), feeds, deadline, run)
         tier = self._tiers.current(plan, deadline)
@@ -277,14 +275,15 @@ class Executor(ABC):
         *,
         turned: bool = False,
     ) -> list[Array]:
-        """As `execute`, step by step: what every other way of running a plan must agree with.
+        """Compute as `execute` does, step by step: every other way of running a plan must agree with this.
 
-        Where it has `turned`, the way back has begun before.
+        If `turned`, the backward pass has begun before.
         """
         slots: list[Array] = [None] * plan.slots
         for feed, slot in plan.feeds.items():
             slots[slot] = fed(feeds, feed, plan.feed_types[feed])
-        memory = _Memory(self, [self.allocate(nbytes) for nbytes in plan.buffers])
+        buffers = [self.allocate(nbytes) for nbytes in plan.buffers]
+        arrays: dict[tuple[int, int], Array] = {}
         run = self.context(deadline)
         with np.errstate(all="ignore"):
             for step in plan.steps:
@@ -292,19 +291,29 @@ class Executor(ABC):
                 if not turned and step.origin is not None and step.origin.backward:
                     turned = True
                     deadline.turn()
-                self._run_step(run, step, slots, memory, watch)
+                self._run_step(run, step, slots, buffers, arrays, watch)
         deadline.check()
         return [slots[i] for i in plan.results]
 
     def _run_step(
-        self, run: RunContext, step: Step, slots: list[Array], memory: _Memory, watch: Observer | None
+        self,
+        run: RunContext,
+        step: Step,
+        slots: list[Array],
+        buffers: Sequence[Buffer],
+        arrays: dict[tuple[int, int], Array],
+        watch: Observer | None,
     ) -> None:
+        """Run a step. Steps that write the same types at the same places, as objects, share `arrays`."""
         operands = [slots[i] for i in step.operands]
         try:
             if not step.places and isinstance(step.op, View):
                 out = step.op.view(run.xp, operands[0], **step.attrs)
             else:
-                out = memory.result(step)
+                key = id(step.types), id(step.places)
+                if key not in arrays:
+                    arrays[key] = self.result(step, buffers)
+                out = arrays[key]
                 step.op.fill(run, operands, out, step.attrs)
         except DeadlineExceeded:
             raise  # the fault of no node
@@ -317,37 +326,22 @@ class Executor(ABC):
             slots[i] = None
 
     def condemn(self, digest: bytes) -> None:
-        """From now on, plans of this digest have no kernels: they have ended processes."""
+        """Run plans of this digest without kernels from now on: they have ended processes."""
         if self._tiers is not None:
             self._tiers.condemn(digest)
 
     def settle(self) -> None:
-        """Wait until what runs next is what runs from then on: until nothing is being compiled."""
+        """Wait until nothing is being compiled."""
         if self._tiers is not None:
             self._tiers.compiler.settle()
 
     def close(self, timeout: float | None = None) -> bool:
-        """Compile nothing more, and wait for the kernel that is being compiled; False where that took too long."""
+        """Compile nothing more, and wait for the kernel that is being compiled; False if that took too long."""
         return self._tiers is None or self._tiers.compiler.close(timeout)
 
     def result(self, step: Step, buffers: Sequence[Buffer]) -> Array:
-        """Where a step writes: an array in the plan's memory, or a tuple of them."""
+        """Place the result of a step: an array in the plan's memory, or a tuple of them."""
         if step.op.several:
             return tuple(self.place(t, buffers[k], at) for t, (k, at) in zip(step.types, step.places, strict=True))
         buffer, offset = step.places[0]
         return self.place(step.types[0], buffers[buffer], offset)
-
-
-class _Memory:
-    """A plan's memory while it is run. Steps that write the same types at the same places, as objects, share arrays."""
-
-    def __init__(self, executor: Executor, buffers: Sequence[Buffer]) -> None:
-        self._executor, self._buffers = executor, buffers
-        self._made: dict[tuple[int, int], Array] = {}
-
-    def result(self, step: Step) -> Array:
-        """Where a step writes."""
-        told = (id(step.types), id(step.places))
-        if told not in self._made:
-            self._made[told] = self._executor.result(step, self._buffers)
-        return self._made[told]

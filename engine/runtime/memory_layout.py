@@ -1,9 +1,7 @@
 """Memory layout of prepared plans and loop bodies: which arrays stay where they are, and which move.
 
-Of a plan, arrays last from run to run, or come and go with each run. Of the body of a loop, results move from step to
-step.
-
-What moves has addresses where there is no memory, as long as no loop says where it lies.
+Arrays of a plan last from run to run, or come and go with each run (`Lifetimes`). Results of a loop body move from step
+to step (`BodyLayout`). Until a loop says where they lie, they have addresses at which there is no memory.
 """
 
 from __future__ import annotations
@@ -24,16 +22,16 @@ from engine.ir.tensor_type import HostArray, Strided, TensorType
 from engine.ops.common.source import Source
 from engine.runtime.binding import Binder
 
-# Lifetimes of a plan's memory: the part that stays from run to run, and the part that comes and goes with each.
-
-#: what is copied is smaller: beyond it, binding a few calls anew is cheaper
+#: feeds and results below this size are copied; for larger ones, binding a few calls anew is cheaper
 SMALL_BYTES: Final = 1 << 16
-#: copies and constants may take so much beside what was planned
+#: bytes that copies and constants may take beside what was planned
 BESIDE_BYTES: Final = 1 << 18
+#: addresses beyond all that a process has: of what moves, of what is only measured, and of constants in a measurement
+_NO_MEMORY, _MEASURED, _STATED = 1 << 60, 1 << 59, 1 << 58
 
 
 class Lasting(Enum):
-    """Time for which a step's arrays are the same: for good, until a result is handed out for good, or for one run."""
+    """How long a step's arrays stay the same: for good, until somebody keeps a result, or for one run."""
 
     ALWAYS = 0
     UNTIL_KEPT = 1
@@ -41,7 +39,7 @@ class Lasting(Enum):
 
 
 class Root(NamedTuple):
-    """Owner of memory: a slot, and which of its results it is, where it has several."""
+    """Owner of memory: a slot, and the number of the result in it."""
 
     slot: int
     which: int
@@ -50,10 +48,10 @@ class Root(NamedTuple):
 class Lifetimes:
     """Feeds that are copied in, steps that are constants made once, and buffers that are handed out.
 
-    `copied` and `constant` are slots: of feeds, and of results that no result of the plan looks at. `handed` are the
+    `copied` and `constant` are slots: of feeds, and of results that no result of the plan views. `handed` are the
     buffers that go to the caller as they are; smaller kept results are copied out. `beside` counts the bytes of all
-    copies, and of constants that are not the plan's own tensors. `roots` say what owns the results' memory, `passing`
-    are the slots of the feeds that are not copied and, once `lasting` has seen all steps, of views of them.
+    copies, and of constants that are not the plan's own tensors. `roots` own the results' memory. `passing` are the
+    slots of the feeds that are not copied and, once `lasting` has seen all steps, of views of them.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -73,7 +71,7 @@ class Lifetimes:
         self._lent: set[int] = set()
 
     def lasting(self, step: Step) -> Lasting:
-        """How long the arrays of a step last; asked of all steps in their order."""
+        """Find how long the arrays of a step last; called for all steps in their order."""
         if not (self.passing or self.handed):
             return Lasting.ALWAYS
         reads_fed = not self.passing.isdisjoint(step.operands)
@@ -91,7 +89,7 @@ class Lifetimes:
         return bool(self.handed) and any(place.buffer in self.handed for place in step.places)
 
     def is_copied_out(self, k: int) -> bool:
-        """Whether the k-th result lies in memory that serves again. It may come of a step that hands out others."""
+        """Whether the k-th result lies in memory that is used again. Its step may hand out other results."""
         slot, which = self.roots[k]
         return self._kept_at[slot][which].buffer not in self.handed
 
@@ -102,7 +100,7 @@ class Lifetimes:
 
 
 def roots_of(plan: Plan) -> list[Root]:
-    """What each result looks at, or is itself."""
+    """Find the owner of each result's memory: the result itself, or what it views."""
     seen = {step.result: Root(step.operands[0], step.attrs.get("index", 0)) for step in plan.steps if not step.places}
     roots = list[Root]()
     for slot in plan.results:
@@ -114,43 +112,38 @@ def roots_of(plan: Plan) -> list[Root]:
     return roots
 
 
-#: beyond all addresses that a process has: there lies what moves, and before it what is only measured
-_NO_MEMORY, _MEASURED, _STATED = 1 << 60, 1 << 59, 1 << 58
-
-
 class _Memory(Protocol):
     def take_bytes(self, nbytes: int) -> Any:
-        """The next so many bytes."""
+        """Take the next so many bytes."""
 
 
 class NativeMemory:
-    """Bytes that are given out one after the other."""
+    """Memory that is given out piece by piece."""
 
     def __init__(self, whole: HostArray) -> None:
         self._whole = whole
         self._start = -whole.ctypes.data % ALIGNMENT
 
     def take_bytes(self, nbytes: int) -> HostArray:
-        """The next so many."""
+        """Take the next so many bytes."""
         start, self._start = self._start, self._start + aligned(nbytes)
         assert self._start <= len(self._whole) + ALIGNMENT
         return self._whole[start : start + nbytes]
 
 
 class _Elsewhere:
-    """Addresses where there is no memory: of what will lie elsewhere, and until then is not looked at."""
+    """Addresses at which there is no memory, for arrays that are not read before a loop says where they lie."""
 
     def __init__(self, first: int) -> None:
         self._next = first
 
     def take_bytes(self, nbytes: int) -> Any:
-        """The next so many bytes, and one at least."""
         address, self._next = self._next, self._next + aligned(max(1, nbytes))
         return memory_at(address, nbytes)
 
 
 class ConstView(NamedTuple):
-    """View of a const that a step reads: of which feed, so many bytes from its first, and an array that lies alike."""
+    """View of a const that a step reads: the feed, bytes from its first, and an array with the same layout."""
 
     feed: int
     offset: int
@@ -158,7 +151,7 @@ class ConstView(NamedTuple):
 
 
 class Laid(NamedTuple):
-    """A step that computes, with arrays of its operands and results."""
+    """Arrays of the operands and results of a step that computes."""
 
     operands: list[Any]
     out: Any
@@ -168,20 +161,20 @@ class Laid(NamedTuple):
 class BodyLayout:
     """Arrays of all that a body computes, as its steps are put one after the other.
 
-    Results that are not `fixed` move, as does what is fed; of that, the first `consts` stay while a loop runs.
+    Results that are not `fixed` move, and so do feeds; the first `consts` feeds stay while a loop runs.
     """
 
     def __init__(self, plan: Plan, fixed: Sequence[int], consts: int, memory: _Memory) -> None:
         away, moved = _Elsewhere(_NO_MEMORY), _away(plan, fixed)
         self._buffers = [(away if k in moved else memory).take_bytes(nbytes) for k, nbytes in enumerate(plan.buffers)]
-        #: what is fed, by what it is fed under
+        #: arrays of the feeds
         self.fed: dict[Any, HostArray] = {
             feed: array_on(type, away.take_bytes(type.nbytes)) for feed, type in plan.feed_types.items()
         }
         self.slots: list[Any] = [None] * plan.slots
         for feed, slot in plan.feeds.items():
             self.slots[slot] = self.fed[feed]
-        #: where results are copied to that do not lie in memory of their own
+        #: destinations of results that do not lie in memory of their own
         self.copies = [
             None if owned else array_on(type, (memory if k in fixed else away).take_bytes(type.nbytes))
             for k, (owned, type) in enumerate(zip(_owned(plan), plan.result_types, strict=True))
@@ -189,7 +182,7 @@ class BodyLayout:
         self._consts = consts
 
     def put(self, step: Step, constant: Callable[[Step], HostArray]) -> Laid | None:
-        """The next step; None of a view, and of what is `constant`."""
+        """Lay out the next step; None for a view, and for a `constant`."""
         operands = [self.slots[i] for i in step.operands]
         if not step.places and isinstance(step.op, View):
             self.slots[step.result] = step.op.view(np, operands[0], **step.attrs)
@@ -197,13 +190,13 @@ class BodyLayout:
         if isinstance(step.op, Source):
             self.slots[step.result] = constant(step)
             return None
-        at = zip(step.types, step.places, strict=True)
-        results = [array_on(type, self._buffers[place.buffer], place.offset) for type, place in at]
+        placed = zip(step.types, step.places, strict=True)
+        results = [array_on(type, self._buffers[place.buffer], place.offset) for type, place in placed]
         self.slots[step.result] = tuple(results) if step.op.several else results[0]
         return Laid(operands, self.slots[step.result], results)
 
     def const(self, array: HostArray) -> ConstView | None:
-        """What an array is of a const, if it looks at one."""
+        """Find the const that an array views; None if it views none."""
         address = array.ctypes.data
         for feed, whole in self.fed.items():
             offset = address - whole.ctypes.data
@@ -217,7 +210,7 @@ class BodyLayout:
 
 
 class BodyNeeds(NamedTuple):
-    """Bytes for a body: those that it works in, for good and for one step at a time; and what Python takes beside."""
+    """Bytes that a body works in, for good and for one step at a time, and bytes that Python allocates beside."""
 
     lasting: int
     passing: int
@@ -225,12 +218,12 @@ class BodyNeeds(NamedTuple):
 
     @property
     def taken(self) -> int:
-        """What it is to be given."""
+        """Bytes that the loop gives it."""
         return self.lasting + aligned(self.passing)
 
 
 def body_needs(binder: Binder, plan: Plan, fixed: Sequence[int], consts: int) -> BodyNeeds:
-    """What a body takes, found before there is memory for it."""
+    """Find what a body takes, before there is memory for it."""
     stated = _Elsewhere(_STATED)
     layout = BodyLayout(plan, fixed, consts, _Elsewhere(_MEASURED))
     passing, stays, beside = 0, 0, 0
@@ -241,15 +234,18 @@ def body_needs(binder: Binder, plan: Plan, fixed: Sequence[int], consts: int) ->
             continue
         still = [x for x in laid.operands if layout.is_copied(x)] + [y for y in laid.results if moves(y)]
         passing = max(passing, aligned(binder.workspace(step)) + sum(aligned(span(x)) for x in still))
-        # What the op allocates itself.
+        # bytes that the op allocates itself
         types = [Strided(TensorType.of(x), x.strides) for x in laid.operands]
         works_in = step.op.workspace(step.types if step.op.several else step.types[0], *types, **step.attrs)
         stays, beside = (stays + works_in, beside) if step.op.runs else (stays, max(beside, works_in))
-    return BodyNeeds(_lasting(plan, fixed), passing, stays + beside)
+    away, owned = _away(plan, fixed), _owned(plan)
+    lasting = [nbytes for k, nbytes in enumerate(plan.buffers) if k not in away]
+    lasting += [plan.result_types[k].nbytes for k in fixed if not owned[k]]
+    return BodyNeeds(sum(map(aligned, lasting)), passing, stays + beside)
 
 
 def is_made_natively(binder: Binder, step: Step, laid: Laid) -> bool:
-    """Whether the runner can make the step, as far as is known before it is bound."""
+    """Whether the runner can make the step, as far as is known before binding."""
     if binder.workspace(step) or binder.has_kernel(step):
         return True
     copies = step.op.as_copies(np, laid.operands, laid.out, step.attrs)
@@ -257,27 +253,27 @@ def is_made_natively(binder: Binder, step: Step, laid: Laid) -> bool:
 
 
 def memory_at(address: int, nbytes: int) -> Any:
-    """Memory to place arrays on, which keep nothing alive."""
+    """Make memory to place arrays on, which keep nothing alive."""
     return (ctypes.c_char * max(1, nbytes)).from_address(address)
 
 
 def array_on(type: TensorType, memory: Any, offset: int = 0) -> HostArray:
-    """An array on memory."""
+    """Place an array on memory."""
     return np.ndarray(type.shape, type.dtype, memory, offset)
 
 
 def moves(array: HostArray) -> bool:
-    """Whether a loop says where it lies, and says so anew for each step."""
+    """Whether a loop says anew for each step where an array lies."""
     return int(array.ctypes.data) >= _NO_MEMORY
 
 
 def span(array: HostArray) -> int:
-    """Bytes from the first of an array's to the last, whether they are its own or not."""
+    """Count the bytes from the first of an array to the last, gaps included."""
     return sum(reach(array))
 
 
 def blocks(place: HostArray, source: HostArray) -> tuple[int, list[tuple[int, int, int]]]:
-    """Bytes that lie densely in both, and axes of such blocks: extent, and bytes to the next one in each."""
+    """Split a copy into dense blocks: bytes of a block, and axes of blocks: extent, and bytes to the next in each."""
     axes = [axis for axis in zip(place.shape, place.strides, source.strides, strict=True) if axis[0] != 1]
     block = place.itemsize
     while axes and axes[-1][1:] == (block, block):
@@ -285,26 +281,18 @@ def blocks(place: HostArray, source: HostArray) -> tuple[int, list[tuple[int, in
     return block, axes
 
 
-def _lasting(plan: Plan, fixed: Sequence[int]) -> int:
-    """Buffers and copies that do not lie elsewhere."""
-    away = _away(plan, fixed)
-    kept = [nbytes for k, nbytes in enumerate(plan.buffers) if k not in away]
-    copied = [plan.result_types[k].nbytes for k in fixed if not _owned(plan)[k]]
-    return sum(map(aligned, (*kept, *copied)))
-
-
 def _away(plan: Plan, fixed: Sequence[int]) -> set[int]:
-    """The buffers of results that are not `fixed`, and lie in memory of their own: in that of the loop."""
+    """Find the buffers that lie in the loop's memory: of results that are not `fixed` and own their memory."""
     owned, roots = _owned(plan), roots_of(plan)
     moved = {root for k, root in enumerate(roots) if owned[k] and k not in fixed}
-    at = ((Root(step.result, which), place) for step in plan.steps for which, place in enumerate(step.places))
-    return {place.buffer for root, place in at if root in moved}
+    placed = ((Root(step.result, which), place) for step in plan.steps for which, place in enumerate(step.places))
+    return {place.buffer for root, place in placed if root in moved}
 
 
 def _owned(plan: Plan) -> list[bool]:
-    """Whether each result lies in memory of its own: the others look at what is fed, constant, or there twice.
+    """Whether each result owns its memory: not a view of a feed or constant, and no other result's before it.
 
-    Nor is it its own where something larger lies there before: of a stack, that would reach into the next entry.
+    Nor is a buffer its own if something larger lies there before: in a stack, that would reach into the next entry.
     """
     sources = {step.result for step in plan.steps if isinstance(step.op, Source)}
     elsewhere, owned, seen = sources.union(plan.feeds.values()), list[bool](), set[Root]()
@@ -317,7 +305,7 @@ def _owned(plan: Plan) -> list[bool]:
 
 
 def _reached(plan: Plan) -> Mapping[int, int]:
-    """For each buffer, the bytes that anything ever takes of it."""
+    """Find the bytes of each buffer that are ever used."""
     reached: dict[int, int] = {}
     for step in plan.steps:
         for type, place in zip(step.types, step.places, strict=False):

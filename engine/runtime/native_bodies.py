@@ -1,6 +1,12 @@
-"""Loop bodies as lists of native calls: bound once; words of their tables say where the arrays lie that move.
+"""Loop bodies as lists of native calls, bound once: words of their tables say where the moving arrays lie.
 
-A step that has no native call is a pause of the list: Python makes the step, between copies of the arrays that move.
+A call has a table of 64-bit words: addresses, strides and bounds of its operands and results. A loop advances an array
+by adding to its address, so that one list of calls serves all steps. `_pointers` finds the words that point into each
+array: of a scan over `xs` whose body is `y = sin(x)`, one word of the call `sin` points at `x`, and the runner adds the
+bytes of an entry to it after each step.
+
+A step without a native call is a pause of the list (`PythonStep`): the runner returns, Python makes the step on arrays
+that lie still, between copies from and to the arrays that move, and the runner goes on behind it.
 """
 
 from __future__ import annotations
@@ -40,16 +46,14 @@ from engine.runtime.memory_layout import (
 )
 from engine.runtime.segments import MOST_NANOSECONDS, NativeStep, alone
 
-# Steps of bodies that Python makes, for which the runner leaves a loop: bound to arrays that lie still meanwhile.
-
-#: of a runner's list: here it always returns
+#: entry of a runner's list at which it always returns
 PAUSE_GUARD: Final = NativeGuard(np.ones(1, np.int64), (lambda: None, ()))
 
 
 class PythonStep:
-    """A step as calls of Python, made while the runner waits: `bind` has those on operands that lie still.
+    """A step that Python makes while the runner waits: `bind` makes its calls on operands that lie still.
 
-    What is read of a const stays where it is: the step is bound to that as soon as a loop knows where.
+    Consts are read in place: the step is bound to them as soon as a loop knows where they lie.
     """
 
     def __init__(
@@ -59,7 +63,7 @@ class PythonStep:
         bind: Callable[[Sequence[HostArray]], Sequence[KernelCall]],
     ) -> None:
         self._origin, self._operands, self._bind = origin, operands, bind
-        #: the feeds that it reads where they are
+        #: the feeds that it reads in place
         self.consts = [operand.feed for operand in operands if isinstance(operand, ConstView)]
         self._addresses: list[int] = []
         self._call: KernelCall | None = None
@@ -67,14 +71,14 @@ class PythonStep:
             self.look({})
 
     def look(self, addresses: Mapping[int, int]) -> None:
-        """Read consts where they begin now: at these addresses, by feed."""
-        found = [addresses[feed] for feed in self.consts]
-        if self._call is None or found != self._addresses:
-            arrays = [_there(x, addresses) if isinstance(x, ConstView) else x for x in self._operands]
-            self._call, self._addresses = joined(self._bind(arrays)), found
+        """Read consts at these addresses, by feed, from now on."""
+        current = [addresses[feed] for feed in self.consts]
+        if self._call is None or current != self._addresses:
+            arrays = [_const_array(x, addresses) if isinstance(x, ConstView) else x for x in self._operands]
+            self._call, self._addresses = joined(self._bind(arrays)), current
 
     def __call__(self) -> None:
-        """Make it. Raises what it finds in its data, with its node."""
+        """Make the step. Raises what it finds in its data, with its node."""
         assert self._call is not None
         function, arguments = self._call
         try:
@@ -85,7 +89,7 @@ class PythonStep:
             raise at_origin(error, self._origin) from None
 
 
-def _there(view: ConstView, addresses: Mapping[int, int]) -> HostArray:
+def _const_array(view: ConstView, addresses: Mapping[int, int]) -> HostArray:
     feed, offset, alike = view
     before, behind = reach(alike)
     memory = memory_at(addresses[feed] + offset - before, before + behind)
@@ -93,11 +97,11 @@ def _there(view: ConstView, addresses: Mapping[int, int]) -> HostArray:
 
 
 class NotNative(Exception):
-    """A body is not to be bound as a list of calls."""
+    """Failure of a body that cannot be bound as a list of calls."""
 
 
 class Pointer(NamedTuple):
-    """A word of a table that points into an array, and how far from its beginning."""
+    """A word of a table that points into an array: its address, and the offset in the array."""
 
     word: int
     offset: int
@@ -107,9 +111,9 @@ class Pointer(NamedTuple):
 class BoundBody:
     """A body's calls, on memory of its own.
 
-    `fed` are the places that point into what it is fed, by what that is fed under, `made` those that point into each
-    result, which lies at one of the addresses `results`. `pauses` are the steps that Python makes, by the number of
-    the call that they stand in the place of, or behind; `consts` are what these read where it is.
+    `fed` are the words that point into each feed, `made` those that point into each result, which lies at one of the
+    addresses `results`. `pauses` are the steps that Python makes, by the number of the call that they replace, or
+    follow; `consts` are the feeds that these read in place.
     """
 
     steps: HostArray
@@ -123,14 +127,14 @@ class BoundBody:
     kept: Any
 
     def begin(self, deadline: Deadline, addresses: Mapping[int, int]) -> None:
-        """Have the steps that Python makes look at a deadline, and at consts that begin at these addresses."""
+        """Give the steps that Python makes a deadline, and the addresses of consts."""
         self.run.deadline = deadline
         if self.consts:
             for step in chain(*self.pauses.values()):
                 step.look(addresses)
 
     def end(self) -> None:
-        """Let go of the deadline."""
+        """Drop the deadline."""
         self.run.deadline = NO_DEADLINE
 
 
@@ -143,7 +147,7 @@ def bind_body(
     fixed: Sequence[int],
     consts: int,
 ) -> BoundBody:
-    """Its results go elsewhere, but for those that are `fixed`. Raises NotNative."""
+    """Bind a body. Its results go to the loop's memory, but for those that are `fixed`. Raises NotNative."""
     inner = RunContext(run.xp)
     inner.watch, inner.bind_plan, inner.threads = run.watch, run.bind_plan, run.threads
     layout = BodyLayout(plan, fixed, consts, memory)
@@ -159,9 +163,14 @@ def bind_body(
             binding.copy(place, results[k])
             results[k] = place
     made, pauses = binding.made, binding.pauses
-    words = [word for native in made if isinstance(native.call, NativeCall) for word in _words(native.call)]
+    calls = [native.call for native in made if isinstance(native.call, NativeCall)]
+    words = [
+        _Word(table.ctypes.data + 8 * position, int(table[position]), WATCHED.words(table, position))
+        for table, arrays in ((call.entries[0], call.arrays) for call in calls)
+        for position in arrays
+    ]
     # Tables point at constants, and at numbers that an op has made for its calls: nobody else keeps these.
-    kept = [array for call in made if isinstance(call.call, NativeCall) for array in call.call.arrays.values()]
+    kept = [array for call in calls for array in call.arrays.values()]
     body = BoundBody(
         alone(made),
         pauses,
@@ -173,9 +182,8 @@ def bind_body(
         inner,
         (made, kept),
     )
-    for native in made:
-        if isinstance(native.call, NativeCall):
-            native.call.arrays.clear()  # of what it was bound to, some is not there
+    for call in calls:
+        call.arrays.clear()  # some of them have addresses without memory
     return body
 
 
@@ -186,7 +194,7 @@ def _constant(run: RunContext, step: Step) -> HostArray:
 
 
 class _Binding:
-    """The list of a body's calls as it grows, and the steps of it that Python makes, by number."""
+    """List of a body's calls as it grows, and the steps that Python makes, by number."""
 
     def __init__(self, binder: Binder, runner: Runner, run: RunContext, layout: BodyLayout) -> None:
         self._binder, self._runner, self._run, self._layout = binder, runner, run, layout
@@ -195,7 +203,7 @@ class _Binding:
         self._left = 0
 
     def add(self, step: Step, laid: Laid) -> None:
-        """The calls of a step."""
+        """Append the calls of a step. Raises NotNative."""
         copies = step.op.as_copies(self._run.xp, laid.operands, laid.out, step.attrs)
         if not is_made_natively(self._binder, step, laid):
             self._pause(step, laid)
@@ -206,12 +214,12 @@ class _Binding:
             self._call(step, self._binder.calls(self._run, step, laid.operands, laid.out))
 
     def copy(self, place: HostArray, source: HostArray, step: Step | None = None) -> None:
-        """A copy of a view to another one, of the same shape and dtype. Raises NotNative."""
+        """Append a copy of a view to another one, of the same shape and dtype. Raises NotNative."""
         call = _copy(self._runner, place, source)
         self.made.append(NativeStep(call, place.nbytes, step.origin if step else None))
 
     def _call(self, step: Step, calls: Sequence[KernelCall]) -> None:
-        """Native ones. A loop within the body is one that Python may have to go on with. Raises NotNative."""
+        """Append native calls. Python may have to go on with a loop within the body. Raises NotNative."""
         nanoseconds = (step.flops + sum(type.nbytes for type in step.types)) // max(1, len(calls)) + 1
         for call, _ in calls:
             if not isinstance(call, NativeCall | NativeGuard):
@@ -221,7 +229,7 @@ class _Binding:
             self.made.append(NativeStep(call, nanoseconds, step.origin))
 
     def _pause(self, step: Step, laid: Laid) -> None:
-        """Copies of what moves, the step by Python on these, and copies back."""
+        """Append copies of the arrays that move, a pause for the step, and copies back."""
         space = NativeMemory(self._run.workspace)
         space.take_bytes(self._binder.workspace(step))
         operands = [self._still(step, x, space) for x in laid.operands]
@@ -233,7 +241,7 @@ class _Binding:
                 self.copy(y, still, step)
 
     def _wait(self, step: Step, paused: PythonStep) -> None:
-        """A pause, or the one that the list has come to, as long as no look at the clock is due."""
+        """Append a pause, or join the one at the end of the list, as long as no look at the clock is due."""
         self._left -= step.flops + sum(type.nbytes for type in step.types)
         if self.made and self.made[-1].call is PAUSE_GUARD and self._left > 0:
             self.pauses[len(self.made) - 1].append(paused)
@@ -246,7 +254,7 @@ class _Binding:
         return self._binder.calls(self._run, step, operands, out)
 
     def _still(self, step: Step, operand: HostArray, space: NativeMemory) -> HostArray | ConstView:
-        """An operand, or where that is a const; else a copy that lies as it does: sums depend on strides."""
+        """Return an operand that lies still, its const, or a copy with the same strides: sums depend on these."""
         const = self._layout.const(operand)
         if const is not None or not moves(operand):
             return operand if const is None else const
@@ -275,26 +283,17 @@ def _copy(runner: Runner, place: HostArray, source: HostArray) -> NativeCall:
 
 
 class _Word(NamedTuple):
-    """A word of a table that points at an array: where it stands, what it says, and those of the array's bounds."""
+    """A word of a table that points at an array: its address, its value, and the addresses of the array's bounds."""
 
     place: int
     address: int
     bounds: Sequence[int]
 
 
-def _words(call: NativeCall) -> list[_Word]:
-    table = call.entries[0]
-    return [
-        _Word(table.ctypes.data + 8 * position, int(table[position]), WATCHED.words(table, position))
-        for position in call.arrays
-    ]
-
-
 def _pointers(words: Sequence[_Word], array: HostArray) -> list[Pointer]:
     first = array.ctypes.data
     past = first + max(1, array.nbytes)
-    found = [word for word in words if first <= word.address < past]
-    bounds = [place for word in found for place in word.bounds]
-    said = [(word.place, word.address) for word in found]
-    said += [(place, ctypes.c_int64.from_address(place).value) for place in bounds]
-    return [Pointer(place, address - first) for place, address in said]
+    inside = [word for word in words if first <= word.address < past]
+    placed = [(word.place, word.address) for word in inside]
+    placed += [(place, ctypes.c_int64.from_address(place).value) for word in inside for place in word.bounds]
+    return [Pointer(place, address - first) for place, address in placed]

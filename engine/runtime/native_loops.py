@@ -29,20 +29,26 @@ from engine.runtime.memory_layout import BodyNeeds, NativeMemory, array_on, body
 from engine.runtime.native_bodies import BoundBody, NotNative, Pointer, bind_body
 from engine.runtime.segments import NativeStep, alone
 
-# Loops that the runner has left for a step that is Python's: it makes that, and sends the runner on behind it.
-
-#: found once, as they are read at each step
+#: positions that are read at each step, looked up once
 _ENDED: Final = int(LoopEntry.ENDED)
 _AT: Final = int(LoopEntry.AT)
 _ASKS: Final = int(LoopEntry.ASKS)
 _GOES_ON: Final = int(LoopEntry.GOES_ON)
+#: position in a table of what lies nowhere
+_NOWHERE: Final = -1
+#: elements of a scalar that are computed in a nanosecond, about
+_AT_ONCE: Final = 8
+#: bytes that machine code may take beside what was planned for a loop
+_BESIDE: Final = 1 << 16
+#: nanoseconds of steps between two looks at the clock
+_LOOK_NANOSECONDS: Final = 500_000
 
 
 class ResumedLoop:
-    """Rest of a loop that the runner has left before its end: a call of it comes to that.
+    """Rest of a loop that the runner has left before its end. A call makes the paused step, and lets the runner go on.
 
-    Where a kernel has met what is not for it, the loop runs once more from the beginning, step by step: its carries
-    have moved, but the operands are still there, as no step writes to them.
+    If a kernel has met an argument out of its range, the loop runs once more from the beginning, step by step: its
+    carries have moved, but the operands are still there, as no step writes to them.
     """
 
     def __init__(
@@ -54,7 +60,7 @@ class ResumedLoop:
         bodies: Sequence[BoundBody],
         consts: Sequence[int],
     ) -> None:
-        """`consts` are positions in the call's table: those of all operands, and then of the results, begin at 1."""
+        """`consts` are positions in the call's table, in which operands and then results begin at 1."""
         self._run, self._step, self._call, self._bodies, self._consts = run, step, call, bodies, consts
         self._words, self._table = described.data, call.entries[0].data
         self._pauses = bodies[-1].pauses, bodies[0].pauses
@@ -62,7 +68,7 @@ class ResumedLoop:
         self._types = list(map(TensorType.of, arrays))
 
     def __call__(self) -> None:
-        """Go on to the end. Raises DeadlineExceeded, and what a step finds in its data, with its node."""
+        """Run to the end. Raises DeadlineExceeded, and what a step finds in its data, with its node."""
         try:
             for body in self._bodies:
                 addresses = {feed: self._table[self._consts[feed]] for feed in body.consts}
@@ -99,12 +105,6 @@ class ResumedLoop:
         function(*arguments)
 
 
-# Recurrences bound as bodies of loops: one native call, which goes through as many steps as a word says.
-
-#: elements of a scalar that are computed in a nanosecond, about
-_AT_ONCE: Final = 8
-
-
 def bind_recurrence(
     kernel: StepKernel,
     loop: StepLoop,
@@ -113,9 +113,9 @@ def bind_recurrence(
     operands: Sequence[HostArray],
     out: Sequence[HostArray],
 ) -> tuple[BoundBody, int]:
-    """The body of a scan on operands and results, and the address of the word that says through how many steps.
+    """Bind a recurrence as the body of a loop: one native call; and the address of the word that counts its steps.
 
-    Where a step is out of range, the loop is left there.
+    The runner leaves the loop at a step that is out of range.
     """
     attrs, layout = step.attrs, recurrence_layout(kernel.recurrence)
     entries = loop.entries(operands, out, attrs["carries"], reverse=attrs["reverse"])
@@ -131,8 +131,8 @@ def bind_recurrence(
         steps=alone(steps if kernel.recurrence.out_of_range is not None else steps[:1]),
         pauses={},
         consts=(),
-        fed={fed: _pointers(table[0], at, operands[fed], moves) for fed, at, moves in read},
-        made=[_pointers(table[0], at, array, moves) for array, at, moves in written],
+        fed={feed: _pointers(table[0], position, operands[feed], entry) for feed, position, entry in read},
+        made=[_pointers(table[0], position, array, entry) for array, position, entry in written],
         results=(),
         nanoseconds=cost,
         run=run,
@@ -141,23 +141,15 @@ def bind_recurrence(
     return body, table.ctypes.data + 8 * layout.steps
 
 
-def _pointers(table: HostArray, at: int, array: HostArray, entry_at: int) -> list[Pointer]:
-    """The word that points at an array, or at an entry of it, and those that say where that begins and ends."""
-    nbytes = array[:1].nbytes if table[entry_at] else array.nbytes
-    bounds = zip(WATCHED.words(table, at), (0, nbytes), strict=False)
-    return [Pointer(int(table.ctypes.data) + 8 * at, 0), *[Pointer(place, offset) for place, offset in bounds]]
-
-
-#: of a position in a table: nothing lies there
-_NOWHERE: Final = -1
-#: bytes that machine code may take beside what was planned for a loop
-_BESIDE: Final = 1 << 16
-#: of steps, between two looks at the clock
-_LOOK_NANOSECONDS: Final = 500_000
+def _pointers(table: HostArray, position: int, array: HostArray, entry: int) -> list[Pointer]:
+    """Find the word that points at an array, or at an entry of it, and the words of its bounds."""
+    nbytes = array[:1].nbytes if table[entry] else array.nbytes
+    bounds = zip(WATCHED.words(table, position), (0, nbytes), strict=False)
+    return [Pointer(int(table.ctypes.data) + 8 * position, 0), *[Pointer(place, offset) for place, offset in bounds]]
 
 
 class _Planned(NamedTuple):
-    """A loop: bytes that it takes as one call; and what was planned, bodies, which stay, and bytes of carries."""
+    """Bytes of a loop as one call, and what was planned for it: bodies, whose memory stays, and bytes of carries."""
 
     call: int
     beside: int
@@ -166,10 +158,10 @@ class _Planned(NamedTuple):
 
 
 def loop_workspaces(binder: Binder, plan: Plan) -> dict[Kernel, int]:
-    """Bytes that each loop of a plan works in as one call, or a choice; 0 where it is no such call, before binding.
+    """Find the bytes that each loop of a plan, or `cond`, works in as one native call; 0 if it runs step by step.
 
-    All loops together are within the memory that was planned for them: step by step, a loop may do with less, and so
-    may be all that there is memory for. Those that would take the most go step by step first.
+    All loops together stay within the memory that was planned for them. Step by step, a loop takes less; those that
+    would take the most go step by step first.
     """
     loops: dict[Kernel, _Planned] = {step.op: _planned(binder, step) for step in plan.steps if step.op.runs}
     if binder.runner is None or not loops:
@@ -182,7 +174,7 @@ def loop_workspaces(binder: Binder, plan: Plan) -> dict[Kernel, int]:
 
 
 def _together(loops: Mapping[Kernel, _Planned], natively: Sequence[Kernel]) -> int:
-    """Bytes of all loops, of which some are calls that work in the same memory: one at a time."""
+    """Count the bytes of all loops. Those that are native calls run one at a time, in the same memory."""
     stepped = [loop for op, loop in loops.items() if op not in natively]
     called = [loops[op] for op in natively]
     return (
@@ -193,21 +185,26 @@ def _together(loops: Mapping[Kernel, _Planned], natively: Sequence[Kernel]) -> i
 
 
 def _bodies_bytes(loops: Iterable[_Planned]) -> int:
-    """What the bodies of loops work in, each of which is there once."""
+    """Count the bytes that the bodies of loops work in, each body once."""
     return sum(body.working_bytes for body in {body for loop in loops for body in loop.bodies})
 
 
 def _planned(binder: Binder, step: Step) -> _Planned:
     assert isinstance(step.op, RunsPlans)
     needs = _needs(binder, step)
+    if isinstance(step.op, (PlannedScan, PlannedWhile)):  # carries lie in two buffers
+        moved = step.op.plans[-1].result_types[: step.attrs["carries"]]
+        call = sum(need.taken for need in needs) + 2 * sum(aligned(max(8, type.nbytes)) for type in moved)
+    else:  # one of two bodies runs
+        call = max(need.taken for need in needs)
     whole = step.op.workspace(step.types, **step.attrs)
     carries = whole - sum(body.working_bytes for body in step.op.runs)
     beside = max([need.beside for need in needs], default=0)
-    return _Planned(_needed(step, needs), beside, step.op.runs, carries)
+    return _Planned(ALIGNMENT + call, beside, step.op.runs, carries)
 
 
 def _needs(binder: Binder, step: Step) -> Sequence[BodyNeeds]:
-    """Of each body; of none where one kernel goes through all steps."""
+    """Find the needs of each body; of none if one kernel runs all steps."""
     assert isinstance(step.op, RunsPlans)
     if binder.step_kernel(step) is not None:
         return ()
@@ -216,16 +213,8 @@ def _needs(binder: Binder, step: Step) -> Sequence[BodyNeeds]:
     return [body_needs(binder, plan, fixed, consts) for plan, fixed in zip(plans, flags, strict=True)]
 
 
-def _needed(step: Step, needs: Sequence[BodyNeeds]) -> int:
-    """Of two bodies of which one runs, what the larger takes; carries lie in two buffers."""
-    if not isinstance(step.op, (PlannedScan, PlannedWhile)):
-        return ALIGNMENT + max(need.taken for need in needs)
-    moved = step.op.plans[-1].result_types[: step.attrs["carries"]]
-    return ALIGNMENT + sum(need.taken for need in needs) + 2 * sum(aligned(max(8, type.nbytes)) for type in moved)
-
-
 def _parts(step: Step) -> Parts:
-    """Positions in the table of what bodies are fed, by what it is to them: of a choice, behind the predicate."""
+    """Find the positions of consts, carries and sequences in the table; in a `cond`, they follow the predicate."""
     positions = range(1, 1 + len(step.operands))
     if isinstance(step.op, (PlannedScan, PlannedWhile)):
         given = positions[:-1] if isinstance(step.op, PlannedCountedScan) else positions
@@ -236,29 +225,29 @@ def _parts(step: Step) -> Parts:
 def bind_loop(
     binder: Binder, run: RunContext, step: Step, operands: Sequence[HostArray], out: Sequence[HostArray]
 ) -> Sequence[KernelCall] | None:
-    """The calls of a loop, or of a choice, which are native; None where they cannot be."""
+    """Bind a loop or `cond` as native calls; None if that cannot be done."""
     op, runner = step.op, binder.runner
     if runner is None or run.watch is None or not isinstance(op, RunsPlans) or not binder.workspace(step):
         return None
     if not all(x.flags.c_contiguous for x in operands):
         return None
+    made: Sequence[_NativeBodies]
+    if isinstance(op, (PlannedScan, PlannedWhile)):
+        kind = _Loop if binder.step_kernel(step) is None else _GoneThrough
+        made = [kind(binder, runner, run, step, operands, out)]
+    else:
+        branches = (0, 1) if isinstance(op, PlannedCond) else (None,)
+        made = [_Once(binder, runner, run, step, operands, out, branch) for branch in branches]
     try:
-        made = [kind(binder, runner, run, step, operands, out).calls() for kind in _kinds(binder, step)]
-        return [call for calls in made for call in calls]
+        return [call for bodies in made for call in bodies.calls()]
     except NotNative:
         return None
 
 
-def _kinds(binder: Binder, step: Step) -> Sequence[type[_NativeBodies]]:
-    if isinstance(step.op, (PlannedScan, PlannedWhile)):
-        return (_Loop,) if binder.step_kernel(step) is None else (_GoneThrough,)
-    return (_Then, _Otherwise) if isinstance(step.op, PlannedCond) else (_Once,)
-
-
 class _NativeBodies(ABC):
-    """Bodies as one call on operands and results, which its table points at: behind its own description, in this order.
+    """Bodies as one call, whose table points at its description, then at operands, then at results.
 
-    Where these move, the table is told; the rest is found from it when the call begins.
+    If these move, the table is updated; the call derives all other addresses from it when it begins.
     """
 
     def __init__(
@@ -269,11 +258,14 @@ class _NativeBodies(ABC):
         step: Step,
         operands: Sequence[HostArray],
         out: Sequence[HostArray],
+        branch: int | None = None,
     ) -> None:
+        """`branch` is the number of a body in a `cond`, whose bodies work in the same memory."""
         assert isinstance(step.op, RunsPlans)
         self._op, self._attrs, self._step = step.op, step.attrs, step
         self._binder, self._runner, self._run = binder, runner, run
         self._operands, self._out = operands, out
+        self._branch = branch
         self._memory = NativeMemory(run.workspace)
         self._parts = _parts(step)
         self._bodies: list[BoundBody] = []
@@ -287,14 +279,11 @@ class _NativeBodies(ABC):
 
     @property
     def _results(self) -> range:
-        """Positions of the results in the table."""
         return range(1 + len(self._operands), 1 + len(self._operands) + len(self._out))
 
     def _bind(self, plan: Plan, fixed: Sequence[int] = ()) -> BoundBody:
-        """A body, whose consts are where the loop's are."""
-        consts = self._parts.consts
         body = self._body(plan, fixed)
-        for feed, position in enumerate(consts):
+        for feed, position in enumerate(self._parts.consts):
             self._begin_at(body, feed, position)
         self._bodies.append(body)
         return body
@@ -310,7 +299,7 @@ class _NativeBodies(ABC):
                 self._moves.append((word, stride, 0))
 
     def _made(self, body: BoundBody, length: int) -> Sequence[KernelCall]:
-        """The call, and a look whether it has come to its end."""
+        """Make the call, and a guard that goes on if it has not come to its end."""
         described = self._described
         lists = {
             LoopEntry.INITS: _rows(self._inits, InitEntry.SIZE),
@@ -337,49 +326,34 @@ class _NativeBodies(ABC):
 
     @abstractmethod
     def calls(self) -> Sequence[KernelCall]:
-        """The call, and what may follow. Raises NotNative."""
+        """Make the call, and its guard. Raises NotNative."""
 
 
 class _Once(_NativeBodies):
-    """A body that runs once. Of a choice it is one of two, and runs where the predicate is what it is for."""
-
-    #: which of the two; None of a body alone
-    branch: int | None = None
+    """A body that runs once; of a `cond`, one of two, which runs if the predicate says so."""
 
     def calls(self) -> Sequence[KernelCall]:
-        """The body's, of the operands behind the predicate."""
-        body = self._bind(self._op.plans[self.branch or 0])
+        body = self._bind(self._op.plans[self._branch or 0])
         for position, places in zip(self._results, body.made, strict=True):
             self._inits += [(word, position, offset, 0) for word, offset in places]
-        if self.branch is not None:
-            self._described[LoopEntry.WHEN_AT], self._described[LoopEntry.WHEN] = 1, 1 - self.branch
+        if self._branch is not None:
+            self._described[LoopEntry.WHEN_AT], self._described[LoopEntry.WHEN] = 1, 1 - self._branch
         return self._made(body, 1)
-
-
-class _Then(_Once):
-    """Body that runs where the predicate holds."""
-
-    branch = 0
-
-
-class _Otherwise(_Once):
-    """Body that runs where it does not, in the same memory."""
-
-    branch = 1
 
 
 class _Loop(_NativeBodies):
     """A body that runs step by step."""
 
     def calls(self) -> Sequence[KernelCall]:
-        """The loop."""
         assert isinstance(self._op, (PlannedScan, PlannedWhile))
         *asked, step = self._op.plans
         flag = (self._attrs["carries"],) if asked else ()
         bodies = [*[self._bind(plan, (0,)) for plan in asked], self._bind(step, flag)]
-        parts = self._parts
+        parts, backwards = self._parts, bool(self._attrs.get("reverse"))
         self._carry(bodies, len(parts.consts), parts.carries)
-        self._go_through(bodies[-1], len(parts.consts) + len(parts.carries), parts.sequences)
+        for feed, position in enumerate(parts.sequences, len(parts.consts) + len(parts.carries)):
+            entry = self._operands[position - 1][:1].nbytes
+            self._begin_at(bodies[-1], feed, position, entry if backwards else 0, -entry if backwards else entry)
         self._stack(self._op, bodies[-1], len(parts.carries))
         if isinstance(self._op, PlannedCountedScan):
             self._described[LoopEntry.LENGTH_AT] = len(self._operands)
@@ -400,18 +374,12 @@ class _Loop(_NativeBodies):
             self._moves += [(word, 0, (first + offset) ^ (second + offset)) for word, offset in turned]
 
     def _buffers(self, nbytes: int) -> tuple[int, int]:
-        """Where a carry lies, and where it does after a step."""
+        """Take the two buffers between which a carry alternates."""
         first, second = (self._memory.take_bytes(nbytes).ctypes.data for _ in range(2))
         return first, second
 
-    def _go_through(self, body: BoundBody, before: int, positions: Sequence[int]) -> None:
-        backwards = bool(self._attrs.get("reverse"))
-        for feed, position in enumerate(positions, before):
-            entry = self._operands[position - 1][:1].nbytes
-            self._begin_at(body, feed, position, entry if backwards else 0, -entry if backwards else entry)
-
     def _stack(self, op: PlannedScan | PlannedWhile, body: BoundBody, carries: int) -> None:
-        """Stacks stand behind the carries; of a `while`, behind steps and finished, and the body's flag before them."""
+        """Advance stacks. They follow the carries; in a `while`, also steps and finished, and in its body, the flag."""
         backwards = bool(self._attrs.get("reverse"))
         first = carries + op.beside
         for k, array in enumerate(self._out[first:], first):
@@ -423,7 +391,7 @@ class _Loop(_NativeBodies):
                 self._stacks.append((self._results[k], entry, array.nbytes))
 
     def _ask(self, condition: BoundBody, body: BoundBody, carries: int) -> None:
-        """Whether to go on: at first, and after each step, which says so behind its carries."""
+        """Ask whether to go on: before the first step, and after each, which says so behind its carries."""
         described, results = self._described, self._results
         steps = condition.steps
         described[LoopEntry.BEFORE], described[LoopEntry.BEFORE_COUNT] = steps.ctypes.data, len(steps)
@@ -432,7 +400,7 @@ class _Loop(_NativeBodies):
 
 
 class _GoneThrough(_Loop):
-    """A loop whose steps one kernel goes through by itself, so many at a time; carries lie where they lay."""
+    """A loop whose steps one kernel runs, many at a time; carries stay in one buffer."""
 
     def _body(self, plan: Plan, fixed: Sequence[int]) -> BoundBody:
         kernel = self._binder.step_kernel(self._step)

@@ -46,14 +46,12 @@ from engine.runtime.native_loops import bind_loop, loop_workspaces
 from engine.runtime.prepared_plan import PreparedPlan
 from engine.runtime.tiers import Compiling, Determinism, ExecutionTiers
 
-# Loops as machine code: compiled once for this processor, kept, and bound where a plan has them.
-
-#: elements that a kernel goes through all steps of: beyond, a vector's chain of operations takes longer than the calls
+#: elements up to which one kernel runs all steps of a loop: beyond, chains of vector operations take longer than calls
 MOST_AT_ONCE: Final = 128
 
 
 class CompiledKernel(NamedTuple):
-    """A kernel, and the loop that it computes, whose functions are written out; and kernels that add up its parts."""
+    """A kernel, its fused kernel with functions written out, and kernels that add up partial sums."""
 
     kernel: NativeKernel
     loop: FusedKernel
@@ -65,13 +63,13 @@ K = TypeVar("K", NativeKernel, LoadedKernel)
 
 
 class Kernels:
-    """Maker of the kernels of fused loops and of microkernels. Threads may share it.
+    """Maker of machine code of fused kernels and microkernels, compiled once for this processor and kept.
 
-    A kernel that could not be made is not tried again, so that a plan runs one way as long as this lives.
+    Threads may share it. A kernel that could not be made is not tried again, so that a plan always runs one way.
     """
 
     has_microkernels: ClassVar[bool] = True
-    #: a launch is a call, and costs next to nothing; and sums in two would be other bits than those by themselves
+    #: a launch is a call, and costs next to nothing; and split sums would have other bits
     few_launches: ClassVar[bool] = False
 
     def __init__(self, store: KernelStore | None = None, threads: int = 1) -> None:
@@ -79,42 +77,41 @@ class Kernels:
         self._store = KernelStore() if store is None else store
         self._loaded: WeakValueDictionary[str, Any] = WeakValueDictionary()
         self._refused = RefusedKernels()
-        #: kernels that were compiled or loaded, so far; and of these, those that were compiled
+        #: number of kernels that were compiled or loaded, and of those that were compiled
         self.made = 0
         self.compiled = 0
         #: binds fused nodes by NumPy, block by block
         self.without = KernelBinder({}, threads)
 
     def has_recipes(self, plan: Plan) -> bool:
-        """False: what is no loop is a microkernel by then."""
+        """False: microkernels are steps of their own."""
         return False
 
     def compile(
         self, plan: Plan, stop: Callable[[], bool] = lambda: False, first: Iterable[Kernel] = ()
     ) -> KernelBinder | None:
-        """What binds the steps of a plan, by kernels that work in what was planned; None where `stop` came true.
+        """Make the binder of a plan, with kernels that work in the planned memory; None if `stop` came true.
 
-        Those of the ops `first` are made first, in their order. What was planned for NumPy may be less than a kernel
-        wants, of a loop over few rows: NumPy runs that one. As many threads take part in kernels as may, unless these
-        would work in more than was planned: then one. Raises KernelUnavailable: either all of these kernels are there,
-        or none is used.
+        The kernels of the ops `first` are made first, in their order. A kernel over few rows may need more memory than
+        was planned for NumPy, which then runs the step. Kernels use all threads, or one if the workspaces of all would
+        exceed the plan. Raises KernelUnavailable: all kernels of a plan are used, or none.
         """
-        there = {op: op for op in kernel_ops(plan, _is_gone_through)}
-        ops = list(dict.fromkeys([*(there[op] for op in first if op in there), *there]))
-        # So that bits do not depend on threads, it is decided for one what fits.
+        known = {op: op for op in kernel_ops(plan, _is_gone_through)}
+        ops = list(dict.fromkeys([*(known[op] for op in first if op in known), *known]))
+        # Decided for one thread, so that bits do not depend on the number of threads.
         planned = max((_planned(op, 1) for op in ops), default=0)
         made: dict[Kernel, KernelCode] = {}
         for op in ops:
             if stop():
                 return None
-            if _wanted(op) <= planned:
+            if _needed(op) <= planned:
                 made[op] = self._code(op)
         runner, most = shared_runner(self._store), max(map(_planned, ops), default=0)
-        together = KernelBinder(made, self.threads, runner)
-        fits = max(map(together.workspace, plan.steps), default=0) <= most
-        found = together if fits else KernelBinder(made, 1, runner)
-        found.fit_loops(plan)
-        return found
+        binder = KernelBinder(made, self.threads, runner)
+        if max(map(binder.workspace, plan.steps), default=0) > most:
+            binder = KernelBinder(made, 1, runner)
+        binder.fit_loops(plan)
+        return binder
 
     def _code(self, op: CompiledOp) -> KernelCode:
         if isinstance(op, Fused):
@@ -133,7 +130,7 @@ class Kernels:
         return self._kernel(llvm_text(loop, lanes), partial(native_kernel, loop, lanes))
 
     def _kernel(self, text: str, load: Callable[[bytes], K]) -> K:
-        """The kernel of this text: one that is in use, or is kept, or a new one."""
+        """Return the kernel of this text: one that is in use, a stored one, or a new one."""
         key = kernel_key(text, **target())
         kernel: K | None = self._loaded.get(key)
         if kernel is None:
@@ -144,34 +141,33 @@ class Kernels:
     def _made(self, key: str, text: str, load: Callable[[bytes], K]) -> K:
         self._refused.demand(key)
         try:
-            return self._kept(key, load) or self._new(key, text, load)
+            kernel = self._kept(key, load)
+            if kernel is None:
+                code = machine_code(text)
+                self.compiled += 1
+                kernel = load(code)
+                self._store.put(key, code)
         except KernelUnavailable as error:
             self._refused.add(key, str(error))
             raise
+        return kernel
 
     def _kept(self, key: str, load: Callable[[bytes], K]) -> K | None:
-        """The kernel that was kept; None where there is none, or it cannot be loaded."""
+        """Load a kernel from the store; None if it is not there, or cannot be loaded."""
         code = self._store.get(key)
         try:
             return None if code is None else load(code)
         except KernelUnavailable:
             return None
 
-    def _new(self, key: str, text: str, load: Callable[[bytes], K]) -> K:
-        code = machine_code(text)
-        self.compiled += 1
-        kernel = load(code)
-        self._store.put(key, code)
-        return kernel
-
 
 def _is_gone_through(scan: PlannedScan) -> bool:
-    """Whether one kernel goes through all steps: where a kernel for each of them would hardly have begun."""
+    """Whether one kernel runs all steps of a loop: if its steps are short."""
     return IS_SUPPORTED and scan.step_loop is not None and scan.step_loop.elements <= MOST_AT_ONCE
 
 
 def _inner_first(plan: Plan, seen: set[Plan]) -> Iterator[Plan]:
-    """A plan behind all that its loops run, each once."""
+    """Yield a plan and the plans that its loops run, innermost first, each once."""
     if plan not in seen:
         seen.add(plan)
         for step in plan.steps:
@@ -181,25 +177,25 @@ def _inner_first(plan: Plan, seen: set[Plan]) -> Iterator[Plan]:
 
 
 def _planned(op: CompiledOp, threads: int | None = None) -> int:
-    """Bytes that were planned for kernels to work in, of so many threads, or of those that the plan is for."""
+    """Find the planned workspace of a kernel, for so many threads, or for those of the plan."""
     if isinstance(op, PlannedScan):
         return 0
     works_in = op.works_in if isinstance(op, Fused) else op.made_by.workspace
     return works_in(op.threads if threads is None else threads)
 
 
-def _wanted(op: CompiledOp) -> int:
-    """Bytes that a kernel works in with one thread."""
+def _needed(op: CompiledOp) -> int:
+    """Find the bytes that a kernel works in with one thread."""
     if isinstance(op, PlannedScan):
         return 0
     return native_workspace(op.expanded, op.space, 1) if isinstance(op, Fused) else op.made_by.workspace(1)
 
 
 class KernelBinder(Binder):
-    """Binding of loops and microkernels to kernels, where there are any; without, NumPy computes loops block by block.
+    """Binder of fused nodes and microkernels to kernels. Fused nodes without one are computed by NumPy, block by block.
 
-    `threads` may take part in a kernel, and in the rest those that it was planned for. Other steps are bound to their
-    ops' own calls.
+    A kernel uses up to `threads` threads, NumPy's blocks those of the plan. Other steps are bound to their ops' own
+    calls.
     """
 
     def __init__(self, compiled: Mapping[Kernel, KernelCode], threads: int, runner: Runner | None = None) -> None:
@@ -207,38 +203,38 @@ class KernelBinder(Binder):
         self.runner = runner
         self._threads = threads
         self._of_loops: dict[Kernel, int] = {}
-        #: binds what lies within loops, which one thread runs
+        #: binds steps within loops, which one thread runs
         self._within = None if threads == 1 else KernelBinder(compiled, 1, runner)
 
     @property
     def has_kernels(self) -> bool:
-        """Whether any loop or microkernel is."""
+        """Whether any step is bound to a kernel."""
         return bool(self.compiled)
 
     def has_kernel(self, step: Step) -> bool:
-        """Whether it was compiled."""
+        """Whether the step was compiled."""
         return step.op in self.compiled
 
     def step_kernel(self, step: Step) -> StepKernel | None:
-        """As its parent."""
-        found = self.compiled.get(step.op)
-        return found if isinstance(found, StepKernel) else None
+        """Return the kernel that runs all steps of a loop by itself; None if there is none."""
+        code = self.compiled.get(step.op)
+        return code if isinstance(code, StepKernel) else None
 
     def workspace(self, step: Step) -> int:
-        """That of a kernel. NumPy's is allocated anew with each run."""
+        """Bytes that a kernel works in. NumPy allocates its own anew with each run."""
         if isinstance(step.op, RunsPlans):
             return self._within.workspace(step) if self._within else self._of_loops.get(step.op, 0)
-        found = self.compiled.get(step.op)
-        if found is None:
+        code = self.compiled.get(step.op)
+        if code is None:
             return 0
         if isinstance(step.op, MicrokernelOp):
             return step.op.made_by.workspace(self._taking_part(step.op))
         assert isinstance(step.op, Fused)
-        assert isinstance(found, CompiledKernel)
-        return kernel_workspace(found.kernel, found.loop, step.op.space, self._threads)
+        assert isinstance(code, CompiledKernel)
+        return kernel_workspace(code.kernel, code.loop, step.op.space, self._threads)
 
     def fit_loops(self, plan: Plan) -> None:
-        """Find which loops of a plan, and of what these run, are calls of the runner: before any is bound."""
+        """Find which loops of a plan, and of their bodies, are native calls: before any is bound."""
         if self._within is not None:
             self._within.fit_loops(plan)
             return
@@ -246,20 +242,20 @@ class KernelBinder(Binder):
             self._of_loops.update(loop_workspaces(self, each))
 
     def calls(self, run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
-        """As its parent."""
-        op, found = step.op, self.compiled.get(step.op)
-        if isinstance(op, MicrokernelOp) and found is not None and not isinstance(found, CompiledKernel | StepKernel):
+        """Bind a step to its kernel, NumPy's blocks, a native loop, or its op's own call."""
+        op, code = step.op, self.compiled.get(step.op)
+        if isinstance(op, MicrokernelOp) and code is not None and not isinstance(code, CompiledKernel | StepKernel):
             by_op = partial(_bind_one, run, step)
-            return bind_recipe(found, op.made_by, operands, out, self._taking_part(op), run.workspace, by_op)
+            return bind_recipe(code, op.made_by, operands, out, self._taking_part(op), run.workspace, by_op)
         if isinstance(op, RunsPlans):
             native = bind_loop(self._within or self, run, step, operands, out)
             return native or bind_step(run, step, operands, out)
         if not isinstance(op, Fused):
             return bind_step(run, step, operands, out)
         by_numpy = partial(bind_blocks, op.loop, op.space, threads=op.threads)
-        if not isinstance(found, CompiledKernel):  # bound with each run: many loops hold the blocks of one at a time
-            return [fallback(partial(_looking, run, by_numpy), operands, out)]
-        kernel, loop, sums = found
+        if not isinstance(code, CompiledKernel):  # bound with each run: so the blocks of one step are held at a time
+            return [fallback(partial(_with_checks, run, by_numpy), operands, out)]
+        kernel, loop, sums = code
         return bind_within_range(kernel, loop, op.space, operands, out, self._threads, by_numpy, run.workspace, sums)
 
     def _taking_part(self, op: MicrokernelOp) -> int:
@@ -270,15 +266,15 @@ def _bind_one(run: RunContext, step: Step, operands: Sequence[Array], results: S
     return bind_step(run, step, operands, results[0])
 
 
-def _looking(
+def _with_checks(
     run: RunContext, otherwise: Otherwise, operands: Sequence[Array], results: Sequence[Array]
 ) -> Sequence[KernelCall]:
-    """The calls of `otherwise`, and a look at the time before each."""
+    """Make the calls of `otherwise`, with a check of the deadline before each."""
     return [each for call in otherwise(operands, results) for each in ((run.deadline.check, ()), call)]
 
 
 def sum_kinds(op: Fused) -> list[str]:
-    """The kinds of the op's results that several blocks make parts of."""
+    """Find the kinds of results that are sums over several blocks."""
     kinds = {result.kind for result in op.expanded.results if result.adds_up}
     return sorted(kinds) if block_count(op.space) > 1 else []
 
@@ -286,9 +282,9 @@ def sum_kinds(op: Fused) -> list[str]:
 class NumPyExecutor(Executor):
     """Executor of plans with NumPy, in the calling thread.
 
-    A plan is bound to memory of its own, which `instances` keep for its next run where it is not too large. `threads`
-    are what one kernel may use. With `compile` on, loops are compiled, when `determinism` says
-    (engine.runtime.tiers), and what is compiled is kept in `store`.
+    A plan is bound to memory of its own, which `instances` keep for its next run if it is not too large. One kernel
+    uses up to `threads` threads. With `compile` on, kernels are compiled when `determinism` says
+    (engine.runtime.tiers), and kept in `store`.
     """
 
     device: ClassVar[str] = "cpu"
@@ -305,8 +301,8 @@ class NumPyExecutor(Executor):
         compile: Compiling = "off",
     ) -> None:
         self.threads = threads
-        # What is compiled by and by is planned anew; NumPy runs it a few times, for which other threads are not worth
-        # waking, while those of BLAS still look for work.
+        # A plan that is compiled later is planned anew. NumPy runs it a few times, for which other threads are not
+        # worth waking, while those of BLAS still look for work.
         self.loop_threads = 1 if compile == "on" and determinism == "fast" else threads
         self.instances = InstancePool() if instances is None else instances
         self._kernels = Kernels(store, threads)
@@ -316,18 +312,18 @@ class NumPyExecutor(Executor):
 
     @classmethod
     def opened(cls, settings: ExecutorSettings) -> Self:
-        """With all that is for a processor."""
+        """Open it with the settings that are for a processor."""
         instances = InstancePool(settings.instance_bytes)
         return cls(settings.threads, instances, settings.determinism, settings.store, compile=settings.compile)
 
     @property
     def kernels(self) -> int:
-        """Those of loops."""
+        """Number of fused kernels that were compiled or loaded."""
         return self._kernels.made
 
     @property
     def xp(self) -> Namespace:
-        """The module numpy."""
+        """NumPy."""
         return np
 
     def context(self, deadline: Deadline = NO_DEADLINE, workspace: Any = None) -> RunContext:
@@ -337,23 +333,23 @@ class NumPyExecutor(Executor):
         return context
 
     def to_device(self, array: np.ndarray[Any, Any]) -> Array:
-        """`array` itself."""
+        """Return `array` itself."""
         return np.asarray(array)
 
     def allocate(self, nbytes: int) -> Buffer:
-        """Bytes that nothing was written to."""
+        """Allocate aligned bytes, uninitialised."""
         raw = np.empty(nbytes + ALIGNMENT, np.uint8)
         start = -raw.ctypes.data % ALIGNMENT
         return raw[start : start + nbytes]
 
     def place(self, type: TensorType, buffer: Buffer, offset: int) -> Array:
-        """An array on those bytes."""
+        """Place an array on a buffer."""
         return np.ndarray(type.shape, type.dtype, buffer, offset)
 
     def to_host(self, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
-        """The arrays themselves."""
+        """Return the arrays themselves."""
         return list(arrays)
 
     def bind(self, plan: Plan, binder: Binder) -> PreparedPlan:
-        """Prebound calls."""
+        """Prepare a plan: memory of its own, and calls bound to it."""
         return PreparedPlan(plan, self, binder)

@@ -1,4 +1,4 @@
-"""Opening of an executor for a device."""
+"""Opening of the executor of a device."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from engine.runtime.instance_pool import INSTANCE_BYTES
 from engine.runtime.interpreter import DEVICE_WORKSPACE, Executor, ExecutorSettings
 from engine.runtime.tiers import Compiling, Determinism
 
-#: in a room above this one, so that it is found by its name alone; it imports CuPy where an executor is opened
+#: in a room above this one, so that only its name is known here; it imports CuPy when an executor is opened
 _CUDA_BACKEND: Final = "engine.cuda.cupy_backend"
 
 
 def _backends() -> Iterator[type[Executor]]:
-    """Executors of the modules beside this one whose names end in `_backend`, and the CUDA executor."""
+    """Yield the executors of the modules beside this one whose names end in `_backend`, and the CUDA executor."""
     beside = [module.name for module in iter_modules([str(Path(__file__).parent)], f"{__package__}.")]
     for name in dict.fromkeys([*beside, _CUDA_BACKEND]):
         if name.endswith("_backend"):
@@ -47,21 +47,21 @@ def open_executor(
     *,
     compile: Compiling = "off",
 ) -> Executor:
-    """The executor for `device`: a kind of BACKENDS, as cpu or cuda, or auto (cuda where a usable GPU is found).
+    """Open the executor for `device`: a kind of BACKENDS, as cpu or cuda, or auto (cuda if a usable GPU is found).
 
-    On a CPU, `threads` are what one kernel may use. With `compile` on, loops are compiled: in the background, by and by
-    (`determinism` fast), or before the first result (bitwise); `store` keeps what was compiled. Plans that are ready to
-    run again may take `instance_bytes` in all while they are idle; on a GPU, what they carry to it and back, which lies
-    in pinned memory, may take as many. Of a GPU's memory, at most `device_bytes` are taken, by default nine tenths;
-    `device_workspace` of them, a quarter at most, are what its kernels and libraries work in.
+    On a CPU, one kernel uses up to `threads` threads. With `compile` on, kernels are compiled: in the background
+    (`determinism` fast), or before the first result (bitwise); `store` keeps them. Idle prepared plans take up to
+    `instance_bytes` in all; on a GPU, pinned memory for transfers takes as much. Of a GPU's memory, at most
+    `device_bytes` are taken, by default nine tenths; kernels and libraries work in `device_workspace` of them, a
+    quarter at most.
 
-    Raises RuntimeError when a device is asked for and cannot be had.
+    Raises ValueError for an unknown device, and RuntimeError if it cannot be opened.
     """
-    there = [
+    usable = [
         backend for kind, backend in BACKENDS.items() if kind == device or (device == "auto" and backend.is_available())
     ]
-    if not there:
+    if not usable:
         *others, last = "auto", *sorted(BACKENDS)
         raise ValueError(f"device must be {', '.join(others)} or {last}, but is {device}")
     sizes = instance_bytes, device_bytes, device_workspace
-    return there[0].opened(ExecutorSettings(threads, determinism, store, *sizes, compile))
+    return usable[0].opened(ExecutorSettings(threads, determinism, store, *sizes, compile))

@@ -1,6 +1,15 @@
 """Prepared plan: a plan made ready to run again and again, with memory of its own and calls bound to it.
 
-What a run brings along (large feeds) and takes away (large results) is not copied: calls on it are bound anew.
+To bind a plan means to allocate its buffers, place the arrays of all steps on them, and have every op make its calls
+on these arrays: functions with their arguments, which a run then only makes, in segments (`engine.runtime.segments`).
+
+    binding    y = exp(x) * 2       x: copied to a resident array at each run      exp → a, multiply a → b
+    running    resident[...] = feed; for each call: function(*arguments); copy b out
+
+Small feeds and results are copied, so that calls on them stay bound. Large ones are not copied: their arrays come and
+go with each run (`Lifetimes`), and the calls on them are pointed at the new arrays, or bound anew, before each run
+(`RebindingStep`). A large result lies in a buffer that the caller gets, which is used again once nobody holds an array
+on it (`OutputBuffer`).
 """
 
 from __future__ import annotations
@@ -26,17 +35,20 @@ from engine.runtime.interpreter import Buffer, Executor, fed
 from engine.runtime.memory_layout import Lasting, Lifetimes
 from engine.runtime.segments import RegionWatch, Segment, Segments, StepCalls
 
-# Memory of large results. Most callers drop a result before they ask for the next one; then it serves again.
-
-_NEVER = -1
+#: binds a step: operands and result to calls
+Bind = Callable[[Step, Sequence[Array], Array], Sequence[KernelCall]]
+#: no number of references
+_NEVER: Final = -1
+_OWN_CALLS: Final = Binder()
+#: bytes of a step's arrays and calls, beside what the plan holds of it, as counted in CPython
+CALL_BYTES: Final = 600
 
 
 class OutputBuffer:
-    """A buffer whose arrays go to callers, and which is new for each run unless nobody holds any of them.
+    """A buffer whose arrays go to callers, new for each run unless nobody holds any of them.
 
-    NumPy makes every array on some memory refer to the object that owns it, so that this one's references tell
-    whether there are arrays beside the prepared plan's own. Who has none cannot get one: the count never rises from
-    nowhere.
+    Every NumPy array refers to the owner of its memory, so that the owner's reference count tells whether there are
+    arrays beside the prepared plan's own. It cannot rise by itself: nobody without an array can get one.
     """
 
     def __init__(self, nbytes: int, allocate: Callable[[int], Buffer]) -> None:
@@ -46,25 +58,19 @@ class OutputBuffer:
         self.buffer: Buffer = None
 
     def renew(self) -> bool:
-        """Before a run: take new memory where somebody holds the old, or there is none. Whether it is new."""
+        """Take new memory before a run if somebody holds the old, or there is none. Returns whether it is new."""
         if self.buffer is not None and sys.getrefcount(self.buffer.base) == self._own:
             return False
         self.buffer, self._own = self._allocate(self._nbytes), _NEVER
         return True
 
     def count(self) -> None:
-        """After a run, before a result is handed out: what refers to the memory now is the prepared plan's own."""
+        """Count the prepared plan's own references: after a run, before a result is handed out."""
         self._own = sys.getrefcount(self.buffer.base)
 
 
-# Steps on arrays that come and go with runs: native calls are pointed at them, and others are bound anew.
-
-#: binds a step: operands and result to calls
-Bind = Callable[[Step, Sequence[Array], Array], Sequence[KernelCall]]
-
-
 class _Move(NamedTuple):
-    """An array of a slot, one of several where `which` says so, and where native calls point at it."""
+    """An array of a slot, the number `which` of a tuple unless None, and the places of calls that point at it."""
 
     slot: int
     which: int | None
@@ -72,7 +78,7 @@ class _Move(NamedTuple):
 
 
 class RebindingStep:
-    """A step whose operands or result do not last, in its segment."""
+    """A step on arrays that come and go with runs: native calls are pointed at them, other calls are bound anew."""
 
     __slots__ = ("_member", "_moves", "_segment", "_step")
 
@@ -81,9 +87,9 @@ class RebindingStep:
         self._moves: list[_Move] | None = None
 
     def begin(self, slots: Sequence[Array], bind: Bind) -> None:
-        """Bind it for the first time, before its segment is gathered, to the arrays that are in the slots now."""
+        """Bind it for the first time, before its segment is gathered, to the arrays in the slots."""
         step = self._step
-        # A view of each: two operands that happen to be one array now, need not be the next time.
+        # A view of each: two operands that are one array now may be two the next time.
         operands = [slots[i].view() for i in step.operands]
         out = slots[step.result]
         results = [array.view() for array in (out if isinstance(out, tuple) else [out])]
@@ -96,7 +102,7 @@ class RebindingStep:
         self._member.calls, self._member.renewed = calls, self._moves is None
 
     def renew(self, slots: Sequence[Array], bind: Bind) -> None:
-        """Have it use the arrays that are in the slots now."""
+        """Use the arrays that are in the slots now."""
         if self._moves is None:
             step = self._step
             self._segment.renew(self._member, bind(step, [slots[i] for i in step.operands], slots[step.result]))
@@ -107,7 +113,7 @@ class RebindingStep:
                 call.point(position, array)
 
     def forget(self) -> None:
-        """Let go of the arrays, until `renew`."""
+        """Drop the arrays, until `renew`."""
         if self._moves is None:
             self._segment.renew(self._member)
         else:
@@ -117,18 +123,13 @@ class RebindingStep:
 
 
 def _can_follow(call: KernelCall) -> bool:
-    """Whether a call says where it points at what."""
+    """Whether a call can be pointed at other arrays."""
     function = call[0]
     return isinstance(function, NativeGuard) or (isinstance(function, NativeCall) and bool(function.arrays))
 
 
-_OWN_CALLS: Final = Binder()
-#: bytes of a step's arrays and calls, beside what the plan holds of it, as counted in CPython
-CALL_BYTES: Final = 600
-
-
 class _Intake(NamedTuple):
-    """A feed, its type, its slot, and the memory that it is copied to; None where it is read as it is."""
+    """A feed, its type, its slot, and the array that it is copied to; None if it is read in place."""
 
     feed: Hashable
     planned: TensorType
@@ -157,7 +158,7 @@ class PreparedPlan:
         self._segments = Segments()
         self._watch = RegionWatch()
         self._is_gathered = False
-        #: steps on arrays that do not last, and which of them are bound or looked at with every run
+        #: steps on arrays that do not last, and those of them that are bound or viewed anew with every run
         self._rebound: list[RebindingStep | Step] = []
         self._fed: list[RebindingStep | Step] = []
         self._lent: list[Step] = []
@@ -172,11 +173,12 @@ class PreparedPlan:
         self._run.bind_plan, self._run.watch = binding_into(self._inner, executor, binder), self._watch
         self._nbytes = sum(plan.buffers) + workspace + lifetimes.beside + CALL_BYTES * len(plan.steps)
         self._buffers = memory[: len(plan.buffers)]
-        self._intakes = [
-            self._intake(lifetimes, plan, feed, own)
-            for feed, own in zip(plan.feeds, memory[len(plan.buffers) :], strict=True)
-        ]
-        # Where floating-point warnings are off: to enter it takes a tenth of the time of NumPy's `errstate`.
+        self._intakes = list[_Intake]()
+        for (feed, slot), own in zip(plan.feeds.items(), memory[len(plan.buffers) :], strict=True):
+            if slot in lifetimes.copied:
+                self._slots[slot] = executor.place(plan.feed_types[feed], own, 0)
+            self._intakes.append(_Intake(feed, plan.feed_types[feed], slot, self._slots[slot]))
+        # A context without floating-point warnings: to enter it takes a tenth of the time of NumPy's `errstate`.
         self._context = Context()
         self._context.run(np.seterr, all="ignore")
         self._context.run(self._bind_all, plan.steps, lifetimes)
@@ -188,24 +190,16 @@ class PreparedPlan:
 
     @property
     def nbytes(self) -> int:
-        """With the plans that its steps run."""
+        """Bytes that it holds, with the plans that its steps run."""
         return self._nbytes + sum(inner.nbytes for inner in self._inner.values())
 
     def run(self, feeds: Mapping[Hashable, Array], deadline: Deadline = NO_DEADLINE) -> list[Array]:
-        """As `Executor.execute`. After an error it can be called again."""
+        """Run the plan, as `Executor.execute` does. After an error it can be called again."""
         try:
             self._context.run(self._make, feeds, deadline)
         finally:
             self._forget()
         return self._handed_out(feeds)
-
-    # ------------------------------------------------------------ binding
-
-    def _intake(self, lifetimes: Lifetimes, plan: Plan, feed: Hashable, own: Buffer) -> _Intake:
-        planned, slot = plan.feed_types[feed], plan.feeds[feed]
-        if slot in lifetimes.copied:
-            self._slots[slot] = self._executor.place(planned, own, 0)
-        return _Intake(feed, planned, slot, self._slots[slot])
 
     def _bind_all(self, steps: Sequence[Step], lifetimes: Lifetimes) -> None:
         for step in steps:
@@ -219,19 +213,17 @@ class PreparedPlan:
             elif step.places:
                 self._slots[step.result] = self._executor.result(step, self._buffers)
             if lasting is Lasting.ALWAYS:
-                self._segments.add(step, self._calls(step))
+                if not step.places and isinstance(step.op, View):
+                    self._look(step)
+                    self._segments.add(step)
+                else:
+                    operands = [self._slots[i] for i in step.operands]
+                    self._segments.add(step, self._bind(step, operands, self._slots[step.result]))
             else:
                 rebound = RebindingStep(step, *self._segments.add(step)) if step.places else step
                 self._rebound.append(rebound)
                 if lasting is Lasting.ONE_RUN:
                     self._fed.append(rebound)
-
-    def _calls(self, step: Step) -> Sequence[KernelCall]:
-        """The calls of a step; none for a view, which goes to its slot."""
-        if not step.places and isinstance(step.op, View):
-            self._look(step)
-            return ()
-        return self._bind(step, [self._slots[i] for i in step.operands], self._slots[step.result])
 
     def _look(self, step: Step) -> None:
         assert isinstance(step.op, View)
@@ -240,10 +232,7 @@ class PreparedPlan:
     def _bind(self, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
         return self._binder.calls(self._run, step, operands, out)
 
-    # ------------------------------------------------------------ running
-
     def _make(self, feeds: Mapping[Hashable, Array], deadline: Deadline) -> None:
-        """All but handing out the results."""
         self._take_feeds(feeds)
         self._watch.begin(deadline)
         self._run.deadline = deadline
@@ -251,7 +240,11 @@ class PreparedPlan:
         if not self._is_gathered:
             self._gather()
         else:
-            self._rebind(self._rebound if is_new else self._fed)
+            for rebound in self._rebound if is_new else self._fed:
+                if isinstance(rebound, Step):
+                    self._look(rebound)
+                else:
+                    rebound.renew(self._slots, self._bind)
         for segment in self._forth:
             deadline.check()
             segment.make()
@@ -271,7 +264,7 @@ class PreparedPlan:
                 resident[...] = array
 
     def _renew(self) -> bool:
-        """Take new memory for results that somebody holds. Whether there were any."""
+        """Take new memory for results that somebody holds. Returns whether there were any."""
         renewed = [k for k, output in self._output_buffers if output.renew()]
         if renewed:
             for k, output in self._output_buffers:
@@ -281,7 +274,7 @@ class PreparedPlan:
         return bool(renewed)
 
     def _gather(self) -> None:
-        """Bind what is bound to a run for the first time, and make regions of what is there then."""
+        """Bind steps on arrays of a run for the first time, and make regions of the calls."""
         for rebound in self._rebound:
             if isinstance(rebound, Step):
                 self._look(rebound)
@@ -291,15 +284,7 @@ class PreparedPlan:
             segment.gather(self._binder.runner, self._watch)
         self._is_gathered = True
 
-    def _rebind(self, which: Sequence[RebindingStep | Step]) -> None:
-        for rebound in which:
-            if isinstance(rebound, Step):
-                self._look(rebound)
-            else:
-                rebound.renew(self._slots, self._bind)
-
     def _forget(self) -> None:
-        """Let go of what was fed."""
         self._watch.end()
         self._run.deadline = NO_DEADLINE
         for slot in self._passing:
@@ -312,14 +297,14 @@ class PreparedPlan:
     def _handed_out(self, feeds: Mapping[Hashable, Array]) -> list[Array]:
         for _, output in self._output_buffers:
             output.count()
-        found = [self._slots[slot].copy() if copied else self._slots[slot].view() for slot, copied in self._results]
+        results = [self._slots[slot].copy() if copied else self._slots[slot].view() for slot, copied in self._results]
         for position, feed, shape in self._loans:
-            found.insert(position, feeds[feed].reshape(shape))
-        return found
+            results.insert(position, feeds[feed].reshape(shape))
+        return results
 
 
 def binding_into(kept: dict[Plan, ReadyPlan], executor: Executor, binder: Binder) -> Callable[[Plan], RunPlan]:
-    """What binds a plan that steps run, once for all of them, on memory that is kept with the others'."""
+    """Make a function that binds the plans that steps run, each once, and keeps them in `kept`."""
 
     def bind(plan: Plan) -> RunPlan:
         if plan not in kept:
@@ -330,7 +315,6 @@ def binding_into(kept: dict[Plan, ReadyPlan], executor: Executor, binder: Binder
 
 
 def _cut(executor: Executor, sizes: Sequence[int]) -> list[Buffer]:
-    """Buffers of these sizes, cut from one allocation."""
     starts = list(accumulate(map(aligned, sizes), initial=0))
     memory = executor.allocate(starts[-1])
     return [memory[start : start + nbytes] for start, nbytes in zip(starts, sizes, strict=False)]

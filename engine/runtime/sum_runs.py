@@ -1,6 +1,6 @@
-"""Sums over examples, run block by block, and added up in a tree by position: neighbours first, level by level.
+"""Sums over examples, run block by block and added up in a tree by position: neighbours first, level by level.
 
-The same additions whoever has run which blocks: a run of 2^k blocks that begins at a multiple of that is a subtree.
+The additions are the same whoever runs which blocks: 2^k blocks from a multiple of 2^k on are a subtree.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from engine.ir.op import Array, Namespace
 from engine.ir.tensor_type import HostArray
 from engine.runtime.interpreter import Executor, Observer
 
-#: somebody who looks on at the run of a plan on these feeds
+#: makes the observer of the run of a plan on these feeds
 BlockWatch = Callable[[Plan, Mapping[Hashable, HostArray]], Observer]
 
 
 class SumTree:
-    """Leaves in order, each a list of arrays, added up as they come: it holds one sum a level, at most.
+    """Sum of leaves, each a list of arrays, added up as they come: it holds at most one sum a level.
 
-    The sum of n leaves is that of the first 2^k < n and that of the others, 2^k being as large as can be.
+    The sum of n leaves is the sum of the first 2^k, plus the sum of the others, for the largest 2^k < n.
     """
 
     def __init__(self, xp: Namespace) -> None:
@@ -33,7 +33,7 @@ class SumTree:
         self._sums: list[tuple[int, Sequence[Array]]] = []
 
     def add(self, leaf: Sequence[Array]) -> None:
-        """The next one."""
+        """Add the next leaf."""
         level = 0
         while self._sums and self._sums[-1][0] == level:
             leaf = self._added(self._sums.pop()[1], leaf)
@@ -41,11 +41,11 @@ class SumTree:
         self._sums.append((level, leaf))
 
     def total(self) -> Sequence[Array]:
-        """The sum of all that came, of which there was one at least."""
-        (_, found), *others = reversed(self._sums)
+        """Return the sum of all leaves, of which there was one at least."""
+        (_, total), *others = reversed(self._sums)
         for _, before in others:
-            found = self._added(before, found)
-        return found
+            total = self._added(before, total)
+        return total
 
     def _added(self, left: Sequence[Array], right: Sequence[Array]) -> Sequence[Array]:
         with np.errstate(all="ignore"):
@@ -61,8 +61,8 @@ def run_blocks(
     deadline: Deadline = NO_DEADLINE,
     watch: BlockWatch | None = None,
 ) -> list[HostArray]:
-    """The sums over the blocks of these indices, in the plans' order. `feeds` are those of `Executor.run`, of all
-    examples: what all share is brought to the device once.
+    """Compute the sums over the blocks of these indices, in the plans' order. `feeds` are those of `Executor.run`, of
+    all examples; those that all blocks share are copied to the device once.
 
     Raises as `Executor.run`.
     """
@@ -80,9 +80,9 @@ def run_blocks(
 
 
 def add_pieces(executor: Executor, pieces: Iterable[Sequence[HostArray]]) -> list[HostArray]:
-    """The sums of pieces, in order, each of as many blocks, a power of two, but for the last one, which may have fewer.
+    """Add up pieces, in order, each of the same power of two of blocks; the last one may have fewer.
 
-    So each is a subtree, and the additions are those that there are without pieces.
+    So each piece is a subtree, and the additions are the same as without pieces.
     """
     tree = SumTree(executor.xp)
     for piece in pieces:
@@ -91,7 +91,7 @@ def add_pieces(executor: Executor, pieces: Iterable[Sequence[HostArray]]) -> lis
 
 
 def finished(call: BatchSum, sums: Sequence[HostArray]) -> list[HostArray]:
-    """The results of `call`, of the sums over all examples: themselves, or divided by N once, in float64 at least."""
+    """Make the results of `call` from the sums over all examples: a mean is divided once, in float64 at least."""
     if not call.is_mean:
         return list(sums)
     with np.errstate(all="ignore"):

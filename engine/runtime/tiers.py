@@ -1,8 +1,18 @@
 """Tiers of a plan: NumPy runs it at first, and compiled kernels run it once they are worth compiling.
 
 A plan that has run twice, or once if it is large, is handed to the background compiler: one thread with a bounded
-queue, in which owners take turns. When its kernels are ready, another plan, with fused kernels, takes its place. Plans
-are known by identity, so that what was compiled goes when its plan does.
+queue, in which owners take turns. When its kernels are ready, another plan, with fused kernels, takes its place:
+
+    run 1    interpreted, its steps timed                                     UNCOMPILED
+    run 2    prepared, with NumPy; then its kernels are queued                UNCOMPILED
+    run 3    if there are many kernels, those that save most time run first   PARTLY_COMPILED
+    run 4    all kernels                                                      COMPILED
+
+A plan whose loops would run longer than compiling takes waits for its kernels. With determinism `bitwise` there is one
+tier: what fusion pays for at once is compiled before the first run, since a kernel may round differently than NumPy. A
+plan whose kernels have ended a process is condemned by its digest, and runs by NumPy from then on.
+
+Plans are known by identity, so that compiled plans are dropped together with the plans that they replace.
 """
 
 from __future__ import annotations
@@ -12,7 +22,7 @@ import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from threading import Condition, Lock, Thread, current_thread
 from typing import Final, Literal, NamedTuple, Protocol
 
@@ -30,20 +40,24 @@ from engine.ops import registry
 from engine.runtime.binding import Binder
 from engine.runtime.crash_record import crash_record
 
-# Compiling in the background: one thread, a bounded queue, and an end that waits for what is inside the compiler.
-
-#: jobs that wait; one more is refused, and may be handed in again
+#: jobs that wait; one more is refused, and may be submitted again
 MOST_WAITING: Final = 256
 #: keys of failed jobs that are remembered
 MOST_FAILED: Final = 4096
+#: FLOPs from which a plan is compiled after its first run
+LARGE: Final = 10_000_000
+#: seconds between two checks of the deadline, while a run waits for kernels
+_LOOK_SECONDS: Final = 0.05
 
 _logger = logging.getLogger("gradserve.kernels")
 
 CompileJob = Callable[[], object]
+Determinism = Literal["fast", "bitwise"]
+Compiling = Literal["on", "off"]
 
 
 class _Waiting(NamedTuple):
-    """A job, and who is told where it is dropped after all."""
+    """A job, and a callback for when it is dropped."""
 
     key: Hashable
     job: CompileJob
@@ -51,44 +65,44 @@ class _Waiting(NamedTuple):
 
 
 class BackgroundCompiler:
-    """Runner of jobs, one after the other, in a thread that begins with the first of them.
+    """Background thread that runs jobs one after the other. It starts with the first job.
 
-    Owners take turns, by the time that their jobs take, and those of one run in their order. Where too many wait, the
-    last one of whoever has the most gives way.
+    Owners take turns, by the time that their jobs take; jobs of one owner run in their order. If the queue is full, the
+    owner with the most jobs loses the last of them.
 
-    A job is known by its key: one that waits, runs or has failed is not taken again; one that has succeeded is, since
-    what it made may have been dropped. Where a job raises, one line of the log says why; whoever handed it in goes on
-    with what it has. What a job hands in is its owner's, and waits behind what that one has handed in before.
+    A job is known by its key. A job that waits, runs or has failed is not taken again; one that has succeeded is, since
+    its kernels may have been dropped. If a job raises, one line of the log says why. Jobs that a job submits belong to
+    its owner.
 
     The thread never outlives the interpreter, and is never stopped inside a compiler: `close`, the loss of the last
-    reference and the end of the process let the job that runs come to its end, and drop those that wait.
+    reference and the end of the process wait for the running job, and drop those that wait.
     """
 
     def __init__(self, most_waiting: int = MOST_WAITING) -> None:
         self._queue = _Queue(most_waiting)
-        # At the end of a process, this comes before threads that are daemons are left where they are.
+        # At the end of a process, this runs before daemon threads are abandoned.
         self._finalizer = weakref.finalize(self, _Queue.close, self._queue)
 
     def submit(self, key: Hashable, job: CompileJob, dropped: CompileJob = lambda: None) -> bool:
-        """Have a job run; False where it is not taken: its key is known, the queue is full, or this is closed.
+        """Queue a job; False if it is not taken: its key is known, the queue is full, or this is closed.
 
-        `dropped` is called where it was taken, and has given way to another owner's.
+        `dropped` is called if the job was taken, and then gave way to another owner's.
         """
         return self._queue.add(current_owner(), _Waiting(key, job, dropped))
 
     @property
     def closing(self) -> bool:
-        """Whether the end has come: a job of several kernels looks at it between them."""
+        """Whether this is closed: a job of several kernels checks it between them."""
         return self._queue.closing
 
     def settle(self, timeout: float | None = None) -> bool:
-        """Wait until no job waits or runs; False where that took longer than `timeout` seconds. Not for jobs."""
+        """Wait until no job waits or runs; False after `timeout` seconds. A job must not call this."""
         queue = self._queue
         with queue.changed:
             return queue.changed.wait_for(queue.is_idle, timeout)
 
     def wait_for(self, key: Hashable, timeout: float) -> bool:
-        """Wait until no job of this key waits or runs; False where that took longer than `timeout` seconds."""
+        """Wait until no job of this key waits or runs; False after `timeout` seconds."""
         queue = self._queue
         with queue.changed:
             return queue.changed.wait_for(lambda: not queue.has(key), timeout)
@@ -96,21 +110,21 @@ class BackgroundCompiler:
     def close(self, timeout: float | None = None) -> bool:
         """Take no more jobs, drop those that wait, and wait for the one that runs.
 
-        False where that one took longer than `timeout` seconds: a process that ends then should do so by `os._exit`,
-        which leaves the compiler alone.
+        Returns False if that took longer than `timeout` seconds: then a process should end by `os._exit`, which leaves
+        the compiler alone.
         """
         self._finalizer.detach()
         return self._queue.close(timeout)
 
 
 class _Queue:
-    """State that the thread shares with those who hand in. It does not know its compiler, so that this can be lost."""
+    """State that the thread shares with callers. It has no reference to its compiler, which can thus be collected."""
 
     def __init__(self, most_waiting: int) -> None:
         self.closing = False
         self._most_waiting = most_waiting
         self._waiting: Turns[_Waiting] = Turns()
-        self._known: set[Hashable] = set()  # the keys of those that wait
+        self._known: set[Hashable] = set()  # keys of waiting jobs
         self._running: set[Hashable] = set()  # one at most
         self._failed: OrderedDict[Hashable, str] = OrderedDict()
         self._thread: Thread | None = None
@@ -129,7 +143,7 @@ class _Queue:
             return True
 
     def _displace(self, owner: Hashable) -> bool:
-        """Drop a job of whoever has the most of them, unless that would not be fair."""
+        """Drop a job of the owner who has the most of them, unless that would be unfair."""
         most = self._waiting.most() if self._waiting.count else owner
         if self._waiting.of(most) <= self._waiting.of(owner) + 1:
             return False
@@ -150,14 +164,14 @@ class _Queue:
             dropped = self._waiting.clear()
             self.changed.notify_all()
             thread = self._thread
-        dropped.clear()  # not under the lock: what a job held may hand in others as it goes
+        dropped.clear()  # not under the lock: what a job held may submit others as it goes
         if thread is None or thread is current_thread():
             return True
         thread.join(timeout)
         return not thread.is_alive()
 
     def _has_thread(self) -> bool:
-        """Whether there is a thread, a new one where there was none: a process that was forked has lost it."""
+        """Start the thread if there is none: a forked process has lost it. Returns whether there is one."""
         if self._thread is None or not self._thread.is_alive():
             thread = Thread(target=self._serve, name="kernels", daemon=True)
             try:
@@ -172,7 +186,7 @@ class _Queue:
             pass
 
     def _run_next(self) -> bool:
-        """Run one job, when there is one; False at the end. Holds on to no job while it waits."""
+        """Wait for a job and run it; False at the end. Keeps no job alive while it waits."""
         with self.changed:
             self.changed.wait_for(lambda: self._waiting.count or self.closing)
             if self.closing:
@@ -202,7 +216,7 @@ class _Queue:
             self._note(key, f"{type(error).__name__}: {error}")
 
     def _note(self, key: Hashable, reason: str) -> None:
-        """Remember a failure; say so, unless another one for the same reason was said."""
+        """Remember a failure, and log it, unless one with the same reason was logged."""
         is_new = reason not in self._failed.values()
         with self.changed:
             self._failed[key] = reason
@@ -212,54 +226,45 @@ class _Queue:
             _logger.warning("a kernel was not compiled, and NumPy computes it: %s", reason)
 
 
-Determinism = Literal["fast", "bitwise"]
-Compiling = Literal["on", "off"]
-
-#: FLOPs from which the first run is reason enough
-LARGE: Final = 10_000_000
-#: between two looks at the deadline, of who waits
-_LOOK_SECONDS: Final = 0.05
-
-
 class KernelTerms(Protocol):
-    """Terms on which plans are written for the kernels of a device."""
+    """Properties of a device's kernels for which plans are written."""
 
     @property
     def threads(self) -> int:
-        """What may take part in a loop."""
+        """Threads of a fused kernel."""
 
     @property
     def has_microkernels(self) -> bool:
-        """Whether there are kernels of their shapes for single ops, too."""
+        """Whether there are microkernels: kernels of single ops for their shapes."""
 
     @property
     def few_launches(self) -> bool:
-        """Whether plans are to have few steps, since each is a launch, as `compiled_within` and bodies of loops say."""
+        """Whether plans should have few steps, since each is a launch."""
 
 
 class KernelMaker(KernelTerms, Protocol):
-    """Maker of the kernels of plans for one device: `engine.runtime.numpy_backend` has those of processors."""
+    """Maker of the kernels of plans for one device, as in `engine.runtime.numpy_backend`."""
 
     @property
     def compiled(self) -> int:
-        """Kernels that were compiled so far, and not found where they are kept."""
+        """Number of kernels that were compiled so far, and not found in the store."""
 
     def has_recipes(self, plan: Plan) -> bool:
-        """Whether a plan has steps that are no loops, and no microkernels, for which kernels are to be compiled."""
+        """Whether a plan has steps, beside fused nodes and microkernels, for which kernels are compiled."""
 
     @property
     def without(self) -> Binder:
-        """Binds plans of which nothing is compiled."""
+        """Binder of plans without compiled kernels."""
 
     def compile(self, plan: Plan, stop: Callable[[], bool] = ..., first: Iterable[Kernel] = ...) -> Binder | None:
-        """Binds a plan's loops by kernels, made in the order of the ops `first`; None where `stop` came true meanwhile.
+        """Make the binder of a plan with its kernels, those of the ops `first` first; None if `stop` came true.
 
         Raises KernelUnavailable.
         """
 
 
 class ExecutionTier(NamedTuple):
-    """A plan as it runs: itself or one in its place, what binds its steps, and how much of it is compiled."""
+    """The plan that runs, or one in its place, its binder, and how much of it is compiled."""
 
     plan: Plan
     binder: Binder
@@ -267,40 +272,39 @@ class ExecutionTier(NamedTuple):
 
 
 class _Rest(NamedTuple):
-    """Successor of what has taken a plan's place, and the order in which its kernels are made."""
+    """Successor of a partly compiled plan, and the order in which its kernels are made."""
 
     plan: Plan
     order: Sequence[Kernel]
 
 
+@dataclass(eq=False, slots=True)
 class _PlanState:
-    """State of a plan: its runs, and what takes its place, as soon as there is something. Known by its identity."""
+    """State of a plan: its runs, the seconds of its steps, if they were timed, and the plan that takes its place."""
 
-    __slots__ = ("asked", "decided", "has_long_loops", "instead", "lock", "rest", "runs", "seconds", "spared")
-
-    def __init__(self, *, has_long_loops: bool) -> None:
-        self.has_long_loops = has_long_loops
-        self.runs = 0
-        self.seconds: Sequence[float] = ()  # of the steps of a run, where that was looked at
-        self.asked = False
-        self.decided: ExecutionTier | None = None  # before the first run
-        self.instead: ExecutionTier | None = None
-        self.rest: _Rest | None = None
-        self.spared = False  # whether it is to have no kernels
-        self.lock = Lock()
+    has_long_loops: bool
+    runs: int = 0
+    seconds: Sequence[float] = ()
+    asked: bool = False
+    #: the tier for all runs, decided before the first one
+    decided: ExecutionTier | None = None
+    instead: ExecutionTier | None = None
+    rest: _Rest | None = None
+    #: whether it is to have no kernels
+    spared: bool = False
+    lock: Lock = field(default_factory=Lock)
 
     def ask_again(self) -> None:
-        """It was not compiled, since others came first."""
+        """Let the next run ask again: its job was dropped."""
         self.asked = False
 
 
 class ExecutionTiers:
-    """Plans, and the compiled ones in their places.
+    """Plans, and the compiled plans in their places.
 
-    `fast`: a plan runs by NumPy until its kernels arrive from the background. Of many, those come first that a run
-    spends most time without, and are used before the others are there. So its bits may change once, or twice, and never
-    after. `bitwise`: it is decided before the first run. What fusion pays for at once is compiled then, and nothing
-    else ever.
+    `fast`: a plan runs by NumPy until its kernels arrive from the background. Of many kernels, those that save most
+    time are used before the others are there. So its bits may change once or twice, and never after. `bitwise`: the
+    first run decides. What fusion pays for at once is compiled before it, and nothing else ever.
     """
 
     def __init__(
@@ -309,7 +313,7 @@ class ExecutionTiers:
         determinism: Determinism = "fast",
         replaced: Callable[[Plan], object] = lambda plan: None,
     ) -> None:
-        """`replaced` is called with each plan that is not run any more."""
+        """`replaced` is called with each plan that runs no more."""
         self._kernels = kernels
         self.compiler = BackgroundCompiler()
         self._is_fast = determinism == "fast"
@@ -320,35 +324,35 @@ class ExecutionTiers:
         self._lock = Lock()
 
     def current(self, plan: Plan, deadline: Deadline = NO_DEADLINE) -> ExecutionTier:
-        """How to run this plan, once its kernels are there where its loops would take longer than to compile them.
+        """Find the tier of a plan. A plan whose loops would run longer than compiling takes waits for its kernels.
 
         Raises DeadlineExceeded.
         """
-        state = self._states.get(plan) or self._begin(plan)
+        state = self._states.get(plan)
+        if state is None:
+            with self._lock:
+                state = self._states.setdefault(plan, _PlanState(has_long_loops(plan)))
         if plan.digest in self._condemned:
             return self._spared(plan, state)
         if not self._is_fast:
             return self._decided(plan, state)
         if state.has_long_loops and state.instead is None:
-            self._await_loops(plan, state, deadline)
+            key = state, state.rest is None
+            if not state.asked:
+                self._ask(plan, state)
+            while not self.compiler.wait_for(key, _LOOK_SECONDS):
+                deadline.check()
         return state.instead or ExecutionTier(plan, self._kernels.without)
 
-    def _await_loops(self, plan: Plan, state: _PlanState, deadline: Deadline) -> None:
-        key = state, state.rest is None
-        if not state.asked:
-            self._ask(plan, state)
-        while not self.compiler.wait_for(key, _LOOK_SECONDS):
-            deadline.check()
-
     def is_first(self, plan: Plan) -> bool:
-        """Whether a plan has not run yet, as far as is known, and nothing is made for it before it has."""
+        """Whether a plan has not run yet, as far as is known, and is not compiled before it has."""
         state = self._states.get(plan)
         return self._is_fast and state is not None and state.runs == 0 and state.instead is None
 
     def ran(self, plan: Plan, seconds: Sequence[float] = ()) -> None:
-        """It has run once more, and is compiled if that is worth it: not during its first run, which it would slow.
+        """Count a run, and have the plan compiled if that is worth it: not during its first run, which would be slower.
 
-        `seconds` are those of its steps, where they were looked at.
+        `seconds` are those of its steps, if they were timed.
         """
         state = self._states.get(plan)
         if state is None or not self._is_fast or state.asked or (state.instead is not None and state.rest is None):
@@ -359,15 +363,11 @@ class ExecutionTiers:
             self._ask(plan, state)
 
     def condemn(self, digest: bytes) -> None:
-        """From now on, plans of this digest run by NumPy alone."""
+        """Run plans of this digest by NumPy alone from now on."""
         self._condemned |= {digest}
 
-    def _begin(self, plan: Plan) -> _PlanState:
-        with self._lock:
-            return self._states.setdefault(plan, _PlanState(has_long_loops=has_long_loops(plan)))
-
     def _spared(self, plan: Plan, state: _PlanState) -> ExecutionTier:
-        """A plan that has ended processes: one like it, which nobody has bound by kernels, takes its place."""
+        """Replace a plan that has ended processes by a copy that is not bound to kernels."""
         with state.lock:
             if not state.spared or state.instead is None:
                 state.instead, state.spared = ExecutionTier(replace(plan), self._kernels.without), True
@@ -375,14 +375,14 @@ class ExecutionTiers:
             return state.instead
 
     def _ask(self, plan: Plan, state: _PlanState) -> None:
-        """Have a plan compiled, unless nobody wants it any more by then. Where the queue is full, its next run asks."""
-        wanted, key = weakref.ref(plan), (state, state.rest is None)
+        """Queue the compilation of a plan, unless it is collected first. If the queue is full, the next run asks."""
+        reference, key = weakref.ref(plan), (state, state.rest is None)
         state.asked = True
-        if not self.compiler.submit(key, lambda: self._promote(wanted(), state), state.ask_again):
+        if not self.compiler.submit(key, lambda: self._promote(reference(), state), state.ask_again):
             state.asked = False
 
     def _promote(self, plan: Plan | None, state: _PlanState) -> None:
-        """Fuse, select microkernels, and compile it all; or what is left of it. Raises KernelUnavailable."""
+        """Fuse, select microkernels, and compile all of it, or the rest of it. Raises KernelUnavailable."""
         if plan is None:
             return
         if state.rest is not None:
@@ -390,20 +390,20 @@ class ExecutionTiers:
             return
         alike, within = compilable(plan, self._kernels)
         whole = standing_for(within.plan if within else alike, plan)
-        found = compile_order(whole, plan, state.seconds)
-        order, parts = [op for shared in found for op in shared.ops], first_parts(found)
+        shared_kernels = compile_order(whole, plan, state.seconds)
+        order, parts = [op for shared in shared_kernels for op in shared.ops], first_parts(shared_kernels)
         if within and parts:
             self._put_by_parts(plan, state, whole, order, map(within.partly, parts))
-        elif found or within or alike is not plan or self._kernels.has_recipes(whole):
+        elif shared_kernels or within or alike is not plan or self._kernels.has_recipes(whole):
             self._put(plan, state, whole, order)
 
     def _put_by_parts(
         self, plan: Plan, state: _PlanState, whole: Plan, order: Sequence[Kernel], parts: Iterable[Plan | None]
     ) -> None:
-        """Use what saves the most time, and have the rest compiled behind what others, and this owner, wait for.
+        """Compile the part that saves the most time, and queue the rest behind what others, and this owner, wait for.
 
-        Of `parts`, it is the first that there is memory for. Where there is none, or all kernels are kept, it is done
-        at once.
+        The part is the first of `parts` for which there is memory. If there is none, or all kernels are in the store,
+        everything is compiled at once.
         """
         before = self._kernels.compiled
         if self._put(plan, state, whole, order, until=lambda: self._kernels.compiled > before):
@@ -424,7 +424,7 @@ class ExecutionTiers:
         name: RunTier = COMPILED,
         until: Callable[[], bool] = lambda: False,
     ) -> bool:
-        """Compile what is to take a plan's place, and put it there; False where that has ended early."""
+        """Compile the plan `instead`, and put it in the plan's place; False if that was stopped."""
         crash_record.compiles(plan.digest)
         try:
             binder = self._kernels.compile(instead, lambda: self.compiler.closing or state.spared or until(), order)
@@ -439,7 +439,7 @@ class ExecutionTiers:
         return True
 
     def _decided(self, plan: Plan, state: _PlanState) -> ExecutionTier:
-        """How a plan runs, whoever asks first: others wait, so that all compute the same."""
+        """Decide once how a plan runs. Threads that ask meanwhile wait, so that all compute the same."""
         with state.lock:
             if state.decided is None:
                 instead = _with_kernels_in_bodies(plan, self._kernels)
@@ -458,9 +458,9 @@ class ExecutionTiers:
 
 
 def compilable(plan: Plan, terms: KernelTerms) -> tuple[Plan, Compilable | None]:
-    """A plan with the bodies of its loops as kernels make them, and that with all else that can be compiled.
+    """Make the bodies of a plan's loops compilable, and find what else of it can be compiled.
 
-    None where that is nothing, or nothing for which there is memory.
+    The latter is None if that is nothing, or nothing for which there is memory.
     """
     alike = _with_kernels_in_bodies(plan, terms)
     within = compiled_within(
@@ -474,13 +474,13 @@ def compilable(plan: Plan, terms: KernelTerms) -> tuple[Plan, Compilable | None]
 
 
 def _with_kernels_in_bodies(plan: Plan, terms: KernelTerms) -> Plan:
-    """The plan with the bodies of its loops as kernels make them; itself, where it has none."""
+    """Make the bodies of a plan's loops compilable; returns the plan itself if it has no loops."""
     if not any(isinstance(step.op, RunsPlans) for step in plan.steps):
         return plan
-    found = with_compiled_bodies(
+    graph = with_compiled_bodies(
         graph_of(plan, registry()), microkernels=terms.has_microkernels, few_launches=terms.few_launches
     )
-    return standing_for(make_plan(found, NO_LIMITS), plan)
+    return standing_for(make_plan(graph, NO_LIMITS), plan)
 
 
 def _tier(plan: Plan, binder: Binder, name: RunTier) -> ExecutionTier:
