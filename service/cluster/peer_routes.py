@@ -100,7 +100,7 @@ class Questions:
         return ({"record": None}, ()) if record is None else ({"record": row_of_record(record)}, (record.body,))
 
     async def _proposal(self, asked: dict[str, Any], blobs: memoryview, expires: float) -> Said:
-        """Keep what the reply to a job of another server has for keeping."""
+        """Keep what the reply to a task of another server has for keeping."""
         namespace = asked["namespace"]
         store = await self._owners.own(namespace, expires)
         stored = [stored_of(row) for row in asked["stored"]]
@@ -112,10 +112,10 @@ class Questions:
         for row in asked["records"]:
             changes.append(new_answer(store.answers, record_of(row, bytes(blobs[at : at + row["body"]]))))
             at += row["body"]
-        job = Task("proposal", b"", asked["request_id"], asked["timeout"], expires, namespace=namespace)
+        task = Task("proposal", b"", asked["request_id"], asked["timeout"], expires, namespace=namespace)
         caller = Caller("", namespace, frozenset([KeyScope.WRITE]))
         reply = Reply(200, JSON, [b""], stored=stored, kept=kept)
-        result = await settling(store.settle, job, caller, reply, ALWAYS, changes)
+        result = await settling(store.settle, task, caller, reply, ALWAYS, changes)
         if result is reply:
             return {"kept": True}, ()
         return {"kept": False, "status": result.status, "headers": result.headers}, result.parts

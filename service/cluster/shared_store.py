@@ -1,6 +1,6 @@
 """State that servers share, as computing calls need it: what this server owns is here, the owner is asked for the rest.
 
-Versions of tensors are found before a job reads them, all names of it in one question, and are those of one moment.
+Versions of tensors are found before a task reads them, all names of it in one question, and are those of one moment.
 What a reply has for keeping is decided by the owner, like that of its own workers. A question is repeated where another
 server has become the owner; a proposal is not, once it may have reached one.
 """
@@ -199,7 +199,7 @@ class SharedStore:
 
     def settle(
         self,
-        job: Task,
+        task: Task,
         caller: Caller,
         reply: Reply,
         done: Done,
@@ -210,15 +210,15 @@ class SharedStore:
         if not reply.stored:
             done(reply)
             return
-        task = asyncio.get_running_loop().create_task(self._settle(job, caller, reply, done, condition, more))
-        self._settling.add(task)
-        task.add_done_callback(self._settling.discard)
+        settlement = asyncio.get_running_loop().create_task(self._settle(task, caller, reply, done, condition, more))
+        self._settling.add(settlement)
+        settlement.add_done_callback(self._settling.discard)
 
     async def settled(
-        self, job: Task, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
+        self, task: Task, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
     ) -> Reply:
         """As `StateStore` has it."""
-        return await outcome(settling(self.settle, job, caller, reply, condition, more))
+        return await outcome(settling(self.settle, task, caller, reply, condition, more))
 
     def drain(self) -> None:
         """As `StateStore` has it: every shard is left to others, so that they need not wait."""
@@ -256,40 +256,40 @@ class SharedStore:
                         await self._peers.ask(owner.address, "release", {"shard": shard, "asked": count}, (), expires)
 
     async def _settle(
-        self, job: Task, caller: Caller, reply: Reply, done: Done, condition: Condition, more: Sequence[Change]
+        self, task: Task, caller: Caller, reply: Reply, done: Done, condition: Condition, more: Sequence[Change]
     ) -> None:
         records = [change.value for change in more]
 
         async def here(store: StoreService) -> Reply:
             changes = [new_answer(store.answers, record) for record in records]
-            return await settling(store.settle, job, caller, reply, condition, changes)
+            return await settling(store.settle, task, caller, reply, condition, changes)
 
         async def there(address: str) -> Reply:
-            return await self._proposed(address, job, reply, records)
+            return await self._proposed(address, task, reply, records)
 
         try:
             caller.require(KeyScope.WRITE)
-            result = await self._owners.at_owner(job.namespace, here, there, job.expires, repeats=False)
+            result = await self._owners.at_owner(task.namespace, here, there, task.expires, repeats=False)
         except Refusal as refusal:
-            result = refused(refusal, job.request_id)
+            result = refused(refusal, task.request_id)
         except Exception:
-            _logger.exception("request %s: it is not known whether it was kept", job.request_id)
-            result = refused(fault(), job.request_id)
+            _logger.exception("request %s: it is not known whether it was kept", task.request_id)
+            result = refused(fault(), task.request_id)
         if result is not reply:
             reply.give_back()
         done(result)
 
-    async def _proposed(self, address: str, job: Task, reply: Reply, records: Sequence[AnswerRecord]) -> Reply:
+    async def _proposed(self, address: str, task: Task, reply: Reply, records: Sequence[AnswerRecord]) -> Reply:
         """The reply, once the owner has kept what it has for keeping; or what the owner says instead."""
         head = {
-            "namespace": job.namespace,
-            "request_id": job.request_id,
-            "timeout": job.timeout,
+            "namespace": task.namespace,
+            "request_id": task.request_id,
+            "timeout": task.timeout,
             "stored": [row_of_stored(stored) for stored in reply.stored],
             "records": [row_of_record(record) for record in records],
         }
         blobs = [*reply.kept, *(record.body for record in records)]
-        answer = await self._asked(address, "proposal", head, blobs, job.expires)
+        answer = await self._asked(address, "proposal", head, blobs, task.expires)
         if answer.head["kept"]:
             return reply
         headers = tuple((name, value) for name, value in answer.head["headers"])

@@ -1,4 +1,5 @@
 """The old import path of `service.cluster.fleet.application`."""
+
 from __future__ import annotations
 
 from service.cluster.fleet.application import ingress, servers

@@ -1,4 +1,5 @@
 """The old import path of `service.cluster.fleet.scaling`."""
+
 from __future__ import annotations
 
 from service.cluster.fleet.scaling import by_work

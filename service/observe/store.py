@@ -60,7 +60,7 @@ class StateStore(Protocol):
 
     def settle(
         self,
-        job: Task,
+        task: Task,
         caller: Caller,
         reply: Reply,
         done: Done,
@@ -70,7 +70,7 @@ class StateStore(Protocol):
         """Call `done` with a reply once what it has for keeping is kept, and `more` with it; or with a refusal."""
 
     async def settled(
-        self, job: Task, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
+        self, task: Task, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
     ) -> Reply:
         """As `settle`, and return what `done` would get."""
 
@@ -175,7 +175,7 @@ class StoreService:
 
     def settle(
         self,
-        job: Task,
+        task: Task,
         caller: Caller,
         reply: Reply,
         done: Done,
@@ -190,15 +190,15 @@ class StoreService:
         before anything is written, and returns `more` again, filled in.
         """
         if reply.stored:
-            self._keep(job, caller, reply, done, condition, more, complete)
+            self._keep(task, caller, reply, done, condition, more, complete)
         elif reply.consulted and not self.is_current:
-            self._when_current(job, reply, done)
+            self._when_current(task, reply, done)
         else:
             done(reply)
 
     def _keep(
         self,
-        job: Task,
+        task: Task,
         caller: Caller,
         reply: Reply,
         done: Done,
@@ -216,23 +216,23 @@ class StoreService:
             if refusal is not None or answered:
                 reply.give_back()
             if not answered:
-                done(reply if refusal is None else refused(refusal, job.request_id))
+                done(reply if refusal is None else refused(refusal, task.request_id))
 
         def unsure(refusal: Refusal) -> None:
             nonlocal answered
             answered = True
-            done(refused(refusal, job.request_id))
+            done(refused(refusal, task.request_id))
 
         try:
             caller.require(KeyScope.WRITE)
             for stored, data in zip(reply.stored, reply.kept, strict=True):
-                changes.append(self._change_of(job.namespace, stored, len(data), condition))
+                changes.append(self._change_of(task.namespace, stored, len(data), condition))
         except Refusal as refusal:
             finish(refusal)
             return
         durable = any(stored.durable for stored in reply.stored)
         # The answer first: who had the call at another server as well gets that one's, whatever it has changed since.
-        proposal = Proposal([*more, *changes], finish, durable, job.expires, job.timeout, unsure)
+        proposal = Proposal([*more, *changes], finish, durable, task.expires, task.timeout, unsure)
         if complete is not None:
             proposal.complete = lambda replaced: [*complete(replaced[len(more) :]), *changes]
         copies = [(change.value.memory.view, data) for change, data in zip(changes, reply.kept, strict=True)]
@@ -249,8 +249,8 @@ class StoreService:
         """Whether what is kept here is what there is, without a look at the place."""
         return self.commits.fence.open
 
-    def _when_current(self, job: Task, reply: Reply, done: Done) -> None:
-        looking = asyncio.get_running_loop().create_task(self.commits.fence.passed(job.expires))
+    def _when_current(self, task: Task, reply: Reply, done: Done) -> None:
+        looking = asyncio.get_running_loop().create_task(self.commits.fence.passed(task.expires))
 
         def looked(looking: asyncio.Task[None]) -> None:
             error = None if looking.cancelled() else looking.exception()
@@ -258,7 +258,7 @@ class StoreService:
                 done(reply)
                 return
             reply.give_back()
-            done(refused(error if isinstance(error, Refusal) else fault(), job.request_id))
+            done(refused(error if isinstance(error, Refusal) else fault(), task.request_id))
 
         looking.add_done_callback(looked)
 
@@ -282,7 +282,7 @@ class StoreService:
 
     async def settled(
         self,
-        job: Task,
+        task: Task,
         caller: Caller,
         reply: Reply,
         condition: Condition = ALWAYS,
@@ -291,7 +291,7 @@ class StoreService:
     ) -> Reply:
         """As `settle`, and return what `done` would get."""
         settle = partial(self.settle, complete=complete)
-        return await outcome(settling(settle, job, caller, reply, condition, more))
+        return await outcome(settling(settle, task, caller, reply, condition, more))
 
     def _change_of(self, namespace: str, stored: Stored, nbytes: int, condition: Condition) -> Change:
         """The change that a stored tensor is, with memory for its elements."""
@@ -303,7 +303,7 @@ class StoreService:
 
 
 def settling(
-    settle: _Settle, job: Task, caller: Caller, reply: Reply, condition: Condition, more: Sequence[Change]
+    settle: _Settle, task: Task, caller: Caller, reply: Reply, condition: Condition, more: Sequence[Change]
 ) -> asyncio.Future[Reply]:
     """Return a future of the reply that `settle` calls `done` with."""
     found: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
@@ -312,7 +312,7 @@ def settling(
         if not _set(found, reply):
             reply.give_back()
 
-    settle(job, caller, reply, done, condition, more)
+    settle(task, caller, reply, done, condition, more)
     return found
 
 

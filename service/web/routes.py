@@ -23,7 +23,7 @@ from service.web.query import timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import answer, from_reply
 from service.web.state import deadline_of, state_of, store_of
-from service.web.tasks import job_of_upload, tenant_of_request
+from service.web.tasks import task_of_upload, tenant_of_request
 from service.workers.pool import awaited
 from service.workers.task import Reply, Task
 
@@ -65,14 +65,14 @@ async def _answer_to(call: str, request: Request, graph_id: str | None) -> Respo
     if unknown is not None and KEY_HEADER not in request.headers:
         raise unknown
     upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
-    job = job_of_upload(call, request, timeout, upload, graph=graph)
+    task = task_of_upload(call, request, timeout, upload, graph=graph)
 
     async def answered(repetition: Repetition | None) -> Response:
         if unknown is not None:  # now; it may have been there when the call came for the first time
             upload.give_back()
             raise unknown
-        request.state.reply = reply = await awaited(state.pool, job)
-        return from_reply(await kept(request, state.store, job, reply, repetition))
+        request.state.reply = reply = await awaited(state.pool, task)
+        return from_reply(await kept(request, state.store, task, reply, repetition))
 
     return await once(request, state.store, answered, upload, timeout)
 
@@ -80,7 +80,7 @@ async def _answer_to(call: str, request: Request, graph_id: str | None) -> Respo
 async def kept(
     request: Request,
     store: StateStore,
-    job: Task,
+    task: Task,
     reply: Reply,
     repetition: Repetition | None,
 ) -> Reply:
@@ -90,7 +90,7 @@ async def kept(
     except BaseException:
         reply.give_back()
         raise
-    return await store.settled(job, request.state.caller, reply, more=more)
+    return await store.settled(task, request.state.caller, reply, more=more)
 
 
 async def ended(request: Request, change: Change, told: Callable[[Any], bytes]) -> Response:

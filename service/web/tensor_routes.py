@@ -25,7 +25,7 @@ from service.web.repetition import once, recorded
 from service.web.responses import answer, etag_header, from_reply, not_modified
 from service.web.routes import ended
 from service.web.state import condition_of, current, state_of, store_of
-from service.web.tasks import Asker, job_of, job_of_upload, tenant_of_request
+from service.web.tasks import Asker, task_of, task_of_upload, tenant_of_request
 from service.workers.pool import awaited
 from service.workers.task import GET_TENSOR, PUT_TENSOR, Reply
 
@@ -49,10 +49,10 @@ async def put_tensor(request: Request) -> Response:
     condition = condition_of(request)
     upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
     timeout = timeout_in(parameters, state.settings.timeout_ms)
-    job = job_of_upload(PUT_TENSOR, request, timeout, upload, subject=name)
+    task = task_of_upload(PUT_TENSOR, request, timeout, upload, subject=name)
 
     async def answered(repetition: Repetition | None) -> Response:
-        reply = await awaited(state.pool, job)
+        reply = await awaited(state.pool, task)
         if not reply.stored:
             return from_reply(reply)
         _describe(reply, state.settings, durable=durable)
@@ -62,9 +62,9 @@ async def put_tensor(request: Request) -> Response:
             return recorded(store.answers, repetition, reply)
 
         more = recorded(store.answers, repetition, reply)
-        return from_reply(await store.settled(job, request.state.caller, reply, condition, more, complete))
+        return from_reply(await store.settled(task, request.state.caller, reply, condition, more, complete))
 
-    return await once(request, store, answered, upload, job.timeout)
+    return await once(request, store, answered, upload, task.timeout)
 
 
 @tensor_router.get(_TENSOR, operation_id=GET_TENSOR, tags=["tensors"])
@@ -79,8 +79,8 @@ async def get_tensor(request: Request) -> Response:
     if (known := not_modified(condition, name, version.etag)) is not None:
         return known
     found, media = cast("Asker", request.state), Media(JSON, request.state.media.accepted)
-    job = job_of(GET_TENSOR, found, tenant_of_request(request), timeout, media, wanted, subject=name)
-    return from_reply(await awaited(state.pool, job))
+    task = task_of(GET_TENSOR, found, tenant_of_request(request), timeout, media, wanted, subject=name)
+    return from_reply(await awaited(state.pool, task))
 
 
 # The same, of which the answer's body is not sent.

@@ -15,21 +15,21 @@ _NEW: Final = 0.3
 
 
 class Admission:
-    """Count of what is held against `jobs`, which refuses."""
+    """Count of what is held against `tasks`, which refuses."""
 
-    def __init__(self, jobs: int) -> None:
-        self._jobs = jobs
+    def __init__(self, tasks: int) -> None:
+        self._tasks = tasks
         self._rate = 0.0
         self._replies = 0
         self._looked = 0.0
 
-    def full(self, jobs: int) -> bool:
+    def full(self, tasks: int) -> bool:
         """Whether so many tasks are all that are held."""
-        return jobs >= self._jobs
+        return tasks >= self._tasks
 
-    def crowded(self, jobs: int) -> Refusal:
+    def crowded(self, tasks: int) -> Refusal:
         """The refusal of one task more."""
-        return full(jobs, self._wait(jobs))
+        return full(tasks, self._wait(tasks))
 
     @staticmethod
     def infeasible(needed: float, left: float) -> Refusal:
@@ -49,9 +49,9 @@ class Admission:
         self._looked = now
         self._replies = 0
 
-    def _wait(self, jobs: int) -> int:
+    def _wait(self, tasks: int) -> int:
         """Whole seconds until half of what waits is done, as fast as tasks were done lately."""
-        return min(_LONGEST_WAIT, max(1, math.ceil(jobs / (2 * self._rate)))) if self._rate else 1
+        return min(_LONGEST_WAIT, max(1, math.ceil(tasks / (2 * self._rate)))) if self._rate else 1
 
 
 #: the tenant of what the server asks for itself, as whether it is ready: nobody has to share anything with that
@@ -69,12 +69,12 @@ _GRUDGE: Final = 0.2
 class Account:
     """One caller."""
 
-    __slots__ = ("_looked", "_overrun", "jobs", "present", "tenant", "used")
+    __slots__ = ("_looked", "_overrun", "present", "tasks", "tenant", "used")
 
     def __init__(self, tenant: str) -> None:
         self.tenant = tenant
         #: its tasks that are held, in the order in which they came
-        self.jobs: dict[Task, None] = {}
+        self.tasks: dict[Task, None] = {}
         #: whether it has had a task lately, and when it handed in the last one
         self.present = False
         self.used = 0.0
@@ -120,11 +120,11 @@ class Accounts:
 
     def greatest(self) -> Account:
         """Who has the most tasks."""
-        return max(self._known.values(), key=lambda account: len(account.jobs))
+        return max(self._known.values(), key=lambda account: len(account.tasks))
 
     def look(self, now: float) -> None:
         """See who is not there any more."""
-        idle = [one for one in self._known.values() if not one.jobs and one.used < now - _LATELY]
+        idle = [one for one in self._known.values() if not one.tasks and one.used < now - _LATELY]
         for account in idle:
             if account.present:
                 account.present = False

@@ -94,15 +94,15 @@ class CostModel:
         """By how much more than is expected of this caller's tasks has to fit."""
         return self._calibration(tenant).margin
 
-    def known(self, job: Task) -> tuple[TaskKind | None, Estimate | None]:
+    def known(self, task: Task) -> tuple[TaskKind | None, Estimate | None]:
         """The task's kind, and what it takes, where that is known to be long. A large body is taken to be."""
-        large = len(job.body) > LARGE_BODY
-        if not (large or self._claims.has(job.tenant)):
+        large = len(task.body) > LARGE_BODY
+        if not (large or self._claims.has(task.tenant)):
             return None, None
-        kind = kind_of(job)
+        kind = kind_of(task)
         if found := self._kinds.get(kind):
             return kind, self._expected(kind, found)
-        return kind, Estimate(len(job.body) / TEXT_RATE, 0, 0) if large else None
+        return kind, Estimate(len(task.body) / TEXT_RATE, 0, 0) if large else None
 
     def planned(self, kind: TaskKind, plan: Estimate) -> Estimate:
         """A plan of this kind is estimated to be long: what it is expected to take."""
@@ -153,9 +153,9 @@ class CostModel:
         return found
 
 
-def kind_of(job: Task) -> TaskKind:
+def kind_of(task: Task) -> TaskKind:
     """The kind that a task is of."""
-    if job.graph is not None:
-        return TaskKind(job.tenant, (job.call, job.graph, len(job.body)))
-    prefix = bytes(job.body[: max(_PREFIX, min(len(job.body) // 2, _LONGEST_PREFIX))])
-    return TaskKind(job.tenant, (job.call, len(job.body), blake2b(prefix, key=_SECRET, digest_size=16).digest()))
+    if task.graph is not None:
+        return TaskKind(task.tenant, (task.call, task.graph, len(task.body)))
+    prefix = bytes(task.body[: max(_PREFIX, min(len(task.body) // 2, _LONGEST_PREFIX))])
+    return TaskKind(task.tenant, (task.call, len(task.body), blake2b(prefix, key=_SECRET, digest_size=16).digest()))

@@ -59,19 +59,19 @@ class Whereabouts(NamedTuple):
     nbytes: int
 
 
-def task_frame(slot: int, job: Task, place: Whereabouts, most_seconds: float | None, graph: bytes | None) -> bytes:
+def task_frame(slot: int, task: Task, place: Whereabouts, most_seconds: float | None, graph: bytes | None) -> bytes:
     """A task on its way to a worker; `graph` where the worker is known not to know it."""
-    about = f"{job.call}\n{job.graph or ''}\n{job.reads or job.namespace}\n{job.subject or ''}"
-    part = "" if job.part is None else part_text(job.part)
-    text = f"{about}\n{job.tenant}\n{part}\n{job.request_id}".encode()
-    flags = (_MAY_ASK if job.may_ask else 0) | (_MAY_DIVIDE if job.may_divide else 0)
-    inline = b"" if place.buffer else bytes(job.body)
-    model = b"" if job.model is None else job.model
+    about = f"{task.call}\n{task.graph or ''}\n{task.reads or task.namespace}\n{task.subject or ''}"
+    part = "" if task.part is None else part_text(task.part)
+    text = f"{about}\n{task.tenant}\n{part}\n{task.request_id}".encode()
+    flags = (_MAY_ASK if task.may_ask else 0) | (_MAY_DIVIDE if task.may_divide else 0)
+    inline = b"" if place.buffer else bytes(task.body)
+    model = b"" if task.model is None else task.model
     head = _TASK.size + len(text) + len(inline) + (len(graph) if graph is not None else 0) + len(model)
     fixed = _TASK.pack(
-        head, TASK, slot, _MEDIA_NUMBER[job.sent], _MEDIA_NUMBER[job.accepted], flags,
+        head, TASK, slot, _MEDIA_NUMBER[task.sent], _MEDIA_NUMBER[task.accepted], flags,
         len(text), _NO_GRAPH if graph is None else len(graph), len(model), place.buffer, place.nbytes,
-        job.timeout, job.expires, _NO_BOUND if most_seconds is None else most_seconds,
+        task.timeout, task.expires, _NO_BOUND if most_seconds is None else most_seconds,
     )  # fmt: skip
     return b"".join((fixed, text, graph or b"", model, inline))
 
@@ -90,16 +90,16 @@ def read_task(frame: bytes, at: int) -> tuple[int, Task, Whereabouts, float | No
         start += graphs
     model, start = frame[start : start + models], start + models
     body = frame[start : at + size]
-    job = Task(call, body, request_id, timeout, expires, _MEDIA[sent], _MEDIA[accepted], graph or None, graph_bytes)
-    job.namespace = namespace
-    job.subject = subject or None
-    job.tenant = tenant
-    job.model = model or None
-    job.may_ask = flags & _MAY_ASK != 0
-    job.may_divide = flags & _MAY_DIVIDE != 0
+    task = Task(call, body, request_id, timeout, expires, _MEDIA[sent], _MEDIA[accepted], graph or None, graph_bytes)
+    task.namespace = namespace
+    task.subject = subject or None
+    task.tenant = tenant
+    task.model = model or None
+    task.may_ask = flags & _MAY_ASK != 0
+    task.may_divide = flags & _MAY_DIVIDE != 0
     if part:
-        job.part = read_part(part)
-    return slot, job, Whereabouts(buffer, nbytes), None if most == _NO_BOUND else most
+        task.part = read_part(part)
+    return slot, task, Whereabouts(buffer, nbytes), None if most == _NO_BOUND else most
 
 
 def reply_frame(slot: int, reply: Reply, place: Whereabouts, begun: float, ended: float) -> bytes:

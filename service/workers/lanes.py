@@ -132,7 +132,7 @@ class Lanes:
 
     def _wait_with_long(self, ticket: Ticket) -> None:
         ticket.length = Length.DOUBTFUL
-        ticket.kind = kind_of(ticket.job)
+        ticket.kind = kind_of(ticket.task)
         self._wait(ticket)
 
     def put_back(self, ticket: Ticket) -> None:
@@ -170,7 +170,7 @@ class Lanes:
         while self.long.count and (worker := self._for_long(self.long.next_of(self.long.first()))):
             ticket = self._taken(self.long, self.long.first())
             is_long = ticket.length >= _LONG
-            if is_long and time.monotonic() + self.expected(ticket) > ticket.job.expires:
+            if is_long and time.monotonic() + self.expected(ticket) > ticket.task.expires:
                 self.charge(ticket, 0.0)
                 self._late(ticket)
             else:
@@ -210,7 +210,7 @@ class Lanes:
                 known = cost_model.settled(ticket.kind, workers)
                 needed = known.seconds if known else self.expected(ticket)
                 wait = _before(ahead, needed, others) / workers
-                if known and now + wait + needed > ticket.job.expires:
+                if known and now + wait + needed > ticket.task.expires:
                     found.append(ticket)
                 else:
                     ahead += needed

@@ -76,13 +76,13 @@ class Pool(Protocol):
         version before; tasks that have begun with it go on with it.
         """
 
-    def submit(self, job: Task, done: Done) -> None:
+    def submit(self, task: Task, done: Done) -> None:
         """Take up a task. Its reply may be a refusal: shutting_down, queue_full, deadline_exceeded.
 
         At the deadline there is a reply, whatever the worker does then.
         """
 
-    def cancel(self, job: Task) -> None:
+    def cancel(self, task: Task) -> None:
         """Nobody waits for the reply any more: the work stops."""
 
     def stats(self) -> Stats:
@@ -92,12 +92,12 @@ class Pool(Protocol):
         """Accept nothing more; what was accepted goes on."""
 
 
-async def awaited(pool: Pool, job: Task) -> Reply:
+async def awaited(pool: Pool, task: Task) -> Reply:
     """The reply to a task; cancelled with whoever awaits it."""
     reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-    pool.submit(job, lambda found: None if reply.done() else reply.set_result(found))
+    pool.submit(task, lambda found: None if reply.done() else reply.set_result(found))
     try:
         return await reply
     except asyncio.CancelledError:
-        pool.cancel(job)
+        pool.cancel(task)
         raise

@@ -176,47 +176,47 @@ class ProcessPool:
         if before is not None:
             self._lending.retire(before)
 
-    def submit(self, job: Task, done: Done) -> None:
+    def submit(self, task: Task, done: Done) -> None:
         """Take up a task; at its deadline there is a reply, whatever its worker does then."""
-        ticket = self._admit(job, done)
+        ticket = self._admit(task, done)
         if ticket is not None:
             self._enqueue(ticket)
 
-    def _admit(self, job: Task, done: Done) -> Ticket | None:
+    def _admit(self, task: Task, done: Done) -> Ticket | None:
         """The ticket of a task that is let in; one that is not has its reply."""
         now = time.monotonic()
-        account = self._accounts.enter(job.tenant, now)
+        account = self._accounts.enter(task.tenant, now)
         if self._draining or (self._admission.full(self._held) and not self._displace(account)):
             refusal = stopping() if self._draining else self._admission.crowded(self._held)
-            self._turn_away(job, done, refusal)
+            self._turn_away(task, done, refusal)
             return None
-        ticket = Ticket(job, account, done, now, self._abandon)
-        job.may_ask = True
-        job.may_divide = self._may_divide and job.accepted != PIECE_SUMS
-        if job.memory is not None or len(job.body) > INLINE:
+        ticket = Ticket(task, account, done, now, self._abandon)
+        task.may_ask = True
+        task.may_divide = self._may_divide and task.accepted != PIECE_SUMS
+        if task.memory is not None or len(task.body) > INLINE:
             try:
                 self._place_body(ticket)
             except Refusal as refusal:
-                self._turn_away(job, done, refusal)
+                self._turn_away(task, done, refusal)
                 return None
-        self._tickets[job] = ticket
+        self._tickets[task] = ticket
         if ticket.memory is not None:
             ticket.memory.claim.holder = ticket
-        account.jobs[job] = None
-        self._watch.at(job.expires)
+        account.tasks[task] = None
+        self._watch.at(task.expires)
         return ticket
 
     def _enqueue(self, ticket: Ticket) -> None:
         """A task that was let in, to where those like it wait."""
-        kind, estimate = self._cost_model.known(ticket.job)
+        kind, estimate = self._cost_model.known(ticket.task)
         if kind is None or estimate is None:
             self._lanes.put(ticket)
         else:
             self._queue(ticket, kind, estimate)
 
-    def cancel(self, job: Task) -> None:
+    def cancel(self, task: Task) -> None:
         """Nobody waits for the reply any more: the work stops."""
-        if (ticket := self._tickets.get(job)) and ticket.is_wanted:
+        if (ticket := self._tickets.get(task)) and ticket.is_wanted:
             self._abandon(ticket)
 
     def drain(self) -> None:
@@ -242,26 +242,26 @@ class ProcessPool:
         if not ticket.is_wanted:
             self._end(ticket)
         elif isinstance(why, TooLong):
-            kind = kind_of(ticket.job)
+            kind = kind_of(ticket.task)
             self._queue(ticket, kind, self._cost_model.planned(kind, why.estimate))
-        elif isinstance(why, Divisible) and ticket.job.may_divide:
+        elif isinstance(why, Divisible) and ticket.task.may_divide:
             self._divide(ticket, why)
         elif isinstance(why, NeedsGraph) and not ticket.graph_wanted:
             ticket.graph_wanted = True
             self._lanes.put_back(ticket)
-        elif isinstance(why, WantsTensors) and ticket.job.may_ask:
-            ticket.wanted, ticket.job.may_ask = why.names, False
+        elif isinstance(why, WantsTensors) and ticket.task.may_ask:
+            ticket.wanted, ticket.task.may_ask = why.names, False
             self._find_tensors(ticket)
-        elif isinstance(why, WantsModel) and ticket.job.model is None:
+        elif isinstance(why, WantsModel) and ticket.task.model is None:
             self._give_model(ticket, why.name)
         else:
-            _logger.error("request %s: a worker asks again for what it was given", ticket.job.request_id)
+            _logger.error("request %s: a worker asks again for what it was given", ticket.task.request_id)
             self._refuse(ticket, fault())
         self._pump()
 
     def _divide(self, ticket: Ticket, why: Divisible) -> None:
         """Have a sum done in pieces; or by one worker, where nothing is won by them."""
-        ticket.job.may_divide = ticket.job.may_ask = False
+        ticket.task.may_divide = ticket.task.may_ask = False
         self._lanes.hold(ticket)
         try:
             divided = self._sums.divide(ticket, why)
@@ -269,7 +269,7 @@ class ProcessPool:
             self._refuse(ticket, refusal)
             return
         if not divided:
-            ticket.job.may_ask = True
+            ticket.task.may_ask = True
             self._lanes.put_first(ticket)
 
     @property
@@ -295,9 +295,9 @@ class ProcessPool:
 
     def add_piece(self, ticket: PieceTicket) -> None:
         """A piece for the next worker whose turn it is."""
-        self._tickets[ticket.job] = ticket
+        self._tickets[ticket.task] = ticket
         self._sums.tickets += 1
-        self._watch.at(ticket.job.expires)
+        self._watch.at(ticket.task.expires)
         self._lanes.put(ticket)
 
     def drop_piece(self, ticket: PieceTicket) -> None:
@@ -307,7 +307,7 @@ class ProcessPool:
 
     def pin(self, ticket: Ticket, reads: Sequence[tuple[str, str]]) -> bool:
         """Have all that is done for a task read the same tensors as now; whether they are still of these etags."""
-        found = {name: self.residents.get((ticket.job.namespace, name)) for name, _ in reads}
+        found = {name: self.residents.get((ticket.task.namespace, name)) for name, _ in reads}
         versions = {name: version for name, version in found.items() if version is not None}
         if any(name not in versions or versions[name].etag != etag for name, etag in reads):
             return False
@@ -319,7 +319,7 @@ class ProcessPool:
 
     def _read_together(self, ticket: Ticket, versions: Mapping[str, TensorVersion]) -> None:
         """A task reads these, which are lent, whatever they become meanwhile."""
-        ticket.job.reads = reads = self._version_sets.enter(versions)
+        ticket.task.reads = reads = self._version_sets.enter(versions)
         self._pinned[ticket] = reads, versions
 
     def _unpin(self, ticket: Ticket) -> None:
@@ -330,7 +330,7 @@ class ProcessPool:
     def allocate_sums(self, ticket: Ticket, nbytes: int, response_bytes: int) -> BodyAllocation:
         """Memory for the sums, once there is memory for the answer. Raises Refusal (queue_full)."""
         self._promise(ticket, response_bytes)
-        memory = self._body_memory.allocate(nbytes, self._claims.claim(ticket.job.tenant))
+        memory = self._body_memory.allocate(nbytes, self._claims.claim(ticket.task.tenant))
         memory.claim.holder = ticket
         try:
             memory.reserve(nbytes)
@@ -355,7 +355,7 @@ class ProcessPool:
 
     def _give_model(self, ticket: Ticket, name: str) -> None:
         try:
-            ticket.job.give_model(name)
+            ticket.task.give_model(name)
         except Refusal as refusal:
             self._refuse(ticket, refusal)
         else:
@@ -397,7 +397,7 @@ class ProcessPool:
 
     def expired(self, ticket: Ticket) -> None:
         """A task's time is up: that is its reply, whatever becomes of the work."""
-        self._abandon(ticket, late(ticket.job.timeout))
+        self._abandon(ticket, late(ticket.task.timeout))
 
     def held_up(self, worker: WorkerProcess, ticket: Ticket) -> None:
         """A task that was thought to be short runs long: nothing waits behind it any more."""
@@ -405,7 +405,7 @@ class ProcessPool:
         if not relieved and worker.sent == 1 and not self._lanes.short.count:
             return  # nobody waits for it
         ticket.length = max(ticket.length, _LONG)
-        ticket.kind = kind_of(ticket.job)
+        ticket.kind = kind_of(ticket.task)
         ticket.estimate = Estimate(2 * (time.monotonic() - worker.page.since), 0, 0)
         self._leave_alone(worker, ticket)
         if not relieved and not ticket.is_stopped:
@@ -430,38 +430,38 @@ class ProcessPool:
         Not for one who would have as many then.
         """
         most = self._accounts.greatest()
-        if len(most.jobs) <= len(account.jobs) + 1:
+        if len(most.tasks) <= len(account.tasks) + 1:
             return False
-        for job in reversed(most.jobs):
-            ticket = self._tickets[job]
+        for task in reversed(most.tasks):
+            ticket = self._tickets[task]
             if ticket.is_wanted and ticket.begun() is None:
                 self._displaced += 1
                 self._abandon(ticket, self._admission.crowded(self._held))
                 return True
         return False
 
-    def _turn_away(self, job: Task, done: Done, refusal: Refusal) -> None:
-        if job.memory is not None:
-            job.memory.give_back()
-        done(refused(refusal, job.request_id))
+    def _turn_away(self, task: Task, done: Done, refusal: Refusal) -> None:
+        if task.memory is not None:
+            task.memory.give_back()
+        done(refused(refusal, task.request_id))
 
     def _place_body(self, ticket: Ticket) -> None:
         """The body in memory that a worker can see."""
-        job = ticket.job
-        if job.memory is not None:
-            ticket.memory = cast("BodyAllocation", job.memory)  # this pool has allocated it
-            ticket.memory.shrink(len(job.body))
+        task = ticket.task
+        if task.memory is not None:
+            ticket.memory = cast("BodyAllocation", task.memory)  # this pool has allocated it
+            ticket.memory.shrink(len(task.body))
             return
-        nbytes = len(job.body)
-        ticket.memory = memory = self.allocate(nbytes, job.tenant)
+        nbytes = len(task.body)
+        ticket.memory = memory = self.allocate(nbytes, task.tenant)
         try:
             memory.reserve(nbytes)
         except Refusal:
             memory.give_back()
             raise
         memory.shrink(nbytes)
-        memory.view[:] = job.body.data if isinstance(job.body, np.ndarray) else job.body
-        job.body = memory.view
+        memory.view[:] = task.body.data if isinstance(task.body, np.ndarray) else task.body
+        task.body = memory.view
 
     def _charge(self, ticket: Ticket, seconds: float, patience: float) -> None:
         """A worker has spent so much on a task, which is held against its caller where it was to be short.
@@ -478,8 +478,8 @@ class ProcessPool:
         ticket.kind = kind
         ticket.estimate = estimate
         ahead = self._lanes.ahead(ticket)
-        needed = (ahead + estimate.seconds) * self._cost_model.margin(ticket.job.tenant)
-        left = ticket.job.expires - time.monotonic()
+        needed = (ahead + estimate.seconds) * self._cost_model.margin(ticket.task.tenant)
+        left = ticket.task.expires - time.monotonic()
         try:
             if ahead and needed > left and not self._lanes.is_idle(ticket):
                 raise self._admission.infeasible(needed, left)
@@ -495,24 +495,24 @@ class ProcessPool:
         """Keep memory for an answer. Raises Refusal (queue_full)."""
         if ticket.promised is not None:
             ticket.promised.end()
-        ticket.promised = self._claims.claim(ticket.job.tenant, nbytes)
+        ticket.promised = self._claims.claim(ticket.task.tenant, nbytes)
         ticket.promised.holder = ticket
 
     def _learn(self, ticket: Ticket, seconds: float, *, planned: bool) -> None:
         """What a long task took; then those that wait for too long are not kept waiting."""
-        kind = kind_of(ticket.job) if ticket.kind is None else ticket.kind
+        kind = kind_of(ticket.task) if ticket.kind is None else ticket.kind
         self._cost_model.measured(kind, ticket.estimate, seconds, planned=planned)
         for waiting in self._lanes.overdue(self._cost_model):
             self._lanes.drop(waiting)
             self._too_late(waiting)
 
     def _too_late(self, ticket: Ticket) -> None:
-        left = ticket.job.expires - time.monotonic()
+        left = ticket.task.expires - time.monotonic()
         self._refuse(ticket, self._admission.infeasible(self._lanes.expected(ticket), left))
 
     def _abandon(self, ticket: Ticket, refusal: Refusal | None = None) -> None:
         """Nobody waits for a task any more, after this refusal: it leaves the queue, or is stopped."""
-        reply = None if refusal is None else refused(refusal, ticket.job.request_id)
+        reply = None if refusal is None else refused(refusal, ticket.task.request_id)
         if ticket.state is TaskState.WAITING:
             if not self._sums.drop(ticket):
                 self._lanes.drop(ticket)
@@ -527,7 +527,7 @@ class ProcessPool:
             ticket.done(reply)
 
     def _refuse(self, ticket: Ticket, refusal: Refusal) -> None:
-        self._end(ticket, refused(refusal, ticket.job.request_id))
+        self._end(ticket, refused(refusal, ticket.task.request_id))
 
     def _end(self, ticket: Ticket, reply: Reply | None = None) -> None:
         """No worker has the task any more: nothing is held for it, and whoever waits has the reply."""
@@ -540,16 +540,16 @@ class ProcessPool:
             reply.give_back()
 
     def _let_go(self, ticket: Ticket) -> None:
-        del self._tickets[ticket.job]
+        del self._tickets[ticket.task]
         if ticket.is_piece:
             self._sums.tickets -= 1
         else:
-            del ticket.account.jobs[ticket.job]
+            del ticket.account.tasks[ticket.task]
             self._admission.replied()
         if ticket.promised is not None:
             ticket.promised.end()
         if ticket.memory is not None:
-            ticket.job.body = b""
+            ticket.task.body = b""
         if ticket.shared is not None:
             ticket.shared.leave()
         elif ticket.memory is not None:

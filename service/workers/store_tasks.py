@@ -83,9 +83,9 @@ class TensorTasks:
 
         The body is a tensor in JSON, or safetensors with one. Raises Refusal: what is wrong with either.
         """
-        job = context.job
-        name = checked_name(job.subject or "", "the name of a tensor")
-        array = self._array(job)
+        task = context.task
+        name = checked_name(task.subject or "", "the name of a tensor")
+        array = self._array(task)
         context.deadline.check()
         context.mark_read()
         stored = Stored(name, new_etag(), array.dtype.name, array.shape)
@@ -97,28 +97,28 @@ class TensorTasks:
 
         Its ETag is among the headers. Raises Refusal (not_found), and the engine's OverBudget for an answer too long.
         """
-        job = context.job
-        asked = orjson.loads(bytes(job.body))
+        task = context.task
+        asked = orjson.loads(bytes(task.body))
         name, encoding = asked["tensor_id"], asked.get("encoding", "json")
-        version = job.tensor(name)
+        version = task.tensor(name)
         if version is None:
-            if job.may_ask:
+            if task.may_ask:
                 return WantsTensors([name])
             raise unknown_tensor(name)
-        form = "binary" if job.accepted == SAFETENSORS else encoding
+        form = "binary" if task.accepted == SAFETENSORS else encoding
         cost = _cost(version.array, form)
         if context.is_too_long(cost):
             return TooLong(cost)
         admit_answer(cost.response_bytes, form, self._settings.max_response_bytes)
         context.mark_read()
         headers = (("ETag", f'"{version.etag}"'),)
-        return Reply(200, job.accepted, _written(name, version, form), headers, context.timings())
+        return Reply(200, task.accepted, _written(name, version, form), headers, context.timings())
 
-    def _array(self, job: Task) -> HostArray:
+    def _array(self, task: Task) -> HostArray:
         settings = self._settings
-        if job.sent == SAFETENSORS:
-            return read_one(job.body, settings.max_body_bytes, settings.json_depth, self._limits)
-        stated = validate(Tensor, parse_tensors(bytes(job.body), settings.json_depth))
+        if task.sent == SAFETENSORS:
+            return read_one(task.body, settings.max_body_bytes, settings.json_depth, self._limits)
+        stated = validate(Tensor, parse_tensors(bytes(task.body), settings.json_depth))
         try:
             return decode(stated, self._limits)
         except (EngineError, Refusal) as error:
@@ -375,29 +375,29 @@ class ModelTasks:
 
         Of a task without a graph, all else is said that is wrong. Raises Refusal.
         """
-        job = context.job
+        task = context.task
         asked = self._asked(context)
-        source = None if job.graph is None else self._registered(job.graph, job.graph_bytes)
-        if job.graph is not None and source is None:
+        source = None if task.graph is None else self._registered(task.graph, task.graph_bytes)
+        if task.graph is not None and source is None:
             return NeedsGraph()
         program = None if source is None else self._programs.of(source)
         check = ModelCheck(asked, program, self._limits)
-        if job.may_ask and any(job.tensor(name) is None for name in check.tensor_names):
+        if task.may_ask and any(task.tensor(name) is None for name in check.tensor_names):
             return WantsTensors(check.tensor_names)
         if program is not None and context.is_too_long(cost_of_analysis(program, len(PLANNED_WITH)), PLANNING):
             return TooLong(UNPLANNED)
         try:
-            typed = check.typed(job.tensor, self._compiler, context.patience(PLANNING))
+            typed = check.typed(task.tensor, self._compiler, context.patience(PLANNING))
         except DeadlineExceeded:
             if context.most_seconds is None:
                 raise
             context.deadline.check()
             return TooLong(UNPLANNED)
         etag = new_etag()
-        return _replied(context, {"name": job.subject, "etag": etag, **_told(asked), **asdict(typed)}, etag)
+        return _replied(context, {"name": task.subject, "etag": etag, **_told(asked), **asdict(typed)}, etag)
 
     def _asked(self, context: TaskContext) -> PutModelRequest:
-        return validate(PutModelRequest, parse_json(bytes(context.job.body), self._settings.json_depth))
+        return validate(PutModelRequest, parse_json(bytes(context.task.body), self._settings.json_depth))
 
 
 def _told(asked: PutModelRequest) -> dict[str, str]:

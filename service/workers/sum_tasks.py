@@ -36,29 +36,29 @@ def division(ready: object, context: TaskContext, response_bytes: int) -> Divisi
 
     One that is looked at for numbers that are not finite is done by one: the first of them is asked for.
     """
-    job = context.job
-    if not (job.may_divide and isinstance(ready, PreparedSum)) or ready.execution.diagnose or context.own is not None:
+    task = context.task
+    if not (task.may_divide and isinstance(ready, PreparedSum)) or ready.execution.diagnose or context.own is not None:
         return None
     blocks = ready.parts.blocks.count
     seconds = blocks * run_seconds(ready.compiled.plan, ready.dense_flop)
     if blocks == 1 or seconds < _WORTH:
         return None
     nbytes = sum(type.nbytes for type in sum_types(ready))
-    return Divisible(blocks, seconds, _reading(ready, job), nbytes, response_bytes, _versions(ready, job))
+    return Divisible(blocks, seconds, _reading(ready, task), nbytes, response_bytes, _versions(ready, task))
 
 
-def _reading(ready: PreparedSum, job: Task) -> float:
+def _reading(ready: PreparedSum, task: Task) -> float:
     """Seconds to read the request, by the length of what is text of it: the same on every machine, however busy."""
     parsed = ready.execution
     beside = sum(array.nbytes for feed, array in parsed.tensors.items() if feed not in parsed.residents)
-    return max(0, len(job.body) - (beside if job.sent == SAFETENSORS else 0)) / TEXT_RATE
+    return max(0, len(task.body) - (beside if task.sent == SAFETENSORS else 0)) / TEXT_RATE
 
 
-def _versions(ready: PreparedSum, job: Task) -> list[tuple[str, str]]:
+def _versions(ready: PreparedSum, task: Task) -> list[tuple[str, str]]:
     """The resident tensors that a request reads, by name and etag."""
     found = {}
     for one in ready.execution.residents.values():
-        version = job.tensor(one.name)
+        version = task.tensor(one.name)
         assert version is not None, "it was read"
         found[one.name] = version.etag
     return list(found.items())
@@ -71,10 +71,10 @@ def sum_types(ready: PreparedSum) -> Sequence[TensorType]:
 
 def piece_of(ready: object, context: TaskContext, engine: Engine) -> Reply:
     """The sums over some blocks; over all, where another server asks. Raises EngineError, and Refusal for no sum."""
-    job = context.job
+    task = context.task
     if not isinstance(ready, PreparedSum):
         raise Refusal("not_acceptable", f"{PIECE_SUMS} is of sums over examples alone: of batch with reduce")
-    part = job.part if isinstance(job.part, Piece) else Piece(0, ready.parts.blocks.count)
+    part = task.part if isinstance(task.part, Piece) else Piece(0, ready.parts.blocks.count)
     parsed = ready.execution
     indices = range(part.first, part.stop)
     sums = run_blocks(engine.executor, ready.parts, ready.call, parsed.tensors, indices, context.deadline)
@@ -91,7 +91,7 @@ def request_of(ready: object, context: TaskContext, request: ParsedRequest) -> R
     It states the versions of the resident tensors that it names. A header says where it had best go: of rows of
     resident tensors, always to the same server, which has them then.
     """
-    job, part = context.job, context.job.part
+    task, part = context.task, context.task.part
     assert isinstance(ready, PreparedSum)
     assert isinstance(part, PieceRequest)
     blocks = ready.parts.blocks
@@ -108,10 +108,10 @@ def request_of(ready: object, context: TaskContext, request: ParsedRequest) -> R
     graph = request.fields["graph"] if source is None else orjson.Fragment(source.text)
     rest = {name: value for name, value in request.fields.items() if name not in ("graph", "feeds", "encoding")}
     fields = {"graph": graph, "feeds": listed, **rest, "block": blocks.block}
-    versions = dict(_versions(ready, job))
+    versions = dict(_versions(ready, task))
     context.ran()
     cut = [(one, versions[one["tensor_id"]]) for one in listed if one["node"] in mapped]
-    about = orjson.dumps(cut) if cut else f"{job.request_id} {part.first}".encode()
+    about = orjson.dumps(cut) if cut else f"{task.request_id} {part.first}".encode()
     headers = ((PIECE_HEADER, blake2b(about, digest_size=8).hexdigest()),)
     return Reply(200, SAFETENSORS, write_request(fields, arrays, versions), headers, context.timings())
 
@@ -124,10 +124,10 @@ def _feed(one: Feed, rows: slice | None) -> dict[str, Any]:
     return {**one, "rows": [first + rows.start, first + rows.stop]}
 
 
-def check_versions(stated: Mapping[str, str], job: Task) -> None:
+def check_versions(stated: Mapping[str, str], task: Task) -> None:
     """Refuse a piece of a sum whose other pieces read other versions of a tensor."""
     for name, etag in stated.items():
-        version = job.tensor(name)
+        version = task.tensor(name)
         if version is None or version.etag != etag:
             detail = f"the tensor “{printable(name)}” is another version than the other pieces read"
             got = "none" if version is None else version.etag

@@ -72,8 +72,8 @@ class PieceTicket(Ticket):
 
     is_piece = True
 
-    def __init__(self, job: Task, account: Account, done: Done, abandon: Callable[..., None], run: SumRun) -> None:
-        super().__init__(job, account, done, time.monotonic(), abandon)
+    def __init__(self, task: Task, account: Account, done: Done, abandon: Callable[..., None], run: SumRun) -> None:
+        super().__init__(task, account, done, time.monotonic(), abandon)
         self.run = run
         self.length = Length.LONG
         self.shared = run
@@ -112,7 +112,7 @@ class SumRun:
         self.why = why
         self.sums = sums
         self.pieces = [PieceWork(i, Piece(at, min(at + size, why.blocks))) for i, at in enumerate(starts)]
-        self.kind = TaskKind(ticket.job.tenant, ("piece", kind_of(ticket.job).about))
+        self.kind = TaskKind(ticket.task.tenant, ("piece", kind_of(ticket.task).about))
         self.estimate = Estimate(why.seconds * size / why.blocks, 0, 0)
         self.repeated = 0
         #: of those that are done, from the beginning to the reply; and what all of them took to be executed
@@ -251,7 +251,7 @@ class AnsweredSums(NamedTuple):
 class Elsewhere(Protocol):
     """Other servers, which do pieces."""
 
-    async def sums(self, job: Task, request: Reply, nbytes: int) -> AnsweredSums:
+    async def sums(self, task: Task, request: Reply, nbytes: int) -> AnsweredSums:
         """What another server answers to a request of a piece of a task, whose sums take so many bytes.
 
         Raises NotElsewhere.
@@ -388,8 +388,8 @@ class Sums:
 
     def _ticket(self, run: SumRun, piece: PieceWork, part: SumPart, came: Callable[[Reply], None]) -> PieceTicket:
         whole = run.ticket
-        job = replace(whole.job, part=part, may_ask=False, may_divide=False, memory=None)
-        ticket = PieceTicket(job, whole.account, came, self._abandon, run)
+        task = replace(whole.task, part=part, may_ask=False, may_divide=False, memory=None)
+        ticket = PieceTicket(task, whole.account, came, self._abandon, run)
         ticket.memory, ticket.wanted, ticket.graph_wanted = whole.memory, whole.wanted, whole.graph_wanted
         ticket.kind, ticket.estimate = run.kind, run.estimate
         piece.tickets.add(ticket)
@@ -429,7 +429,7 @@ class Sums:
         assert self._elsewhere is not None, "pieces were sent there"
         began = time.monotonic()
         try:
-            sent = await self._elsewhere.sums(run.ticket.job, request, run.why.nbytes)
+            sent = await self._elsewhere.sums(run.ticket.task, request, run.why.nbytes)
             reply = Reply(200, "", [sent.sums], tuple(sent.headers))
             read_run(reply.headers)
         except (NotElsewhere, ValueError) as error:
@@ -442,7 +442,7 @@ class Sums:
 
     def _turned_away(self, run: SumRun, piece: PieceWork, why: NotElsewhere | ValueError) -> None:
         """A piece was not done by another server: it is begun again, here where no other one can do it."""
-        _logger.info("request %s: a piece was not done elsewhere: %s", run.ticket.job.request_id, why)
+        _logger.info("request %s: a piece was not done elsewhere: %s", run.ticket.task.request_id, why)
         pause = run.turned_away(piece)
         piece.is_for_here = piece.is_for_here or not (isinstance(why, NotElsewhere) and why.later)
         if not piece.tickets:
@@ -457,9 +457,9 @@ class Sums:
         """Put the sums of a piece where those of all go."""
         data, (report, executed) = reply.parts, read_run(reply.headers)
         if sum(map(len, data)) != run.why.nbytes:
-            _logger.error("request %s: the sums of a piece are of another length", run.ticket.job.request_id)
+            _logger.error("request %s: the sums of a piece are of another length", run.ticket.task.request_id)
             reply.give_back()
-            self._fail(run, refused(fault(), run.ticket.job.request_id))
+            self._fail(run, refused(fault(), run.ticket.task.request_id))
             return
         self._end_piece(run, piece)
         seconds = time.monotonic() - piece.began
@@ -492,7 +492,7 @@ class Sums:
         if run.all_done:
             del self.runs[run.ticket]
             self._stop(run)
-            run.ticket.job.part = run.total()
+            run.ticket.task.part = run.total()
             run.ticket.beside = run.sums
             self._host.go_on(run.ticket)
             return

@@ -339,7 +339,7 @@ class Watch:
                     return
 
     def _time(self, ticket: Ticket, now: float) -> None:
-        if ticket.is_wanted and now >= ticket.job.expires:
+        if ticket.is_wanted and now >= ticket.task.expires:
             self._watched.expired(ticket)
         elif ticket.worker is not None and ticket.is_stopped and now >= ticket.stopped + GRACE:
             executing = ticket.worker.executing
@@ -359,7 +359,7 @@ class Watch:
 
 def _next(ticket: Ticket) -> float:
     stopped = ticket.stopped + GRACE if ticket.is_stopped else _NEVER
-    return min(stopped, ticket.job.expires) if ticket.is_wanted else stopped
+    return min(stopped, ticket.task.expires) if ticket.is_wanted else stopped
 
 
 def is_stopped(pid: int) -> bool:

@@ -18,23 +18,23 @@ UNPLANNED: Final = Estimate(1.0, 0, 0)
 class TaskContext:
     """A task from the moment on that a worker takes it up; what takes longer than `most_seconds` is not to be run."""
 
-    __slots__ = ("_backward", "_marks", "deadline", "job", "most_seconds", "own")
+    __slots__ = ("_backward", "_marks", "deadline", "most_seconds", "own", "task")
 
-    def __init__(self, job: Task, most_seconds: float | None) -> None:
+    def __init__(self, task: Task, most_seconds: float | None) -> None:
         self._marks = [perf_counter()]
         self._backward = 0.0
-        self.job = job
+        self.task = task
         self.most_seconds = most_seconds
         #: what it comes to, where it is of another protocol
         self.own: OwnRequest | None = None
-        self.deadline = Deadline(job.timeout, start=job.expires - job.timeout, stop=job.stop)
+        self.deadline = Deadline(task.timeout, start=task.expires - task.timeout, stop=task.stop)
 
     def patience(self, seconds: float) -> Deadline:
         """The deadline of a part of the work that is not to take longer than this, where the task is to be short."""
         if self.most_seconds is None:
             return self.deadline
         start = monotonic()
-        return Deadline(max(0.0, min(seconds, self.job.expires - start)), start, self.job.stop)
+        return Deadline(max(0.0, min(seconds, self.task.expires - start)), start, self.task.stop)
 
     @property
     def is_reading(self) -> bool:

@@ -130,7 +130,6 @@ class Ticket:
         "done",
         "estimate",
         "graph_wanted",
-        "job",
         "kind",
         "length",
         "memory",
@@ -140,6 +139,7 @@ class Ticket:
         "state",
         "stopped",
         "submitted",
+        "task",
         "wanted",
         "worker",
     )  # fmt: skip
@@ -149,7 +149,7 @@ class Ticket:
 
     def __init__(
         self,
-        job: Task,
+        task: Task,
         account: Account,
         done: Done,
         submitted: float,
@@ -157,7 +157,7 @@ class Ticket:
     ) -> None:
         """`abandon` is called where what is held for the task is taken back, which nobody has to do then."""
         self._abandon = abandon
-        self.job = job
+        self.task = task
         self.account = account
         self.done = done
         self.submitted = submitted  # time.monotonic()

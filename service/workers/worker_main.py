@@ -89,7 +89,7 @@ READ: Final = 256 << 10
 _HOLD: Final = 0.0005
 #: seconds between two reports of itself
 _TELL: Final = 1.0
-#: to a body: the one of `_job`, the argument of `_take_away`, and that of `getrefcount`
+#: to a body: the one of `_task`, the argument of `_take_away`, and that of `getrefcount`
 _OUR_REFERENCES: Final = 3
 
 
@@ -113,7 +113,7 @@ class WorkerLoop:
         """Until the front closes its end, or a reply says that this process is not to go on."""
         inbox, front = Inbox(), self._front
         take: dict[int, Callable[[bytes, int], object]] = {
-            frames.TASK: self._job,
+            frames.TASK: self._task,
             frames.FORGET: lambda frame, at: self._channel.forget(frames.read_note(frame, at)),
             frames.RELEASED: lambda frame, at: self._answers.released(frames.read_note(frame, at)),
             frames.RESIDENT: self._residents.hear,
@@ -132,26 +132,26 @@ class WorkerLoop:
             self._flush()
         return front.recv(READ)
 
-    def _job(self, frame: bytes, at: int) -> None:
-        slot, job, place, most_seconds = frames.read_task(frame, at)
-        job.stop = stop = self._page.stops[slot]
-        job.resident = self._residents.of(job.namespace)
+    def _task(self, frame: bytes, at: int) -> None:
+        slot, task, place, most_seconds = frames.read_task(frame, at)
+        task.stop = stop = self._page.stops[slot]
+        task.resident = self._residents.of(task.namespace)
         if stop[0]:
             self._skip(slot)
             return
         body = self._channel.body(place.buffer, place.nbytes) if place.buffer else None
         if body is not None:
-            job.body = body.data
-        if isinstance(job.part, Total):
-            job.beside = self._channel.body(job.part.buffer, job.part.nbytes)
+            task.body = body.data
+        if isinstance(task.part, Total):
+            task.beside = self._channel.body(task.part.buffer, task.part.nbytes)
         begun = time.monotonic()
         self._page.begin(slot, begun)
-        outcome = self._work(job, most_seconds)
+        outcome = self._work(task, most_seconds)
         self._page.end()
         ended = time.monotonic()
         self._done(slot, outcome, begun, ended)
         if body is not None:
-            del outcome, job
+            del outcome, task
             self._take_away(body, place.buffer)
         if ended - self._written > _HOLD:  # replies wait for others, but not for long
             self._flush()
@@ -204,8 +204,8 @@ def run_worker(make: OpenDevice) -> None:
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group, but it is the front that ends us
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    jobs, descriptors, memory = map(int, sys.argv[1:])
-    front = socket.socket(fileno=jobs)
+    tasks, descriptors, memory = map(int, sys.argv[1:])
+    front = socket.socket(fileno=tasks)
     settings = Settings.model_validate_json(_settings(front))
     begin_log(settings)
     with suppress(ConnectionError):

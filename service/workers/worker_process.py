@@ -216,21 +216,21 @@ class WorkerProcess(asyncio.Protocol):
         self.page.stops[slot][0] = 0
         self._tickets[slot] = ticket
         ticket.sent_to(self, slot)
-        job = ticket.job
+        task = ticket.task
         memory = ticket.memory
         if self._replica.stale or ticket.wanted:
-            self._tell([(job.reads or job.namespace, name) for name in ticket.wanted])
+            self._tell([(task.reads or task.namespace, name) for name in ticket.wanted])
         if memory is None or memory.buffer is None:
-            place = Whereabouts(0, len(job.body))
+            place = Whereabouts(0, len(task.body))
         else:
             with suppress(ConnectionError):  # it has just ended, and that will be heard
                 self._channel.show(memory.buffer)
-            place = Whereabouts(memory.buffer.number, len(job.body))
+            place = Whereabouts(memory.buffer.number, len(task.body))
         if ticket.beside is not None and ticket.beside.buffer is not None:
             with suppress(ConnectionError):
                 self._channel.show(ticket.beside.buffer)
-        graph = job.graph_bytes if ticket.graph_wanted else None
-        self.send_frame(frames.task_frame(slot, job, place, ticket.bound, graph))
+        graph = task.graph_bytes if ticket.graph_wanted else None
+        self.send_frame(frames.task_frame(slot, task, place, ticket.bound, graph))
 
     def send_long(self, ticket: Ticket) -> None:
         """Send a task after which no other is sent until it is done."""
@@ -354,7 +354,7 @@ class WorkerProcess(asyncio.Protocol):
         if buffer:
             memory = self._channel.mapped(buffer)
             frames.attach_body(reply, memoryview(memory)[:nbytes])
-            reply.claim = self._receiver.answered(ticket.job.tenant if ticket else "", len(memory))
+            reply.claim = self._receiver.answered(ticket.task.tenant if ticket else "", len(memory))
             reply.memory = _AnswerMemory(self, buffer, memory, reply.claim)
         self.served += 1
         if ticket is None:

@@ -104,7 +104,7 @@ class ServerChild:
         self._ask("/health/live").raise_for_status()
 
     def work(self) -> dict[str, float]:
-        """Jobs that it has, those that wait, and its workers, of its metrics. Raises httpx.HTTPError."""
+        """Tasks that it has, those that wait, and its workers, of its metrics. Raises httpx.HTTPError."""
         found = dict.fromkeys(("running", "queued", "workers"), 0.0)
         for family in text_string_to_metric_families(_get(self._metrics).text):
             name = family.name.removeprefix(PREFIX.lower())

@@ -23,9 +23,9 @@ def by_work(context: Any) -> tuple[int, dict[str, Any]]:
 
 
 def servers_for(totals: Mapping[str, float], telling: int) -> int | None:
-    """Servers for `running` and `queued` jobs, of which `telling` have `workers` together. None while none tells."""
+    """Servers for `running` and `queued` tasks, of which `telling` have `workers` together. None while none tells."""
     workers = totals.get("workers", 0.0)
     if not telling or not workers:
         return None
-    jobs = totals.get("running", 0.0) + totals.get("queued", 0.0)
-    return max(1, ceil(jobs * telling / (BUSY * workers)))
+    tasks = totals.get("running", 0.0) + totals.get("queued", 0.0)
+    return max(1, ceil(tasks * telling / (BUSY * workers)))
