@@ -64,11 +64,11 @@ class _Calibration:
 
     @property
     def margin(self) -> float:
-        """By how much more than is expected has to fit."""
+        """Factor by which more than is expected has to fit."""
         return _SURE if self.measured >= _TRUSTED else _UNSURE
 
     def add(self, estimated: float, measured: float) -> None:
-        """The cost model said `estimated` seconds, and it took `measured`; a single one does not say much."""
+        """Compare the `estimated` seconds with the `measured` ones; a single comparison does not say much."""
         if estimated > 0:
             ratio = min(_MOST, max(1 / _MOST, measured / estimated))
             self.factor = self.factor * (1 - _NEW) + ratio * _NEW
@@ -91,70 +91,70 @@ class CostModel:
         self._calibrations: OrderedDict[str, _Calibration] = OrderedDict()
 
     def margin(self, tenant: str) -> float:
-        """By how much more than is expected of this caller's tasks has to fit."""
+        """Return the factor by which more than is expected of this caller's tasks has to fit."""
         return self._calibration(tenant).margin
 
     def known(self, task: Task) -> tuple[TaskKind | None, Estimate | None]:
-        """The task's kind, and what it takes, where that is known to be long. A large body is taken to be."""
+        """Look up a task's kind, and its estimate if it is known to be long. A large body is taken to be."""
         large = len(task.body) > LARGE_BODY
         if not (large or self._claims.has(task.tenant)):
             return None, None
         kind = kind_of(task)
-        if found := self._kinds.get(kind):
-            return kind, self._expected(kind, found)
+        if known := self._kinds.get(kind):
+            return kind, self._expected(kind, known)
         return kind, Estimate(len(task.body) / TEXT_RATE, 0, 0) if large else None
 
     def planned(self, kind: TaskKind, plan: Estimate) -> Estimate:
-        """A plan of this kind is estimated to be long: what it is expected to take."""
-        found = self._kinds.setdefault(kind, _Kind(plan))
-        found.plan = plan
+        """Remember a plan of this kind that is estimated to be long; returns what it is expected to take."""
+        known = self._kinds.setdefault(kind, _Kind(plan))
+        known.plan = plan
         self._claims.use(kind, kind.tenant)
         if len(self._kinds) > _KINDS:
             self._kinds.pop(cast("TaskKind", self._claims.let_go()))
-        return self._expected(kind, found)
+        return self._expected(kind, known)
 
     def settled(self, kind: TaskKind | None, workers: int) -> Estimate | None:
-        """What a task takes at the least: each of the workers has planned its kind, and compiled it, and run it."""
-        found = None if kind is None else self._kinds.get(kind)
-        if found is None or found.count <= _WARMING * workers:
+        """Estimate a task at the least, once each of the workers has planned its kind, and compiled it, and run it."""
+        known = None if kind is None else self._kinds.get(kind)
+        if known is None or known.count <= _WARMING * workers:
             return None
-        return found.plan._replace(seconds=min(found.last))
+        return known.plan._replace(seconds=min(known.last))
 
     def measured(self, kind: TaskKind, expected: Estimate | None, seconds: float, *, planned: bool) -> None:
-        """A task of this kind took so many seconds. One that turns out to be short is forgotten.
+        """Learn how long a task of this kind took. A kind that turns out to be short is forgotten.
 
         Where it had to be `planned` first, and perhaps compiled, the next of its kind will take less.
         """
-        found = self._kinds.get(kind)
+        known = self._kinds.get(kind)
         if seconds < QUICK / 2:
             self._kinds.pop(kind, None)
             self._claims.drop(kind)
             return
-        if found is None:
+        if known is None:
             self.planned(kind, (expected or Estimate(0, 0, 0))._replace(seconds=0.0))
-            found = self._kinds[kind]
-        self._calibration(kind.tenant).add(found.plan.seconds, seconds)
-        found.count += 1
-        found.last = (*found.last[-2:], seconds)
-        if not planned or not found.plan.seconds:
-            found.taken = found.taken * (1 - _NEW) + seconds * _NEW if found.taken else seconds
+            known = self._kinds[kind]
+        self._calibration(kind.tenant).add(known.plan.seconds, seconds)
+        known.count += 1
+        known.last = (*known.last[-2:], seconds)
+        if not planned or not known.plan.seconds:
+            known.taken = known.taken * (1 - _NEW) + seconds * _NEW if known.taken else seconds
 
-    def _expected(self, kind: TaskKind, found: _Kind) -> Estimate:
+    def _expected(self, kind: TaskKind, known: _Kind) -> Estimate:
         factor = self._calibration(kind.tenant).factor
-        return found.plan._replace(seconds=found.taken or found.plan.seconds * factor)
+        return known.plan._replace(seconds=known.taken or known.plan.seconds * factor)
 
     def _calibration(self, tenant: str) -> _Calibration:
-        found = self._calibrations.get(tenant)
-        if found is None:
-            found = self._calibrations[tenant] = _Calibration()
+        calibration = self._calibrations.get(tenant)
+        if calibration is None:
+            calibration = self._calibrations[tenant] = _Calibration()
             if len(self._calibrations) > _CALLERS:
                 self._calibrations.popitem(last=False)
         self._calibrations.move_to_end(tenant)
-        return found
+        return calibration
 
 
 def kind_of(task: Task) -> TaskKind:
-    """The kind that a task is of."""
+    """Return the kind of a task."""
     if task.graph is not None:
         return TaskKind(task.tenant, (task.call, task.graph, len(task.body)))
     prefix = bytes(task.body[: max(_PREFIX, min(len(task.body) // 2, _LONGEST_PREFIX))])

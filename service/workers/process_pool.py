@@ -109,7 +109,7 @@ class ProcessPool:
         self._ticking = self._loop.call_later(_TICK, self._tick)
 
     async def close(self, grace: float) -> bool:
-        """Accept nothing more, and end the workers once all is done, or after `grace` seconds; whether all was done."""
+        """Accept nothing more, and end the workers once all is done or `grace` seconds are over; returns whether it was."""
         self.drain()
         if self._tickets:
             with suppress(TimeoutError):
@@ -137,7 +137,7 @@ class ProcessPool:
         return bool(self._tickets)
 
     def stats(self) -> Stats:
-        """What is going on now."""
+        """Return the statistics of this moment."""
         return Stats(
             queued={"quick": self._lanes.short.count, "long": self._lanes.long.count},
             running=len(self._tickets) - self._lanes.waiting - len(self._sums.runs),
@@ -156,17 +156,17 @@ class ProcessPool:
         )
 
     def allocate(self, nbytes: int, tenant: str = "") -> BodyAllocation:
-        """Memory for a body, which will lie at its beginning. Raises Refusal: shutting_down."""
+        """Give memory for a body, which will lie at its beginning. Raises Refusal: shutting_down."""
         if self._draining:
             raise stopping()
         return self._body_memory.allocate(nbytes, self._claims.claim(tenant))
 
     def allocate_tensor(self, nbytes: int) -> Allocation:
-        """Memory for a resident tensor. Raises Refusal: store_full, where the system has none."""
+        """Give memory for a resident tensor. Raises Refusal: store_full, where the system has none."""
         return self._tensor_memory.allocate(nbytes)
 
     def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
-        """The version that tasks read from now on; None for none."""
+        """Set the version that tasks read from now on; None for none."""
         key = namespace, name
         before = self.residents.pop(key, None)
         if resident is not None:
@@ -183,7 +183,7 @@ class ProcessPool:
             self._enqueue(ticket)
 
     def _admit(self, task: Task, done: Done) -> Ticket | None:
-        """The ticket of a task that is let in; one that is not has its reply."""
+        """Admit a task and return its ticket; a task that is refused has its reply."""
         now = time.monotonic()
         account = self._accounts.enter(task.tenant, now)
         if self._draining or (self._admission.full(self._held) and not self._displace(account)):
@@ -207,7 +207,7 @@ class ProcessPool:
         return ticket
 
     def _enqueue(self, ticket: Ticket) -> None:
-        """A task that was let in, to where those like it wait."""
+        """Put a task that was admitted where those like it wait."""
         kind, estimate = self._cost_model.known(ticket.task)
         if kind is None or estimate is None:
             self._lanes.put(ticket)
@@ -215,7 +215,7 @@ class ProcessPool:
             self._queue(ticket, kind, estimate)
 
     def cancel(self, task: Task) -> None:
-        """Nobody waits for the reply any more: the work stops."""
+        """Stop the work on a task whose reply nobody waits for any more."""
         if (ticket := self._tickets.get(task)) and ticket.is_wanted:
             self._abandon(ticket)
 
@@ -224,7 +224,7 @@ class ProcessPool:
         self._draining = True
 
     def replied(self, worker: WorkerProcess, ticket: Ticket, reply: Reply, seconds: float) -> None:
-        """A worker has done a task."""
+        """Take the reply of a worker, and learn how long its task took."""
         if reply.recycle is not None:
             self._supervisor.dismiss(worker, reply.recycle)
         self._charge(ticket, seconds, QUICK if not reply.cached else MISJUDGED)
@@ -237,7 +237,7 @@ class ProcessPool:
             self._pump()
 
     def not_done(self, ticket: Ticket, why: NotDone, seconds: float) -> None:
-        """A worker lacks something for a task: it is sent again with that, or waits with the long ones."""
+        """Send a task again with what a worker lacked for it, or have it wait with the long ones."""
         self._charge(ticket, seconds, QUICK)
         if not ticket.is_wanted:
             self._end(ticket)
@@ -260,7 +260,7 @@ class ProcessPool:
         self._pump()
 
     def _divide(self, ticket: Ticket, why: Divisible) -> None:
-        """Have a sum done in pieces; or by one worker, where nothing is won by them."""
+        """Have a sum done in pieces; or by one worker, where pieces would win nothing."""
         ticket.task.may_divide = ticket.task.may_ask = False
         self._lanes.hold(ticket)
         try:
@@ -294,23 +294,25 @@ class ProcessPool:
         return self._supervisor.long_workers
 
     def add_piece(self, ticket: PieceTicket) -> None:
-        """A piece for the next worker whose turn it is."""
+        """Put a piece into a lane."""
         self._tickets[ticket.task] = ticket
         self._sums.tickets += 1
         self._watch.at(ticket.task.expires)
         self._lanes.put(ticket)
 
     def drop_piece(self, ticket: PieceTicket) -> None:
-        """A piece that nobody wants any more."""
+        """Stop a piece that nobody wants any more."""
         if ticket.is_wanted:
             self._abandon(ticket)
 
     def pin(self, ticket: Ticket, reads: Sequence[tuple[str, str]]) -> bool:
-        """Have all that is done for a task read the same tensors as now; whether they are still of these etags."""
-        found = {name: self.residents.get((ticket.task.namespace, name)) for name, _ in reads}
-        versions = {name: version for name, version in found.items() if version is not None}
-        if any(name not in versions or versions[name].etag != etag for name, etag in reads):
-            return False
+        """Have all that is done for a task read the same tensors as now; False where they are not of these etags."""
+        versions = dict[str, TensorVersion]()
+        for name, etag in reads:
+            version = self.residents.get((ticket.task.namespace, name))
+            if version is None or version.etag != etag:
+                return False
+            versions[name] = version
         if versions:
             for version in versions.values():
                 self._lending.lend(version)
@@ -318,17 +320,17 @@ class ProcessPool:
         return True
 
     def _read_together(self, ticket: Ticket, versions: Mapping[str, TensorVersion]) -> None:
-        """A task reads these, which are lent, whatever they become meanwhile."""
+        """Have a task read these versions, which are lent, whatever else is placed meanwhile."""
         ticket.task.reads = reads = self._version_sets.enter(versions)
         self._pinned[ticket] = reads, versions
 
     def _unpin(self, ticket: Ticket) -> None:
-        """A task reads no more what was found for it alone."""
+        """Give back the versions that were found for a task alone."""
         if ticket in self._pinned:
             self._unread(self._version_sets.leave(*self._pinned.pop(ticket)))
 
     def allocate_sums(self, ticket: Ticket, nbytes: int, response_bytes: int) -> BodyAllocation:
-        """Memory for the sums, once there is memory for the answer. Raises Refusal (queue_full)."""
+        """Give memory for the sums, once there is memory for the answer. Raises Refusal (queue_full)."""
         self._promise(ticket, response_bytes)
         memory = self._body_memory.allocate(nbytes, self._claims.claim(ticket.task.tenant))
         memory.claim.holder = ticket
@@ -340,13 +342,13 @@ class ProcessPool:
         return memory
 
     def go_on(self, ticket: Ticket) -> None:
-        """A task that was held is to be done, before those that wait."""
+        """Have a task that was held done before those that wait."""
         ticket.length = max(ticket.length, _LONG)
         self._lanes.put_first(ticket)
         self._pump()
 
     def settle(self, ticket: Ticket, reply: Reply) -> None:
-        """The reply to a task that was held."""
+        """Answer a task that was held."""
         self._end(ticket, reply)
 
     def _find_tensors(self, ticket: Ticket) -> None:
@@ -362,11 +364,11 @@ class ProcessPool:
             self._lanes.put_back(ticket)
 
     def has_capacity(self) -> None:
-        """A worker can be sent another task."""
+        """Send another task to a worker that can take one."""
         self._pump()
 
     def skipped(self, ticket: Ticket) -> None:
-        """A worker has let go of a task: nobody wants it, or it held others up."""
+        """End a task that a worker has let go of, or put it back if it is still wanted."""
         if ticket.is_wanted:
             self._lanes.put_back(ticket)
         else:
@@ -374,9 +376,10 @@ class ProcessPool:
         self._pump()
 
     def lost(self, tickets: Sequence[Ticket], executing: Ticket | None) -> None:
-        """A worker has ended. What it executed is done again, once, where nothing waits behind it; the rest by others.
+        """Put back the tasks of a worker that has ended.
 
-        They are innocent, but are not sent round for ever.
+        The one that it executed is done again, once, where nothing waits behind it. The others are innocent, but are
+        not sent round for ever.
         """
         for ticket in tickets:
             ticket.deaths += _BLAME if ticket is executing else 1
@@ -392,15 +395,15 @@ class ProcessPool:
         self._pump()
 
     def answered(self, tenant: str, nbytes: int) -> Claim:
-        """An answer of so many bytes is held."""
+        """Claim the bytes of an answer."""
         return self._claims.held_anyway(tenant, nbytes)
 
     def expired(self, ticket: Ticket) -> None:
-        """A task's time is up: that is its reply, whatever becomes of the work."""
+        """Reply to a task whose time is up, whatever becomes of the work."""
         self._abandon(ticket, late(ticket.task.timeout))
 
     def held_up(self, worker: WorkerProcess, ticket: Ticket) -> None:
-        """A task that was thought to be short runs long: nothing waits behind it any more."""
+        """Let nothing wait any more behind a task that was thought to be short and runs long."""
         relieved = worker is not self._supervisor.quick or self._supervisor.relieve()
         if not relieved and worker.sent == 1 and not self._lanes.short.count:
             return  # nobody waits for it
@@ -413,13 +416,13 @@ class ProcessPool:
         self._pump()
 
     def _overtaken(self, worker: WorkerProcess, ticket: Ticket) -> None:
-        """Another worker does what would wait for this task, which has not been long enough to say so of its kind."""
+        """Have another worker do what would wait for this task, which has not run long enough to call its kind long."""
         ticket.length = Length.ALONE
         self._leave_alone(worker, ticket)
         self._pump()
 
     def _leave_alone(self, worker: WorkerProcess, ticket: Ticket) -> None:
-        """Nothing waits behind this task any more."""
+        """Let nothing wait behind this task."""
         worker.long = ticket
         for waiting in worker.take_back((ticket, worker.executing)):
             self._lanes.put_back(waiting)
@@ -446,7 +449,7 @@ class ProcessPool:
         done(refused(refusal, task.request_id))
 
     def _place_body(self, ticket: Ticket) -> None:
-        """The body in memory that a worker can see."""
+        """Move a body into memory that a worker can see."""
         task = ticket.task
         if task.memory is not None:
             ticket.memory = cast("BodyAllocation", task.memory)  # this pool has allocated it
@@ -464,7 +467,7 @@ class ProcessPool:
         task.body = memory.view
 
     def _charge(self, ticket: Ticket, seconds: float, patience: float) -> None:
-        """A worker has spent so much on a task, which is held against its caller where it was to be short.
+        """Charge a caller for what a worker has spent on a task, and remember it if that was to be short.
 
         Not what takes a little longer though its plan was known: then it is the machine that has much to do.
         """
@@ -473,7 +476,7 @@ class ProcessPool:
             ticket.account.overran(seconds, time.monotonic())
 
     def _queue(self, ticket: Ticket, kind: TaskKind, estimate: Estimate) -> None:
-        """To the long tasks, if it can be in time behind them."""
+        """Put a task with the long ones, or refuse it if it cannot be in time behind them."""
         ticket.length = max(ticket.length, _LONG)
         ticket.kind = kind
         ticket.estimate = estimate
@@ -499,7 +502,7 @@ class ProcessPool:
         ticket.promised.holder = ticket
 
     def _learn(self, ticket: Ticket, seconds: float, *, planned: bool) -> None:
-        """What a long task took; then those that wait for too long are not kept waiting."""
+        """Learn how long a task took; then refuse those that will not be in time."""
         kind = kind_of(ticket.task) if ticket.kind is None else ticket.kind
         self._cost_model.measured(kind, ticket.estimate, seconds, planned=planned)
         for waiting in self._lanes.overdue(self._cost_model):
@@ -511,7 +514,7 @@ class ProcessPool:
         self._refuse(ticket, self._admission.infeasible(self._lanes.expected(ticket), left))
 
     def _abandon(self, ticket: Ticket, refusal: Refusal | None = None) -> None:
-        """Nobody waits for a task any more, after this refusal: it leaves the queue, or is stopped."""
+        """Answer a task with this refusal, if any, and take it out of the queue or stop it."""
         reply = None if refusal is None else refused(refusal, ticket.task.request_id)
         if ticket.state is TaskState.WAITING:
             if not self._sums.drop(ticket):
@@ -530,7 +533,7 @@ class ProcessPool:
         self._end(ticket, refused(refusal, ticket.task.request_id))
 
     def _end(self, ticket: Ticket, reply: Reply | None = None) -> None:
-        """No worker has the task any more: nothing is held for it, and whoever waits has the reply."""
+        """Give back all that is held for a task that no worker has any more, and reply to whoever waits."""
         wanted = ticket.state < _STOPPING
         ticket.become(_ANSWERED)
         self._let_go(ticket)
@@ -560,7 +563,7 @@ class ProcessPool:
             self._done.set()
 
     def _unread(self, keys: Sequence[TensorKey]) -> None:
-        """Versions that nobody reads any more under these names."""
+        """Tell workers of versions that nobody reads any more under these keys."""
         for key in keys:
             for worker in self._supervisor:
                 worker.changed(key)
@@ -581,6 +584,6 @@ class ProcessPool:
 
 
 def worker_died() -> Refusal:
-    """The report of a task whose worker has ended, and of another one with it."""
+    """Refuse a task whose worker has ended, and another one with it."""
     detail = "the worker process that computed this request ended; send it again"
     return Refusal("worker_died", detail, retry_after=1)

@@ -45,7 +45,7 @@ from service.api.graphs import GraphSource, Programs, located, written
 from service.api.json_codec import parse_json, parse_tensors
 from service.api.media import JSON, SAFETENSORS
 from service.api.request import ParsedRequest
-from service.api.residents import Find, Version, new_etag
+from service.api.residents import Find, new_etag
 from service.api.tensors import decode, encode, encoded_bytes, type_of
 from service.api.validation import NodePlace, validate
 from service.core.errors import Refusal, from_engine
@@ -67,21 +67,29 @@ from service.workers.task import (
 )
 from service.workers.task_context import PLANNING, UNPLANNED, TaskContext
 
+#: the registered graph of a key, and its record where that was sent; None where it is not known
+FindGraph = Callable[[str, bytes | None], GraphSource | None]
+_Types = dict[int, TensorType]
+
 #: bytes of a tensor's elements that are written in a second as they are
 _COPY_RATE: Final = 2e9
+#: what free extents are while a model is planned, one after the other: what comes out differently depends on them
+PLANNED_WITH: Final = (2, 3)
+#: faults of one report
+_MOST: Final = 10
 
 
 class TensorTasks:
-    """Runner of both tasks."""
+    """Runner of the tasks that put or get a tensor."""
 
     def __init__(self, settings: Settings, limits: Limits) -> None:
         self._settings = settings
         self._limits = limits
 
     def put(self, context: TaskContext) -> Reply:
-        """The tensor that a body holds is to be kept under the name that is the task's subject.
+        """Read the tensor that is to be kept under the name that is the task's subject.
 
-        The body is a tensor in JSON, or safetensors with one. Raises Refusal: what is wrong with either.
+        The body is a tensor in JSON, or safetensors with one. Raises Refusal for what is wrong with either.
         """
         task = context.task
         name = checked_name(task.subject or "", "the name of a tensor")
@@ -93,7 +101,7 @@ class TensorTasks:
         return Reply(200, JSON, [body], (), context.timings(), stored=[stored], kept=[own_bytes(array)])
 
     def get(self, context: TaskContext) -> Reply | NotDone:
-        """The tensor that the body names, {"tensor_id": …, "encoding": …}: the front writes that, and it is right.
+        """Write the tensor that the body names, {"tensor_id": …, "encoding": …}, as the front has written it.
 
         Its ETag is among the headers. Raises Refusal (not_found), and the engine's OverBudget for an answer too long.
         """
@@ -106,13 +114,18 @@ class TensorTasks:
                 return WantsTensors([name])
             raise unknown_tensor(name)
         form = "binary" if task.accepted == SAFETENSORS else encoding
-        cost = _cost(version.array, form)
+        rate = TEXT_RATE if form == "json" else _COPY_RATE
+        array = version.array
+        cost = Estimate(array.nbytes / rate, 0, FIELD_BYTES + encoded_bytes([TensorType.of(array)], form))
         if context.is_too_long(cost):
             return TooLong(cost)
         admit_answer(cost.response_bytes, form, self._settings.max_response_bytes)
         context.mark_read()
-        headers = (("ETag", f'"{version.etag}"'),)
-        return Reply(200, task.accepted, _written(name, version, form), headers, context.timings())
+        if form == "binary":
+            parts = write_one(name, array)
+        else:
+            parts = write_answer({"tensor_id": name, "etag": version.etag, "tensor": encode(array, form)}, form)
+        return Reply(200, task.accepted, parts, (("ETag", f'"{version.etag}"'),), context.timings())
 
     def _array(self, task: Task) -> HostArray:
         settings = self._settings
@@ -128,28 +141,6 @@ class TensorTasks:
             raise refusal from None
 
 
-def _written(name: str, version: Version, form: str) -> list[bytes | memoryview]:
-    if form == "binary":
-        return write_one(name, version.array)
-    told = {"tensor_id": name, "etag": version.etag, "tensor": encode(version.array, form)}
-    return write_answer(told, form)
-
-
-def _cost(array: HostArray, form: str) -> Estimate:
-    rate = TEXT_RATE if form == "json" else _COPY_RATE
-    return Estimate(array.nbytes / rate, 0, FIELD_BYTES + encoded_bytes([TensorType.of(array)], form))
-
-
-# Check of a model before it is kept. It reports all faults at once.
-
-#: what free extents are while a model is planned, one after the other: what comes out differently depends on them
-PLANNED_WITH: Final = (2, 3)
-
-#: faults of one report
-_MOST: Final = 10
-_Types = dict[int, TensorType]
-
-
 @dataclass(frozen=True)
 class TypedModel:
     """Leaves and outputs of a model, as it says them, with the types that were found."""
@@ -160,7 +151,10 @@ class TypedModel:
 
 
 class ModelCheck:
-    """Check of what is `asked`, on the program of its graph. None: there is no such graph, which is a fault."""
+    """Check of a model before it is kept, which reports all faults at once.
+
+    `asked` is the request, and `program` that of its graph; None where there is no such graph, which is a fault.
+    """
 
     def __init__(self, asked: PutModelRequest, program: Program | None, limits: Limits) -> None:
         self._asked = asked
@@ -175,14 +169,22 @@ class ModelCheck:
 
     def typed(self, find: Find, compiler: Compiler, deadline: Deadline) -> TypedModel:
         """All of it, typed; `find` gives resident tensors. Raises Refusal with all faults, and DeadlineExceeded."""
-        faults = [*self._faults_of_names(), *self._faults_of_leaves()]
+        faults = [*_faults_of_names("inputs", self._asked["inputs"])]
+        faults += [*_faults_of_names("outputs", self._asked["outputs"])]
+        if not self._asked["outputs"]:
+            detail = "outputs is empty, where a model has at least one"
+            faults.append(
+                Refusal("invalid_field", detail, expected="at least one output", got="none", pointer="/outputs")
+            )
+        faults += self._faults_of_leaves()
         faults += (
             self._faults_of_graph(self._program) if self._program else [no_graph(self._asked["graph_id"], "/graph_id")]
         )
         faults += [*self._faults_of_inputs(), *self._faults_of_bound(find)]
         outputs: list[ModelOutput] = []
         if not faults and self._program is not None:
-            bound = self._bound_types(find)
+            versions = ((one["node"], find(one["tensor_id"])) for one in self._bound)
+            bound = {node: TensorType.of(version.array) for node, version in versions if version is not None}
             try:
                 planned = [self._planned(self._program, bound, extent, compiler, deadline) for extent in self._extents]
                 outputs = [_output(*each) for each in zip(self._asked["outputs"], *planned, strict=True)]
@@ -190,12 +192,11 @@ class ModelCheck:
                 faults += refusal.errors or [refusal]
         if faults:
             raise replace(faults[0], errors=faults[:_MOST] if len(faults) > 1 else [])
-        tensors = [_tensor(one, bound[one["node"]]) for one in self._bound]
-        return TypedModel(self._asked["inputs"], outputs, tensors)
+        return TypedModel(self._asked["inputs"], outputs, [_tensor(one, bound[one["node"]]) for one in self._bound])
 
     @property
     def _extents(self) -> Sequence[int]:
-        """What free extents are to be, one after the other; where there are none, the first will do."""
+        """Values of free extents to plan with, one after the other; where there are none, the first will do."""
         is_free = any(FREE in one["shape"] for one in self._asked["inputs"])
         return PLANNED_WITH if is_free else PLANNED_WITH[:1]
 
@@ -204,13 +205,6 @@ class ModelCheck:
         for role, listed in (("inputs", self._asked["inputs"]), ("bound", self._bound)):
             for i, one in enumerate(listed):
                 yield f"{role}/{i}", one["node"]
-
-    def _faults_of_names(self) -> Iterator[Refusal]:
-        yield from _faults_of_names("inputs", self._asked["inputs"])
-        yield from _faults_of_names("outputs", self._asked["outputs"])
-        if not self._asked["outputs"]:
-            detail = "outputs is empty, where a model has at least one"
-            yield Refusal("invalid_field", detail, expected="at least one output", got="none", pointer="/outputs")
 
     def _faults_of_leaves(self) -> Iterator[Refusal]:
         """Leaves that are named twice."""
@@ -263,10 +257,6 @@ class ModelCheck:
                     raise unknown_tensor(one["tensor_id"], place, node)
             except Refusal as refusal:
                 yield refusal
-
-    def _bound_types(self, find: Find) -> _Types:
-        found = ((one["node"], find(one["tensor_id"])) for one in self._bound)
-        return {node: TensorType.of(version.array) for node, version in found if version is not None}
 
     def _planned(
         self, program: Program, bound: _Types, extent: int, compiler: Compiler, deadline: Deadline
@@ -345,16 +335,11 @@ def _at(error: EngineError, pointer: str) -> Refusal:
     return replace(from_engine(error), pointer=pointer)
 
 
-# Two tasks put a model: the first reads the request, and the second checks and writes it once its graph is found.
-#
-# The front finds the graph in between, since it parses no body, and a worker keeps no graphs.
-
-#: the registered graph of a key, and its record where that was sent; None where it is not known
-FindGraph = Callable[[str, bytes | None], GraphSource | None]
-
-
 class ModelTasks:
-    """Runner of both tasks."""
+    """Runner of the two tasks that put a model: one reads the request, the other checks and writes it.
+
+    The front finds the graph in between, since it parses no body, and a worker keeps no graphs.
+    """
 
     def __init__(
         self, settings: Settings, limits: Limits, registered: FindGraph, programs: Programs, compiler: Compiler
@@ -366,14 +351,14 @@ class ModelTasks:
         self._compiler = compiler
 
     def read_model(self, context: TaskContext) -> Reply:
-        """What is asked, written down with the graph's id before all lists. Raises Refusal where it is malformed."""
+        """Write the request down with the graph's id before all lists. Raises Refusal where it is malformed."""
         asked = self._asked(context)
         return _replied(context, {**_told(asked), "inputs": asked["inputs"], **asked})
 
     def put(self, context: TaskContext) -> TaskResult:
-        """The model that is the task's subject, of its graph, written down under an etag of its own.
+        """Write down the model that is the task's subject, of its graph, under an etag of its own.
 
-        Of a task without a graph, all else is said that is wrong. Raises Refusal.
+        Without a graph, the Refusal that it raises says what else is wrong.
         """
         task = context.task
         asked = self._asked(context)
@@ -401,19 +386,15 @@ class ModelTasks:
 
 
 def _told(asked: PutModelRequest) -> dict[str, str]:
-    """What is said of a model before its leaves, which the front reads."""
+    """Collect the fields of a model that come before its leaves: the front reads them."""
     told = {"graph_id": asked["graph_id"]}
     return told | {"description": asked["description"]} if "description" in asked else told
 
 
 def _replied(context: TaskContext, told: dict[str, object], etag: str | None = None) -> Reply:
-    """The reply that says this."""
     context.mark_read()
     headers = () if etag is None else (("ETag", f'"{etag}"'),)
     return Reply(200, JSON, [orjson.dumps(told)], headers, context.timings())
-
-
-# Registration of a graph: a worker checks it, and writes the record that is answered and kept.
 
 
 @dataclass(frozen=True)
@@ -435,7 +416,7 @@ class RegistrationDescription(CallDescription):
 
 
 class Registration(CallExecution[Registering, Registering, RegisteredGraph]):
-    """Call that checks a graph and names it. Whoever asked for it keeps the record that comes back."""
+    """Call that checks a graph, and writes the record that is answered and kept."""
 
     description = RegistrationDescription
 
@@ -445,17 +426,13 @@ class Registration(CallExecution[Registering, Registering, RegisteredGraph]):
 
     def run_call(self, ready: Registering, engine: Engine, deadline: Deadline) -> RegisteredGraph:
         """Its id, and itself with all of its tensors."""
+        program = ready.program
         described = {} if ready.description is None else {"description": ready.description}
-        whole = {
-            "node_count": ready.program.size,
-            "graph": written(
-                ready.graph,
-                ready.program.statements,
-                ready.program.functions,
-                lambda _, array: cast("Tensor", encode(array, "base64")),
-            ),
-        }
-        return cast("RegisteredGraph", {"graph_id": graph_id(ready.program), **described, **whole})
+        graph = written(
+            ready.graph, program.statements, program.functions, lambda _, array: cast("Tensor", encode(array, "base64"))
+        )
+        record = {"graph_id": graph_id(program), **described, "node_count": program.size, "graph": graph}
+        return cast("RegisteredGraph", record)
 
     def write_body(self, outcome: RegisteredGraph, ready: Registering, encoding: str) -> AnswerBody:
         """The record, the graph last."""

@@ -32,7 +32,7 @@ _WORTH: Final = 0.01
 
 
 def division(ready: object, context: TaskContext, response_bytes: int) -> Divisible | None:
-    """What a sum may be cut into; None for all else, and for what is done sooner alone.
+    """Say how a sum may be cut; None for other calls, and for a sum that is done sooner alone.
 
     One that is looked at for numbers that are not finite is done by one: the first of them is asked for.
     """
@@ -44,24 +44,21 @@ def division(ready: object, context: TaskContext, response_bytes: int) -> Divisi
     if blocks == 1 or seconds < _WORTH:
         return None
     nbytes = sum(type.nbytes for type in sum_types(ready))
-    return Divisible(blocks, seconds, _reading(ready, task), nbytes, response_bytes, _versions(ready, task))
-
-
-def _reading(ready: PreparedSum, task: Task) -> float:
-    """Seconds to read the request, by the length of what is text of it: the same on every machine, however busy."""
+    # By the length of what is text of the request: the same on every machine, however busy.
     parsed = ready.execution
     beside = sum(array.nbytes for feed, array in parsed.tensors.items() if feed not in parsed.residents)
-    return max(0, len(task.body) - (beside if task.sent == SAFETENSORS else 0)) / TEXT_RATE
+    reading = max(0, len(task.body) - (beside if task.sent == SAFETENSORS else 0)) / TEXT_RATE
+    return Divisible(blocks, seconds, reading, nbytes, response_bytes, _versions(ready, task))
 
 
 def _versions(ready: PreparedSum, task: Task) -> list[tuple[str, str]]:
-    """The resident tensors that a request reads, by name and etag."""
-    found = {}
+    """List the resident tensors that a request reads, by name and etag."""
+    etags = {}
     for one in ready.execution.residents.values():
         version = task.tensor(one.name)
         assert version is not None, "it was read"
-        found[one.name] = version.etag
-    return list(found.items())
+        etags[one.name] = version.etag
+    return list(etags.items())
 
 
 def sum_types(ready: PreparedSum) -> Sequence[TensorType]:
@@ -70,7 +67,7 @@ def sum_types(ready: PreparedSum) -> Sequence[TensorType]:
 
 
 def piece_of(ready: object, context: TaskContext, engine: Engine) -> Reply:
-    """The sums over some blocks; over all, where another server asks. Raises EngineError, and Refusal for no sum."""
+    """Compute the sums over some blocks; over all for another server. Raises EngineError, and Refusal for no sum."""
     task = context.task
     if not isinstance(ready, PreparedSum):
         raise Refusal("not_acceptable", f"{PIECE_SUMS} is of sums over examples alone: of batch with reduce")
@@ -86,7 +83,7 @@ def piece_of(ready: object, context: TaskContext, engine: Engine) -> Reply:
 
 
 def request_of(ready: object, context: TaskContext, request: ParsedRequest) -> Reply:
-    """The request by which another server answers the sums of some blocks, and no more than these are sent along.
+    """Write the request by which another server answers the sums of some blocks; no more than these are sent along.
 
     It states the versions of the resident tensors that it names. A header says where it had best go: of rows of
     resident tensors, always to the same server, which has them then.
@@ -135,7 +132,7 @@ def check_versions(stated: Mapping[str, str], task: Task) -> None:
 
 
 def put_together(ready: PreparedSum, part: Total, beside: bytes | HostArray, engine: Engine) -> PreparedSum:
-    """The sum with what its pieces came to."""
+    """Add up the sums of the pieces, which lie one after the other."""
     types = sum_types(ready)
     each = sum(type.nbytes for type in types)
     assert len(beside) == part.pieces * each, "the pieces are of this plan"
@@ -145,11 +142,11 @@ def put_together(ready: PreparedSum, part: Total, beside: bytes | HostArray, eng
 
 
 def _arrays(data: bytes | HostArray, types: Sequence[TensorType]) -> list[HostArray]:
-    """The arrays of these types that the bytes are."""
-    found, start = [], 0
+    """View the bytes as arrays of these types, one after the other."""
+    arrays, start = [], 0
     for type in types:
         flat = np.frombuffer(data[start : start + type.nbytes], type.dtype.newbyteorder("<"))
         array = flat.astype(type.dtype, copy=False).reshape(type.shape)
-        found.append(array if array.flags.aligned else array.copy())
+        arrays.append(array if array.flags.aligned else array.copy())
         start += type.nbytes
-    return found
+    return arrays

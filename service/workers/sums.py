@@ -49,10 +49,16 @@ _LATE: Final = 2.0
 _FIRST_AWAY, _MOST_AWAY = 2, 16
 #: seconds until others are asked again of whom one had no memory, doubled each time, and at most
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
+#: where pieces are done
+DONE_HERE, DONE_ELSEWHERE = "here", "elsewhere"
+#: servers that others are taken to be as many as, of as many workers: pieces are small enough for these
+_SERVERS: Final = 4
+
+_logger = logging.getLogger("gradserve.pool")
 
 
 def blocks_of_a_piece(why: Divisible, workers: int) -> int:
-    """A power of two; as many as all of them or more, where the sum is better not cut."""
+    """Choose the number of blocks of a piece: a power of two; all of them or more, where a sum is better not cut."""
     size, seconds = 1, why.seconds / why.blocks
     least = max(_LEAST_SECONDS, _TIMES_THE_READING * why.reading)
 
@@ -79,7 +85,7 @@ class PieceTicket(Ticket):
         self.shared = run
 
     def died(self) -> None:
-        """Its worker has ended with it, and another one has it next."""
+        """Count that the piece is done again."""
         self.run.repeated += 1
 
 
@@ -142,7 +148,7 @@ class SumRun:
         return self.away < self.most_away and time.monotonic() >= self.asked_from
 
     def begin(self, piece: PieceWork) -> None:
-        """A piece is begun, for the first time or again."""
+        """Begin a piece, for the first time or again."""
         if piece.starts:
             self.repeated += 1
         piece.starts += 1
@@ -152,24 +158,24 @@ class SumRun:
         self.in_flight.add(piece)
 
     def put_back(self, piece: PieceWork) -> None:
-        """A piece was not done: it is the next one to be begun."""
+        """Put a piece that was not done before all that wait."""
         self.in_flight.discard(piece)
         self.waiting.appendleft(piece)
 
     def end(self, piece: PieceWork) -> None:
-        """A piece is done, or not wanted any more."""
+        """Take out a piece that is done, or not wanted any more."""
         piece.is_done = True
         self.in_flight.discard(piece)
         self._return(piece)
 
     def done(self, report: RunReport, seconds: float, executed: float) -> None:
-        """The sums of a piece are there, so many seconds after it was begun."""
+        """Note how a piece was run, so many seconds after it was begun."""
         self.reports.append(report)
         self.seconds.append(seconds)
         self.executed += executed
 
     def send(self, piece: PieceWork) -> None:
-        """Another server has a piece from now on."""
+        """Note that another server has a piece from now on."""
         piece.is_away = True
         self.away += 1
 
@@ -179,14 +185,14 @@ class SumRun:
             self.away -= 1
 
     def came_back(self, piece: PieceWork, seconds: float) -> None:
-        """Another server has done a piece: it may have more, where that took no longer than twice the median."""
+        """Let other servers have more pieces where one took no longer than twice the median, or else fewer."""
         self._return(piece)
         usual = median(self.seconds) if self.seconds else seconds
         self.most_away = min(_MOST_AWAY, self.most_away + 1) if seconds <= _LATE * usual else max(1, self.most_away - 1)
         self._pause = _FIRST_PAUSE
 
     def turned_away(self, piece: PieceWork) -> float:
-        """Another server has not done a piece: seconds until one is asked again."""
+        """Let other servers have half as many pieces; returns the seconds until one is asked again."""
         self._return(piece)
         self.most_away = max(1, self.most_away // 2)
         pause, self._pause = self._pause, min(_LONGEST_PAUSE, 2 * self._pause)
@@ -194,7 +200,7 @@ class SumRun:
         return pause
 
     def late_at(self) -> tuple[float, PieceWork] | None:
-        """When which piece is the first that is late; None as long as nobody can say so."""
+        """Find the piece that is late first, and when; None as long as nobody can say so."""
         begun_once = [piece for piece in self.in_flight if piece.starts == 1]
         if self.waiting or not begun_once or not self.seconds:
             return None
@@ -202,22 +208,22 @@ class SumRun:
         return first.began + _LATE * median(self.seconds), first
 
     def place(self, piece: PieceWork) -> memoryview:
-        """Where the sums of a piece go."""
+        """Memory for the sums of a piece."""
         nbytes = self.why.nbytes
         return self.sums.view[piece.index * nbytes : (piece.index + 1) * nbytes]
 
     def total(self) -> Total:
-        """The end of it."""
+        """Describe the sums of all pieces, for the worker that adds them up."""
         assert self.sums.buffer is not None, "it is held"
         report, nbytes = least(self.reports), len(self.pieces) * self.why.nbytes
         return Total(len(self.pieces), self.repeated, self.executed, *report, self.sums.buffer.number, nbytes)
 
     def enter(self) -> None:
-        """A ticket of a piece looks at the body."""
+        """Count a ticket that looks at the body."""
         self._readers += 1
 
     def leave(self) -> None:
-        """A ticket does no more. With the last, everything is given back."""
+        """Count a ticket that does no more. With the last, everything is given back."""
         self._readers -= 1
         if not self._readers:
             self.sums.give_back()
@@ -225,16 +231,8 @@ class SumRun:
                 self._body.give_back()
 
 
-#: where pieces are done
-DONE_HERE, DONE_ELSEWHERE = "here", "elsewhere"
-#: servers that others are taken to be as many as, of as many workers: pieces are small enough for these
-_SERVERS: Final = 4
-
-_logger = logging.getLogger("gradserve.pool")
-
-
 class NotElsewhere(Exception):
-    """No other server has done a piece; whether that may be another one `later`, as where it had no memory."""
+    """No other server has done a piece; one may `later`, as after it had no memory."""
 
     def __init__(self, why: str, *, later: bool) -> None:
         super().__init__(why)
@@ -312,7 +310,7 @@ class Sums:
 
     @property
     def done(self) -> Mapping[str, int]:
-        """Pieces that were done since the start, by where."""
+        """Pieces that were done since the start, here and elsewhere."""
         return {where: self._done[where] for where in (DONE_HERE, DONE_ELSEWHERE)}
 
     @property
@@ -321,7 +319,7 @@ class Sums:
         return self._elsewhere is not None or self._host.helpers > 1
 
     def divide(self, ticket: Ticket, why: Divisible) -> bool:
-        """Have a task, which no worker has now, done in pieces; whether it is. Raises Refusal (queue_full)."""
+        """Have a task that no worker has done in pieces; returns whether it is. Raises Refusal (queue_full)."""
         helpers = self._host.helpers * (1 if self._elsewhere is None else _SERVERS)
         size = blocks_of_a_piece(why, helpers)
         if size >= why.blocks or not self._host.pin(ticket, why.reads):
@@ -354,7 +352,7 @@ class Sums:
             self._filling = False
 
     def drop(self, ticket: Ticket) -> bool:
-        """Nobody waits for a sum any more; whether it was being run in pieces."""
+        """End a sum that nobody waits for any more; returns whether it was being run in pieces."""
         run = self.runs.pop(ticket, None)
         if run is None:
             return False
@@ -362,7 +360,7 @@ class Sums:
         return True
 
     def _next(self) -> tuple[SumRun, PieceWork] | None:
-        """The piece that is begun next: of the sum that has the fewest on their way, or else one that is late."""
+        """Choose the next piece: of the sum that has the fewest on their way, or else one that is late."""
         waiting = [run for run in self.runs.values() if run.waiting]
         if waiting:
             run = min(waiting, key=lambda run: len(run.in_flight))
@@ -397,7 +395,7 @@ class Sums:
         return ticket
 
     def _came(self, run: SumRun, piece: PieceWork, ticket: PieceTicket, reply: Reply) -> None:
-        """A worker's reply to a piece."""
+        """Take a worker's reply to a piece."""
         piece.tickets.discard(ticket)
         if self._is_over(run, piece):
             reply.give_back()
@@ -407,7 +405,7 @@ class Sums:
             self._take_over(run, piece, reply, DONE_HERE)
 
     def _request_came(self, run: SumRun, piece: PieceWork, ticket: PieceTicket, reply: Reply) -> None:
-        """The request by which another server does a piece."""
+        """Send the request of a piece, which a worker has written, to another server."""
         piece.tickets.discard(ticket)
         if self._is_over(run, piece):
             reply.give_back()
@@ -441,7 +439,7 @@ class Sums:
                 self._take_over(run, piece, reply, DONE_ELSEWHERE)
 
     def _turned_away(self, run: SumRun, piece: PieceWork, why: NotElsewhere | ValueError) -> None:
-        """A piece was not done by another server: it is begun again, here where no other one can do it."""
+        """Begin a piece again that another server has not done: here, where no other one can do it."""
         _logger.info("request %s: a piece was not done elsewhere: %s", run.ticket.task.request_id, why)
         pause = run.turned_away(piece)
         piece.is_for_here = piece.is_for_here or not (isinstance(why, NotElsewhere) and why.later)
@@ -454,7 +452,7 @@ class Sums:
         return self.runs.get(run.ticket) is not run or piece.is_done
 
     def _take_over(self, run: SumRun, piece: PieceWork, reply: Reply, where: str) -> None:
-        """Put the sums of a piece where those of all go."""
+        """Copy the sums of a piece to their place among all sums."""
         data, (report, executed) = reply.parts, read_run(reply.headers)
         if sum(map(len, data)) != run.why.nbytes:
             _logger.error("request %s: the sums of a piece are of another length", run.ticket.task.request_id)
@@ -486,7 +484,7 @@ class Sums:
             copying.add_done_callback(copied)
 
     def _look_again(self, run: SumRun) -> None:
-        """Another piece is done: go on with the whole, once it was the last; or see when another one will be late."""
+        """Go on with the whole once its last piece is done; or see when another one will be late."""
         if self.runs.get(run.ticket) is not run:
             return
         if run.all_done:
@@ -508,13 +506,13 @@ class Sums:
             self._look_again(run)
 
     def _fail(self, run: SumRun, reply: Reply) -> None:
-        """A piece cannot be done: that is the reply to the whole."""
+        """Answer the whole with the reply to a piece that cannot be done."""
         del self.runs[run.ticket]
         self._stop(run)
         self._host.settle(run.ticket, reply)
 
     def _stop(self, run: SumRun) -> None:
-        """No piece of it is wanted any more."""
+        """Stop all pieces of a sum."""
         self.repeated += run.repeated
         if run.looking is not None:
             run.looking.cancel()
@@ -531,7 +529,6 @@ class Sums:
 
 
 def _late(run: SumRun) -> PieceWork | None:
-    """A piece that is late now."""
     late = run.late_at()
     return late[1] if late is not None and late[0] <= time.monotonic() else None
 

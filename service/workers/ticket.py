@@ -70,7 +70,7 @@ TRANSITIONS: Final[Mapping[TaskState, Mapping[TaskState, str]]] = {
 
 
 class ImpossibleTransition(RuntimeError):
-    """A task was to go where it cannot go from its state: a fault of the pool."""
+    """A transition that a task's state does not allow: a fault of the pool."""
 
 
 class Carrier(Protocol):
@@ -191,7 +191,7 @@ class Ticket:
         self.deaths = 0
 
     def died(self) -> None:
-        """Its worker has ended with it, and another one has it next."""
+        """Note that its worker has ended with it, and another one has it next."""
 
     @property
     def is_wanted(self) -> bool:
@@ -209,7 +209,7 @@ class Ticket:
         return self.state is _WAITING
 
     def revoke(self, refusal: Refusal) -> None:
-        """It waits no more; this is its reply."""
+        """End its waiting with this reply."""
         self._abandon(self, refusal)
 
     def become(self, state: TaskState) -> None:
@@ -221,20 +221,20 @@ class Ticket:
             self.worker = None
 
     def sent_to(self, worker: Carrier, slot: int) -> None:
-        """A worker has it from now on."""
+        """Note that a worker has it from now on."""
         self.become(_SENT)
         self.worker = worker
         self.slot = slot
 
     def begun(self) -> float | None:
-        """When a worker began to do this, on the monotonic clock; None where none has: it is looked at now."""
+        """Look when a worker began to do this, on the monotonic clock; None where none has."""
         begun = None if self.worker is None else self.worker.begun(self)
         if begun is not None and self.state is _SENT:
             self.become(TaskState.RUNNING)
         return begun
 
     def stop(self, state: TaskState) -> float:
-        """Have its worker let go of it: it is RETURNING, or STOPPING. When that was said, on the monotonic clock."""
+        """Have its worker let go of it, RETURNING or STOPPING; returns the time of that, on the monotonic clock."""
         assert self.worker is not None, "a worker has it"
         self.become(state)
         self.stopped = time.monotonic()

@@ -11,7 +11,7 @@ A `Worker` is made from settings alone. It lives in a process of its own or is s
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec
@@ -68,38 +68,28 @@ from service.workers.task import (
 )
 from service.workers.task_context import PLANNING, UNPLANNED, TaskContext
 
-# Table of the calls of all facades, by which workers read and answer them.
-
-_CALLS: Final[Sequence[ForeignCall]] = (
-    *UMBRIDGE_CALLS,
-    Infer(),
-    Metadata(),
-    ModelReady(),
-    *TESSERACT_CALLS,
-    Document(),
-    Health(),
-)
-_BY_NAME: Final[Mapping[str, ForeignCall]] = {call.name: call for call in _CALLS}
+_logger = logging.getLogger("gradserve.worker")
+_Given = ParamSpec("_Given")
+_FOREIGN: Final[Sequence[ForeignCall]] = (
+    *UMBRIDGE_CALLS, Infer(), Metadata(), ModelReady(), *TESSERACT_CALLS, Document(), Health(),
+)  # fmt: skip
 
 
 def foreign_calls(names: Iterable[str]) -> dict[str, ForeignCall]:
     """Map the calls of the facades of these names by their own."""
-    return {place.call: _BY_NAME[place.call] for facade in facades_of(names) for place in facade.places}
+    by_name = {call.name: call for call in _FOREIGN}
+    return {place.call: by_name[place.call] for facade in facades_of(names) for place in facade.places}
 
 
 def kernel_store(settings: Settings) -> KernelStore | None:
-    """The store of a server's kernels; None where nothing is to be compiled."""
+    """Make the store of a server's kernels; None where nothing is to be compiled."""
     return None if settings.compile == "off" else KernelStore(kernel_folder(settings), budget_of(settings).kernels)
-
-
-_logger = logging.getLogger("gradserve.worker")
-_Given = ParamSpec("_Given")
 
 
 def _never_raising(
     step: Callable[Concatenate[Worker, TaskContext, _Given], TaskResult],
 ) -> Callable[Concatenate[Worker, TaskContext, _Given], TaskResult]:
-    """A step of a task that has a reply whatever goes wrong: a problem report. It is charged to whose task it is."""
+    """Have a step of a task reply whatever goes wrong: with a problem report. It is charged to the task's tenant."""
 
     @wraps(step)
     def safe(worker: Worker, context: TaskContext, /, *args: _Given.args, **kwargs: _Given.kwargs) -> TaskResult:
@@ -188,20 +178,20 @@ class Worker:
         }
 
     def __call__(self, task: Task) -> Reply:
-        """The reply to a task that brings all it needs, whatever that takes. Never raises: see `attempt`."""
+        """Do a task that brings all it needs, whatever that takes. Never raises: see `attempt`."""
         outcome = self.attempt(task)
         if isinstance(outcome, WantsModel):
-            outcome = self._of_model(TaskContext(task, None), outcome.name)
+            outcome = self._with_model(TaskContext(task, None), outcome.name)
         assert isinstance(outcome, Reply), "it has its graph and its tensors, and all the time that it wants"
         return outcome
 
     @_never_raising
-    def _of_model(self, context: TaskContext, name: str) -> TaskResult:
+    def _with_model(self, context: TaskContext, name: str) -> TaskResult:
         context.task.give_model(name)
         return self.attempt(context.task)
 
     def attempt(self, task: Task, most_seconds: float | None = None) -> TaskResult:
-        """What becomes of a task. Never raises: whatever goes wrong is a problem report.
+        """Do a task. Never raises: whatever goes wrong is a problem report.
 
         One that would take longer than `most_seconds`, or lacks its graph or tensors, is not done.
         """
@@ -215,11 +205,11 @@ class Worker:
         return self._run_uncached(*request) if isinstance(request, NewRequest) else request
 
     def vitals(self) -> Vitals:
-        """What it says of itself."""
+        """Return the vital signs of this process."""
         return Vitals(self._executor.kernels, self._executor.device_bytes)
 
     def calibrate(self) -> None:
-        """Measure what the cost model has to know of this machine; once BLAS has the threads that it will have."""
+        """Measure this machine for the cost model, once BLAS has the threads that it will have."""
         if self.device == "cpu":
             self.engine = replace(self.engine, dense_flop=measured_dense_flop())
 
@@ -236,7 +226,7 @@ class Worker:
         return self._known_or_new(context, call, self._parse(task, source))
 
     def _read_foreign(self, context: TaskContext, foreign: ForeignCall) -> KnownRequest | NewRequest | TaskResult:
-        """A task of another protocol, as one of ours on the graph of its model."""
+        """Read a task of another protocol as one of ours on the graph of its model."""
         task, limits = context.task, self._read_limits
         if task.model is None:
             return WantsModel(foreign.model_name(bytes(task.body), limits))
@@ -265,7 +255,7 @@ class Worker:
         return (key and self._recalled(context, key)) or NewRequest(context, call, message, key)
 
     def _recalled(self, context: TaskContext, key: RequestKey) -> KnownRequest | TooLong | None:
-        """What was asked before with other numbers; None where it was not, and where anything is odd."""
+        """Look up what was asked before with other numbers; None where it was not, and where anything is odd."""
         cached = self._cached_requests.find(key.question)
         compiled = None if cached is None else self.engine.compiler.plans.find(cached.plan)
         if cached is None or compiled is None:
@@ -282,7 +272,7 @@ class Worker:
         return KnownRequest(context, cached, compiled, tensors, key.template.conditions)
 
     def _run_cached(self, known: KnownRequest) -> Reply:
-        """The reply, once the plan has run."""
+        """Run the plan of a request that was asked before, and write the reply by its template."""
         context, cached, labels = known.context, known.cached, known.compiled.labels
         started = context.mark()
         arrays = self.engine.executor.run(known.compiled.plan, known.tensors, context.deadline)
@@ -298,7 +288,7 @@ class Worker:
     def _run_uncached(
         self, context: TaskContext, call: AnyExecution, message: Message, key: RequestKey | None
     ) -> TaskResult:
-        """The reply to a request of which nothing is known but, perhaps, its graph and its plan."""
+        """Parse, check, plan and run a request of which nothing is known but, perhaps, its graph and its plan."""
         if key is not None:
             key.template.put_back()
         request = self._open(context.task, call, message)
@@ -334,7 +324,7 @@ class Worker:
         return _keeping(reply, call.kept(outcome))
 
     def _instead(self, context: TaskContext, request: ParsedRequest, ready: Any, cost: Estimate) -> TaskResult | None:
-        """What a task comes to that is not to be run as a whole, or not here and now; None for any other."""
+        """Answer a task that is not to be run as a whole, or not here and now; None for any other."""
         part = context.task.part
         if isinstance(part, Total):
             return None
@@ -347,17 +337,15 @@ class Worker:
         return TooLong(cost) if divisible is None and context.is_too_long(cost) else divisible
 
     def _open(self, task: Task, call: AnyExecution, message: Message) -> ParsedRequest:
-        """The request, on its own graph or on one that is registered."""
+        """Check a request, on its own graph or on one that is registered."""
+        model, roles = call.description.request, call.description.roles
+        if task.graph is not None:
+            model, roles = without_graph(model), tuple(role for role in roles if role != "constants")
         packed = task.accepted in (SAFETENSORS, PIECE_SUMS)
-        if task.graph is None:
-            return self._reader.open(
-                message, call.description.request, call.description.roles, task.tensor, packed=packed
-            )
-        roles = [role for role in call.description.roles if role != "constants"]
-        return self._reader.open(message, without_graph(call.description.request), roles, task.tensor, packed=packed)
+        return self._reader.open(message, model, roles, task.tensor, packed=packed)
 
     def _registered(self, key: str, record: bytes | None) -> GraphSource | None:
-        """The registered graph of this key; None where it is not known, and was not sent along."""
+        """Find the registered graph of this key; None where it is not known, and was not sent along."""
         known = self._programs.known(key)
         if known is not None or record is None:
             return known
@@ -366,7 +354,7 @@ class Worker:
         return self._programs.source(key, apart.graph)
 
     def _parse(self, task: Task, source: GraphSource | None) -> Message:
-        """The parts of a request; its graph is `source`, where it is registered."""
+        """Split a request into its parts; its graph is `source`, where it is registered."""
         if task.sent == SAFETENSORS:
             message = read_request(task.body, self._settings.max_body_bytes, self._json, self._limits)
             return message if source is None else message._replace(source=source)
@@ -376,7 +364,7 @@ class Worker:
 
 
 class KnownRequest(NamedTuple):
-    """Question that was asked before, of other numbers: what is left to do is to run its plan, and to write."""
+    """Question that was asked before, of other numbers: only its plan is to be run, and the answer to be written."""
 
     context: TaskContext
     cached: CachedRequest
@@ -395,19 +383,17 @@ class NewRequest(NamedTuple):
 
 
 def _results(call: AnyExecution, outcome: Any, ready: Any, most_bytes: int) -> ResultArrays:
-    """What a call came to: arrays, or else its answer."""
     if isinstance(call, Computing):
         return ResultArrays(outcome.arrays, most_bytes)
     return ResultArrays((), most_bytes, b"".join(call.write_body(outcome, ready, "json")))
 
 
 def _foreign_reply(answer: ForeignAnswer, context: TaskContext, *, cached: bool = False) -> Reply:
-    """The reply with an answer in the words of another protocol."""
     return Reply(200, answer.media_type, answer.parts, answer.headers, context.timings(), cached)
 
 
 def _keeping(reply: Reply, kept: Sequence[Kept]) -> Reply:
-    """The reply, with the tensors that it is to have kept."""
+    """Add to a reply the tensors that are to be kept."""
     reply.stored = [one.stored for one in kept]
     reply.kept = [own_bytes(one.array) for one in kept]
     return reply
@@ -421,7 +407,7 @@ class RequestKey(NamedTuple):
 
 
 def _key_of(task: Task, call: AnyExecution, message: Message) -> RequestKey | None:
-    """What the request asks, its numbers taken out; None where it has to be read as a whole."""
+    """Take the numbers out of a request; None where it has to be read as a whole."""
     if task.sent != JSON or not call.description.tensor_fields or message.source is None or message.tensors:
         return None
     template = RequestTemplate.of(message.body, call.description.tensor_fields)
@@ -431,7 +417,7 @@ def _key_of(task: Task, call: AnyExecution, message: Message) -> RequestKey | No
 
 
 def limits_of(settings: Settings) -> dict[str, int]:
-    """What one request may take, as `plan` tells it."""
+    """Collect the limits of one request, as `plan` tells them."""
     return {
         "nodes": settings.max_nodes,
         "rank": settings.max_rank,
