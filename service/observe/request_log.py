@@ -32,8 +32,6 @@ class Answered(NamedTuple):
     seconds: float
 
 
-# Lines to a stream, written by a thread of their own: a slow reader does not slow the server.
-
 #: seconds between two writes: what comes in between is written at once, and a busy server is interrupted rarely
 PAUSE: Final = 0.05
 #: lines that wait for a slow reader, at most; what comes then is dropped, and counted
@@ -41,9 +39,9 @@ MOST_LINES: Final = 10_000
 
 
 class Lines:
-    """Writer of lines in their order, many at once. `write` gets text that ends with a line.
+    """Writer of lines, many at once, in a thread of its own: a slow reader does not slow the server.
 
-    `form` makes a line of what is to be said of the log itself.
+    `write` gets text that ends with a line; `form` makes a line of what is to be said of the log itself.
     """
 
     def __init__(self, write: Callable[[str], object], form: Callable[[str], str] = str) -> None:

@@ -10,8 +10,6 @@ from typing import Final, NamedTuple
 
 from service.workers.task import Reply, Timings
 
-# Counts of durations by size, as Prometheus keeps them, at a fraction of a microsecond each.
-
 #: seconds, three a decade: from a part of a small call to the longest time that a request may have by default
 BOUNDS: Final = (
     1e-05, 2e-05, 5e-05, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0,

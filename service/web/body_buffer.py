@@ -74,11 +74,8 @@ class BodyBuffer:
             self.memory.give_back()
 
 
-# A body that an application takes in parts, as one block of memory, each byte of it written once.
-
-
 async def upload_of(request: Request, pool: Pool, settings: Settings, tenant: str) -> BodyBuffer:
-    """The body, in memory of the pool where it is large, out of a tenant's share.
+    """Receive a body, into memory of the pool where it is large, out of a tenant's share.
 
     Raises what the guard and the pool raise, and ClientDisconnect; Refusal (bad_request_framing).
     """

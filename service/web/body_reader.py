@@ -11,8 +11,6 @@ from service.core.errors import Refusal
 from service.web.head import malformed, too_long
 from service.web.request_head import Head
 
-# The chunked coding, taken off strictly and within bounds (RFC 9112, 7.1).
-
 _SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,16})((?:;[^\x00-\x08\x0a-\x1f\x7f]*)?)\r\n")
 _PLAIN_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,8})\r\n")
 #: what may become the line of a size
@@ -31,7 +29,7 @@ class _Next(Enum):
 
 
 class Chunks:
-    """The framing of a chunked body of at most `most` bytes in `most_chunks` chunks."""
+    """The framing of a chunked body (RFC 9112, 7.1), of at most `most` bytes in `most_chunks` chunks."""
 
     def __init__(self, most: int, most_chunks: int) -> None:
         self.left = 0  # bytes of the chunk at hand that are still to come

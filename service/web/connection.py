@@ -175,8 +175,11 @@ class Connection(asyncio.BufferedProtocol):
         try:
             if self.incoming is None:
                 self._take_bytes(bytes(self.server_state.memory[:nbytes]))
+            elif self._placed:
+                self.incoming.placed(nbytes, time.monotonic())
+                self._body_moved(self.incoming)
             else:
-                self._take_body(self.incoming, nbytes)
+                self._feed(self.incoming, bytes(self.server_state.memory[:nbytes]))
         except Exception:
             _logger.exception("request %s failed", self.request_id, extra={"request_id": self.request_id})
             self.fail()
@@ -289,7 +292,10 @@ class Connection(asyncio.BufferedProtocol):
             if len(self.rest) > _PIPELINED:
                 self.pause_reading()
         elif self.state is _LINGER:
-            self._drop(len(data))
+            self.left_to_drain -= len(data)
+            self.due = min(time.monotonic() + SILENCE, self.expires)
+            if self.left_to_drain < 0:
+                self.close()
 
     def advance(self) -> None:
         """Hand out the requests that are there; while one is answered, the others wait."""
@@ -350,8 +356,7 @@ class Connection(asyncio.BufferedProtocol):
             self._expect(self._calls.begin(head, order, graph, length, data), data)
 
     def _to_application(self, head: Head, length: int, data: bytes) -> None:
-        door = self._doors.application(self, head)
-        self.door = door
+        self.door = door = self._doors.application(self, head)
         self._expect(door.begin(length, data), data)
 
     # Bodies.
@@ -367,13 +372,6 @@ class Connection(asyncio.BufferedProtocol):
             self._feed(self.incoming, data)
         elif self.door is self._calls:
             self.ask_for_body()
-
-    def _take_body(self, incoming: Incoming, nbytes: int) -> None:
-        if self._placed:
-            incoming.placed(nbytes, time.monotonic())
-            self._body_moved(incoming)
-        else:
-            self._feed(incoming, bytes(self.server_state.memory[:nbytes]))
 
     def _feed(self, incoming: Incoming, data: bytes) -> None:
         try:
@@ -392,14 +390,11 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self.due = min(incoming.due, self.expires)
             if self.head is not None and self.head.chunked:
-                self._breathe()
+                # Let others go on: thousands of chunks may come at once, and the transport would read many times.
+                self.pause_reading()
+                asyncio.get_running_loop().call_soon(self._breathed)
         if self.door is not None:
             self.door.body_moved()
-
-    def _breathe(self) -> None:
-        """Let others go on: thousands of chunks may come at once, and the transport would read many times running."""
-        self.pause_reading()
-        asyncio.get_running_loop().call_soon(self._breathed)
 
     def _breathed(self) -> None:
         if self.door is None or not self.door.full:
@@ -418,12 +413,6 @@ class Connection(asyncio.BufferedProtocol):
             "request_timeout",
             f"no byte of the body came for {settings.body_timeout:g} s, or less than {settings.min_rate} a second",
         )
-
-    def _drop(self, nbytes: int) -> None:
-        self.left_to_drain -= nbytes
-        self.due = min(time.monotonic() + SILENCE, self.expires)
-        if self.left_to_drain < 0:
-            self.close()
 
     # What the doors say.
 

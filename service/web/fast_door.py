@@ -45,7 +45,10 @@ class FastDoor:
         """
         self._order = order
         self._graph = graph
-        self._credential = _authorization(head) if self._passes_on else ""
+        self._credential = ""
+        if self._passes_on:  # pieces of a sum go to other servers with it
+            named = (value.decode("latin-1") for name, value in head.fields if name == b"authorization")
+            self._credential = next(named, "")
         if length <= len(data) and not head.chunked and length <= INLINE and length <= head.most:
             self._connection.rest = data[length:]
             self._connection.received = length
@@ -164,8 +167,3 @@ class FastDoor:
         if self._reply is not None:
             reply, self._reply = self._reply, None
             reply.give_back()
-
-
-def _authorization(head: Head) -> str:
-    """The header that pieces of a sum go to other servers with."""
-    return next((value.decode("latin-1") for name, value in head.fields if name == b"authorization"), "")

@@ -100,7 +100,8 @@ async def list_graphs(request: Request) -> Response:
 async def get_graph(request: Request) -> Response:
     """One graph, whole."""
     await current(request)
-    return Response(_named(request).record, media_type=JSON)
+    graph = store_of(request).graphs.get(request.state.caller.namespace, request.path_params["graph_id"])
+    return Response(graph.record, media_type=JSON)
 
 
 @graph_router.delete(GRAPHS + "/{graph_id}", operation_id="deleteGraph", tags=["graphs"])
@@ -112,11 +113,6 @@ async def delete_graph(request: Request) -> Response:
     store = store_of(request)
     key = request.state.caller.namespace, request.path_params["graph_id"]
     return await ended(request, end_of_graph(store.graphs, store.models, key), lambda gone: gone.summary)
-
-
-def _named(request: Request) -> Registered:
-    """The graph that the path names. Raises Refusal: not_found."""
-    return store_of(request).graphs.get(request.state.caller.namespace, request.path_params["graph_id"])
 
 
 add_calls(graph_router, GRAPHS + "/{graph_id}", OF_GRAPH, " Of a registered graph.")

@@ -10,22 +10,21 @@ from typing import NamedTuple
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api.media import PROBLEM
 from service.core.errors import Refusal, linked
 from service.core.keys.caller import ANYONE
 from service.core.prefix import path_within, prefix_of
 from service.core.settings import Settings
 from service.web.head import Order, order_of
+from service.web.middleware import ReportRewriter
 from service.web.observer import Finished, RequestObserver, unobserved
 from service.web.routing import route_of
 
-# A client that leaves: nobody needs its answer any more, so the work stops.
-#
-# A connection of our own tells that by itself. Another server tells it to whoever asks for more of the request.
-
 
 class Leaving:
-    """Middleware that ends the application where the client has left, once it has all of the request."""
+    """Middleware that ends the application when the client has left, once it has all of the request.
+
+    A connection of our own tells that by itself. Another server tells it to whoever asks for more of the request.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -54,14 +53,12 @@ class _Client:
         self._gone = False
 
     async def receive(self) -> Message:
-        """The next part of the request."""
         message = await self._receive()
         if not message.get("more_body", False):
             self._heard.set()
         return message
 
     async def send(self, message: Message) -> None:
-        """A part of the answer, as long as anybody is there."""
         if not self._gone:
             await self._send(message)
 
@@ -80,11 +77,8 @@ class _Client:
             self._task.uncancel()
 
 
-# Under a prefix, where answers lead: the header `Location`, and the types of reports.
-
-
 class PrefixedLinks:
-    """Middleware that puts the prefix before what the service, and its workers, know without it."""
+    """Middleware that puts the prefix before paths in answers: the header `Location`, and the types of reports."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -92,44 +86,25 @@ class PrefixedLinks:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         prefix = prefix_of(scope)
-        await self._app(scope, receive, _Prefixed(prefix, send) if prefix else send)
+        if not prefix:
+            await self._app(scope, receive, send)
+            return
 
+        def prefixed(start: Message, held: bytes) -> bytes:
+            body = linked(held, prefix)
+            MutableHeaders(scope=start)["content-length"] = str(len(body))
+            return body
 
-class _Prefixed:
-    """`send`, which holds a report back until it is whole."""
+        rewriting = ReportRewriter(send, prefixed)
 
-    def __init__(self, prefix: str, send: Send) -> None:
-        self._prefix = prefix
-        self._send = send
-        self._start: Message | None = None
-        self._report = b""
+        async def send_prefixed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                if headers.get("location", "").startswith("/"):
+                    headers["location"] = f"{prefix}{headers['location']}"
+            await rewriting(message)
 
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            await self._begin(message)
-        elif self._start is None:
-            await self._send(message)
-        else:
-            self._report += message.get("body", b"")
-            if not message.get("more_body", False):
-                await self._tell(self._start, linked(self._report, self._prefix))
-
-    async def _begin(self, message: Message) -> None:
-        headers = MutableHeaders(scope=message)
-        if headers.get("location", "").startswith("/"):
-            headers["location"] = f"{self._prefix}{headers['location']}"
-        if headers.get("content-type") == PROBLEM:
-            self._start = message
-        else:
-            await self._send(message)
-
-    async def _tell(self, start: Message, report: bytes) -> None:
-        MutableHeaders(scope=start)["content-length"] = str(len(report))
-        await self._send(start)
-        await self._send({"type": "http.response.body", "body": report})
-
-
-# Every request that another server brings is told of, as those of our own connections are.
+        await self._app(scope, receive, send_prefixed)
 
 
 class _HostedHead(NamedTuple):
@@ -180,13 +155,11 @@ class _Counted:
         self.over = False
 
     async def receive(self) -> Message:
-        """The next part of the request."""
         message = await self._receive()
         self._received += len(message.get("body", b""))
         return message
 
     async def send(self, message: Message) -> None:
-        """The next part of the answer."""
         await self._send(message)
         if message["type"] == "http.response.start":
             self._status = message["status"]
@@ -195,7 +168,6 @@ class _Counted:
             self.over = not message.get("more_body", False)
 
     def finished(self, asked: _HostedHead, scope: Scope, seconds: float) -> Finished:
-        """The request and its end."""
         known = scope["state"]
         caller = known.get("caller", ANYONE).name
         sent = 0 if asked.method == "HEAD" else self._sent

@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
 
 import orjson
 from starlette.datastructures import Headers, MutableHeaders
@@ -35,6 +34,8 @@ from service.web.response_head import HEADER, NO_SNIFFING, new_id, sane
 from service.web.responses import report
 from service.web.routing import route_path, scope_of, shortened_path
 
+_logger = logging.getLogger("gradserve")
+
 
 class Guard:
     """Check of heads, and count of bodies."""
@@ -50,7 +51,12 @@ class Guard:
             await self._app(scope, receive, send)
             return
         try:
-            _check_size(scope, self._settings.max_header_bytes)
+            limit, size = (
+                self._settings.max_header_bytes,
+                len(scope.get("raw_path") or b"") + len(scope["query_string"]),
+            )
+            if size + sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > limit:
+                raise too_large(limit)
             holder = self._entered(scope)
         except Refusal as refusal:
             await report(Request(scope), refusal)(scope, receive, send)
@@ -103,15 +109,6 @@ def counting(receive: Receive, most: int) -> Receive:
     return receive_counted
 
 
-def _check_size(scope: Scope, limit: int) -> None:
-    size = len(scope.get("raw_path") or b"") + len(scope["query_string"])
-    if size + sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > limit:
-        raise too_large(limit)
-
-
-# In front of everything that is decided of a request: does it come by a name, and from a page, that may call?
-
-
 class Origins:
     """Middleware that refuses strangers' names and pages, and heads that two readers could take differently.
 
@@ -143,9 +140,6 @@ class Origins:
         self._policy.check(headers, scope["scheme"], route, visits=is_page)
 
 
-# A slash at the end of a path: it means the path without it, where there is something.
-
-
 class Slashes:
     """Middleware for `/path/` as `/path`. Not by a redirect: many clients lose their body then, or turn it into a GET.
 
@@ -161,9 +155,6 @@ class Slashes:
         if scope["type"] == "http":
             scope["path"] = shortened_path(scope, self._routes)
         await self._app(scope, receive, send)
-
-
-# Cross-origin calls: which web pages may make them, by the browser's rules.
 
 
 class Cors(CORSMiddleware):
@@ -187,14 +178,34 @@ class Cors(CORSMiddleware):
         raise Refusal("forbidden", f"pages of {origin} may not make this call", got=origin)
 
 
-# Errors of paths that belong to other protocols: in the form that these have, since their clients know no other.
+class ReportRewriter:
+    """`send`, which holds a problem report back until it is whole, and sends what `rewrite` makes of it.
 
-#: what a head says of a body, which becomes another
-_OF_THE_BODY: Final = (b"content-type", b"content-length")
+    `rewrite` gets the start of the response, which it may change, and the report; it returns the body.
+    """
+
+    def __init__(self, send: Send, rewrite: Callable[[Message, bytes], bytes]) -> None:
+        self._send, self._rewrite = send, rewrite
+        self._start: Message | None = None
+        self._report = b""
+
+    async def __call__(self, message: Message) -> None:
+        """Send the next part of an answer."""
+        is_start = message["type"] == "http.response.start"
+        if is_start and Headers(raw=message["headers"]).get("content-type", "").startswith(PROBLEM):
+            self._start = message
+        elif self._start is None:
+            await self._send(message)
+        else:
+            self._report += message.get("body", b"")
+            if not message.get("more_body", False):
+                body = self._rewrite(self._start, self._report)
+                await self._send(self._start)
+                await self._send({"type": "http.response.body", "body": body})
 
 
 class ForeignErrors:
-    """Writer of problem reports anew, whoever has made them."""
+    """Middleware that writes problem reports in the form of the protocol whose path was called."""
 
     def __init__(self, app: ASGIApp, facades: Sequence[Facade]) -> None:
         self._app = app
@@ -203,49 +214,23 @@ class ForeignErrors:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         facade = owner_of(path_within(scope), self._facades) if scope["type"] == "http" else None
-        await self._app(scope, receive, send if facade is None else _Rewriting(facade, send))
+        if facade is None:
+            await self._app(scope, receive, send)
+            return
 
+        def rewrite(start: Message, held: bytes) -> bytes:
+            start["status"], answer = facade.write_error(orjson.loads(held))
+            body = b"".join(answer.parts)
+            kept = [pair for pair in start["headers"] if pair[0].lower() not in (b"content-type", b"content-length")]
+            told = [(b"content-type", answer.media_type.encode()), (b"content-length", b"%d" % len(body))]
+            start["headers"] = kept + told
+            return body
 
-class _Rewriting:
-    """Sender of what is no report as it comes, which holds a report back until it is whole."""
-
-    def __init__(self, facade: Facade, send: Send) -> None:
-        self._facade = facade
-        self._send = send
-        self._start: Message | None = None
-        self._report = b""
-
-    async def __call__(self, message: Message) -> None:
-        """The next part of an answer."""
-        if message["type"] == "http.response.start" and _is_report(message):
-            self._start = message
-        elif self._start is None:
-            await self._send(message)
-        else:
-            self._report += message.get("body", b"")
-            if not message.get("more_body", False):
-                await self._send_error(self._start)
-
-    async def _send_error(self, start: Message) -> None:
-        status, answer = self._facade.write_error(orjson.loads(self._report))
-        body = b"".join(answer.parts)
-        kept = [pair for pair in start["headers"] if pair[0].lower() not in _OF_THE_BODY]
-        told = [(b"content-type", answer.media_type.encode()), (b"content-length", b"%d" % len(body))]
-        await self._send({**start, "status": status, "headers": kept + told})
-        await self._send({"type": "http.response.body", "body": body})
-
-
-def _is_report(start: Message) -> bool:
-    return Headers(raw=start["headers"]).get("content-type", "").startswith(PROBLEM)
-
-
-# The outermost layer: a request gets its id and its time of arrival, and a fault of ours still gets a report.
-
-_logger = logging.getLogger("gradserve")
+        await self._app(scope, receive, ReportRewriter(send, rewrite))
 
 
 class Envelope:
-    """Envelope around the whole application."""
+    """Outermost layer: a request gets its id and its time of arrival, and a fault of ours still gets a report."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -14,6 +14,10 @@ from service.core.errors import Refusal
 #: the query's parameter that every call with a deadline takes
 TIME: Final = "timeout_ms"
 _MILLISECONDS: Final = re.compile(r"[0-9]{1,18}")
+#: entries of a page
+_USUAL: Final = 100
+_MOST: Final = 1000
+_COUNT: Final = re.compile(r"[0-9]{1,9}")
 
 
 def parameters_of(query: bytes, known: Sequence[str]) -> dict[str, str]:
@@ -21,7 +25,12 @@ def parameters_of(query: bytes, known: Sequence[str]) -> dict[str, str]:
     stated: dict[str, str] = {}
     for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
         if name not in known or name in stated:
-            raise _refusal_of(name, name in stated, known)
+            if name in stated:
+                detail = f"{name} stands twice in the query"
+                raise Refusal("invalid_field", detail, expected=f"{name} once", got="twice")
+            shown, listed = printable(name), ", ".join(known)
+            detail = f"the query has no parameter “{shown}” (known: {listed})"
+            raise Refusal("invalid_field", detail, expected=listed, got=shown)
         stated[name] = value
     return stated
 
@@ -64,23 +73,8 @@ def _milliseconds(value: str) -> int:
     return int(value)
 
 
-def _refusal_of(name: str, twice: bool, known: Sequence[str]) -> Refusal:
-    if twice:
-        return Refusal("invalid_field", f"{name} stands twice in the query", expected=f"{name} once", got="twice")
-    shown, listed = printable(name), ", ".join(known)
-    detail = f"the query has no parameter “{shown}” (known: {listed})"
-    return Refusal("invalid_field", detail, expected=listed, got=shown)
-
-
-# Long listings, page by page: how much of one a request asks for, and from where on.
-
-_USUAL: Final = 100
-_MOST: Final = 1000
-_COUNT: Final = re.compile(r"[0-9]{1,9}")
-
-
 class Page(NamedTuple):
-    """Page of so many entries, from behind the one that is called `after`; None: from the first on."""
+    """Page of a long listing: so many entries, from behind the one that is called `after`; None: from the first on."""
 
     limit: int
     after: str | None

@@ -12,8 +12,7 @@ from typing import Final
 
 from service.workers.task import Reply
 
-# A request's id: the client's own where it is sane, else a new one.
-
+#: of a request's id: the client's own where it is sane, else a new one
 HEADER: Final = "X-Request-Id"
 _SANE: Final = re.compile(r"[A-Za-z0-9._:+/=-]{1,128}")
 #: tells processes apart, and those that were started before

@@ -22,14 +22,15 @@ from service.core.errors import Refusal, fault, out_of_memory
 from service.store.changes import Condition
 from service.workers.task import Reply
 
-# A large answer on its way out: written part by part as the client takes it, from the memory that it lies in.
-
 #: bytes that are handed to the socket at once
 SENT_AT_ONCE: Final = 1 << 18
 
 
 class Sending:
-    """Writer of parts to a transport whose high-water mark is 0 meanwhile, so that it says when all are out."""
+    """Writer of a large answer, part by part as the client takes it, from the memory that it lies in.
+
+    The transport's high-water mark is 0 meanwhile, so that it says when all are out.
+    """
 
     def __init__(
         self,
@@ -126,14 +127,11 @@ class PartsResponse(Response):
         if self._reply.claim is not None:
             self._reply.claim.holder = _Sending(asyncio.current_task())
         try:
-            await self._send_parts(send)
+            for sent in slices_to_send(self._reply.parts):
+                await send({"type": "http.response.body", "body": bytes(sent), "more_body": True})
         finally:
             self._reply.give_back()
         await send({"type": "http.response.body", "body": b""})
-
-    async def _send_parts(self, send: Send) -> None:
-        for sent in slices_to_send(self._reply.parts):
-            await send({"type": "http.response.body", "body": bytes(sent), "more_body": True})
 
 
 class _Sending:

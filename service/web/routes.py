@@ -48,33 +48,30 @@ def add_calls(to: APIRouter, under: str, suffix: str = "", more: str = "") -> No
 
 
 def _endpoint(call: str) -> Callable[[Request], Awaitable[Response]]:
+    """Make the endpoint of a computing call, on its own graph or on one that is registered."""
+
     async def endpoint(request: Request) -> Response:
-        return await _answer_to(call, request, request.path_params.get("graph_id"))
+        state, graph_id = state_of(request), request.path_params.get("graph_id")
+        timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
+        graph = None
+        if graph_id is not None:
+            graph = await state.store.graph(request.state.caller.namespace, graph_id, deadline_of(request, timeout))
+        unknown = None if graph_id is None or graph is not None else no_graph(graph_id)
+        if unknown is not None and KEY_HEADER not in request.headers:
+            raise unknown
+        upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
+        task = task_of_upload(call, request, timeout, upload, graph=graph)
+
+        async def answered(repetition: Repetition | None) -> Response:
+            if unknown is not None:  # now; it may have been there when the call came for the first time
+                upload.give_back()
+                raise unknown
+            request.state.reply = reply = await awaited(state.pool, task)
+            return from_reply(await kept(request, state.store, task, reply, repetition))
+
+        return await once(request, state.store, answered, upload, timeout)
 
     return endpoint
-
-
-async def _answer_to(call: str, request: Request, graph_id: str | None) -> Response:
-    """The answer to a computing call, on its own graph or on one that is registered. Raises Refusal."""
-    state = state_of(request)
-    timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
-    graph = None
-    if graph_id is not None:
-        graph = await state.store.graph(request.state.caller.namespace, graph_id, deadline_of(request, timeout))
-    unknown = None if graph_id is None or graph is not None else no_graph(graph_id)
-    if unknown is not None and KEY_HEADER not in request.headers:
-        raise unknown
-    upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
-    task = task_of_upload(call, request, timeout, upload, graph=graph)
-
-    async def answered(repetition: Repetition | None) -> Response:
-        if unknown is not None:  # now; it may have been there when the call came for the first time
-            upload.give_back()
-            raise unknown
-        request.state.reply = reply = await awaited(state.pool, task)
-        return from_reply(await kept(request, state.store, task, reply, repetition))
-
-    return await once(request, state.store, answered, upload, timeout)
 
 
 async def kept(

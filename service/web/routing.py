@@ -13,6 +13,10 @@ from service.api.calls import calls
 from service.core.keys.caller import KeyScope
 from service.facades.protocols import HEALTH_PATHS, foreign_call_of
 
+#: what is for everybody: whether the server is well, and what it is
+_OPEN: Final = re.compile(r"/|/health/.*|/docs(?:/.*)?|/openapi(?:-sdk)?(?:-3\.0)?\.json")
+_CALL: Final = re.compile(r"/v1/(?:graphs/[^/]+/)?([a-z_]+)")
+
 
 def shortened_path(scope: Scope, routes: Sequence[BaseRoute]) -> str:
     """The path of the request, without a slash at its end where that leads somewhere and the path with it does not."""
@@ -48,15 +52,6 @@ def _first(scope: Scope, routes: Sequence[BaseRoute]) -> BaseRoute | None:
     return partial
 
 
-# Access to routes: decided from a request's method and the route that it takes, and from nothing else.
-
-#: what is for everybody: whether the server is well, and what it is
-_OPEN: Final = re.compile(r"/|/health/.*|/docs(?:/.*)?|/openapi(?:-sdk)?(?:-3\.0)?\.json")
-_CALL: Final = re.compile(r"/v1/(?:graphs/[^/]+/)?([a-z_]+)")
-_METRICS: Final = "/metrics"
-_READING: Final = ("GET", "HEAD", "OPTIONS")
-
-
 def scope_of(method: str, route: str | None, *, metrics: str = "keys") -> KeyScope | None:
     """The scope that a key has to have for a route, which is known by its path; None where no key is needed.
 
@@ -65,9 +60,9 @@ def scope_of(method: str, route: str | None, *, metrics: str = "keys") -> KeySco
     route = route or ""
     if _OPEN.fullmatch(route) or route in HEALTH_PATHS:
         return None
-    if route == _METRICS:
+    if route == "/metrics":
         return KeyScope.ADMIN if metrics == "keys" else None
     found = _CALL.fullmatch(route)
     if method == "POST" and ((found is not None and found[1] in calls()) or foreign_call_of(route) is not None):
         return KeyScope.COMPUTE
-    return KeyScope.READ if method in _READING else KeyScope.WRITE
+    return KeyScope.READ if method in ("GET", "HEAD", "OPTIONS") else KeyScope.WRITE

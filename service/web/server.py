@@ -143,7 +143,10 @@ def serve(
         tls_context(settings)  # raises before the workers are made
         keep_to_this_machine(settings, listening)
         if not runner.run(_served(lifetime, observer, listening, gate, metrics_socket, make_monitor)):
-            _leave()
+            # A thread inside a kernel cannot be stopped, and Python would wait for it.
+            _logger.warning("work was still running when the grace was over")
+            sys.stdout.flush()
+            os._exit(0)
 
 
 async def _served(
@@ -179,10 +182,3 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
         return None
     factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
     return factory
-
-
-def _leave() -> None:
-    """A thread inside a kernel cannot be stopped, and Python would wait for it."""
-    _logger.warning("work was still running when the grace was over")
-    sys.stdout.flush()
-    os._exit(0)

@@ -34,6 +34,12 @@ RESERVE: Final = 32
 _CLIENTS_IN_A_TURN: Final = 32
 #: bytes that are received at once
 _RECEIVED: Final = 64 << 10
+#: descriptors of a process beside its connections and the tensors that it keeps
+_DESCRIPTORS: Final = 512
+#: seconds of the grace that are kept for last answers to leave
+LAST_WORDS: Final = 1.0
+
+_logger = logging.getLogger("gradserve")
 
 
 class Client(Protocol):
@@ -210,16 +216,6 @@ class ServerState:
         return False
 
 
-# Workers, state and application of a server, from their start to their end, whoever holds the connections.
-
-#: descriptors of a process beside its connections and the tensors that it keeps
-_DESCRIPTORS: Final = 512
-#: seconds of the grace that are kept for last answers to leave
-LAST_WORDS: Final = 1.0
-
-_logger = logging.getLogger("gradserve")
-
-
 def descriptors_of(settings: Settings) -> int:
     """Descriptors that a server of these settings may need at a time."""
     monitor = 0 if settings.metrics_port is None else MONITOR_CONNECTIONS + RESERVE
@@ -237,7 +233,7 @@ class Workers(Pool, Protocol):
 
 
 class Lifetime:
-    """Start and end of all of it, once each, and on one event loop."""
+    """Start and end of workers, state and application, once each, and on one event loop."""
 
     def __init__(self, settings: Settings, pool: Workers, store: StateStore, make_app: Callable[[], ASGIApp]) -> None:
         self.settings, self.pool, self.store = settings, pool, store

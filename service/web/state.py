@@ -19,8 +19,6 @@ from service.web.pages.catalogue import OpCatalogue
 from service.workers.pool import Pool, awaited
 from service.workers.task import Reply, Task
 
-# Readiness: a server gets work done, found out by giving it some; and its state is its own.
-
 #: a forward pass of one step, which nothing folds away: through admission, a worker, and the device
 _STEP: Final = (
     b'{"graph":{"nodes":[{"op":"input"},{"op":"exp","operands":[0]}]},'
@@ -34,7 +32,10 @@ _BUSY: Final = (503, 504)
 
 
 class Readiness:
-    """Readiness of the workers, asked for at most once in `FRESH` seconds, however often somebody wants to know."""
+    """Readiness: a worker gets work done, and the state is the server's own.
+
+    A worker is asked at most once in `FRESH` seconds, however often somebody wants to know.
+    """
 
     def __init__(self, pool: Pool, current: Callable[[float], Awaitable[None]]) -> None:
         """`current` returns where the state is the server's, until a time at most. Raises Refusal."""

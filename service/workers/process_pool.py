@@ -109,7 +109,7 @@ class ProcessPool:
         self._ticking = self._loop.call_later(_TICK, self._tick)
 
     async def close(self, grace: float) -> bool:
-        """Accept nothing more, and end the workers once all is done or `grace` seconds are over; returns whether it was."""
+        """Accept nothing more, and end the workers once all is done, or after `grace` seconds; False if not all was."""
         self.drain()
         if self._tickets:
             with suppress(TimeoutError):
