@@ -46,7 +46,7 @@ class PeerConnections:
         body: bytes | AsyncIterator[bytes] | None = None,
         within: float | None = None,
     ) -> aiohttp.ClientResponse:
-        """The beginning of an answer, which has to be read to its end or closed; all of it `within` so many seconds.
+        """Begin an answer, which has to be read to its end or closed; all of it `within` so many seconds.
 
         A request that is the same when it is made twice may be sent again where a connection ends, unless its body is
         an iterator of which something has been read. Raises aiohttp.ClientError, TimeoutError.
@@ -71,14 +71,14 @@ def _address(url: str) -> URL:
 
 
 def body_of(parts: Sequence[bytes | memoryview]) -> tuple[list[tuple[str, str]], bytes | AsyncIterator[bytes]]:
-    """The header fields and the body that say these parts; a long one is written a slice at a time, and not joined."""
+    """Make the header fields and the body of these parts; a long body is written a slice at a time, and not joined."""
     length = sum(map(len, parts))
     if length <= _WRITTEN:
         return [], b"".join(parts)
-    return [("Content-Length", str(length))], _slices(parts)
 
+    async def slices() -> AsyncIterator[bytes]:
+        for part in parts:
+            for start in range(0, len(part), _WRITTEN):
+                yield bytes(part[start : start + _WRITTEN])
 
-async def _slices(parts: Sequence[bytes | memoryview]) -> AsyncIterator[bytes]:
-    for part in parts:
-        for start in range(0, len(part), _WRITTEN):
-            yield bytes(part[start : start + _WRITTEN])
+    return [("Content-Length", str(length))], slices()

@@ -26,12 +26,25 @@ from service.workers.task import Reply, Task, refused
 from service.workers.ticket import Ticket
 from service.workers.worker_process import COMMAND
 
-# Tensors that tasks are expected to read, by what tasks like them have read.
+_logger = logging.getLogger("gradserve.cluster")
 
 #: bytes at the beginning of a body by which tasks are alike that are of no registered graph
 _BEGINNING: Final = 256
 #: kinds of tasks that are remembered
 _KINDS: Final = 1024
+#: what tasks read of which nobody has asked yet: nothing is known under it
+_UNASKED: Final = "?"
+#: bytes of versions in buffers that a worker knows beside those of its next task
+_MOST_MAPPED: Final = 256 << 20
+#: seconds in which what a task is expected to read has to be found, or it is sent without: it may read something else
+_EXPECTING: Final = 0.05
+
+#: the versions that a task reads, by name; they are lent
+Versions = Mapping[str, TensorVersion]
+#: the versions of these names in a namespace, found not later than at a time. Raises Refusal
+FindVersions = Callable[[str, Sequence[str], float], Awaitable[Versions]]
+#: those of them that were last known, where another server has them and all are here
+RecallVersions = Callable[[str, Sequence[str]], Versions]
 
 
 @dataclass
@@ -42,8 +55,8 @@ class Expectation:
     etags: Mapping[str, str] = field(default_factory=dict)
     is_steady: bool = False
 
-    def found(self, versions: Mapping[str, TensorVersion]) -> None:
-        """One has found these."""
+    def found(self, versions: Versions) -> None:
+        """Note the versions that a task has found."""
         etags = etags_of(versions)
         self.is_steady, self.etags = etags == self.etags, etags
 
@@ -55,16 +68,16 @@ class ExpectedReads:
         self._kinds: RecentlyUsed[Hashable, Expectation] = RecentlyUsed(_KINDS, lambda expectation: 1)
 
     def of(self, task: Task) -> Expectation | None:
-        """What a task is expected to read, where that is known."""
+        """Look up what a task is expected to read; None where that is not known."""
         return self._kinds.find(_kind_of(task))
 
     def learn(self, task: Task, names: Sequence[str]) -> None:
-        """A task has asked for these."""
+        """Remember the names that a task has asked for."""
         self._kinds.put(_kind_of(task), Expectation(names))
 
 
-def etags_of(versions: Mapping[str, TensorVersion]) -> Mapping[str, str]:
-    """The etags of versions by the names of the tensors."""
+def etags_of(versions: Versions) -> Mapping[str, str]:
+    """Map the names of the tensors to the etags of versions."""
     return {name: version.etag for name, version in versions.items()}
 
 
@@ -72,24 +85,23 @@ def _kind_of(task: Task) -> Hashable:
     return task.namespace, task.call, task.graph or bytes(task.body[:_BEGINNING])
 
 
-# Tasks that are done with the versions that were last known, while their owner is asked whether there are others.
-#
-# The reply is held until the owner has said so, and so is of a moment after the request, like all that is read. Where
-# there is another version, the task is done again with that. It pays where tensors stay as they are, as weights of a
-# model in use do: then an answer takes as long as it would through the owner.
-
-_logger = logging.getLogger("gradserve.cluster")
-
-#: the versions that a task reads; they are lent
-Versions = Mapping[str, TensorVersion]
-#: takes up a task that reads these; with a refusal, they are given back
-SubmitReading = Callable[[Task, Done, Versions], None]
-
-
 class SpeculativeTask:
-    """A task until it is answered, for whoever is `done` then."""
+    """Task that is done with the versions that were last known, while their owner is asked whether there are others.
 
-    def __init__(self, task: Task, done: Done, expected: Expectation, lending: Lending, submit: SubmitReading) -> None:
+    The reply is held until the owner has said so, and so is of a moment after the request, like all that is read. Where
+    there is another version, the task is done again with that. It pays where tensors stay as they are, as weights of a
+    model in use do: then an answer takes as long as it would through the owner.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        done: Done,
+        expected: Expectation,
+        lending: Lending,
+        submit: Callable[[Task, Done, Versions], None],
+    ) -> None:
+        """`submit` takes up a task that reads these versions; with a refusal, they are given back."""
         self._task, self._done, self._expected = task, done, expected
         self._lending, self._submit = lending, submit
         self._looking: asyncio.Task[None] | None = None
@@ -161,20 +173,6 @@ class SpeculativeTask:
         self._submit(self._task, self._answer, found)
 
 
-#: what tasks read of which nobody has asked yet: nothing is known under it
-_UNASKED: Final = "?"
-#: bytes of versions in buffers that a worker knows beside those of its next task
-_MOST_MAPPED: Final = 256 << 20
-
-#: seconds in which what a task is expected to read has to be found, or it is sent without: it may read something else
-_EXPECTING: Final = 0.05
-
-#: the versions of these names in a namespace, found not later than at a time; they are lent. Raises Refusal
-FindVersions = Callable[[str, Sequence[str], float], Awaitable[Mapping[str, TensorVersion]]]
-#: those of them that were last known, where another server has them and all are here; they are lent
-RecallVersions = Callable[[str, Sequence[str]], Mapping[str, TensorVersion]]
-
-
 class ClusterPool(ProcessPool):
     """Finder of the versions that tasks read; `find` and `recall` are to be set before the first task."""
 
@@ -190,7 +188,7 @@ class ClusterPool(ProcessPool):
         self._speculative: dict[Task, SpeculativeTask] = {}
 
     def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
-        """As `Pool` has it, but that nobody reads it here: those who look for it find it."""
+        """Place a version where those who look for it find it: nobody reads it otherwise."""
         before = self._current.pop((namespace, name), None)
         if resident is not None:
             self._current[namespace, name] = resident
@@ -198,7 +196,7 @@ class ClusterPool(ProcessPool):
             self._lending.retire(before)
 
     def submit(self, task: Task, done: Done) -> None:
-        """As `Pool` has it."""
+        """Take up a task, with the versions that it is expected to read."""
         expected = self._expected.of(task)
         if expected is not None and (known := self._known_to_be_steady(task, expected)):
             self._speculate(task, done, expected, known)
@@ -211,20 +209,20 @@ class ClusterPool(ProcessPool):
             self._enqueue(ticket)
 
     def cancel(self, task: Task) -> None:
-        """As `Pool` has it."""
+        """Stop the work on a task whose reply nobody waits for any more."""
         if (run := self._speculative.pop(task, None)) is not None:
             run.end()
         super().cancel(task)
 
-    def _known_to_be_steady(self, task: Task, expected: Expectation) -> Mapping[str, TensorVersion]:
-        """What a short task reads, lent, where that is known here and likely to be what there is; or nothing."""
+    def _known_to_be_steady(self, task: Task, expected: Expectation) -> Versions:
+        """Find what a short task reads, lent, where that is known here and likely to be what there is; or nothing."""
         if not expected.is_steady or task.memory is not None or len(task.body) > INLINE:
             return {}
         if self._cost_model.known(task)[0] is not None:
             return {}
         return self.recall(task.namespace, expected.names)
 
-    def _speculate(self, task: Task, done: Done, expected: Expectation, known: Mapping[str, TensorVersion]) -> None:
+    def _speculate(self, task: Task, done: Done, expected: Expectation, known: Versions) -> None:
         def answered(reply: Reply) -> None:
             del self._speculative[task]
             done(reply)
@@ -232,7 +230,7 @@ class ClusterPool(ProcessPool):
         self._speculative[task] = run = SpeculativeTask(task, answered, expected, self._lending, self._submit_reading)
         run.begin(known, partial(self.find, task.namespace, expected.names, task.expires))
 
-    def _submit_reading(self, task: Task, done: Done, versions: Mapping[str, TensorVersion]) -> None:
+    def _submit_reading(self, task: Task, done: Done, versions: Versions) -> None:
         """Take up a task that reads these, which are lent."""
         task.reads = _UNASKED
         ticket = self._admit(task, done)
@@ -242,7 +240,7 @@ class ClusterPool(ProcessPool):
         self._give_versions(ticket, versions)
         self._enqueue(ticket)
 
-    def _give_versions(self, ticket: Ticket, versions: Mapping[str, TensorVersion]) -> None:
+    def _give_versions(self, ticket: Ticket, versions: Versions) -> None:
         """Send a task with these, which are lent."""
         ticket.wanted = [*versions]
         self._read_together(ticket, versions)
@@ -250,7 +248,7 @@ class ClusterPool(ProcessPool):
     async def _look_ahead(self, ticket: Ticket, expected: Expectation) -> None:
         """Send a task with what it is expected to read, so that its worker need not ask."""
         task = ticket.task
-        found: Mapping[str, TensorVersion] = {}
+        found: Versions = {}
         try:
             async with asyncio.timeout(_EXPECTING):
                 found = await self.find(task.namespace, expected.names, task.expires)
@@ -295,11 +293,11 @@ class ClusterPool(ProcessPool):
         self._end(ticket, refused(refusal, ticket.task.request_id))
 
     def pin(self, ticket: Ticket, reads: Sequence[tuple[str, str]]) -> bool:
-        """As a pool has it: what a task reads here was found for it alone."""
+        """Do nothing: the versions that a task reads here were found for it alone."""
         return True
 
     def _unread(self, keys: Sequence[TensorKey]) -> None:
-        """Nothing: what workers know of a set is right for ever."""
+        """Do nothing: what workers know of a set is right for ever."""
 
     def _abandon(self, ticket: Ticket, refusal: Refusal | None = None) -> None:
         if (finding := self._finding.pop(ticket, None)) is None:

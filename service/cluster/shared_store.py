@@ -17,11 +17,11 @@ from typing import Any, Final, Generic, TypeVar
 import numpy as np
 
 from service.api.media import PROBLEM
+from service.cluster.http_peers import HttpPeers
 from service.cluster.owners import Owners
 from service.cluster.protocol import (
     Answer,
     Moved,
-    Peers,
     Silent,
     Slow,
     Unreachable,
@@ -43,21 +43,23 @@ from service.workers.pool import Done, Pool
 from service.workers.residents import Lending
 from service.workers.task import Reply, Task, refused
 
-# What was used last, within so many bytes.
-
 _K = TypeVar("_K", bound=Hashable)
 _V = TypeVar("_V")
 
+#: the part of what tensors and graphs may take, that those of other servers may take here beside
+_SHARE_OF_OTHERS: Final = 4
+#: questions of a shard in so many seconds from which on its owner is asked whether it lets go of it
+_MANY: Final = 100
+WINDOW: Final = 10.0
 
-def _unnoticed(_: object) -> None:
-    pass
+_logger = logging.getLogger("gradserve.cluster")
 
 
 class RecentlyUsed(Generic[_K, _V]):
-    """Values by name. One alone may have more bytes than all may have."""
+    """Values by name that were used last, within so many bytes. One alone may have more than all may have."""
 
     def __init__(
-        self, most_bytes: int, nbytes: Callable[[_V], int], dropped: Callable[[_V], None] = _unnoticed
+        self, most_bytes: int, nbytes: Callable[[_V], int], dropped: Callable[[_V], object] = lambda value: None
     ) -> None:
         """`dropped` is told of values that are not kept any more."""
         self._most, self._nbytes, self._dropped = most_bytes, nbytes, dropped
@@ -65,7 +67,7 @@ class RecentlyUsed(Generic[_K, _V]):
         self._held = 0
 
     def find(self, name: _K | None) -> _V | None:
-        """The value of a name, where it is here."""
+        """Look up the value of a name; None where it is not here."""
         if name is None or name not in self._kept:
             return None
         self._kept.move_to_end(name)
@@ -83,19 +85,10 @@ class RecentlyUsed(Generic[_K, _V]):
             self._dropped(oldest)
 
 
-#: the part of what tensors and graphs may take, that those of other servers may take here beside
-_SHARE_OF_OTHERS: Final = 4
-#: questions of a shard in so many seconds from which on its owner is asked whether it lets go of it
-_MANY: Final = 100
-WINDOW: Final = 10.0
-
-_logger = logging.getLogger("gradserve.cluster")
-
-
 class SharedStore:
     """Store that a server of a cluster has for its calls. For one event loop."""
 
-    def __init__(self, settings: Settings, pool: Pool, owners: Owners, peers: Peers, lending: Lending) -> None:
+    def __init__(self, settings: Settings, pool: Pool, owners: Owners, peers: HttpPeers, lending: Lending) -> None:
         self._pool, self._owners, self._peers, self._lending = pool, owners, peers, lending
         self._versions: RecentlyUsed[str, TensorVersion] = RecentlyUsed(
             settings.max_tensor_bytes // _SHARE_OF_OTHERS, lambda version: version.nbytes, lending.retire

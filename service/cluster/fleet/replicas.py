@@ -22,6 +22,9 @@ from service.web.listening import bound_once_free, place
 _SEEN: Final = 4 * BEAT
 _MORE: Final = 5.0
 
+#: seconds within which another ingress of this machine, that is ending, gives up the address
+_HANDING_OVER: Final = 30.0
+
 _logger = logging.getLogger("ray.serve")
 
 
@@ -63,12 +66,6 @@ class NodeReplica:
         self._entry.remove()
         time.sleep(_SEEN)
         self._child.end(self._grace)
-
-
-# Replica of Serve that has an ingress before the servers that live.
-
-#: seconds within which another ingress of this machine, that is ending, gives up the address
-_HANDING_OVER: Final = 30.0
 
 
 class Ingress:
