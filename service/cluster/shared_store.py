@@ -19,16 +19,7 @@ import numpy as np
 from service.api.media import PROBLEM
 from service.cluster.http_peers import HttpPeers
 from service.cluster.owners import Owners
-from service.cluster.protocol import (
-    Answer,
-    Moved,
-    Silent,
-    Slow,
-    Unreachable,
-    record_of,
-    row_of_record,
-    row_of_stored,
-)
+from service.cluster.protocol import Answer, Moved, Silent, Slow, Unreachable, record_of, row_of_record, row_of_stored
 from service.core.errors import Refusal, fault
 from service.core.keys.caller import Caller, KeyScope
 from service.core.settings import Settings

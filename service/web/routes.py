@@ -74,13 +74,7 @@ def _endpoint(call: str) -> Callable[[Request], Awaitable[Response]]:
     return endpoint
 
 
-async def kept(
-    request: Request,
-    store: StateStore,
-    task: Task,
-    reply: Reply,
-    repetition: Repetition | None,
-) -> Reply:
+async def kept(request: Request, store: StateStore, task: Task, reply: Reply, repetition: Repetition | None) -> Reply:
     """Return the reply once `store` keeps what it has for keeping, or the refusal that takes its place."""
     try:
         more = recorded(store.answers, repetition, reply) if reply.stored else ()

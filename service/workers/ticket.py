@@ -62,9 +62,7 @@ TRANSITIONS: Final[Mapping[TaskState, Mapping[TaskState, str]]] = {
         TaskState.STOPPING: "late, or its client has left",
         TaskState.ANSWERED: "replied after all",
     },
-    TaskState.STOPPING: {
-        TaskState.ANSWERED: "let go, replied, or the worker has ended",
-    },
+    TaskState.STOPPING: {TaskState.ANSWERED: "let go, replied, or the worker has ended"},
     TaskState.ANSWERED: {},
 }
 

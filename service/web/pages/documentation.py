@@ -161,10 +161,7 @@ def _index(pages: Iterable[ErrorPage], prefix: str) -> str:
         for page in pages
     )
     return _html(
-        "Errors",
-        prefix,
-        f"<p>{_prose(OPENING, prefix)}",
-        f"<table><tr><th>status<th>code<th>meaning{rows}</table>",
+        "Errors", prefix, f"<p>{_prose(OPENING, prefix)}", f"<table><tr><th>status<th>code<th>meaning{rows}</table>"
     )
 
 

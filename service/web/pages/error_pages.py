@@ -265,18 +265,13 @@ BEYOND_THE_DOCUMENT: Final = (
         "method_not_allowed",
         head={"method": "GET", "path": "/v1/gradients"},
         stated=Refusal(
-            "method_not_allowed",
-            "/v1/gradients does not take GET; it takes POST",
-            expected="POST",
-            got="GET",
+            "method_not_allowed", "/v1/gradients does not take GET; it takes POST", expected="POST", got="GET"
         ),
     ),
     Failure(
         "forbidden",
         stated=Refusal(
-            "forbidden",
-            "pages of https://elsewhere.example may not make this call",
-            got="https://elsewhere.example",
+            "forbidden", "pages of https://elsewhere.example may not make this call", got="https://elsewhere.example"
         ),
     ),
     Failure("internal_error", stated=fault()),
