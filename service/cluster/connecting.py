@@ -21,7 +21,7 @@ class PeerConnections:
     """Connections of one event loop to servers, by no proxy: none is in between. To be closed."""
 
     def __init__(self, most: int, connect: float, headers: Mapping[str, str] | None = None) -> None:
-        """At most so many, each made within so many seconds; `headers` go with every request."""
+        """Make at most so many, each within so many seconds; `headers` go with every request."""
         self._most, self._headers = most, headers
         self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect)
 
@@ -66,7 +66,7 @@ class PeerConnections:
 
 @lru_cache(128)
 def _address(url: str) -> URL:
-    """An address as it is to be sent: questions are asked again and again under the same."""
+    """Return an address as it is to be sent: questions are asked again and again under the same."""
     return URL(url, encoded=True)
 
 

@@ -160,16 +160,13 @@ class _Watch:
 def check(response: aiohttp.ClientResponse, content: bytes, address: str) -> None:
     """Raise Moved, or Refusal where the servers do not understand each other."""
     stated = response.headers.get(PROTOCOL_HEADER)
+    if stated is not None and speaks(stated):
+        if response.status == MISDIRECTED:
+            raise Moved(owner_of_body(content))
+        return
     if stated is None:
         _logger.error("%s does not know the secret of this server, and is not of its cluster", address)
-        raise _misunderstood()
-    if not speaks(stated):
+    else:
         _logger.error("%s speaks version %s between servers, and this one %d", address, stated, PROTOCOL)
-        raise _misunderstood()
-    if response.status == MISDIRECTED:
-        raise Moved(owner_of_body(content))
-
-
-def _misunderstood() -> Refusal:
     detail = "the server that has what this is about cannot be asked for it; the log says why"
-    return Refusal("not_ready", detail, retry_after=5)
+    raise Refusal("not_ready", detail, retry_after=5)

@@ -101,11 +101,11 @@ class Owning:
 
     @property
     def looks(self) -> int:
-        """How often it was looked whether another server has taken a shard."""
+        """Number of looks whether another server has taken a shard."""
         return self._looked + sum(store.commits.fence.looks for store in self)
 
     def get(self, shard: int) -> StoreService | None:
-        """A shard's store, where this server has it, as far as it knows."""
+        """Return a shard's store, where this server has it, as far as it knows."""
         store = self._owned.get(shard)
         if store is not None and store.commits.lost is not None:
             self._leave(shard, _END)  # another server has it: what is in memory is nothing any more

@@ -135,7 +135,7 @@ class Between:
     def __init__(
         self, app: ASGIApp, passed: ASGIApp, routes: Sequence[BaseRoute], questions: Questions, secret: str, most: int
     ) -> None:
-        """A question has `most` bytes."""
+        """Take questions of `most` bytes at most."""
         self._app, self._passed, self._routes = app, passed, routes
         self._questions, self._secret, self._most = questions, secret.encode(), most
 

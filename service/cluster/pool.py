@@ -117,7 +117,7 @@ class SpeculativeTask:
         self._submit(self._task, self._came, known)
 
     def end(self) -> None:
-        """Nobody waits for it any more, or nothing of it is in doubt."""
+        """End the look, since nobody waits for the reply, or nothing of it is in doubt."""
         if self._looking is not None:
             self._looking.cancel()
         if self._reply is not None:
@@ -128,7 +128,7 @@ class SpeculativeTask:
             self._lending.give_back(*found.values())
 
     def leave_to_pool(self) -> None:
-        """It reads something else than was expected, which is found for it: its reply is what it is."""
+        """Leave a task to the pool that reads something else than was expected, which is found for it."""
         self.end()
         self._settle = self._answer
 

@@ -32,7 +32,7 @@ class IngressPieces:
         self._connections = PeerConnections(_CONNECTIONS, _CONNECT)
 
     async def sums(self, task: Task, request: Reply, nbytes: int) -> AnsweredSums:
-        """What another server answers to a request of a piece of a task, whose sums take so many bytes.
+        """Ask another server for the sums of a piece of a task, which take so many bytes.
 
         Raises NotElsewhere.
         """
@@ -65,7 +65,7 @@ def _headers(task: Task, request: Reply) -> list[tuple[str, str]]:
 
 
 async def _sent(response: aiohttp.ClientResponse, nbytes: int) -> AnsweredSums:
-    """What was answered, where it is the sums. Raises NotElsewhere, and aiohttp.ClientError."""
+    """Read the sums of an answer. Raises NotElsewhere where it has none, and aiohttp.ClientError."""
     if response.status != HTTPStatus.OK:
         raise NotElsewhere(f"status {response.status}", later=response.status in _LATER)
     length = response.headers.get("Content-Length", "")

@@ -98,23 +98,23 @@ class SharedStore:
         self.passed_on: Counter[str] = Counter()
 
     async def current(self, expires: float) -> None:
-        """At once: what concerns every request is computing, and each shard is looked at when it is asked for."""
+        """Return at once: each shard is looked at when it is asked for."""
 
     def load(self) -> Loaded:
-        """Nothing: a shard is taken when somebody asks for what it has."""
+        """Read nothing: a shard is taken when somebody asks for what it has."""
         return Loaded()
 
     def restore(self, loaded: Loaded) -> None:
-        """As `load`; from now on, shards go where they are asked for."""
+        """Begin to move shards to where they are asked for."""
         self._balancing = asyncio.get_running_loop().create_task(self.balance())
 
     def known_graph(self, namespace: str, graph_id: str) -> Registered | None:
-        """As `StateStore` has it."""
+        """Return a graph, where it is known at once what is there."""
         store = self._owners.here(namespace)
         return None if store is None else store.known_graph(namespace, graph_id)
 
     async def graph(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
-        """As `StateStore` has it."""
+        """Find the graph of an id here or at its owner. Raises Refusal: not_ready."""
 
         async def there(address: str) -> Registered | None:
             name = f"{namespace}\n{graph_id}"
@@ -135,7 +135,7 @@ class SharedStore:
         )
 
     async def versions(self, namespace: str, names: Sequence[str], expires: float) -> Mapping[str, TensorVersion]:
-        """The versions of these names, of one moment; they are lent. Raises Refusal: not_ready, deadline_exceeded."""
+        """Lend the versions of these names, of one moment. Raises Refusal: not_ready, deadline_exceeded."""
 
         async def here(store: StoreService) -> Mapping[str, TensorVersion]:
             return self._lent(await store.versions(namespace, names, expires))
@@ -153,7 +153,7 @@ class SharedStore:
         return self._lent(known) if len(known) == len(names) else {}
 
     async def begin(self, asked: Repetition, expires: float) -> AnswerRecord | None:
-        """As `StateStore` has it."""
+        """Begin a call that may have been answered before. Raises Refusal: not_ready, invalid_field, conflict."""
 
         async def here(store: StoreService) -> AnswerRecord | None:
             known = await store.begin(asked, expires)
@@ -177,7 +177,7 @@ class SharedStore:
         return await self._owners.at_owner(asked.namespace, here, there, expires)
 
     def end(self, asked: Repetition) -> None:
-        """As `StateStore` has it."""
+        """End a call that is done, or given up."""
         store = self._begun.pop((asked.namespace, asked.key), None)
         (self.answers if store is None else store.answers).end(asked)
 
@@ -190,7 +190,7 @@ class SharedStore:
         condition: Condition = ALWAYS,
         more: Sequence[Change] = (),
     ) -> None:
-        """As `StateStore` has it. What a reply rests on was found for it, and is as of then."""
+        """Settle a reply. What it rests on was found for it, and is as of then."""
         if not reply.stored:
             done(reply)
             return
@@ -201,15 +201,15 @@ class SharedStore:
     async def settled(
         self, task: Task, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
     ) -> Reply:
-        """As `StateStore` has it."""
+        """Settle a reply, and return what `done` would get."""
         return await outcome(settling(self.settle, task, caller, reply, condition, more))
 
     def drain(self) -> None:
-        """As `StateStore` has it: every shard is left to others, so that they need not wait."""
+        """Leave every shard to others, so that they need not wait."""
         self._owners.owning.drain(self._grace)
 
     async def close(self, seconds: float) -> bool:
-        """As `StateStore` has it: every shard is left to others."""
+        """Leave every shard to others; returns whether all was written in time."""
         if self._balancing is not None:
             self._balancing.cancel()
         closed = await self._owners.owning.close(seconds)
@@ -217,12 +217,12 @@ class SharedStore:
         return closed
 
     def holdings(self) -> Holdings:
-        """How much is kept here at this moment, of all shards that this server has."""
+        """Count what is kept here at this moment, of all shards that this server has."""
         each = [store.holdings() for store in self._owners.owning]
         return Holdings(*map(sum, zip(*each, strict=True))) if each else Holdings()
 
     def figures(self) -> ClusterFigures:
-        """What was counted."""
+        """Return the figures of this server."""
         owning = self._owners.owning
         return ClusterFigures(len(list(owning)), self._owners.takeovers, owning.looks, self.passed_on)
 
@@ -264,7 +264,7 @@ class SharedStore:
         done(result)
 
     async def _proposed(self, address: str, task: Task, reply: Reply, records: Sequence[AnswerRecord]) -> Reply:
-        """The reply, once the owner has kept what it has for keeping; or what the owner says instead."""
+        """Have the owner keep what a reply has for keeping; returns the reply, or what the owner says instead."""
         head = {
             "namespace": task.namespace,
             "request_id": task.request_id,
@@ -282,7 +282,7 @@ class SharedStore:
     async def _versions_of(
         self, address: str, namespace: str, names: Sequence[str], expires: float
     ) -> Mapping[str, TensorVersion]:
-        """The versions that an owner tells of, and sends, as far as they are not here."""
+        """Ask an owner for versions; it sends those that are not here."""
         lent = [*self._lent(self._last_known(namespace, names)).values()]
         try:
             head = {"namespace": namespace, "names": list(names), "known": [version.etag for version in lent]}
@@ -302,12 +302,12 @@ class SharedStore:
             self._lending.give_back(*lent)
 
     def _last_known(self, namespace: str, names: Sequence[str]) -> Mapping[str, TensorVersion]:
-        """The versions of these names that were told of last, as far as they are here."""
+        """Return the versions of these names that were told of last, as far as they are here."""
         found = ((name, self._versions.find(self._latest.find(f"{namespace}\n{name}"))) for name in names)
         return {name: version for name, version in found if version}
 
     def _received(self, etag: str, dtype: str, shape: tuple[int, ...], data: memoryview) -> TensorVersion:
-        """A version that came, kept for whoever asks for it next."""
+        """Keep a version that came, for whoever asks for it next."""
         if (known := self._versions.find(etag)) is not None:
             return known
         memory = self._pool.allocate_tensor(len(data))

@@ -108,7 +108,7 @@ class RequestLog:
         self._stamp = ""
 
     def add(self, answered: Answered, trace_id: str = "") -> None:
-        """One request, and the trace that it is a part of, if any."""
+        """Write the line of a request, and of the trace that it is a part of, if any."""
         self._lines.add(self._written(answered, trace_id))
 
     def _text(self, answered: Answered, trace_id: str) -> str:
@@ -121,7 +121,7 @@ class RequestLog:
         )
 
     def _now(self) -> str:
-        """The time as `logging` writes it; what changes once a second is made once a second."""
+        """Return the time as `logging` writes it; what changes once a second is made once a second."""
         now = time.time()
         second = int(now)
         if second != self._second:
@@ -146,5 +146,5 @@ def _json(answered: Answered, trace_id: str) -> str:
 
 
 def remark(form: Literal["text", "json"]) -> Callable[[str], str]:
-    """What makes a line, in this form, of what is to be said of the log itself."""
+    """Return the function that makes a line, in this form, of a remark on the log itself."""
     return str if form == "text" else lambda text: json_line(time.time(), "WARNING", _NAME, message=text)

@@ -47,16 +47,16 @@ class StateStore(Protocol):
     answers: AnswerTable
 
     def known_graph(self, namespace: str, graph_id: str) -> Registered | None:
-        """A graph, where it is known at once what is there."""
+        """Return a graph, where it is known at once what is there."""
 
     async def graph(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
-        """The graph of an id, if there is one. Raises Refusal: not_ready."""
+        """Return the graph of an id, if there is one. Raises Refusal: not_ready."""
 
     async def begin(self, asked: Repetition, expires: float) -> AnswerRecord | None:
-        """As `AnswerTable` has it, of what there is. Raises Refusal: not_ready, invalid_field, conflict."""
+        """Begin a call that may have been answered before. Raises Refusal: not_ready, invalid_field, conflict."""
 
     def end(self, asked: Repetition) -> None:
-        """The call is done, or given up."""
+        """End a call that is done, or given up."""
 
     def settle(
         self,
@@ -72,19 +72,19 @@ class StateStore(Protocol):
     async def settled(
         self, task: Task, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
     ) -> Reply:
-        """As `settle`, and return what `done` would get."""
+        """Settle a reply, and return what `done` would get."""
 
     async def current(self, expires: float) -> None:
         """Return where the server can answer, as far as what is kept concerns every request. Raises Refusal."""
 
     def load(self) -> Loaded:
-        """What was kept before, as far as it is taken up at a start; it blocks. Raises RuntimeError."""
+        """Read what was kept before, as far as it is taken up at a start; blocks. Raises RuntimeError."""
 
     def restore(self, loaded: Loaded) -> None:
         """Take up what was kept before."""
 
     def drain(self) -> None:
-        """The server is about to end: others may have what is kept from now on."""
+        """Let others have what is kept from now on: the server is about to end."""
 
     async def close(self, seconds: float) -> bool:
         """Take nothing more, and write down all that is left; whether that was done within so many seconds."""
@@ -115,7 +115,7 @@ class StoreService:
         self.commits = Commits(journal, settings.write_behind_ms / 1000, on_commit)
 
     def load(self) -> Loaded:
-        """What was kept before; it blocks. Raises RuntimeError with one sentence where that cannot be read."""
+        """Read what was kept before; blocks. Raises RuntimeError with one sentence where that cannot be read."""
         try:
             return self._journal.load()
         except OSError as error:
@@ -143,31 +143,31 @@ class StoreService:
         await self.commits.fence.passed(expires)
 
     def known_graph(self, namespace: str, graph_id: str) -> Registered | None:
-        """A graph, where it is known without a look what is there."""
+        """Return a graph, where it is known without a look what is there."""
         return self.graphs.find((namespace, graph_id)) if self.is_current else None
 
     async def graph(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
-        """The graph of an id, if there is one. Raises Refusal: not_ready."""
+        """Return the graph of an id, if there is one. Raises Refusal: not_ready."""
         await self.commits.fence.passed(expires)
         return self.graphs.find((namespace, graph_id))
 
     async def versions(self, namespace: str, names: Sequence[str], expires: float) -> Mapping[str, TensorVersion]:
-        """The versions of those of these names that mean something, of one moment. Raises Refusal: not_ready."""
+        """Find the versions of these names, as far as there are any, of one moment. Raises Refusal: not_ready."""
         await self.commits.fence.passed(expires)
         found = {name: self.tensors.find((namespace, name)) for name in names}
         return {name: version for name, version in found.items() if version is not None}
 
     async def begin(self, asked: Repetition, expires: float) -> AnswerRecord | None:
-        """As `AnswerTable` has it, of what there is. Raises Refusal: not_ready, invalid_field, conflict."""
+        """Begin a call that may have been answered before. Raises Refusal: not_ready, invalid_field, conflict."""
         await self.commits.fence.passed(expires)
         return self.answers.begin(asked)
 
     def end(self, asked: Repetition) -> None:
-        """The call is done, or given up."""
+        """End a call that is done, or given up."""
         self.answers.end(asked)
 
     def drain(self) -> None:
-        """Nothing: the place is this server's until it closes."""
+        """Do nothing: the place is this server's until it closes."""
 
     async def close(self, seconds: float) -> bool:
         """Take nothing more, and write down all that is left; whether that was done within so many seconds."""
@@ -239,7 +239,7 @@ class StoreService:
         _when_copied(copies, lambda: self.commits.submit(proposal), finish)
 
     def holdings(self) -> Holdings:
-        """How much is kept at this moment."""
+        """Count what is kept at this moment."""
         tensors, graphs, models = self.tensors, self.graphs, self.models
         held = tensors.count, tensors.held, graphs.count, graphs.held, models.count, models.held
         return Holdings(*held, self.commits.behind)
@@ -289,12 +289,12 @@ class StoreService:
         more: Sequence[Change] = (),
         complete: Completion | None = None,
     ) -> Reply:
-        """As `settle`, and return what `done` would get."""
+        """Settle a reply, and return what `done` would get."""
         settle = partial(self.settle, complete=complete)
         return await outcome(settling(settle, task, caller, reply, condition, more))
 
     def _change_of(self, namespace: str, stored: Stored, nbytes: int, condition: Condition) -> Change:
-        """The change that a stored tensor is, with memory for its elements."""
+        """Return the change that a stored tensor is, with memory for its elements."""
         memory = self._pool.allocate_tensor(nbytes)
         version = TensorVersion(stored.dtype, stored.shape, stored.etag, memory)
         return new_tensor(
@@ -317,7 +317,7 @@ def settling(
 
 
 async def outcome(found: asyncio.Future[_T]) -> _T:
-    """What comes of it. A commit goes through whoever leaves, so the first cancellation waits for the end of it."""
+    """Wait for a commit. It goes through whoever leaves, so the first cancellation waits for the end of it."""
     try:
         return await asyncio.shield(found)
     except asyncio.CancelledError:

@@ -55,7 +55,7 @@ class Tracing:
         self._end = end
 
     def add(self, answered: Answered, fields: Fields, reply: Reply | None) -> str:
-        """One request that has just been answered. The id of its trace, or "" where it is in none."""
+        """Add a request that has just been answered; returns the id of its trace, or "" where it is in none."""
         if answered.path in UNTRACED:
             return ""
         ended, now = time.time_ns(), time.monotonic()

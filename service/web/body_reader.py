@@ -44,7 +44,7 @@ class Chunks:
         return self._next is _Next.NOTHING
 
     def unframe(self, data: bytes) -> tuple[list[bytes], bytes]:
-        """The parts of the body in these bytes, and what comes after it. Raises Refusal.
+        """Return the parts of the body in these bytes, and what comes after it. Raises Refusal.
 
         bad_request_framing, body_too_large: also for a size that is announced.
         """
@@ -61,7 +61,10 @@ class Chunks:
                 self.passed(len(part))
                 at += len(part)
                 continue
-            beyond = self._line(data, at)
+            if self._next is _Next.SIZE:
+                beyond = self._size(data, at)
+            else:
+                beyond = self._trailer(data, at) if self._next is _Next.TRAILER else self._line_end(data, at)
             if beyond == at:
                 self._half = data[at:]
                 at = len(data)
@@ -85,16 +88,10 @@ class Chunks:
         return at
 
     def passed(self, nbytes: int) -> None:
-        """So many bytes of the chunk at hand went elsewhere."""
+        """Note that so many bytes of the chunk at hand went elsewhere."""
         self.left -= nbytes
         if not self.left:
             self._next = _Next.LINE_END
-
-    def _line(self, data: bytes, at: int) -> int:
-        """Where what is to be read next ends; `at` where that has not come yet."""
-        if self._next is _Next.SIZE:
-            return self._size(data, at)
-        return self._trailer(data, at) if self._next is _Next.TRAILER else self._line_end(data, at)
 
     def _size(self, data: bytes, at: int) -> int:
         found = _SIZE.match(data, at)
@@ -168,7 +165,7 @@ class MinimumRate:
     rate: float
 
     def after(self, due: float, now: float, nbytes: int, held: int = 0) -> float:
-        """When the client is late, if that was `due` before it moved so many bytes, and so many are held for it."""
+        """Move the time at which a client is late, `due`, since it moved so many bytes and so many are held for it."""
         return min(due + nbytes / max(self.rate, held / TURNOVER), now + self.credit)
 
 
@@ -182,10 +179,10 @@ class Framing(Protocol):
         """Whether the body is complete."""
 
     def unframe(self, data: bytes) -> tuple[list[bytes], bytes]:
-        """The parts of the body in these bytes, and what comes after it. Raises Refusal."""
+        """Return the parts of the body in these bytes, and what comes after it. Raises Refusal."""
 
     def passed(self, nbytes: int) -> None:
-        """So many of the `left` bytes, which certainly are the body's, went elsewhere."""
+        """Note that so many of the `left` bytes, which certainly are the body's, went elsewhere."""
 
 
 class Sink(Protocol):
@@ -195,10 +192,10 @@ class Sink(Protocol):
         """The next part. Raises Refusal where there is no memory for it."""
 
     def place(self, most: int) -> memoryview | None:
-        """Where the next bytes may be received straight into, so many at most; None where there is no such place."""
+        """Give memory to receive so many of the next bytes into at most; None where there is no such place."""
 
     def placed(self, nbytes: int) -> None:
-        """So many bytes were received into it."""
+        """Note that so many bytes were received into it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,13 +219,13 @@ class Counted:
         return not self.left
 
     def unframe(self, data: bytes) -> tuple[list[bytes], bytes]:
-        """The part of these bytes that is the body's, and the rest."""
+        """Return the part of these bytes that is the body's, and the rest."""
         part, rest = data[: self.left], data[self.left :]
         self.left -= len(part)
         return [part], rest
 
     def passed(self, nbytes: int) -> None:
-        """So many bytes went elsewhere."""
+        """Note that so many bytes went elsewhere."""
         self.left -= nbytes
 
 
@@ -246,11 +243,11 @@ class Incoming:
         return self._framing.over
 
     def place(self) -> memoryview | None:
-        """Where the next bytes may be received straight into."""
+        """Choose where the next bytes may be received straight into."""
         return self._sink.place(self._framing.left)
 
     def placed(self, nbytes: int, now: float) -> None:
-        """So many bytes were received there."""
+        """Note that so many bytes were received there."""
         self._framing.passed(nbytes)
         self._sink.placed(nbytes)
         self._came(nbytes, now)
@@ -269,7 +266,7 @@ class Incoming:
 
 
 def framing_of(head: Head, length: int, most_chunks: int) -> Framing:
-    """How the body of this head is told from what comes after it. Raises Refusal: body_too_large."""
+    """Choose the framing of the body of this head. Raises Refusal: body_too_large."""
     if head.chunked:
         return Chunks(head.most, most_chunks)
     if length > head.most:

@@ -66,7 +66,7 @@ class Door(Protocol):
         """The server gives up on the request: answer with this."""
 
     def left(self) -> bool:
-        """The client has ended its side, its request being complete; whether it is answered all the same."""
+        """Note that the client has ended its side after its request; returns whether it is answered all the same."""
 
     def lost(self) -> None:
         """Nobody is there any more."""
@@ -79,7 +79,7 @@ class CallDoor(Door, Protocol):
     """Handler that answers computing calls, one after the other."""
 
     def begin(self, head: Head, order: Order, graph: Registered | None, length: int, data: bytes) -> Wanted | None:
-        """A call that its caller may make: what is wanted of its body, of which `data` is there."""
+        """Take up a call that its caller may make; returns what is wanted of its body, of which `data` is there."""
 
     def deny(self, head: Head, refusal: Refusal, length: int, data: bytes) -> None:
         """Refuse a call by its head; where its body is all there, the connection goes on."""
@@ -160,7 +160,7 @@ class Connection(asyncio.BufferedProtocol):
             self.door = None
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Where to receive: straight into a large body's place, or into memory that all connections share."""
+        """Choose where to receive: straight into a large body's place, or into memory that all connections share."""
         if self.incoming is not None:
             place = self.incoming.place()
             self._placed = place is not None
@@ -171,7 +171,7 @@ class Connection(asyncio.BufferedProtocol):
         return self.server_state.memory
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Bytes are there. The shared memory is let go of before this returns."""
+        """Take bytes that are there. The shared memory is let go of before this returns."""
         try:
             if self.incoming is None:
                 self._take_bytes(bytes(self.server_state.memory[:nbytes]))
@@ -185,7 +185,7 @@ class Connection(asyncio.BufferedProtocol):
             self.fail()
 
     def eof_received(self) -> bool:
-        """The client has ended its side; whether ours stays open."""
+        """Note that the client has ended its side; returns whether ours stays open."""
         self.ended_by_client = True
         if self.state is not _ANSWER:
             self.close()
@@ -434,7 +434,7 @@ class Connection(asyncio.BufferedProtocol):
         self.transport.write(data)
 
     def hold(self, nbytes: int) -> None:
-        """So many bytes are held for the answer that is about to be written."""
+        """Note that so many bytes are held for the answer that is about to be written."""
         self._held = nbytes
 
     @property
@@ -443,7 +443,7 @@ class Connection(asyncio.BufferedProtocol):
         return self.sending is not None
 
     def revoke(self, refusal: Refusal) -> None:
-        """Others wait for what is held for the answer: it ends here, and the client can only see that it does."""
+        """End the answer, since others wait for what is held for it: the client can only see that it ends."""
         self.abort()
 
     def send(self, parts: Sequence[bytes | memoryview], ended: Callable[[], None]) -> None:
@@ -485,14 +485,14 @@ class Connection(asyncio.BufferedProtocol):
         self.answered(refusal.status, len(body), closes=True)
 
     def broken(self, refusal: Refusal) -> None:
-        """There will be no answer but this, where that is still possible."""
+        """Answer with this and nothing else, where that is still possible."""
         if self.begun or self.state is not _ANSWER:
             self.abort()
         else:
             self.refuse(refusal)
 
     def fail(self) -> None:
-        """The last resort: no client is left without an answer."""
+        """Answer as the last resort: no client is left without an answer."""
         if self.state is _HEAD:
             self.begin_request()
         if self.door is not None:

@@ -25,7 +25,7 @@ _Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def facade_router(facades: Iterable[Facade]) -> APIRouter:
-    """The routes of these protocols. They stand in no document of ours."""
+    """Return the routes of these protocols. They stand in no document of ours."""
     router = APIRouter()
     for facade in facades:
         for place in facade.places:

@@ -90,7 +90,7 @@ class FastDoor:
         self._connection.refuse(refusal, unread=self._connection.incoming is not None)
 
     def left(self) -> bool:
-        """A client that ends its side is taken to have left: its work stops."""
+        """Stop the work of a client that ends its side: it is taken to have left."""
         return False
 
     def lost(self) -> None:
@@ -98,7 +98,7 @@ class FastDoor:
         self._let_go()
 
     def writable(self) -> None:
-        """Nothing: what is large is sent by the connection."""
+        """Do nothing: what is large is sent by the connection."""
 
     def _submit(self, order: Order, body: bytes | memoryview, memory: GrowingAllocation | None) -> None:
         connection = self._connection
@@ -156,7 +156,7 @@ class FastDoor:
         connection.send([head, *parts], ended)
 
     def _let_go(self) -> None:
-        """Of whatever the call holds."""
+        """Let go of whatever the call holds."""
         self._kept = None
         if self._task is not None:
             task, self._task = self._task, None

@@ -57,7 +57,7 @@ async def register_graph(request: Request) -> Response:
 
 
 async def _registered(store: StoreService, task: Task, reply: Reply, repetition: Repetition | None) -> Reply:
-    """The answer to the registration of a graph, of which a worker has made this record. Raises Refusal."""
+    """Keep the graph that a worker has made this record of, and answer. Raises Refusal."""
     graph = Registered.of(reply.body)
     reply.give_back()
     await store.commits.fence.passed(task.expires)

@@ -44,7 +44,7 @@ class Order:
 
 
 def check_head(version: str, path: str, headers: Headers) -> None:
-    """What two readers could take differently is refused. Raises Refusal (bad_request_framing).
+    """Refuse what two readers could take differently. Raises Refusal (bad_request_framing).
 
     Two statements of where the body ends are how requests are smuggled past a proxy; of two hosts, each reader
     believes another; and a line that ends within a path ends a pattern, too.
@@ -62,7 +62,7 @@ def check_head(version: str, path: str, headers: Headers) -> None:
 
 
 def media_of(method: str, path: str, headers: Headers) -> Media:
-    """What the body is and what the answer shall be. Raises Refusal: unsupported_media_type, not_acceptable."""
+    """Decide the types of body and answer. Raises Refusal: unsupported_media_type, not_acceptable."""
     if not path.startswith(_VERSIONED):
         if method == "POST":
             _check_coding(headers)
@@ -78,7 +78,7 @@ def media_of(method: str, path: str, headers: Headers) -> Media:
 
 
 def order_of(path: str, query: bytes, media: Media, most_ms: int) -> Order | None:
-    """The computing call that a POST to this path is; None for any other. Raises Refusal: invalid_field."""
+    """Return the computing call that a POST to this path is; None for any other. Raises Refusal: invalid_field."""
     found = _COMPUTING.fullmatch(path)
     if found is None or found[2] not in calls():
         return None
@@ -86,12 +86,12 @@ def order_of(path: str, query: bytes, media: Media, most_ms: int) -> Order | Non
 
 
 def most_bytes(media: Media, settings: Settings) -> int:
-    """The bytes that a body of this type may have."""
+    """Return the bytes that a body of this type may have."""
     return settings.max_binary_bytes if media.sent == SAFETENSORS else settings.max_body_bytes
 
 
 def too_large(limit: int) -> Refusal:
-    """The report for a head over the limit."""
+    """Return the report for a head over the limit."""
     return Refusal(
         "headers_too_large",
         f"the request line and headers may have at most {limit} bytes together",
@@ -101,7 +101,7 @@ def too_large(limit: int) -> Refusal:
 
 
 def too_long(limit: int, got: str) -> Refusal:
-    """The report for a body over the limit; `got` is what it has."""
+    """Return the report for a body over the limit; `got` is what it has."""
     return Refusal(
         "body_too_large",
         f"the body may have at most {limit} bytes, but has {got}",
@@ -111,7 +111,7 @@ def too_long(limit: int, got: str) -> Refusal:
 
 
 def malformed() -> Refusal:
-    """The report for what is not HTTP."""
+    """Return the report for what is not HTTP."""
     return Refusal("bad_request_framing", "the request is not well-formed HTTP/1.1")
 
 
@@ -128,7 +128,7 @@ def _check_coding(headers: Headers) -> None:
 
 
 def _sent(headers: Headers) -> str:
-    """A body without a type is taken to be JSON; of a browser it is not, which asks nobody before it sends such."""
+    """Take a body without a type to be JSON; not of a browser, which asks nobody before it sends such."""
     stated = ", ".join(headers.getlist("content-type"))
     kind = content_kind(stated)
     if kind is None or (not stated.strip() and is_of_a_browser(headers)):

@@ -31,9 +31,6 @@ class Leaving:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         client = _Client(receive, send, asyncio.current_task())
         watching = asyncio.ensure_future(client.watch())
         try:
@@ -72,7 +69,7 @@ class _Client:
             self._task.cancel()
 
     def forget(self) -> None:
-        """The application has dealt with its end: the task goes on as if it had not been cancelled."""
+        """Let the task go on as if it had not been cancelled: the application has dealt with its end."""
         if self._gone and self._task is not None:
             self._task.uncancel()
 
@@ -126,9 +123,6 @@ class Observing:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         arrived = time.monotonic()
         asked = _HostedHead(scope["method"], path_within(scope), tuple(scope["headers"]))
         counted = _Counted(receive, send)
@@ -138,7 +132,7 @@ class Observing:
             self._observe(counted.finished(asked, scope, time.monotonic() - arrived))
 
     def _order(self, asked: _HostedHead, scope: Scope) -> Order | None:
-        """The computing call that the request was, where nothing was wrong with its head."""
+        """Return the computing call that the request was, where nothing was wrong with its head."""
         media = scope["state"].get("media")
         if asked.method == "POST" and media is not None:
             with suppress(Refusal):
@@ -181,10 +175,13 @@ class Hosted:
     """Application with what a connection of our own does, beside limits on slow clients: who asks, and who leaves."""
 
     def __init__(self, app: ASGIApp, settings: Settings, observe: RequestObserver = unobserved) -> None:
-        self._app = Observing(Leaving(PrefixedLinks(app)), settings, observe)
+        self._app = app
+        self._observed = Observing(Leaving(PrefixedLinks(app)), settings, observe)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request. What a host has noted of it is the host's: a caller is known by a key of ours alone."""
-        if scope["type"] == "http":
-            scope = {**scope, "state": {}, "root_path": scope.get("root_path", "").rstrip("/")}
-        await self._app(scope, receive, send)
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        scope = {**scope, "state": {}, "root_path": scope.get("root_path", "").rstrip("/")}
+        await self._observed(scope, receive, send)

@@ -50,25 +50,24 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        holder, app = None, self._app
         try:
-            limit, size = (
-                self._settings.max_header_bytes,
-                len(scope.get("raw_path") or b"") + len(scope["query_string"]),
-            )
-            if size + sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > limit:
-                raise too_large(limit)
-            holder = self._entered(scope)
-        except Refusal as refusal:
-            await report(Request(scope), refusal)(scope, receive, send)
-            return
-        try:
-            await self._served(scope, receive, send)
+            try:
+                limit = self._settings.max_header_bytes
+                size = len(scope.get("raw_path") or b"") + len(scope["query_string"])
+                if size + sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > limit:
+                    raise too_large(limit)
+                holder = self._entered(scope)
+                receive = counting(receive, self._most(scope))
+            except Refusal as refusal:
+                app = report(Request(scope), refusal)
+            await app(scope, receive, send)
         finally:
             if holder is not None:
                 holder.leave()
 
     def _entered(self, scope: Scope) -> Keyholder | None:
-        """Who is to be told when the request is over. Raises Refusal: they may not make it."""
+        """Count a request for whoever makes it, until it is over. Raises Refusal: they may not make it."""
         if "caller" in scope["state"]:
             return None
         needed = scope_of(scope["method"], scope["state"]["route_path"], metrics=self._settings.metrics)
@@ -76,16 +75,8 @@ class Guard:
         scope["state"]["caller"] = holder.caller
         return holder
 
-    async def _served(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            most = self._most(scope)
-        except Refusal as refusal:
-            await report(Request(scope), refusal)(scope, receive, send)
-        else:
-            await self._app(scope, counting(receive, most), send)
-
     def _most(self, scope: Scope) -> int:
-        """The bytes that the body may have. Raises Refusal."""
+        """Return the bytes that the body may have. Raises Refusal."""
         headers = Headers(scope=scope)
         media = scope["state"]["media"] = media_of(scope["method"], path_within(scope), headers)
         most, announced = most_bytes(media, self._settings), headers.get("content-length", "")
@@ -170,7 +161,7 @@ class Cors(CORSMiddleware):
         )
 
     def preflight_response(self, request_headers: Headers) -> Response:
-        """What the browser is told before it calls. Raises Refusal (forbidden)."""
+        """Answer a browser before it calls. Raises Refusal (forbidden)."""
         response = super().preflight_response(request_headers)
         if response.status_code == 200:
             return response
@@ -242,17 +233,21 @@ class Envelope:
             return
         known = {"request_id": id_of(scope), "arrived": time.monotonic()}
         scope["state"] = {**known, **scope.get("state", {})}  # what holds the connection may have begun it
-        outgoing = _Outgoing(scope["state"]["request_id"], send)
+        request_id = scope["state"]["request_id"]
+        outgoing = _Outgoing(request_id, send)
         try:
             await self._app(scope, receive, outgoing)
-        except Refusal as refusal:
-            await _last_word(refusal, scope, outgoing)
+        except Refusal as raised:
+            refusal = raised
         except asyncio.CancelledError:  # the grace after SIGTERM is over
-            await _last_word(Refusal("shutting_down", "the server stopped before this was done"), scope, outgoing)
+            refusal = Refusal("shutting_down", "the server stopped before this was done")
         except Exception:
-            request_id = scope["state"]["request_id"]
             _logger.exception("request %s failed", request_id, extra={"request_id": request_id})
-            await _last_word(fault(), scope, outgoing)
+            refusal = fault()
+        else:
+            return
+        if not outgoing.begun:
+            await report(Request(scope), refusal)(scope, receive, outgoing)
 
 
 class _Outgoing:
@@ -273,14 +268,5 @@ class _Outgoing:
 
 
 def id_of(scope: Scope) -> str:
-    """The client's own id for the request where it is sane, else a new one."""
+    """Return the client's own id for the request where it is sane, else a new one."""
     return sane(Headers(scope=scope).get(HEADER, "")) or new_id()
-
-
-async def _last_word(refusal: Refusal, scope: Scope, outgoing: _Outgoing) -> None:
-    if not outgoing.begun:
-        await report(Request(scope), refusal)(scope, _nothing, outgoing)
-
-
-async def _nothing() -> Message:
-    return {"type": "http.disconnect"}

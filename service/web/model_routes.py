@@ -61,7 +61,7 @@ async def put_model(request: Request) -> Response:
 
 
 def _checking(request: Request, read: Task, reply: Reply) -> Task:
-    """The task that checks what a reply says was asked, on its graph where that is kept."""
+    """Return the task that checks what a reply says was asked, on its graph where that is kept."""
     body, found = reply.body, cast("Asker", request.state)
     reply.give_back()
     graph = store_of(request).graphs.find((read.namespace, graph_of_request(body)))
@@ -72,7 +72,7 @@ def _checking(request: Request, read: Task, reply: Reply) -> Task:
 async def _kept(
     request: Request, task: Task, reply: Reply, condition: Condition, repetition: Repetition | None
 ) -> Reply:
-    """The answer, once the model that a worker has made this record of is kept. Raises Refusal."""
+    """Keep the model that a worker has made this record of, and answer. Raises Refusal."""
     store, model, key = store_of(request), KeptModel.of(reply.body), (task.namespace, task.subject or "")
     reply.give_back()
     await store.commits.fence.passed(task.expires)
@@ -132,5 +132,5 @@ async def list_models(request: Request) -> Response:
 
 
 def _name(request: Request) -> str:
-    """The name that the path has. Raises Refusal: invalid_field."""
+    """Return the name that the path has. Raises Refusal: invalid_field."""
     return checked_name(request.path_params["name"], "the name of a model")

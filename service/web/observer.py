@@ -72,7 +72,7 @@ class Recorder:
         self._tracing = tracing
 
     def __call__(self, finished: Finished) -> None:
-        """As an observer of requests."""
+        """Observe a request."""
         head, reply = finished.head, finished.reply
         order = None if head is None else head.order
         call, facade = None if order is None else order.call, facade_name_of(finished.route)

@@ -71,7 +71,7 @@ class OriginPolicy:
 
 
 def canonical_origin(name: str) -> str:
-    """A host's name or address as it is compared: in lower case, without a dot at its end; addresses in short."""
+    """Write a host's name or address as it is compared: in lower case, without a dot at its end; addresses in short."""
     address = _address(name)
     return str(address) if address is not None else name.lower().removesuffix(".")
 
@@ -122,13 +122,13 @@ def _place(authority: str, scheme: str) -> tuple[str, str] | None:
 
 
 def _name(authority: str) -> str | None:
-    """The name or address without the port."""
+    """Return the name or address without the port."""
     found = _AUTHORITY.fullmatch(authority)
     return None if found is None else canonical_origin(found[1])
 
 
 def _address(name: str) -> IPv4Address | IPv6Address | None:
-    """The address that a name is; those of IPv6 are in brackets, or were before they were made canonical_origin."""
+    """Read a name that is an address; those of IPv6 are in brackets, or were before `canonical_origin`."""
     try:
         found = ip_address(name.removeprefix("[").removesuffix("]"))
     except ValueError:

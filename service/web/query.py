@@ -21,7 +21,7 @@ _COUNT: Final = re.compile(r"[0-9]{1,9}")
 
 
 def parameters_of(query: bytes, known: Sequence[str]) -> dict[str, str]:
-    """What a query states, of these parameters, each once. Raises Refusal (invalid_field)."""
+    """Read these parameters of a query, each once. Raises Refusal (invalid_field)."""
     stated: dict[str, str] = {}
     for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
         if name not in known or name in stated:
@@ -41,19 +41,19 @@ def timeout_of(query: bytes, most_ms: int) -> float:
 
 
 def timeout_in(parameters: dict[str, str], most_ms: int) -> float:
-    """The same, where the query may state other things, too."""
+    """Read it where the query may state other things, too."""
     stated = parameters.get(TIME)
     return (most_ms if stated is None else min(_milliseconds(stated), most_ms)) / 1000
 
 
 def without_time(query: bytes) -> str:
-    """What a query asks beside its time: the same text for whoever asks the same with more time, or with less."""
+    """Leave the time out of a query: whoever asks the same with more time, or with less, has the same text."""
     stated = query.decode("latin-1").split("&")
     return "&".join(part for part in stated if unquote_plus(part.partition("=")[0]) != TIME)
 
 
 def choice_in(parameters: dict[str, str], name: str, choices: Sequence[str]) -> str:
-    """What the query states under a name, the first of the choices where nothing. Raises Refusal (invalid_field)."""
+    """Read a choice of the query, the first one where nothing is stated. Raises Refusal (invalid_field)."""
     value = parameters.get(name, choices[0])
     if value not in choices:
         expected, got = " or ".join(choices), printable(value) or "nothing"
@@ -81,13 +81,13 @@ class Page(NamedTuple):
 
 
 def names_of_page(there: Iterable[str], limit: int, after: str | None) -> tuple[list[str], str | None]:
-    """The names of a page, in their order, and what is to be stated as `after` for the next one, where there is one."""
+    """Return the names of a page, in their order, and the `after` of the next page, if there is one."""
     names = nsmallest(limit + 1, there if after is None else (name for name in there if name > after))
     return names[:limit], names[limit - 1] if len(names) > limit else None
 
 
 def page_of(query: bytes) -> Page:
-    """The page that a query asks for. Raises Refusal (invalid_field)."""
+    """Return the page that a query asks for. Raises Refusal (invalid_field)."""
     stated = parameters_of(query, ("limit", "after"))
     limit = stated.get("limit", str(_USUAL))
     if not _COUNT.fullmatch(limit) or not 1 <= int(limit) <= _MOST:

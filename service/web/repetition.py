@@ -36,7 +36,7 @@ async def once(
     upload: BodyBuffer | None = None,
     seconds: float | None = None,
 ) -> Response:
-    """The answer to a request; the one that it was given before, where it has been named and done.
+    """Answer a request; with the answer that it was given before, where it has been named and done.
 
     `seconds` from its arrival on are its time, if not what the server gives any. What a caller may not write, it is not
     told again either: answers that are kept tell of something that was written.
@@ -72,7 +72,7 @@ async def once(
 
 
 async def _first(request: Request, store: StateStore, asked: Repetition, seconds: float | None) -> Response | None:
-    """The answer to the call that was kept first, where another server had it as well; None where there is none.
+    """Return the answer to the call that was kept first, where another server had it as well; None where there is none.
 
     Raises Refusal: invalid_field where that was another request.
     """
@@ -86,7 +86,7 @@ def _replayed(known: AnswerRecord) -> Response:
 
 
 def recorded(answers: AnswerTable, repetition: Repetition | None, reply: Reply) -> Sequence[Change]:
-    """What is kept of an answer, so that it can be given again: nothing, where it has no name.
+    """Record an answer, so that it can be given again; nothing, where it has no name.
 
     Raises Refusal: over_budget.
     """
@@ -102,7 +102,7 @@ def _give_back(upload: BodyBuffer | None) -> None:
 
 
 async def _fingerprint(request: Request, upload: BodyBuffer | None) -> str:
-    """A digest of all that a request asks: two requests of one key that ask the same have the same.
+    """Return a digest of all that a request asks: two requests of one key that ask the same have the same.
 
     How long it may take is no part of that: whoever asks again has less time left.
     """

@@ -111,7 +111,7 @@ class HeadReader:
         )
 
     def _judged(self, method: str, path: str, query: bytes, headers: Headers) -> tuple[Order | None, int]:
-        """The computing call, and the bytes that the body may have."""
+        """Return the computing call, and the bytes that the body may have."""
         try:
             media = media_of(method, path, headers)
             most = most_bytes(media, self._settings)
@@ -167,7 +167,7 @@ class KnownHeads:
         self._old: dict[Key, Head] = {}
 
     def find(self, raw: bytes) -> tuple[Head, int]:
-        """A head, and the length of the body that it announces. Raises Refusal: bad_request_framing."""
+        """Return a head, and the length of the body that it announces. Raises Refusal: bad_request_framing."""
         found = _LENGTH.search(raw)
         # Two parts and not a whole: a head that states no number at all must not be found as one that states some.
         key: Key = (raw[: found.start(1)], raw[found.end(1) :]) if found else raw

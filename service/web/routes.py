@@ -35,7 +35,7 @@ metrics_router: Final = APIRouter()
 
 
 def add_calls(to: APIRouter, under: str, suffix: str = "", more: str = "") -> None:
-    """A path for each call; where `{graph_id}` is in what it is `under`, of a registered graph."""
+    """Add a path for each call; `under` a path with `{graph_id}`, it is of a registered graph."""
     for call in calls().values():
         to.add_api_route(
             f"{under}/{call.name}",

@@ -19,7 +19,7 @@ _CALL: Final = re.compile(r"/v1/(?:graphs/[^/]+/)?([a-z_]+)")
 
 
 def shortened_path(scope: Scope, routes: Sequence[BaseRoute]) -> str:
-    """The path of the request, without a slash at its end where that leads somewhere and the path with it does not."""
+    """Take the slash off the end of a path, where only the path without it leads somewhere."""
     path: str = scope["path"]
     if path.endswith("/") and _first(scope, routes) is None and _first({**scope, "path": path[:-1]}, routes):
         return path[:-1]
@@ -27,7 +27,7 @@ def shortened_path(scope: Scope, routes: Sequence[BaseRoute]) -> str:
 
 
 def route_path(scope: Scope, routes: Sequence[BaseRoute]) -> str | None:
-    """The path of the route that the request takes, with the names of what stands in it; None where there is none.
+    """Find the path of the route that a request takes, with the names of its parameters; None where there is none.
 
     Where none takes the method, that of the first one which takes others.
     """
@@ -36,7 +36,7 @@ def route_path(scope: Scope, routes: Sequence[BaseRoute]) -> str | None:
 
 
 def route_of(scope: Scope) -> str:
-    """The path of the route that the application has found, as its document has it; "" where it has found none."""
+    """Return the path of the route that the application has found, as its document has it; "" for none."""
     route = scope.get("route")
     return route.path if isinstance(route, Route) else ""
 
@@ -53,7 +53,7 @@ def _first(scope: Scope, routes: Sequence[BaseRoute]) -> BaseRoute | None:
 
 
 def scope_of(method: str, route: str | None, *, metrics: str = "keys") -> KeyScope | None:
-    """The scope that a key has to have for a route, which is known by its path; None where no key is needed.
+    """Return the scope that a key has to have for a route, which is known by its path; None where no key is needed.
 
     What leads nowhere takes a key too: without one, nobody learns what there is.
     """

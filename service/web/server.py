@@ -74,7 +74,7 @@ class Server:
         return 0.0 if self._stopped_twice.is_set() else max(0.0, over - time.monotonic())
 
     def _on_signal(self) -> None:
-        """The first signal ends gracefully, the second at once."""
+        """End gracefully at the first signal, and at once at the second."""
         if self._stopped.is_set():
             self._stopped_twice.set()
         self._drain()

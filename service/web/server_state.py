@@ -111,7 +111,7 @@ class ServerState:
         self._empty: asyncio.Event | None = None
 
     def report(self, head: Head | None, refusal: Refusal, request_id: str) -> Reply:
-        """The reply that a refusal is, of a request with this head, if it could be read: in its protocol's form."""
+        """Make the reply that says a refusal, in the form of the protocol of this head, if it could be read."""
         reply = refused(refusal, request_id)
         facade = None if head is None else owner_of(head.path, self._facades)
         if facade is None:
@@ -240,7 +240,7 @@ class Lifetime:
         self._make_app = make_app
 
     async def start(self) -> ASGIApp:
-        """The application, once work can be done and what was kept is there.
+        """Start all; returns the application, once work can be done and what was kept is there.
 
         Raises RuntimeError for the device or the state; `close` is due then, too.
         """

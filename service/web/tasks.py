@@ -1,4 +1,4 @@
-"""The task that a request is, made in one place for both doors."""
+"""Tasks of requests, made in one place for both doors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def task_of(
     subject: str | None = None,
     credential: str = "",
 ) -> Task:
-    """The task that has so many seconds from the request's arrival on; its body lies in `memory`, if in any.
+    """Make the task that has so many seconds from the request's arrival on; its body lies in `memory`, if in any.
 
     It is made of a registered `graph`, or of its own; `subject` is the name of the tensor that it is about. It came
     with this `credential`, where that may be needed.
@@ -67,20 +67,20 @@ def task_of_upload(
     graph: Registered | None = None,
     subject: str | None = None,
 ) -> Task:
-    """The task that a request is, once its body is there."""
-    found = cast("Asker", request.state)
-    media, body = request.state.media, upload.body
+    """Make the task that a request is, once its body is there."""
+    body, asker = upload.body, cast("Asker", request.state)
+    tenant, credential = tenant_of_request(request), request.headers.get("authorization", "")
     return task_of(
         call,
-        found,
-        tenant_of_request(request),
+        asker,
+        tenant,
         timeout,
-        media,
+        request.state.media,
         body,
         upload.memory,
         graph=graph,
         subject=subject,
-        credential=request.headers.get("authorization", ""),
+        credential=credential,
     )
 
 

@@ -121,7 +121,7 @@ async def list_tensors(request: Request) -> Response:
 
 
 def _name(request: Request) -> str:
-    """The name that the path has. Raises Refusal: invalid_field."""
+    """Return the name that the path has. Raises Refusal: invalid_field."""
     return checked_name(request.path_params["name"], "the name of a tensor")
 
 

@@ -103,7 +103,7 @@ class Accounts:
         return self.present > 1
 
     def enter(self, tenant: str, now: float) -> Account:
-        """The account of a caller that hands in a task."""
+        """Return the account of a caller that hands in a task."""
         account = self._known.get(tenant)
         if account is None:
             account = self._known[tenant] = Account(tenant)

@@ -66,7 +66,7 @@ class Claims:
         self._waiting: dict[str, tuple[int, float]] = {}  # what a tenant would hold, and until when that is kept free
 
     def claim(self, tenant: str, nbytes: int = 0) -> Claim:
-        """A claim of somebody's. Raises Refusal (queue_full)."""
+        """Claim bytes for a tenant. Raises Refusal (queue_full)."""
         claim = Claim(self, tenant)
         if nbytes:
             claim.grow(nbytes)

@@ -134,7 +134,13 @@ def read_reply(frame: bytes, at: int, submitted: float) -> tuple[Reply, int, int
     timed = Timings(begun - submitted, *seconds)
     reply = Reply(status, _MEDIA[media], parts, (), timed, flags & _CACHED != 0, begun=begun)
     if mores:
-        _add(reply, orjson.loads(frame[start:body]))
+        more = orjson.loads(frame[start:body])
+        reply.headers = tuple((name, value) for name, value in more.get("headers", ()))
+        reply.recycle = more.get("recycle")
+        reply.stored = tuple(
+            Stored(name, etag, dtype, tuple(shape), if_match, durable)
+            for name, etag, dtype, shape, if_match, durable in more.get("stored", ())
+        )
         if reply.stored and not buffer:
             attach_body(reply, memoryview(frame)[body : at + size])
     if flags & _CONSULTED:
@@ -163,15 +169,6 @@ def _more(reply: Reply) -> bytes:
         "stored": [(s.name, s.etag, s.dtype, s.shape, s.if_match, s.durable) for s in reply.stored],
     }
     return orjson.dumps({name: value for name, value in more.items() if value})
-
-
-def _add(reply: Reply, more: dict[str, Any]) -> None:
-    reply.headers = tuple((name, value) for name, value in more.get("headers", ()))
-    reply.recycle = more.get("recycle")
-    reply.stored = tuple(
-        Stored(name, etag, dtype, tuple(shape), if_match, durable)
-        for name, etag, dtype, shape, if_match, durable in more.get("stored", ())
-    )
 
 
 def not_done_frame(slot: int, why: NotDone, begun: float, ended: float) -> bytes:

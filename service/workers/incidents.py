@@ -123,7 +123,7 @@ def _matching(pattern: re.Pattern[str], value: object) -> str:
 
 
 def _content(file: Path) -> bytes:
-    """A file's bytes. A link is not followed, and a pipe not waited for. Raises OSError."""
+    """Read a file, without following a link or waiting for a pipe. Raises OSError."""
     opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(opened, "rb") as stream:
         if not stat.S_ISREG(os.fstat(opened).st_mode):

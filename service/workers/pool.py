@@ -83,7 +83,7 @@ class Pool(Protocol):
         """
 
     def cancel(self, task: Task) -> None:
-        """Nobody waits for the reply any more: the work stops."""
+        """Stop the work on a task whose reply nobody waits for any more."""
 
     def stats(self) -> Stats:
         """Return the statistics of this moment."""

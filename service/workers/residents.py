@@ -88,7 +88,7 @@ class Replica:
     """The versions that one worker knows."""
 
     def __init__(self, current: Mapping[TensorKey, TensorVersion], most_mapped: float = float("inf")) -> None:
-        """Of versions in buffers, so many bytes at most are known that are not needed for the next task."""
+        """Know so many bytes of versions in buffers at most, beside those of the next task."""
         self._current = current
         self._most_mapped, self._mapped = most_mapped, 0
         self._known: OrderedDict[TensorKey, _KnownVersion] = OrderedDict()

@@ -65,7 +65,7 @@ class ControlPage:
 
     @classmethod
     def create(cls) -> ControlPage:
-        """A page of zeros, whose descriptor a worker inherits."""
+        """Make a page of zeros, whose descriptor a worker inherits."""
         return cls(sealed_memory("gradserve-control", _BYTES))
 
     @property
@@ -117,7 +117,7 @@ class ControlPage:
 
 
 def sealed_memory(name: str, nbytes: int) -> int:
-    """A descriptor of anonymous memory of zeros that can neither shrink nor grow.
+    """Make anonymous memory of zeros that can neither shrink nor grow; returns its descriptor.
 
     Could it shrink, a worker gone wrong would take the front down with SIGBUS.
     """
@@ -170,7 +170,7 @@ class SharedBuffers:
         self._used = 0.0
 
     def acquire(self, nbytes: int) -> SharedBuffer:
-        """A clear buffer of at least so many bytes."""
+        """Return a clear buffer of at least so many bytes."""
         size = size_of(nbytes)
         self._used = time.monotonic()
         if idle := self._idle.get(size):

@@ -168,7 +168,7 @@ class ModelCheck:
         return list(dict.fromkeys(one["tensor_id"] for one in self._bound if is_name(one["tensor_id"])))
 
     def typed(self, find: Find, compiler: Compiler, deadline: Deadline) -> TypedModel:
-        """All of it, typed; `find` gives resident tensors. Raises Refusal with all faults, and DeadlineExceeded."""
+        """Type all of it; `find` gives resident tensors. Raises Refusal with all faults, and DeadlineExceeded."""
         faults = [*_faults_of_names("inputs", self._asked["inputs"])]
         faults += [*_faults_of_names("outputs", self._asked["outputs"])]
         if not self._asked["outputs"]:
@@ -201,7 +201,7 @@ class ModelCheck:
         return PLANNED_WITH if is_free else PLANNED_WITH[:1]
 
     def _leaves(self) -> Iterator[tuple[str, int]]:
-        """The places where leaves are named, and the nodes there."""
+        """Return the places where leaves are named, and the nodes there."""
         for role, listed in (("inputs", self._asked["inputs"]), ("bound", self._bound)):
             for i, one in enumerate(listed):
                 yield f"{role}/{i}", one["node"]
@@ -261,7 +261,7 @@ class ModelCheck:
     def _planned(
         self, program: Program, bound: _Types, extent: int, compiler: Compiler, deadline: Deadline
     ) -> list[TensorType]:
-        """The types of the outputs, with this extent in place of free ones. Raises Refusal, DeadlineExceeded."""
+        """Return the types of the outputs, with this extent in place of free ones. Raises Refusal, DeadlineExceeded."""
         inputs = {
             one["node"]: TensorType(tuple(_filled(one, extent)), np.dtype(one["dtype"]))
             for one in self._asked["inputs"]
@@ -301,7 +301,7 @@ def _faults_of_names(role: str, named: Sequence[ModelInput] | Sequence[NamedOutp
 
 
 def _output(one: NamedOutput, type: TensorType, *others: TensorType) -> ModelOutput:
-    """An output, typed: what is not the same in all of these is free. Raises Refusal where their ranks differ."""
+    """Type an output: what is not the same in all of these is free. Raises Refusal where their ranks differ."""
     for other in others:
         if other.ndim != type.ndim:
             detail = f"node {one['node']}: the output “{one['name']}” has another rank where free extents are others"
@@ -421,7 +421,7 @@ class Registration(CallExecution[Registering, Registering, RegisteredGraph]):
     description = RegistrationDescription
 
     def read_call(self, request: ParsedRequest) -> Registering:
-        """The graph, once it is a program."""
+        """Read the graph."""
         return Registering(request.program, request.graph, request.fields.get("description"))
 
     def run_call(self, ready: Registering, engine: Engine, deadline: Deadline) -> RegisteredGraph:
@@ -435,5 +435,5 @@ class Registration(CallExecution[Registering, Registering, RegisteredGraph]):
         return cast("RegisteredGraph", record)
 
     def write_body(self, outcome: RegisteredGraph, ready: Registering, encoding: str) -> AnswerBody:
-        """The record, the graph last."""
+        """Write the record, the graph last."""
         return write_answer(dict(outcome), encoding)

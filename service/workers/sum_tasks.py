@@ -62,7 +62,7 @@ def _versions(ready: PreparedSum, task: Task) -> list[tuple[str, str]]:
 
 
 def sum_types(ready: PreparedSum) -> Sequence[TensorType]:
-    """The types of the sums, in the plan's order."""
+    """Return the types of the sums, in the plan's order."""
     return ready.compiled.plan.result_types
 
 
@@ -114,7 +114,7 @@ def request_of(ready: object, context: TaskContext, request: ParsedRequest) -> R
 
 
 def _feed(one: Feed, rows: slice | None) -> dict[str, Any]:
-    """A feed of a resident tensor, or of these rows of what it feeds."""
+    """Return a feed of a resident tensor, or of these rows of what it feeds."""
     if rows is None:
         return dict(one)
     first = one["rows"][0] if "rows" in one else 0

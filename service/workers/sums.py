@@ -250,13 +250,13 @@ class Elsewhere(Protocol):
     """Other servers, which do pieces."""
 
     async def sums(self, task: Task, request: Reply, nbytes: int) -> AnsweredSums:
-        """What another server answers to a request of a piece of a task, whose sums take so many bytes.
+        """Ask another server for the sums of a piece of a task, which take so many bytes.
 
         Raises NotElsewhere.
         """
 
     async def close(self) -> None:
-        """Nothing is asked any more."""
+        """Ask nothing more."""
 
 
 class SumsHost(Protocol):
@@ -371,20 +371,31 @@ class Sums:
     def _begin(self, run: SumRun, piece: PieceWork) -> None:
         """Have a worker of ours do a piece."""
         run.begin(piece)
-        ticket = self._ticket(run, piece, piece.part, lambda reply: self._came(run, piece, ticket, reply))
-        self._host.add_piece(ticket)
+        self._host.add_piece(self._ticket(run, piece, piece.part, self._take_sums))
 
     def _send_away(self, run: SumRun, piece: PieceWork) -> None:
         """Have another server do a piece: a worker of ours writes the request."""
         run.begin(piece)
         run.send(piece)
-        request = PieceRequest(*piece.part)
-        ticket = self._ticket(run, piece, request, lambda reply: self._request_came(run, piece, ticket, reply))
+        ticket = self._ticket(run, piece, PieceRequest(*piece.part), self._send_request)
         if run.why.reading < QUICK:
             ticket.length = Length.SHORT
         self._host.add_piece(ticket)
 
-    def _ticket(self, run: SumRun, piece: PieceWork, part: SumPart, came: Callable[[Reply], None]) -> PieceTicket:
+    def _ticket(
+        self, run: SumRun, piece: PieceWork, part: SumPart, go_on: Callable[[SumRun, PieceWork, Reply], None]
+    ) -> PieceTicket:
+        """Make the ticket of a part; `go_on` gets its reply, if that is wanted then and is no refusal."""
+
+        def came(reply: Reply) -> None:
+            piece.tickets.discard(ticket)
+            if self._is_over(run, piece):
+                reply.give_back()
+            elif reply.status != 200:  # as any task would be answered
+                self._fail(run, reply)
+            else:
+                go_on(run, piece, reply)
+
         whole = run.ticket
         task = replace(whole.task, part=part, may_ask=False, may_divide=False, memory=None)
         ticket = PieceTicket(task, whole.account, came, self._abandon, run)
@@ -394,34 +405,18 @@ class Sums:
         run.enter()
         return ticket
 
-    def _came(self, run: SumRun, piece: PieceWork, ticket: PieceTicket, reply: Reply) -> None:
-        """Take a worker's reply to a piece."""
-        piece.tickets.discard(ticket)
-        if self._is_over(run, piece):
-            reply.give_back()
-        elif reply.status != 200:  # as any task would be answered
-            self._fail(run, reply)
-        else:
-            self._take_over(run, piece, reply, DONE_HERE)
-
-    def _request_came(self, run: SumRun, piece: PieceWork, ticket: PieceTicket, reply: Reply) -> None:
+    def _send_request(self, run: SumRun, piece: PieceWork, request: Reply) -> None:
         """Send the request of a piece, which a worker has written, to another server."""
-        piece.tickets.discard(ticket)
-        if self._is_over(run, piece):
-            reply.give_back()
-        elif reply.status != 200:
-            self._fail(run, reply)
-        else:
-            run.enter()
-            piece.asking = task = self._loop.create_task(self._ask(run, piece, reply))
-            self._asking.add(task)
+        run.enter()
+        piece.asking = asking = self._loop.create_task(self._ask(run, piece, request))
+        self._asking.add(asking)
 
-            def asked(_: object) -> None:
-                self._asking.discard(task)
-                reply.give_back()
-                run.leave()
+        def asked(_: object) -> None:
+            self._asking.discard(asking)
+            request.give_back()
+            run.leave()
 
-            task.add_done_callback(asked)
+        asking.add_done_callback(asked)
 
     async def _ask(self, run: SumRun, piece: PieceWork, request: Reply) -> None:
         assert self._elsewhere is not None, "pieces were sent there"
@@ -436,7 +431,7 @@ class Sums:
         else:
             if not self._is_over(run, piece):
                 run.came_back(piece, time.monotonic() - began)
-                self._take_over(run, piece, reply, DONE_ELSEWHERE)
+                self._take_sums(run, piece, reply, DONE_ELSEWHERE)
 
     def _turned_away(self, run: SumRun, piece: PieceWork, why: NotElsewhere | ValueError) -> None:
         """Begin a piece again that another server has not done: here, where no other one can do it."""
@@ -451,7 +446,7 @@ class Sums:
     def _is_over(self, run: SumRun, piece: PieceWork) -> bool:
         return self.runs.get(run.ticket) is not run or piece.is_done
 
-    def _take_over(self, run: SumRun, piece: PieceWork, reply: Reply, where: str) -> None:
+    def _take_sums(self, run: SumRun, piece: PieceWork, reply: Reply, where: str = DONE_HERE) -> None:
         """Copy the sums of a piece to their place among all sums."""
         data, (report, executed) = reply.parts, read_run(reply.headers)
         if sum(map(len, data)) != run.why.nbytes:
@@ -534,7 +529,7 @@ def _late(run: SumRun) -> PieceWork | None:
 
 
 def _for_others(run: SumRun) -> PieceWork | None:
-    """The next piece that another server may do; a late one, where none waits."""
+    """Return the next piece that another server may do; a late one, where none waits."""
     if run.waiting:
         return next((piece for piece in run.waiting if not piece.is_for_here), None)
     late = _late(run)

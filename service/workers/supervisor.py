@@ -353,7 +353,7 @@ def is_stopped(pid: int) -> bool:
 
 
 def resident_bytes(pid: int) -> int:
-    """The private memory that a process takes; shared pages, such as bodies, are not counted. 0 where it is gone."""
+    """Read the private memory of a process; shared pages, such as bodies, are not counted. 0 where it is gone."""
     try:
         _, resident, shared, *_ = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()
     except OSError:

@@ -82,7 +82,7 @@ class Total(NamedTuple):
 
     @property
     def report(self) -> RunReport:
-        """How all of them were run."""
+        """Report of how all of them were run."""
         return RunReport(self.tier, self.precision)
 
 
@@ -192,7 +192,7 @@ class Task:
         self.model, self.graph, self.graph_bytes = self.find_model(name)
 
     def tensor(self, name: str) -> Version | None:
-        """The resident tensor of a name, None where there is none."""
+        """Return the resident tensor of a name, None where there is none."""
         self.consulted = True
         return self.resident(name)
 

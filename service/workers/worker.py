@@ -70,9 +70,8 @@ from service.workers.task_context import PLANNING, UNPLANNED, TaskContext
 
 _logger = logging.getLogger("gradserve.worker")
 _Given = ParamSpec("_Given")
-_FOREIGN: Final[Sequence[ForeignCall]] = (
-    *UMBRIDGE_CALLS, Infer(), Metadata(), ModelReady(), *TESSERACT_CALLS, Document(), Health(),
-)  # fmt: skip
+_KSERVE: Final[Sequence[ForeignCall]] = (Infer(), Metadata(), ModelReady())
+_FOREIGN: Final[Sequence[ForeignCall]] = (*UMBRIDGE_CALLS, *_KSERVE, *TESSERACT_CALLS, Document(), Health())
 
 
 def foreign_calls(names: Iterable[str]) -> dict[str, ForeignCall]:

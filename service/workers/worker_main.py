@@ -179,7 +179,7 @@ class WorkerLoop:
         self._out.append(frames.note(frames.SKIPPED, slot))
 
     def _take_away(self, body: HostArray, buffer: int) -> None:
-        """Nothing may hold on to a body: other bytes will be there. It is said, and the buffer not used again."""
+        """Tell the front not to use a buffer again, if something still holds on to its body."""
         if sys.getrefcount(body) > _OUR_REFERENCES:
             # Before the reply, upon which the front would take the buffer for free.
             self._out.insert(0, frames.note(frames.KEPT, buffer))

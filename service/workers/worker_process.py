@@ -79,7 +79,7 @@ class Receiver(Protocol):
         """A worker can be sent another task."""
 
     def answered(self, tenant: str, nbytes: int) -> Claim:
-        """An answer of so many bytes is held, until the claim ends."""
+        """Hold an answer of so many bytes, until the claim ends."""
 
     def lost(self, tickets: Sequence[Ticket], executing: Ticket | None) -> None:
         """A worker has ended that had these tasks, and executed this one of them, if any."""

@@ -84,7 +84,7 @@ class ServerChild:
         raise RuntimeError(f"the server is not ready within {_STARTING:g} s")
 
     def status(self) -> int | None:
-        """The status that it ended with; None while it runs."""
+        """Return the status that it ended with; None while it runs."""
         assert self._process is not None
         return self._process.poll()
 

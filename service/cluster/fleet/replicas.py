@@ -54,7 +54,7 @@ class NodeReplica:
         self._child.check()
 
     def record_autoscaling_stats(self) -> dict[str, float]:
-        """What the server has to do, for `scaling`."""
+        """Tell what the server has to do, for `scaling`."""
         return self._child.work()
 
     def __del__(self) -> None:

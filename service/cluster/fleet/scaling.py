@@ -11,7 +11,7 @@ BUSY: Final = 0.7
 
 
 def by_work(context: Any) -> tuple[int, dict[str, Any]]:
-    """The policy that Serve asks: as many servers as have their workers busy to a share of BUSY.
+    """Answer Serve, as its policy: as many servers as have their workers busy to a share of BUSY.
 
     `context` is an AutoscalingContext of Ray. Serve keeps the number within the bounds of the deployment, and waits for
     as long as its delays say before it follows. The second part is what is to be remembered: nothing.

@@ -65,12 +65,12 @@ def policy_of(html: str) -> str:
 
 
 def page(html: str) -> HTMLResponse:
-    """A page."""
+    """Answer with a page."""
     return HTMLResponse(html, headers={**_ALWAYS, "Content-Security-Policy": policy_of(html)})
 
 
 def redirection(path: str, status: int) -> RedirectResponse:
-    """The way to another page."""
+    """Redirect to another page."""
     return RedirectResponse(path, status, headers=_ALWAYS)
 
 
@@ -80,7 +80,7 @@ class Assets(StaticFiles):
     def file_response(
         self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
     ) -> Response:
-        """The response of one file."""
+        """Return the response of one file."""
         response = super().file_response(full_path, stat_result, scope, status_code)
         if isinstance(response, FileResponse):
             response.headers.update(_ALWAYS)

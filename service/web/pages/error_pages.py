@@ -31,7 +31,7 @@ class Failure:
 
     @property
     def request(self) -> Json:
-        """What to send: `body` or `raw`, `path`, `query`, `method`, `headers`."""
+        """Request to send: `body` or `raw`, `path`, `query`, `method`, `headers`."""
         sent = {"body": self.body, "raw": self.raw, **self.head}
         return {name: value for name, value in sent.items() if value is not None}
 
@@ -352,7 +352,7 @@ class ErrorPage:
 
     @property
     def where(self) -> str:
-        """Which calls answer it, as a sentence, if any; the first ones, where they are many."""
+        """Sentence with the calls that answer it, if any; the first ones, where they are many."""
         if self.calls:
             named = ", ".join(f"`{call}`" for call in self.calls[:_NAMED])
             more = len(self.calls) - _NAMED
@@ -361,7 +361,7 @@ class ErrorPage:
 
 
 def error_pages(document: Json) -> dict[str, ErrorPage]:
-    """A page for every code; calls and examples are those of this OpenAPI document."""
+    """Return a page for every code; calls and examples are those of this OpenAPI document."""
     documented = list(_documented(document))
     return {code: _page(code, documented) for code in KINDS}
 

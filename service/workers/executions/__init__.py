@@ -20,7 +20,7 @@ from service.workers.executions.execution import AnyExecution, CallExecution
 
 @lru_cache(maxsize=1)
 def executions() -> Mapping[str, AnyExecution]:
-    """The executions of all calls by name, in the order of the calls."""
+    """Return the executions of all calls by name, in the order of the calls."""
     classes = classes_in(__path__, __name__, CallExecution, "description")  # type: ignore[type-abstract]
     found = {cls.description: cls() for cls in classes}
     return MappingProxyType({name: found[call] for name, call in calls().items()})
