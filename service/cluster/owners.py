@@ -38,9 +38,6 @@ _logger = logging.getLogger("gradserve.cluster")
 _T = TypeVar("_T")
 _shard: Final = lru_cache(4096)(shard_of)
 
-#: makes the store service of a shard, which has read nothing yet
-MakeStore = Callable[[int], StoreService]
-
 
 class Owner(NamedTuple):
     """The server that has a shard, and when it made its opening, in Unix seconds."""
@@ -86,8 +83,8 @@ class Owning:
     begins with what the objects say. For one event loop.
     """
 
-    def __init__(self, make: MakeStore, executor: Executor) -> None:
-        """`executor` has a thread for each shard that is being taken."""
+    def __init__(self, make: Callable[[int], StoreService], executor: Executor) -> None:
+        """`make` makes the store of a shard, which has read nothing; `executor` has a thread for each being taken."""
         self._make, self._executor = make, executor
         self._owned: dict[int, StoreService] = {}
         #: shards that are being taken

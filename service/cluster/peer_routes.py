@@ -55,8 +55,6 @@ _LEAVE: Final = 10.0
 
 #: what is answered: the head of a message, and the bytes behind it
 Said = tuple[Mapping[str, Any], Sequence[bytes | memoryview]]
-#: answers a question: what it says, the bytes behind that, and when its time is up. Raises Moved, Refusal
-AnswerQuestion = Callable[[dict[str, Any], memoryview, float], Awaitable[Said]]
 
 
 class Questions:
@@ -64,7 +62,8 @@ class Questions:
 
     def __init__(self, owners: Owners) -> None:
         self._owners = owners
-        self.by_name: Mapping[str, AnswerQuestion] = {
+        #: each gets what a question says, the bytes behind that, and when its time is up. Raises Moved, Refusal
+        self.by_name: Mapping[str, Callable[[dict[str, Any], memoryview, float], Awaitable[Said]]] = {
             "versions": self._versions,
             "graph": self._graph,
             "answer": self._answer,

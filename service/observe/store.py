@@ -29,7 +29,7 @@ from service.store.tables import (
     share_of_each,
     total_quota,
 )
-from service.store.writes import AnswerRecord, Stored
+from service.store.writes import AnswerRecord
 from service.workers.memory import offload
 from service.workers.pool import Done, Pool
 from service.workers.task import Reply, Task, refused
@@ -226,7 +226,10 @@ class StoreService:
         try:
             caller.require(KeyScope.WRITE)
             for stored, data in zip(reply.stored, reply.kept, strict=True):
-                changes.append(self._change_of(task.namespace, stored, len(data), condition))
+                memory = self._pool.allocate_tensor(len(data))
+                version = TensorVersion(stored.dtype, stored.shape, stored.etag, memory)
+                demanded = condition or store_condition(stored.if_match)
+                changes.append(new_tensor(self.tensors, (task.namespace, stored.name), version, demanded))
         except Refusal as refusal:
             finish(refusal)
             return
@@ -292,14 +295,6 @@ class StoreService:
         """Settle a reply, and return what `done` would get."""
         settle = partial(self.settle, complete=complete)
         return await outcome(settling(settle, task, caller, reply, condition, more))
-
-    def _change_of(self, namespace: str, stored: Stored, nbytes: int, condition: Condition) -> Change:
-        """Return the change that a stored tensor is, with memory for its elements."""
-        memory = self._pool.allocate_tensor(nbytes)
-        version = TensorVersion(stored.dtype, stored.shape, stored.etag, memory)
-        return new_tensor(
-            self.tensors, (namespace, stored.name), version, condition or store_condition(stored.if_match)
-        )
 
 
 def settling(

@@ -1,4 +1,20 @@
-"""One connection: bytes in, requests out of them one after another, each handed to its door; answers, and its end."""
+"""One connection: bytes in, requests out of them one after another, each handed to its door; answers, and its end.
+
+asyncio hands over the bytes that came (`buffer_updated`). In the state HEAD they belong to the head of a request, which
+is found in the cache of heads or parsed. The head decides which door answers, and the door says what it wants of the
+body:
+
+    POST /v1/gradients …   the call door, one for all calls of the connection: straight to the pool
+    GET /v1/ops …          an application door, one for each request: the ASGI application
+
+In the state ANSWER the bytes are the body's, until its framing says that it is over; what comes behind it waits for
+the answer. The door writes that with `write_bytes` or `send`, and ends with `answered`. Then the next request begins,
+in HEAD again, or the connection ends: in the state LINGER it drops what the client still sends, since a reset would hide
+the answer from it.
+
+Whatever the connection waits for is `due` at some time, which the sweep of the server looks at: there is no timer for
+each connection. A client that is slow to send or to take is late once its credit is spent (`MinimumRate`).
+"""
 
 from __future__ import annotations
 

@@ -64,21 +64,14 @@ async def once(
         refusal, response = raised, Response(status_code=raised.status)
     finally:
         store.end(repetition)
-    if response.status_code == CONFLICT and (first := await _first(request, store, repetition, seconds)) is not None:
-        return first
+    if response.status_code == CONFLICT:  # another server may have had the call as well, and kept it first
+        known = await store.begin(repetition, deadline_of(request, seconds))
+        store.end(repetition)
+        if known is not None:
+            return _replayed(known)
     if refusal is not None:
         raise refusal
     return response
-
-
-async def _first(request: Request, store: StateStore, asked: Repetition, seconds: float | None) -> Response | None:
-    """Return the answer to the call that was kept first, where another server had it as well; None where there is none.
-
-    Raises Refusal: invalid_field where that was another request.
-    """
-    known = await store.begin(asked, deadline_of(request, seconds))
-    store.end(asked)
-    return None if known is None else _replayed(known)
 
 
 def _replayed(known: AnswerRecord) -> Response:

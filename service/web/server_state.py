@@ -23,6 +23,7 @@ from service.web.observer import RequestObserver, unobserved
 from service.web.request_head import Head, HeadReader, KnownHeads
 from service.web.response_head import Dated
 from service.workers.pool import Pool
+from service.workers.process_pool import ProcessPool
 from service.workers.task import Reply, refused
 
 #: seconds between two looks at who is late; one who is late is looked at twice, so that a stall of the whole machine,
@@ -222,20 +223,12 @@ def descriptors_of(settings: Settings) -> int:
     return settings.max_connections + RESERVE + monitor + settings.max_tensors + _DESCRIPTORS
 
 
-class Workers(Pool, Protocol):
-    """A pool with a beginning and an end."""
-
-    async def start(self) -> None:
-        """Return when work can be done."""
-
-    async def close(self, grace: float) -> bool:
-        """End, when the work has or after so many seconds; whether nothing is left that runs."""
-
-
 class Lifetime:
     """Start and end of workers, state and application, once each, and on one event loop."""
 
-    def __init__(self, settings: Settings, pool: Workers, store: StateStore, make_app: Callable[[], ASGIApp]) -> None:
+    def __init__(
+        self, settings: Settings, pool: ProcessPool, store: StateStore, make_app: Callable[[], ASGIApp]
+    ) -> None:
         self.settings, self.pool, self.store = settings, pool, store
         self._make_app = make_app
 

@@ -553,8 +553,8 @@ class ProcessPool:
             ticket.promised.end()
         if ticket.memory is not None:
             ticket.task.body = b""
-        if ticket.shared is not None:
-            ticket.shared.leave()
+        if ticket.leave_shared is not None:
+            ticket.leave_shared()
         elif ticket.memory is not None:
             ticket.memory.give_back()
         if self._pinned:

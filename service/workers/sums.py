@@ -1,7 +1,15 @@
 """Sums over examples on several workers: cut into pieces, run wherever a worker idles, and put together.
 
 A piece is a subtree of the sum, so its result depends neither on the number of pieces nor on which worker runs which.
-It keeps nothing, and so is run again if its worker ends, and twice if it is late.
+It keeps nothing, and so is run again if its worker ends, and twice if it is late. For example:
+
+    Divisible(blocks=32, …)   a worker has read a request, and hands it back as one that may be cut
+    divide                    8 pieces of 4 blocks: long enough to be worth it, enough for all workers
+    fill                      pieces go to workers that idle, and to other servers if there are any
+    Total(pieces=8, …)        a worker adds up the sums, which lie in one buffer, and writes the answer
+
+Other servers have few pieces at first, more if they are fast, and half as many if one turns a piece away. A piece is
+late once it takes twice the median of those that are done, and no other waits; the first of its replies counts.
 """
 
 from __future__ import annotations
@@ -11,7 +19,7 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -82,30 +90,28 @@ class PieceTicket(Ticket):
         super().__init__(task, account, done, time.monotonic(), abandon)
         self.run = run
         self.length = Length.LONG
-        self.shared = run
+        self.leave_shared = run.leave
 
     def died(self) -> None:
         """Count that the piece is done again."""
         self.run.repeated += 1
 
 
+@dataclass(eq=False, slots=True)
 class PieceWork:
     """A piece: how often it was begun, when, for the last time, and by whom it is run at the moment."""
 
-    __slots__ = ("asking", "began", "index", "is_away", "is_done", "is_for_here", "part", "starts", "tickets")
-
-    def __init__(self, index: int, part: Piece) -> None:
-        self.index = index
-        self.part = part
-        self.starts = 0
-        self.began = 0.0
-        self.is_done = False
-        #: whether another server has it, and whether none can do it
-        self.is_away = False
-        self.is_for_here = False
-        self.tickets: set[PieceTicket] = set()
-        #: another server that is asked for it
-        self.asking: asyncio.Task[Any] | None = None
+    index: int
+    part: Piece
+    starts: int = 0
+    began: float = 0.0
+    is_done: bool = False
+    #: whether another server has it, and whether none can do it
+    is_away: bool = False
+    is_for_here: bool = False
+    tickets: set[PieceTicket] = field(default_factory=set)
+    #: another server that is asked for it
+    asking: asyncio.Task[Any] | None = None
 
 
 class SumRun:
@@ -327,7 +333,8 @@ class Sums:
         count = -(-why.blocks // size)
         sums = self._host.allocate_sums(ticket, count * why.nbytes, why.response_bytes)
         ticket.wanted = [name for name, _ in why.reads]
-        ticket.shared = self.runs[ticket] = SumRun(ticket, why, size, sums)
+        self.runs[ticket] = run = SumRun(ticket, why, size, sums)
+        ticket.leave_shared = run.leave
         return True
 
     def fill(self) -> None:

@@ -88,13 +88,6 @@ class Carrier(Protocol):
         """End the worker now."""
 
 
-class SharedUse(Protocol):
-    """Holder of what several tickets look at."""
-
-    def leave(self) -> None:
-        """One of them does no more."""
-
-
 class Length(IntEnum):
     """Expected length of a task, by which it is told with which others it waits. From LONG on it is done as long."""
 
@@ -129,10 +122,10 @@ class Ticket:
         "estimate",
         "graph_wanted",
         "kind",
+        "leave_shared",
         "length",
         "memory",
         "promised",
-        "shared",
         "slot",
         "state",
         "stopped",
@@ -178,8 +171,8 @@ class Ticket:
         self.memory: BodyAllocation | None = None
         #: what it is to be read with
         self.beside: BodyAllocation | None = None
-        #: who gives back what is held for it, where others look at that, too
-        self.shared: SharedUse | None = None
+        #: gives back what is held for it, where others look at that, too
+        self.leave_shared: Callable[[], None] | None = None
         #: who has it, and where, while one does
         self.worker: Carrier | None = None
         self.slot = 0

@@ -47,7 +47,7 @@ class CachedRequest:
     def read_tensors(
         self, data: Sequence[tuple[str | None, Any]], starts: Sequence[int | None], find: Find
     ) -> dict[Hashable, HostArray] | None:
-        """Read the tensors that these data stand for, in the order of `feeds`, and the resident ones by their first rows.
+        """Read the tensors that these data stand for, in the order of `feeds`, and resident ones by their first rows.
 
         None where one of these is not there, or of another type. Raises Refusal, which does not say where.
         """
