@@ -73,8 +73,8 @@ class Tracing:
                 span.set_status(Status(StatusCode.ERROR))
             if reply is not None and reply.begun:
                 parent = set_span_in_context(span, Context())
-                for name, begun, end in _laid_out(reply.timings, reply.begun):
-                    self._tracer.start_span(name, parent, start_time=at(begun)).end(at(end))
+                for part, start, end in _laid_out(reply.timings, reply.begun):
+                    self._tracer.start_span(part, parent, start_time=at(start)).end(at(end))
         span.end(ended)
         return format_trace_id(span.get_span_context().trace_id)
 

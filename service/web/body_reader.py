@@ -143,9 +143,8 @@ class Chunks:
 
     def _check_spent(self, nbytes: int) -> None:
         if self._beside + nbytes > _BESIDE:
-            raise Refusal(
-                "bad_request_framing", f"extensions and trailers of chunks may have at most {_BESIDE} bytes together"
-            )
+            detail = f"extensions and trailers of chunks may have at most {_BESIDE} bytes together"
+            raise Refusal("bad_request_framing", detail)
 
 
 #: seconds in which as much has to move as is held: who has the server hold much is fast, or gives way

@@ -9,8 +9,8 @@ body:
 
 In the state ANSWER the bytes are the body's, until its framing says that it is over; what comes behind it waits for
 the answer. The door writes that with `write_bytes` or `send`, and ends with `answered`. Then the next request begins,
-in HEAD again, or the connection ends: in the state LINGER it drops what the client still sends, since a reset would hide
-the answer from it.
+in HEAD again, or the connection ends: in the state LINGER it drops what the client still sends, since a reset would
+hide the answer from it.
 
 Whatever the connection waits for is `due` at some time, which the sweep of the server looks at: there is no timer for
 each connection. A client that is slow to send or to take is late once its credit is spent (`MinimumRate`).
@@ -425,10 +425,8 @@ class Connection(asyncio.BufferedProtocol):
         if now >= self.expires:
             return late(self.expires - self.arrived)
         settings = self.server_state.settings
-        return Refusal(
-            "request_timeout",
-            f"no byte of the body came for {settings.body_timeout:g} s, or less than {settings.min_rate} a second",
-        )
+        rate = f"less than {settings.min_rate} a second"
+        return Refusal("request_timeout", f"no byte of the body came for {settings.body_timeout:g} s, or {rate}")
 
     # What the doors say.
 

@@ -53,12 +53,8 @@ def check_head(version: str, path: str, headers: Headers) -> None:
     if hosts > 1 or (not hosts and version != "1.0") or _CONTROL.search(path):
         raise malformed()
     if "content-length" in headers and "transfer-encoding" in headers:
-        raise Refusal(
-            "bad_request_framing",
-            "the request has both Content-Length and Transfer-Encoding; send one of them",
-            expected="one of them",
-            got="both",
-        )
+        detail = "the request has both Content-Length and Transfer-Encoding; send one of them"
+        raise Refusal("bad_request_framing", detail, expected="one of them", got="both")
 
 
 def media_of(method: str, path: str, headers: Headers) -> Media:
@@ -92,22 +88,14 @@ def most_bytes(media: Media, settings: Settings) -> int:
 
 def too_large(limit: int) -> Refusal:
     """Return the report for a head over the limit."""
-    return Refusal(
-        "headers_too_large",
-        f"the request line and headers may have at most {limit} bytes together",
-        expected=f"at most {limit} bytes",
-        got="more",
-    )
+    detail = f"the request line and headers may have at most {limit} bytes together"
+    return Refusal("headers_too_large", detail, expected=f"at most {limit} bytes", got="more")
 
 
 def too_long(limit: int, got: str) -> Refusal:
     """Return the report for a body over the limit; `got` is what it has."""
-    return Refusal(
-        "body_too_large",
-        f"the body may have at most {limit} bytes, but has {got}",
-        expected=f"at most {limit} bytes",
-        got=got,
-    )
+    detail = f"the body may have at most {limit} bytes, but has {got}"
+    return Refusal("body_too_large", detail, expected=f"at most {limit} bytes", got=got)
 
 
 def malformed() -> Refusal:
@@ -119,12 +107,8 @@ def _check_coding(headers: Headers) -> None:
     coding = ", ".join(headers.getlist("content-encoding")).strip().lower()
     if coding not in ("", "identity"):
         got = printable(coding)
-        raise Refusal(
-            "unsupported_media_type",
-            f"the body has the content encoding {got}; send it as it is (identity)",
-            expected="identity",
-            got=got,
-        )
+        detail = f"the body has the content encoding {got}; send it as it is (identity)"
+        raise Refusal("unsupported_media_type", detail, expected="identity", got=got)
 
 
 def _sent(headers: Headers) -> str:

@@ -64,12 +64,8 @@ def choice_in(parameters: dict[str, str], name: str, choices: Sequence[str]) -> 
 def _milliseconds(value: str) -> int:
     if not _MILLISECONDS.fullmatch(value) or not int(value):
         got = printable(value) or "nothing"
-        raise Refusal(
-            "invalid_field",
-            f"timeout_ms must be a whole number of milliseconds of at least 1, but is {got}",
-            expected="a whole number of at least 1",
-            got=got,
-        )
+        detail = f"timeout_ms must be a whole number of milliseconds of at least 1, but is {got}"
+        raise Refusal("invalid_field", detail, expected="a whole number of at least 1", got=got)
     return int(value)
 
 

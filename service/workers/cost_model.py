@@ -11,6 +11,7 @@ from __future__ import annotations
 import secrets
 from collections import OrderedDict
 from collections.abc import Hashable
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, NamedTuple, cast
 
@@ -41,26 +42,22 @@ _TRUSTED: Final = 3
 _UNSURE, _SURE = 1.25, 1.1
 
 
+@dataclass(eq=False, slots=True)
 class _Kind:
     """Plan of one long kind, and what its tasks took: seconds, 0 before one has been measured, and how many."""
 
-    __slots__ = ("count", "last", "plan", "taken")
-
-    def __init__(self, plan: Estimate) -> None:
-        self.plan = plan
-        self.taken = 0.0
-        self.count = 0
-        self.last: tuple[float, ...] = ()
+    plan: Estimate
+    taken: float = 0.0
+    count: int = 0
+    last: tuple[float, ...] = ()
 
 
+@dataclass(eq=False, slots=True)
 class _Calibration:
     """Factor by which a caller's tasks differ from the cost model, and how many were compared with it."""
 
-    __slots__ = ("factor", "measured")
-
-    def __init__(self) -> None:
-        self.factor = 1.0
-        self.measured = 0
+    factor: float = 1.0
+    measured: int = 0
 
     @property
     def margin(self) -> float:

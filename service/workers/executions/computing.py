@@ -33,9 +33,6 @@ from service.api.tensors import encoded_bytes
 from service.workers.executions.execution import CachedRequest, CallExecution, Engine
 from service.workers.task import Estimate
 
-#: types of tensors that belong to nodes
-TypesOfNodes = tuple[tuple[int, TensorType], ...]
-
 
 @dataclass(frozen=True)
 class CallArguments:
@@ -44,7 +41,7 @@ class CallArguments:
     program: Program
     types: Mapping[int, TensorType]
     fields: Mapping[str, Any]
-    beside: Mapping[str, TypesOfNodes]
+    beside: Mapping[str, tuple[tuple[int, TensorType], ...]]
 
     def get(self, *names: str) -> list[Any]:
         """Fields of the request, None where they are absent."""
@@ -188,7 +185,8 @@ class Computing(CallExecution[Computation, Prepared, Result]):
         count = ready.answered
         named = list(zip(compiled.labels[:count], arrays[:count], strict=True))
         kept = Storing(parsed.places, engine.write_behind_ms).kept(arrays[count:])
-        return Result(named, _disconnected(compiled), stats, kept)
+        has_gradients = any(label.kind == "gradients" for label in compiled.labels)
+        return Result(named, compiled.disconnected if has_gradients else None, stats, kept)
 
     def execute(
         self, ready: Prepared, engine: Engine, deadline: Deadline
@@ -249,9 +247,3 @@ def admitted(ready: Prepared, engine: Engine) -> Prepared:
     response = FIELD_BYTES + own + encoded_bytes(types, parsed.encoding) + PLACE_BYTES * len(parsed.places)
     admit_answer(response, parsed.encoding, engine.max_response_bytes)
     return replace(ready, response_bytes=response)
-
-
-def _disconnected(compiled: Compiled) -> Sequence[int] | None:
-    """Return the nodes without a path; None where there are no gradients."""
-    has_gradients = any(label.kind == "gradients" for label in compiled.labels)
-    return compiled.disconnected if has_gradients else None

@@ -47,12 +47,9 @@ class GradientsExecution(Computing):
         cotangents = dict(arguments.beside["cotangents"])
         for node in cotangents:
             if node != call.of:
-                raise Refusal(
-                    "bad_reference",
-                    f"a cotangent is given for node {node}, but the node to differentiate is {call.of}",
-                    expected=f"a cotangent of node {call.of}",
-                    got=f"one of node {node}",
-                )
+                detail = f"a cotangent is given for node {node}, but the node to differentiate is {call.of}"
+                expected, got = f"a cotangent of node {call.of}", f"one of node {node}"
+                raise Refusal("bad_reference", detail, expected=expected, got=got)
         return Gradients(call.outputs, call.of, call.wrt, cotangents.get(call.of))
 
 

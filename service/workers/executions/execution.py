@@ -54,7 +54,10 @@ class CachedRequest:
         with np.errstate(over="ignore"):
             tensors = {feed: decode_again(one, type) for (feed, type), one in zip(self.feeds, data, strict=True)}
         for (feed, type, resident), start in zip(self.residents, starts, strict=True):
-            array = _resident(resident, type, start, find)
+            version = find(resident.name)
+            if version is None or resident.is_cut != (start is not None):
+                return None
+            array = version.array if start is None else rows_from(version.array, start, type.shape[0])
             if array is None or array.shape != type.shape or array.dtype != type.dtype:
                 return None
             tensors[feed] = array
@@ -88,14 +91,6 @@ class CachedRequest:
     def nbytes(self) -> int:
         """Bytes that it takes, about."""
         return BYTES + (0 if self.template is None else self.template.nbytes)
-
-
-def _resident(resident: ResidentFeed, type: TensorType, start: int | None, find: Find) -> HostArray | None:
-    """Return the resident tensor, or so many of its rows as the type has; None where there is no such thing."""
-    version = find(resident.name)
-    if version is None or resident.is_cut != (start is not None):
-        return None
-    return version.array if start is None else rows_from(version.array, start, type.shape[0])
 
 
 Parsed = TypeVar("Parsed")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -42,8 +42,6 @@ from service.workers.executions.computing import CallArguments, Computing
 from service.workers.executions.execution import CallExecution, Engine, cost_of_analysis
 from service.workers.task import Estimate
 
-_ANY: Final = TensorType((), np.dtype(np.float64))
-
 
 @dataclass(frozen=True)
 class Planning:
@@ -79,7 +77,8 @@ class PlanExecution(CallExecution[Planning, Planning, Forecast]):
         described = planned.description
         nodes = {"cotangents": outputs or [len(request.program.statements) - 1], "tangents": wrt, "vectors": wrt}
         taken = () if described.name == "gradients" else described.beside
-        beside = {role: tuple((node, _ANY) for node in nodes[role] if role in taken) for role in described.beside}
+        unknown = TensorType((), np.dtype(np.float64))
+        beside = {role: tuple((node, unknown) for node in nodes[role] if role in taken) for role in described.beside}
         call = planned.call(CallArguments(request.program, request.types, request.fields, beside))
         return Planning(request.program, request.types, call, request.encoding, request.memory_budget)
 
@@ -140,9 +139,8 @@ def _computing(name: object) -> Computing:
         return known[name]
     expected = f"one of {', '.join(known)}"
     got = f"“{printable(name)}”" if isinstance(name, str) else json_kind(name)
-    raise Refusal(
-        "invalid_field", f"call must be {expected}, but is {got}", expected=expected, got=got, pointer="/call"
-    )
+    detail = f"call must be {expected}, but is {got}"
+    raise Refusal("invalid_field", detail, expected=expected, got=got, pointer="/call")
 
 
 @dataclass(frozen=True)
