@@ -43,7 +43,13 @@ def timeout_of(query: bytes, most_ms: int) -> float:
 def timeout_in(parameters: dict[str, str], most_ms: int) -> float:
     """Read it where the query may state other things, too."""
     stated = parameters.get(TIME)
-    return (most_ms if stated is None else min(_milliseconds(stated), most_ms)) / 1000
+    if stated is None:
+        return most_ms / 1000
+    if not _MILLISECONDS.fullmatch(stated) or not int(stated):
+        got = printable(stated) or "nothing"
+        detail = f"timeout_ms must be a whole number of milliseconds of at least 1, but is {got}"
+        raise Refusal("invalid_field", detail, expected="a whole number of at least 1", got=got)
+    return min(int(stated), most_ms) / 1000
 
 
 def without_time(query: bytes) -> str:
@@ -59,14 +65,6 @@ def choice_in(parameters: dict[str, str], name: str, choices: Sequence[str]) -> 
         expected, got = " or ".join(choices), printable(value) or "nothing"
         raise Refusal("invalid_field", f"{name} must be {expected}, but is {got}", expected=expected, got=got)
     return value
-
-
-def _milliseconds(value: str) -> int:
-    if not _MILLISECONDS.fullmatch(value) or not int(value):
-        got = printable(value) or "nothing"
-        detail = f"timeout_ms must be a whole number of milliseconds of at least 1, but is {got}"
-        raise Refusal("invalid_field", detail, expected="a whole number of at least 1", got=got)
-    return int(value)
 
 
 class Page(NamedTuple):

@@ -1,4 +1,4 @@
-"""Tasks of requests, made in one place for both doors."""
+"""The task that a request is, made in one place for both doors."""
 
 from __future__ import annotations
 
