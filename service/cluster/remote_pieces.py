@@ -13,7 +13,7 @@ import aiohttp
 
 from service.api.media import PIECE_SUMS, SAFETENSORS
 from service.cluster.connecting import PeerConnections, body_of
-from service.workers.sums import AnsweredSums, NotElsewhere
+from service.workers.sums import NotElsewhere
 from service.workers.task import PIECE_HEADER, Reply, Task
 
 #: seconds in which the ingress is connected to
@@ -31,7 +31,7 @@ class IngressPieces:
         self._ingress = ingress
         self._connections = PeerConnections(_CONNECTIONS, _CONNECT)
 
-    async def sums(self, task: Task, request: Reply, nbytes: int) -> AnsweredSums:
+    async def sums(self, task: Task, request: Reply, nbytes: int) -> Reply:
         """Ask another server for the sums of a piece of a task, which take so many bytes.
 
         Raises NotElsewhere.
@@ -64,11 +64,11 @@ def _headers(task: Task, request: Reply) -> list[tuple[str, str]]:
     return [*stated, ("Authorization", task.credential)] if task.credential else stated
 
 
-async def _sent(response: aiohttp.ClientResponse, nbytes: int) -> AnsweredSums:
+async def _sent(response: aiohttp.ClientResponse, nbytes: int) -> Reply:
     """Read the sums of an answer. Raises NotElsewhere where it has none, and aiohttp.ClientError."""
     if response.status != HTTPStatus.OK:
         raise NotElsewhere(f"status {response.status}", later=response.status in _LATER)
     length = response.headers.get("Content-Length", "")
     if response.headers.get("Content-Type") != PIECE_SUMS or length != str(nbytes):
         raise NotElsewhere(f"an answer of another kind, of {length or 'unknown'} bytes", later=False)
-    return AnsweredSums(await response.read(), tuple(response.headers.items()))
+    return Reply(200, PIECE_SUMS, [await response.read()], tuple(response.headers.items()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from service.core.errors import Refusal
 from service.web.head import malformed, too_long
@@ -168,20 +168,30 @@ class MinimumRate:
         return min(due + nbytes / max(self.rate, held / TURNOVER), now + self.credit)
 
 
-class Framing(Protocol):
-    """Framing of a body: what tells it from what comes after it."""
+class Counted:
+    """A body of the length that its head announced."""
 
-    left: int
+    def __init__(self, length: int) -> None:
+        self.left = length
 
     @property
     def over(self) -> bool:
         """Whether the body is complete."""
+        return not self.left
 
     def unframe(self, data: bytes) -> tuple[list[bytes], bytes]:
-        """Return the parts of the body in these bytes, and what comes after it. Raises Refusal."""
+        """Return the part of these bytes that is the body's, and the rest."""
+        part, rest = data[: self.left], data[self.left :]
+        self.left -= len(part)
+        return [part], rest
 
     def passed(self, nbytes: int) -> None:
-        """Note that so many of the `left` bytes, which certainly are the body's, went elsewhere."""
+        """Note that so many bytes went elsewhere."""
+        self.left -= nbytes
+
+
+#: what tells a body from what comes after it
+Framing: TypeAlias = Chunks | Counted
 
 
 class Sink(Protocol):
@@ -204,28 +214,6 @@ class Wanted:
     framing: Framing
     sink: Sink
     timeout: float
-
-
-class Counted:
-    """A body of the length that its head announced."""
-
-    def __init__(self, length: int) -> None:
-        self.left = length
-
-    @property
-    def over(self) -> bool:
-        """Whether the body is complete."""
-        return not self.left
-
-    def unframe(self, data: bytes) -> tuple[list[bytes], bytes]:
-        """Return the part of these bytes that is the body's, and the rest."""
-        part, rest = data[: self.left], data[self.left :]
-        self.left -= len(part)
-        return [part], rest
-
-    def passed(self, nbytes: int) -> None:
-        """Note that so many bytes went elsewhere."""
-        self.left -= nbytes
 
 
 class Incoming:

@@ -21,7 +21,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 from engine.ir.run_report import RunReport
 from service.core.errors import fault
@@ -245,17 +245,10 @@ class NotElsewhere(Exception):
         self.later = later
 
 
-class AnsweredSums(NamedTuple):
-    """The sums of a piece as another server has answered them, and its headers."""
-
-    sums: bytes
-    headers: Sequence[tuple[str, str]]
-
-
 class Elsewhere(Protocol):
     """Other servers, which do pieces."""
 
-    async def sums(self, task: Task, request: Reply, nbytes: int) -> AnsweredSums:
+    async def sums(self, task: Task, request: Reply, nbytes: int) -> Reply:
         """Ask another server for the sums of a piece of a task, which take so many bytes.
 
         Raises NotElsewhere.
@@ -429,8 +422,7 @@ class Sums:
         assert self._elsewhere is not None, "pieces were sent there"
         began = time.monotonic()
         try:
-            sent = await self._elsewhere.sums(run.ticket.task, request, run.why.nbytes)
-            reply = Reply(200, "", [sent.sums], tuple(sent.headers))
+            reply = await self._elsewhere.sums(run.ticket.task, request, run.why.nbytes)
             read_run(reply.headers)
         except (NotElsewhere, ValueError) as error:
             if not self._is_over(run, piece):
