@@ -49,7 +49,7 @@ class Cluster:
         self._address = address
 
     def open_store(self, on_commit: CommitCallback, stated: StatedLimit | None) -> SharedStore:
-        """What keeps things; `on_commit` is told of commits, and `stated` are the limits that keys state."""
+        """Open the store; `on_commit` is told of commits, and `stated` are the limits that keys state."""
         threads = ThreadPoolExecutor(2 * SHARDS, "gradserve-shards")  # one that takes a shard may wait for long
 
         def make(shard: int) -> StoreService:
@@ -61,11 +61,11 @@ class Cluster:
         return self.store
 
     def in_front_of(self, routes: FastAPI) -> ASGIApp:
-        """The routes, of which each request is answered by the owner of what it is about."""
+        """Have each request to the routes answered by the owner of what it is about."""
         return Placing(routes, self._settings, self._owners, self._peers, self.store, paths_of_state(self._settings))
 
     def between(self, app: ASGIApp, guarded: ASGIApp, routes: Sequence[BaseRoute]) -> ASGIApp:
-        """The application, and the paths between servers beside it; what others pass on is `guarded` alone."""
+        """Put the paths between servers beside the application; what others pass on is `guarded` alone."""
         most = self._settings.max_tensor_bytes + _BESIDE
         return Between(app, guarded, routes, Questions(self._owners), self._secret, most)
 
@@ -77,7 +77,7 @@ class Cluster:
 
 
 def paths_of_state(settings: Settings) -> frozenset[str]:
-    """The paths of routes that are about what is kept, and not computing calls of ours."""
+    """Return the paths of routes that are about what is kept, and not computing calls of ours."""
     kept = [(GRAPHS, "graph_id"), (TENSORS, "name"), (MODELS, "name")]
     own = [path for things, name in kept for path in (things, f"{things}/{{{name}}}")]
     facades = facades_of(settings.facades)
@@ -87,7 +87,7 @@ def paths_of_state(settings: Settings) -> frozenset[str]:
 
 
 def _stated(settings: Settings) -> tuple[str, str]:
-    """The address of this server, and the secret of all. Raises RuntimeError."""
+    """Return the address of this server, and the secret of all. Raises RuntimeError."""
     on = f"{flag('cluster')} on"
     if "://" not in settings.state:
         kind = "a state in memory" if settings.state == NO_STATE else f"the folder {settings.state}"

@@ -21,7 +21,7 @@ class PeerConnections:
     """Connections of one event loop to servers, by no proxy: none is in between. To be closed."""
 
     def __init__(self, most: int, connect: float, headers: Mapping[str, str] | None = None) -> None:
-        """At most so many, each made within so many seconds; `headers` go with every request."""
+        """Make at most so many, each within so many seconds; `headers` go with every request."""
         self._most, self._headers = most, headers
         self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect)
 
@@ -46,7 +46,7 @@ class PeerConnections:
         body: bytes | AsyncIterator[bytes] | None = None,
         within: float | None = None,
     ) -> aiohttp.ClientResponse:
-        """The beginning of an answer, which has to be read to its end or closed; all of it `within` so many seconds.
+        """Begin an answer, which has to be read to its end or closed; all of it `within` so many seconds.
 
         A request that is the same when it is made twice may be sent again where a connection ends, unless its body is
         an iterator of which something has been read. Raises aiohttp.ClientError, TimeoutError.
@@ -66,19 +66,19 @@ class PeerConnections:
 
 @lru_cache(128)
 def _address(url: str) -> URL:
-    """An address as it is to be sent: questions are asked again and again under the same."""
+    """Return an address as it is to be sent: questions are asked again and again under the same."""
     return URL(url, encoded=True)
 
 
 def body_of(parts: Sequence[bytes | memoryview]) -> tuple[list[tuple[str, str]], bytes | AsyncIterator[bytes]]:
-    """The header fields and the body that say these parts; a long one is written a slice at a time, and not joined."""
+    """Make the header fields and the body of these parts; a long body is written a slice at a time, and not joined."""
     length = sum(map(len, parts))
     if length <= _WRITTEN:
         return [], b"".join(parts)
-    return [("Content-Length", str(length))], _slices(parts)
 
+    async def slices() -> AsyncIterator[bytes]:
+        for part in parts:
+            for start in range(0, len(part), _WRITTEN):
+                yield bytes(part[start : start + _WRITTEN])
 
-async def _slices(parts: Sequence[bytes | memoryview]) -> AsyncIterator[bytes]:
-    for part in parts:
-        for start in range(0, len(part), _WRITTEN):
-            yield bytes(part[start : start + _WRITTEN])
+    return [("Content-Length", str(length))], slices()

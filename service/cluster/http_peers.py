@@ -51,10 +51,15 @@ class HttpPeers:
     async def ask(
         self, address: str, what: str, head: Mapping[str, Any], blobs: Sequence[bytes | memoryview], expires: float
     ) -> Answer:
-        """As `Peers` has it."""
+        """Ask a question. Raises Moved, Unreachable, Silent, Slow, and what the other server refuses."""
         message = message_of({**head, "left": min(expires - time.monotonic(), 86_400.0)}, blobs)
-        answered = self._answered(f"{address}{BETWEEN_SERVERS}{what}", message)
-        response, content = await self.watched(address, answered, expires)
+
+        async def answered() -> tuple[aiohttp.ClientResponse, bytes]:
+            url = f"{address}{BETWEEN_SERVERS}{what}"
+            async with await self._connections.request("POST", url, *body_of(message)) as response:
+                return response, await response.read()
+
+        response, content = await self.watched(address, answered(), expires)
         check(response, content, address)
         said, rest = read_message(content)
         if "refused" in said:
@@ -70,7 +75,7 @@ class HttpPeers:
         body: AsyncIterator[bytes] | None,
         expires: float,
     ) -> aiohttp.ClientResponse:
-        """The beginning of the answer to a request that another server is to answer; it has to be closed.
+        """Pass on a request; returns the beginning of the answer, which has to be closed.
 
         Raises Moved, Unreachable, Silent, Slow.
         """
@@ -85,11 +90,11 @@ class HttpPeers:
         return response
 
     async def close(self) -> None:
-        """As `Peers` has it."""
+        """Ask nothing more."""
         await self._connections.close()
 
     async def watched(self, address: str, answering: Awaitable[_T], expires: float) -> _T:
-        """What is answered, as long as the server lives. Raises Unreachable, Silent, Slow."""
+        """Wait for an answer as long as the server lives. Raises Unreachable, Silent, Slow."""
         watch = _Watch(address, self._lives, expires)
         try:
             async with watch.patience:
@@ -101,11 +106,6 @@ class HttpPeers:
             raise watch.why or Silent(address) from error
         finally:
             watch.end()
-
-    async def _answered(self, url: str, message: Sequence[bytes | memoryview]) -> tuple[aiohttp.ClientResponse, bytes]:
-        """What a message is answered, and all of its body."""
-        async with await self._connections.request("POST", url, *body_of(message)) as response:
-            return response, await response.read()
 
     async def _lives(self, address: str) -> bool:
         url = f"{address}{BETWEEN_SERVERS}{ALIVE}"
@@ -160,16 +160,13 @@ class _Watch:
 def check(response: aiohttp.ClientResponse, content: bytes, address: str) -> None:
     """Raise Moved, or Refusal where the servers do not understand each other."""
     stated = response.headers.get(PROTOCOL_HEADER)
+    if stated is not None and speaks(stated):
+        if response.status == MISDIRECTED:
+            raise Moved(owner_of_body(content))
+        return
     if stated is None:
         _logger.error("%s does not know the secret of this server, and is not of its cluster", address)
-        raise _misunderstood()
-    if not speaks(stated):
+    else:
         _logger.error("%s speaks version %s between servers, and this one %d", address, stated, PROTOCOL)
-        raise _misunderstood()
-    if response.status == MISDIRECTED:
-        raise Moved(owner_of_body(content))
-
-
-def _misunderstood() -> Refusal:
     detail = "the server that has what this is about cannot be asked for it; the log says why"
-    return Refusal("not_ready", detail, retry_after=5)
+    raise Refusal("not_ready", detail, retry_after=5)

@@ -79,21 +79,22 @@ class Placing:
             return
         body = _Body(receive)
         while True:
-            found = await self._owners.found(namespace, expires)
-            if not isinstance(found, Owner):
-                if await self._owners.still_has(found, expires):
-                    await self._serve(found, scope, body.receive, send)
+            holder = await self._owners.found(namespace, expires)
+            if not isinstance(holder, Owner):
+                if await self._owners.still_has(holder, expires):
+                    await self._serve(holder, scope, body.receive, send)
                     return
                 continue
             try:
-                answer = await self._asked(found, scope, body, expires)
+                answer = await self._asked(holder, scope, body, expires)
             except (Moved, Unreachable, Silent, Slow) as error:
                 if body.failed is not None:  # what the owner saw is a request that broke off
                     raise body.failed from None
                 repeats = scope["method"] in _REPEATABLE
-                await self._owners.unanswered(namespace, found, error, expires, repeats=repeats)
+                await self._owners.unanswered(namespace, holder, error, expires, repeats=repeats)
                 if not body.is_whole:
-                    raise _elsewhere() from None
+                    detail = "the part of the state that this is about has another server since; send it again"
+                    raise Refusal("not_ready", detail, retry_after=1) from None
                 continue
             await _answered(answer, send)
             return
@@ -103,7 +104,7 @@ class Placing:
         await self._app(scope, receive, send)
 
     async def _asked(self, owner: Owner, scope: Scope, body: _Body, expires: float) -> aiohttp.ClientResponse:
-        """The beginning of what the owner answers."""
+        """Pass a request on to its owner; returns the beginning of the answer."""
         self._store.passed_on["request"] += 1
         query = f"?{scope['query_string'].decode('ascii')}" if scope["query_string"] else ""
         raw = scope.get("raw_path") or scope["path"].encode()
@@ -132,7 +133,7 @@ class _Body:
         self.failed: Exception | None = None
 
     async def parts(self) -> AsyncIterator[bytes]:
-        """The body from its beginning; it ends early where it has `failed`."""
+        """Yield the body from its beginning; it ends early where it has `failed`."""
         for part in [*self._kept]:
             yield part
         while not self._over:
@@ -146,7 +147,7 @@ class _Body:
                 yield part
 
     async def _received(self) -> Message:
-        """The next message of the body. Raises ClientDisconnect, and what refuses it."""
+        """Receive the next message of the body. Raises ClientDisconnect, and what refuses it."""
         try:
             message = await self._receive()
             if message["type"] == "http.disconnect":
@@ -157,7 +158,6 @@ class _Body:
         return message
 
     async def receive(self) -> dict[str, object]:
-        """As ASGI has it, from the beginning."""
         if self._kept:
             more = len(self._kept) > 1 or not self._over
             return {"type": "http.request", "body": self._kept.pop(0), "more_body": more}
@@ -179,13 +179,8 @@ async def _answered(answer: aiohttp.ClientResponse, send: Send) -> None:
 
 
 def _text(field: bytes) -> str:
-    """The text that is sent as these bytes, which is UTF-8; of other bytes, one that differs as they do."""
+    """Decode UTF-8; other bytes as text that differs as they do."""
     try:
         return field.decode()
     except UnicodeDecodeError:
         return field.decode("latin-1")
-
-
-def _elsewhere() -> Refusal:
-    detail = "the part of the state that this is about has another server since; send it again"
-    return Refusal("not_ready", detail, retry_after=1)

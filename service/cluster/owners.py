@@ -26,10 +26,17 @@ from service.store.objects import Missing, Objects, ShardObjects, shard_of
 from service.store.ownership import PEACE, Taken
 from service.store.tables import Quota, Table
 
-# Directory of owners: who has a shard, as its last commit tells it.
-
 #: how often a last commit is looked for that is gone when it is read
 _TRIES: Final = 10
+#: seconds that a shard which another server has taken gets to end its threads
+_END: Final = 1.0
+#: seconds between two questions, where a server has not what it should
+_AGAIN: Final = 0.05
+_PAUSE: Final = 0.25
+
+_logger = logging.getLogger("gradserve.cluster")
+_T = TypeVar("_T")
+_shard: Final = lru_cache(4096)(shard_of)
 
 
 class Owner(NamedTuple):
@@ -44,13 +51,13 @@ class Owner(NamedTuple):
 
 
 class OwnerDirectory:
-    """Reader of last commits; it blocks."""
+    """Reader of last commits, which say who has a shard; it blocks."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
 
     def owner(self, shard: int) -> Owner | None:
-        """Who has a shard; None where nobody has, or who had it released it. Raises OSError, Damaged."""
+        """Find the owner of a shard; None where nobody has it, or who had it released it. Raises OSError, Damaged."""
         head = self._last(ShardObjects(self._objects, shard))
         if head is None or head.note.released or head.note.owner is None:
             return None
@@ -69,27 +76,15 @@ class OwnerDirectory:
         raise OSError("the last commit of a shard is listed, and not there")
 
 
-# Shards that this server has: each is taken by an opening, answered from memory, and let go of as a whole.
-#
-# A shard that this server owns has a store service, as a server has that shares no state. The service ends with the
-# ownership; the next owner begins with what the objects say.
-
-_logger = logging.getLogger("gradserve.cluster")
-
-#: seconds that a shard which another server has taken gets to end its threads
-_END: Final = 1.0
-
-_T = TypeVar("_T")
-
-#: makes the store service of a shard, which has read nothing yet
-MakeStore = Callable[[int], StoreService]
-
-
 class Owning:
-    """The store services of the shards that this server has. For one event loop."""
+    """Shards that this server has: each is taken by an opening, answered from memory, and let go of as a whole.
 
-    def __init__(self, make: MakeStore, executor: Executor) -> None:
-        """`executor` has a thread for each shard that is being taken."""
+    Each has a store service, as a server has that shares no state. The service ends with the ownership; the next owner
+    begins with what the objects say. For one event loop.
+    """
+
+    def __init__(self, make: Callable[[int], StoreService], executor: Executor) -> None:
+        """`make` makes the store of a shard, which has read nothing; `executor` has a thread for each being taken."""
         self._make, self._executor = make, executor
         self._owned: dict[int, StoreService] = {}
         #: shards that are being taken
@@ -103,11 +98,11 @@ class Owning:
 
     @property
     def looks(self) -> int:
-        """How often it was looked whether another server has taken a shard."""
+        """Number of looks whether another server has taken a shard."""
         return self._looked + sum(store.commits.fence.looks for store in self)
 
     def get(self, shard: int) -> StoreService | None:
-        """A shard's store, where this server has it, as far as it knows."""
+        """Return a shard's store, where this server has it, as far as it knows."""
         store = self._owned.get(shard)
         if store is not None and store.commits.lost is not None:
             self._leave(shard, _END)  # another server has it: what is in memory is nothing any more
@@ -153,7 +148,9 @@ class Owning:
             _logger.warning("shard %d cannot be taken: %s", shard, error)
             detail = "the part of the state that this is about cannot be read now; the log says why"
             raise Refusal("not_ready", detail, retry_after=1) from None
-        self._share_quota(store)
+        for name in ("tensors", "graphs", "models", "answers"):  # all shards share one quota for each kind of things
+            table: Table[object] = getattr(store, name)
+            table.beside = partial(self._beside, store, name)
         store.restore(loaded)
         self._owned[shard] = store
         _logger.info("shard %d is this server's from now on", shard)
@@ -166,17 +163,12 @@ class Owning:
             self._looked += store.commits.fence.looks
             del self._leaving[shard]
             store.commits.fence.leave()
-            _forget(store)
+            for key, _ in [*store.tensors]:  # give back their memory
+                store.tensors.load(key, None)
 
     def _leave(self, shard: int, seconds: float) -> None:
         left = self._left(shard, self._owned.pop(shard), seconds)
         self._leaving[shard] = asyncio.get_running_loop().create_task(left)
-
-    def _share_quota(self, store: StoreService) -> None:
-        """What all shards hold here comes out of one quota for each kind of things."""
-        for name in ("tensors", "graphs", "models", "answers"):
-            table: Table[object] = getattr(store, name)
-            table.beside = partial(self._beside, store, name)
 
     def _beside(self, store: StoreService, name: str) -> Quota:
         tables = [getattr(other, name) for other in self if other is not store]
@@ -184,21 +176,9 @@ class Owning:
 
 
 def task_over(tasks: dict[int, asyncio.Task[_T]], shard: int, task: asyncio.Task[_T]) -> None:
-    """A task of a shard is done."""
+    """Forget a task of a shard that is done."""
     del tasks[shard]
     consume_exception(task)
-
-
-def _forget(store: StoreService) -> None:
-    """Give back the memory of its tensors."""
-    for key, _ in [*store.tensors]:
-        store.tensors.load(key, None)
-
-
-#: seconds between two questions, where a server has not what it should
-_AGAIN: Final = 0.05
-_PAUSE: Final = 0.25
-_shard: Final = lru_cache(4096)(shard_of)
 
 
 class Owners:
@@ -226,7 +206,7 @@ class Owners:
         self._served_before: Counter[int] = Counter()
 
     def here(self, namespace: str) -> StoreService | None:
-        """What is kept of a namespace, where this server has its shard."""
+        """Return the store of a namespace, if this server has its shard."""
         shard = _shard(namespace)
         self.served[shard] += 1
         return self.owning.get(shard)
@@ -236,7 +216,7 @@ class Owners:
         return self.owning.get(_shard(namespace)) is not None
 
     async def found(self, namespace: str, expires: float) -> StoreService | Owner:
-        """What is kept of a namespace, or who has that. Raises Refusal: not_ready, deadline_exceeded."""
+        """Find the store of a namespace, or the server that has it. Raises Refusal: not_ready, deadline_exceeded."""
         shard = _shard(namespace)
         found = await self._own(shard, expires) or self.known.get(shard) or await self._look_up(shard, expires)
         if found is None or (isinstance(found, Owner) and found.address == self.address):
@@ -245,7 +225,7 @@ class Owners:
         return found
 
     async def own(self, namespace: str, expires: float) -> StoreService:
-        """What is kept of a namespace, for a server that takes this one for its owner. Raises Moved, Refusal."""
+        """Return the store of a namespace to a server that takes this one for its owner. Raises Moved, Refusal."""
         shard = _shard(namespace)
         found = await self._own(shard, expires)
         if found is None or (not isinstance(found, Owner) and not await self.still_has(found, expires)):
@@ -277,7 +257,7 @@ class Owners:
         *,
         repeats: bool = True,
     ) -> _T:
-        """What comes of `here` with what is kept here, or of `there` with the address of whoever has it.
+        """Call `here` with the store if this server has it, or `there` with the address of whoever has.
 
         Both are begun again where an owner is none any more. What does not `repeat` is not sent to another server once
         it may have reached one. Raises Refusal: not_ready, unconfirmed, deadline_exceeded, and what they do.
@@ -300,7 +280,7 @@ class Owners:
     async def unanswered(
         self, namespace: str, owner: Owner, error: Moved | Unreachable | Silent | Slow, expires: float, *, repeats: bool
     ) -> None:
-        """The owner has not answered: find another, or become it, and return where that may be asked the same.
+        """Find another owner, or become it, after one has not answered; return where that may be asked the same.
 
         Raises Refusal: not_ready; unconfirmed, where the owner may have done what cannot be repeated.
         """
@@ -345,14 +325,14 @@ class Owners:
         return self.owning.get(shard) is not None and served > 0 and 2 * asked > served
 
     async def _own(self, shard: int, expires: float) -> StoreService | Owner | None:
-        """What is here of a shard, or will be; or who was first to take it."""
+        """Return the store of a shard that is here, or will be; or who was first to take it."""
         if (store := self.owning.get(shard)) is not None:
             return store
         opening = self.owning.opening.get(shard)
         return None if opening is None else await self._taken(shard, asyncio.shield(opening), expires)
 
     async def _taken(self, shard: int, opening: Awaitable[StoreService], expires: float) -> StoreService | Owner:
-        """What is here of a shard, once it is taken; or who was first to take it."""
+        """Wait for a shard to be taken; returns its store, or who was first to take it."""
         try:
             return await self._in_time(opening, expires)
         except Taken as taken:
@@ -360,7 +340,7 @@ class Owners:
             return self.known[shard]
 
     async def _look_up(self, shard: int, expires: float) -> Owner | None:
-        """Who has a shard by its last commit; one look for all that wait."""
+        """Look who has a shard by its last commit; one look for all that wait."""
         if shard not in self._looking:
             self._looking[shard] = asyncio.get_running_loop().create_task(self._looked_up(shard))
             self._looking[shard].add_done_callback(partial(task_over, self._looking, shard))

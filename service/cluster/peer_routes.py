@@ -48,23 +48,22 @@ from service.web.routing import route_path
 from service.workers.frames import INLINE
 from service.workers.task import Reply, Task
 
-# Questions of other servers, as the owner of a shard answers them.
+_logger = logging.getLogger("gradserve.cluster")
 
 #: seconds that the owner of a shard has to leave it, where another server is to have it
 _LEAVE: Final = 10.0
 
 #: what is answered: the head of a message, and the bytes behind it
 Said = tuple[Mapping[str, Any], Sequence[bytes | memoryview]]
-#: answers a question: what it says, the bytes behind that, and when its time is up. Raises Moved, Refusal
-AnswerQuestion = Callable[[dict[str, Any], memoryview, float], Awaitable[Said]]
 
 
 class Questions:
-    """Answers to them, for the shards that this server has."""
+    """Answers to questions of other servers, for the shards that this server has."""
 
     def __init__(self, owners: Owners) -> None:
         self._owners = owners
-        self.by_name: Mapping[str, AnswerQuestion] = {
+        #: each gets what a question says, the bytes behind that, and when its time is up. Raises Moved, Refusal
+        self.by_name: Mapping[str, Callable[[dict[str, Any], memoryview, float], Awaitable[Said]]] = {
             "versions": self._versions,
             "graph": self._graph,
             "answer": self._answer,
@@ -73,7 +72,7 @@ class Questions:
         }
 
     async def _versions(self, asked: dict[str, Any], _: memoryview, expires: float) -> Said:
-        """The etags of all names, of one moment; and the versions that whoever asks does not have."""
+        """Tell the etags of all names, of one moment; and send the versions that whoever asks does not have."""
         namespace = asked["namespace"]
         store = await self._owners.own(namespace, expires)
         there = await store.versions(namespace, asked["names"], expires)
@@ -83,7 +82,7 @@ class Questions:
         return head, [version.memory.view for version in sent.values()]
 
     async def _graph(self, asked: dict[str, Any], _: memoryview, expires: float) -> Said:
-        """What workers know a graph by, and the graph where whoever asks has another."""
+        """Tell what workers know a graph by, and send the graph where whoever asks has another."""
         namespace = asked["namespace"]
         store = await self._owners.own(namespace, expires)
         graph = await store.graph(namespace, asked["graph_id"], expires)
@@ -92,7 +91,7 @@ class Questions:
         return {"key": graph.key}, () if graph.key == asked["known"] else (graph.record,)
 
     async def _answer(self, asked: dict[str, Any], _: memoryview, expires: float) -> Said:
-        """What a call was answered before, if it was."""
+        """Tell what a call was answered before, if it was."""
         repetition = Repetition(*asked["asked"])
         store = await self._owners.own(repetition.namespace, expires)
         await store.commits.fence.passed(expires)
@@ -100,7 +99,7 @@ class Questions:
         return ({"record": None}, ()) if record is None else ({"record": row_of_record(record)}, (record.body,))
 
     async def _proposal(self, asked: dict[str, Any], blobs: memoryview, expires: float) -> Said:
-        """Keep what the reply to a job of another server has for keeping."""
+        """Keep what the reply to a task of another server has for keeping."""
         namespace = asked["namespace"]
         store = await self._owners.own(namespace, expires)
         stored = [stored_of(row) for row in asked["stored"]]
@@ -112,27 +111,21 @@ class Questions:
         for row in asked["records"]:
             changes.append(new_answer(store.answers, record_of(row, bytes(blobs[at : at + row["body"]]))))
             at += row["body"]
-        job = Task("proposal", b"", asked["request_id"], asked["timeout"], expires, namespace=namespace)
+        task = Task("proposal", b"", asked["request_id"], asked["timeout"], expires, namespace=namespace)
         caller = Caller("", namespace, frozenset([KeyScope.WRITE]))
         reply = Reply(200, JSON, [b""], stored=stored, kept=kept)
-        result = await settling(store.settle, job, caller, reply, ALWAYS, changes)
+        result = await settling(store.settle, task, caller, reply, ALWAYS, changes)
         if result is reply:
             return {"kept": True}, ()
         return {"kept": False, "status": result.status, "headers": result.headers}, result.parts
 
     async def _release(self, asked: dict[str, Any], _: memoryview, __: float) -> Said:
-        """Whether a shard is left to whoever asks, who asks for what it has more than all others do."""
+        """Leave a shard to whoever asks, if that asks for what it has more than all others do."""
         shard = int(asked["shard"])
         goes = self._owners.should_go(shard, int(asked["asked"]))
         if goes:
             self._owners.owning.release(shard, _LEAVE)
         return {"released": goes}, ()
-
-
-_logger = logging.getLogger("gradserve.cluster")
-
-_CONFLICT: Final = 409
-_STATED: Final = (PROTOCOL_HEADER.lower().encode(), str(PROTOCOL).encode())
 
 
 class Between:
@@ -141,27 +134,25 @@ class Between:
     def __init__(
         self, app: ASGIApp, passed: ASGIApp, routes: Sequence[BaseRoute], questions: Questions, secret: str, most: int
     ) -> None:
-        """A question has `most` bytes."""
+        """Take questions of `most` bytes at most."""
         self._app, self._passed, self._routes = app, passed, routes
         self._questions, self._secret, self._most = questions, secret.encode(), most
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         path = path_within(scope) if scope["type"] == "http" else ""
-        if not path.startswith(BETWEEN_SERVERS) or not self._knows_the_secret(headers := Headers(scope=scope)):
+        headers = Headers(scope=scope) if path.startswith(BETWEEN_SERVERS) else None
+        if headers is None or not compare_digest(headers.get(SECRET_HEADER, "").encode(), self._secret):
             await self._app(scope, receive, send)
         elif not speaks(stated := headers.get(PROTOCOL_HEADER, "")):
             _logger.error("another server speaks version %r between servers, and this one %d", stated, PROTOCOL)
-            await _say(send, _CONFLICT, [b""])
+            await _say(send, 409, [b""])
         elif path.startswith(f"{PASSED}/"):
             await self._serve_passed(scope, receive, send, headers)
         elif path == BETWEEN_SERVERS + ALIVE:
             await _say(send, 200, [b""])
         else:
             await self._answer(path.removeprefix(BETWEEN_SERVERS), scope, receive, send)
-
-    def _knows_the_secret(self, headers: Headers) -> bool:
-        return compare_digest(headers.get(SECRET_HEADER, "").encode(), self._secret)
 
     async def _answer(self, what: str, scope: Scope, receive: Receive, send: Send) -> None:
         status = 200
@@ -181,7 +172,7 @@ class Between:
         await _say(send, status, parts)
 
     async def _serve_passed(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
-        """A request that another server has let in, for this caller."""
+        """Serve a request that another server has let in, for this caller."""
         inner: dict[str, Any] = {**scope, "path": path_within(scope).removeprefix(PASSED), "root_path": ""}
         inner["raw_path"] = scope["raw_path"][scope["raw_path"].index(PASSED.encode()) + len(PASSED) :]
         caller = caller_of(headers[CALLER_HEADER])
@@ -198,7 +189,8 @@ class Between:
 
 async def _say(send: Send, status: int, parts: Sequence[bytes | memoryview]) -> None:
     nbytes = sum(map(len, parts))
-    fields = [_STATED, (b"content-type", b"application/octet-stream"), (b"content-length", b"%d" % nbytes)]
+    version = (PROTOCOL_HEADER.lower().encode(), str(PROTOCOL).encode())
+    fields = [version, (b"content-type", b"application/octet-stream"), (b"content-length", b"%d" % nbytes)]
     await send({"type": "http.response.start", "status": status, "headers": fields})
     if nbytes <= INLINE:  # at once, or whoever asks is woken up several times
         await send({"type": "http.response.body", "body": b"".join(parts)})

@@ -1,8 +1,8 @@
-"""The pool of workers of a server that shares its state: each job reads versions that were found for it alone.
+"""The pool of workers of a server that shares its state: each task reads versions that were found for it alone.
 
-What a tensor is may be another server's to say, so workers know versions under a name for each set of them that jobs
-have read together, and never under the tensor's own: what they know is right for ever. A worker asks for what a job
-names, and it is sent again with what was found; what jobs like it have asked for is looked for before it is sent.
+What a tensor is may be another server's to say, so workers know versions under a name for each set of them that tasks
+have read together, and never under the tensor's own: what they know is right for ever. A worker asks for what a task
+names, and it is sent again with what was found; what tasks like it have asked for is looked for before it is sent.
 """
 
 from __future__ import annotations
@@ -26,86 +26,98 @@ from service.workers.task import Reply, Task, refused
 from service.workers.ticket import Ticket
 from service.workers.worker_process import COMMAND
 
-# Tensors that jobs are expected to read, by what jobs like them have read.
+_logger = logging.getLogger("gradserve.cluster")
 
-#: bytes at the beginning of a body by which jobs are alike that are of no registered graph
+#: bytes at the beginning of a body by which tasks are alike that are of no registered graph
 _BEGINNING: Final = 256
-#: kinds of jobs that are remembered
+#: kinds of tasks that are remembered
 _KINDS: Final = 1024
+#: what tasks read of which nobody has asked yet: nothing is known under it
+_UNASKED: Final = "?"
+#: bytes of versions in buffers that a worker knows beside those of its next task
+_MOST_MAPPED: Final = 256 << 20
+#: seconds in which what a task is expected to read has to be found, or it is sent without: it may read something else
+_EXPECTING: Final = 0.05
+
+#: the versions that a task reads, by name; they are lent
+Versions = Mapping[str, TensorVersion]
+#: the versions of these names in a namespace, found not later than at a time. Raises Refusal
+FindVersions = Callable[[str, Sequence[str], float], Awaitable[Versions]]
+#: those of them that were last known, where another server has them and all are here
+RecallVersions = Callable[[str, Sequence[str]], Versions]
 
 
 @dataclass
 class Expectation:
-    """Names that jobs of a kind read, the versions that the last one found, and whether the one before found these."""
+    """Names that tasks of a kind read, the versions that the last one found, and whether the one before found these."""
 
     names: Sequence[str]
     etags: Mapping[str, str] = field(default_factory=dict)
     is_steady: bool = False
 
-    def found(self, versions: Mapping[str, TensorVersion]) -> None:
-        """One has found these."""
+    def found(self, versions: Versions) -> None:
+        """Note the versions that a task has found."""
         etags = etags_of(versions)
         self.is_steady, self.etags = etags == self.etags, etags
 
 
 class ExpectedReads:
-    """Memory of what jobs have asked for, by their graphs or beginnings; what is wrong is asked once more."""
+    """Memory of what tasks have asked for, by their graphs or beginnings; what is wrong is asked once more."""
 
     def __init__(self) -> None:
         self._kinds: LRU[Hashable, Expectation] = LRU(_KINDS)
 
-    def of(self, job: Task) -> Expectation | None:
-        """What a job is expected to read, where that is known."""
-        return self._kinds.hit(_kind_of(job))
+    def of(self, task: Task) -> Expectation | None:
+        """Look up what a task is expected to read; None where that is not known."""
+        return self._kinds.hit(_kind_of(task))
 
-    def learn(self, job: Task, names: Sequence[str]) -> None:
-        """A job has asked for these."""
-        self._kinds.put(_kind_of(job), Expectation(names))
+    def learn(self, task: Task, names: Sequence[str]) -> None:
+        """Remember the names that a task has asked for."""
+        self._kinds.put(_kind_of(task), Expectation(names))
 
 
-def etags_of(versions: Mapping[str, TensorVersion]) -> Mapping[str, str]:
-    """The etags of versions by the names of the tensors."""
+def etags_of(versions: Versions) -> Mapping[str, str]:
+    """Map the names of the tensors to the etags of versions."""
     return {name: version.etag for name, version in versions.items()}
 
 
-def _kind_of(job: Task) -> Hashable:
-    return job.namespace, job.call, job.graph or bytes(job.body[:_BEGINNING])
+def _kind_of(task: Task) -> Hashable:
+    return task.namespace, task.call, task.graph or bytes(task.body[:_BEGINNING])
 
 
-# Jobs that are done with the versions that were last known, while their owner is asked whether there are others.
-#
-# The reply is held until the owner has said so, and so is of a moment after the request, like all that is read. Where
-# there is another version, the job is done again with that. It pays where tensors stay as they are, as weights of a
-# model in use do: then an answer takes as long as it would through the owner.
+class SpeculativeTask:
+    """Task that is done with the versions that were last known, while their owner is asked whether there are others.
 
-_logger = logging.getLogger("gradserve.cluster")
+    The reply is held until the owner has said so, and so is of a moment after the request, like all that is read. Where
+    there is another version, the task is done again with that. It pays where tensors stay as they are, as weights of a
+    model in use do: then an answer takes as long as it would through the owner.
+    """
 
-#: the versions that a job reads; they are lent
-Versions = Mapping[str, TensorVersion]
-#: takes up a job that reads these; with a refusal, they are given back
-SubmitReading = Callable[[Task, Done, Versions], None]
-
-
-class SpeculativeJob:
-    """A job until it is answered, for whoever is `done` then."""
-
-    def __init__(self, job: Task, done: Done, expected: Expectation, lending: Lending, submit: SubmitReading) -> None:
-        self._job, self._done, self._expected = job, done, expected
+    def __init__(
+        self,
+        task: Task,
+        done: Done,
+        expected: Expectation,
+        lending: Lending,
+        submit: Callable[[Task, Done, Versions], None],
+    ) -> None:
+        """`submit` takes up a task that reads these versions; with a refusal, they are given back."""
+        self._task, self._done, self._expected = task, done, expected
         self._lending, self._submit = lending, submit
         self._looking: asyncio.Task[None] | None = None
         self._reply: Reply | None = None
         #: what becomes of the reply, once that is known
         self._settle: Callable[[Reply], None] | None = None
-        #: what there is, lent until it is known whether the job is done again with it
+        #: what there is, lent until it is known whether the task is done again with it
         self._found: Versions | None = None
 
     def begin(self, known: Versions, find: Callable[[], Awaitable[Versions]]) -> None:
         """Have it done with what is known, while `find` finds what there is."""
         self._looking = asyncio.get_running_loop().create_task(self._look(etags_of(known), find))
-        self._submit(self._job, self._came, known)
+        self._submit(self._task, self._came, known)
 
     def end(self) -> None:
-        """Nobody waits for it any more, or nothing of it is in doubt."""
+        """End the look, since nobody waits for the reply, or nothing of it is in doubt."""
         if self._looking is not None:
             self._looking.cancel()
         if self._reply is not None:
@@ -116,7 +128,7 @@ class SpeculativeJob:
             self._lending.give_back(*found.values())
 
     def leave_to_pool(self) -> None:
-        """It reads something else than was expected, which is found for it: its reply is what it is."""
+        """Leave a task to the pool that reads something else than was expected, which is found for it."""
         self.end()
         self._settle = self._answer
 
@@ -127,7 +139,7 @@ class SpeculativeJob:
         except Refusal as refusal:
             settle = partial(self._refuse, refusal)
         except Exception:
-            _logger.exception("request %s: what it reads could not be looked for", self._job.request_id)
+            _logger.exception("request %s: what it reads could not be looked for", self._task.request_id)
             settle = partial(self._refuse, fault())
         else:
             self._expected.found(found)
@@ -152,31 +164,17 @@ class SpeculativeJob:
 
     def _refuse(self, refusal: Refusal, reply: Reply) -> None:
         reply.give_back()
-        self._answer(refused(refusal, self._job.request_id))
+        self._answer(refused(refusal, self._task.request_id))
 
     def _repeat(self, reply: Reply) -> None:
         reply.give_back()
         assert self._found is not None, "it was found"
         found, self._found = self._found, None
-        self._submit(self._job, self._answer, found)
-
-
-#: what jobs read of which nobody has asked yet: nothing is known under it
-_UNASKED: Final = "?"
-#: bytes of versions in buffers that a worker knows beside those of its next job
-_MOST_MAPPED: Final = 256 << 20
-
-#: seconds in which what a job is expected to read has to be found, or it is sent without: it may read something else
-_EXPECTING: Final = 0.05
-
-#: the versions of these names in a namespace, found not later than at a time; they are lent. Raises Refusal
-FindVersions = Callable[[str, Sequence[str], float], Awaitable[Mapping[str, TensorVersion]]]
-#: those of them that were last known, where another server has them and all are here; they are lent
-RecallVersions = Callable[[str, Sequence[str]], Mapping[str, TensorVersion]]
+        self._submit(self._task, self._answer, found)
 
 
 class ClusterPool(ProcessPool):
-    """Finder of the versions that jobs read; `find` and `recall` are to be set before the first job."""
+    """Finder of the versions that tasks read; `find` and `recall` are to be set before the first task."""
 
     find: FindVersions
     recall: RecallVersions
@@ -187,77 +185,77 @@ class ClusterPool(ProcessPool):
         self._current: dict[TensorKey, TensorVersion] = {}
         self._finding: dict[Ticket, asyncio.Task[None]] = {}
         self._expected = ExpectedReads()
-        self._speculative: dict[Task, SpeculativeJob] = {}
+        self._speculative: dict[Task, SpeculativeTask] = {}
 
     def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
-        """As `Pool` has it, but that nobody reads it here: those who look for it find it."""
+        """Place a version where those who look for it find it: nobody reads it otherwise."""
         before = self._current.pop((namespace, name), None)
         if resident is not None:
             self._current[namespace, name] = resident
         if before is not None:
             self._lending.retire(before)
 
-    def submit(self, job: Task, done: Done) -> None:
-        """As `Pool` has it."""
-        expected = self._expected.of(job)
-        if expected is not None and (known := self._known_to_be_steady(job, expected)):
-            self._speculate(job, done, expected, known)
+    def submit(self, task: Task, done: Done) -> None:
+        """Take up a task, with the versions that it is expected to read."""
+        expected = self._expected.of(task)
+        if expected is not None and (known := self._known_to_be_steady(task, expected)):
+            self._speculate(task, done, expected, known)
             return
-        job.reads = _UNASKED
-        ticket = self._admit(job, done)
+        task.reads = _UNASKED
+        ticket = self._admit(task, done)
         if ticket is not None and expected is not None:
             self._finding[ticket] = self._loop.create_task(self._look_ahead(ticket, expected))
         elif ticket is not None:
             self._enqueue(ticket)
 
-    def cancel(self, job: Task) -> None:
-        """As `Pool` has it."""
-        if (run := self._speculative.pop(job, None)) is not None:
+    def cancel(self, task: Task) -> None:
+        """Stop the work on a task whose reply nobody waits for any more."""
+        if (run := self._speculative.pop(task, None)) is not None:
             run.end()
-        super().cancel(job)
+        super().cancel(task)
 
-    def _known_to_be_steady(self, job: Task, expected: Expectation) -> Mapping[str, TensorVersion]:
-        """What a short job reads, lent, where that is known here and likely to be what there is; or nothing."""
-        if not expected.is_steady or job.memory is not None or len(job.body) > INLINE:
+    def _known_to_be_steady(self, task: Task, expected: Expectation) -> Versions:
+        """Find what a short task reads, lent, where that is known here and likely to be what there is; or nothing."""
+        if not expected.is_steady or task.memory is not None or len(task.body) > INLINE:
             return {}
-        if self._cost_model.known(job)[0] is not None:
+        if self._cost_model.known(task)[0] is not None:
             return {}
-        return self.recall(job.namespace, expected.names)
+        return self.recall(task.namespace, expected.names)
 
-    def _speculate(self, job: Task, done: Done, expected: Expectation, known: Mapping[str, TensorVersion]) -> None:
+    def _speculate(self, task: Task, done: Done, expected: Expectation, known: Versions) -> None:
         def answered(reply: Reply) -> None:
-            del self._speculative[job]
+            del self._speculative[task]
             done(reply)
 
-        self._speculative[job] = run = SpeculativeJob(job, answered, expected, self._lending, self._submit_reading)
-        run.begin(known, partial(self.find, job.namespace, expected.names, job.expires))
+        self._speculative[task] = run = SpeculativeTask(task, answered, expected, self._lending, self._submit_reading)
+        run.begin(known, partial(self.find, task.namespace, expected.names, task.expires))
 
-    def _submit_reading(self, job: Task, done: Done, versions: Mapping[str, TensorVersion]) -> None:
-        """Take up a job that reads these, which are lent."""
-        job.reads = _UNASKED
-        ticket = self._admit(job, done)
+    def _submit_reading(self, task: Task, done: Done, versions: Versions) -> None:
+        """Take up a task that reads these, which are lent."""
+        task.reads = _UNASKED
+        ticket = self._admit(task, done)
         if ticket is None:
             self._lending.give_back(*versions.values())
             return
         self._give_versions(ticket, versions)
         self._enqueue(ticket)
 
-    def _give_versions(self, ticket: Ticket, versions: Mapping[str, TensorVersion]) -> None:
-        """Send a job with these, which are lent."""
+    def _give_versions(self, ticket: Ticket, versions: Versions) -> None:
+        """Send a task with these, which are lent."""
         ticket.wanted = [*versions]
         self._read_together(ticket, versions)
 
     async def _look_ahead(self, ticket: Ticket, expected: Expectation) -> None:
-        """Send a job with what it is expected to read, so that its worker need not ask."""
-        job = ticket.job
-        found: Mapping[str, TensorVersion] = {}
+        """Send a task with what it is expected to read, so that its worker need not ask."""
+        task = ticket.task
+        found: Versions = {}
         try:
             async with asyncio.timeout(_EXPECTING):
-                found = await self.find(job.namespace, expected.names, job.expires)
+                found = await self.find(task.namespace, expected.names, task.expires)
         except (Refusal, TimeoutError):
             pass  # it is told so where it does read them
         except Exception:
-            _logger.exception("request %s: what it may read could not be looked for", job.request_id)
+            _logger.exception("request %s: what it may read could not be looked for", task.request_id)
         del self._finding[ticket]
         if found:
             expected.found(found)
@@ -265,24 +263,24 @@ class ClusterPool(ProcessPool):
         self._enqueue(ticket)
 
     def _find_tensors(self, ticket: Ticket) -> None:
-        self._expected.learn(ticket.job, ticket.wanted)
+        self._expected.learn(ticket.task, ticket.wanted)
         if ticket in self._pinned and self._pinned[ticket][1].keys() >= set(ticket.wanted):
             super()._find_tensors(ticket)
             return
-        if (run := self._speculative.get(ticket.job)) is not None:
+        if (run := self._speculative.get(ticket.task)) is not None:
             run.leave_to_pool()
         self._unpin(ticket)  # it was expected to read something else
         self._lanes.hold(ticket)
         self._finding[ticket] = self._loop.create_task(self._look_for(ticket))
 
     async def _look_for(self, ticket: Ticket) -> None:
-        job = ticket.job
+        task = ticket.task
         try:
-            found = await self.find(job.namespace, ticket.wanted, job.expires)
+            found = await self.find(task.namespace, ticket.wanted, task.expires)
         except Refusal as refusal:
             self._not_found(ticket, refusal)
         except Exception:
-            _logger.exception("request %s: its tensors could not be found", job.request_id)
+            _logger.exception("request %s: its tensors could not be found", task.request_id)
             self._not_found(ticket, fault())
         else:
             del self._finding[ticket]
@@ -292,18 +290,18 @@ class ClusterPool(ProcessPool):
 
     def _not_found(self, ticket: Ticket, refusal: Refusal) -> None:
         del self._finding[ticket]
-        self._end(ticket, refused(refusal, ticket.job.request_id))
+        self._end(ticket, refused(refusal, ticket.task.request_id))
 
     def pin(self, ticket: Ticket, reads: Sequence[tuple[str, str]]) -> bool:
-        """As a pool has it: what a job reads here was found for it alone."""
+        """Do nothing: the versions that a task reads here were found for it alone."""
         return True
 
     def _unread(self, keys: Sequence[TensorKey]) -> None:
-        """Nothing: what workers know of a set is right for ever."""
+        """Do nothing: what workers know of a set is right for ever."""
 
     def _abandon(self, ticket: Ticket, refusal: Refusal | None = None) -> None:
         if (finding := self._finding.pop(ticket, None)) is None:
             super()._abandon(ticket, refusal)
             return
         finding.cancel()
-        self._end(ticket, None if refusal is None else refused(refusal, ticket.job.request_id))
+        self._end(ticket, None if refusal is None else refused(refusal, ticket.task.request_id))

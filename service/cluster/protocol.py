@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -31,13 +31,13 @@ _LENGTH: Final = 4
 
 
 def message_of(head: Mapping[str, Any], blobs: Sequence[bytes | memoryview] = ()) -> list[bytes | memoryview]:
-    """The parts of a message."""
+    """Write a message in parts."""
     text = orjson.dumps(head)
     return [len(text).to_bytes(_LENGTH, "little"), text, *blobs]
 
 
 def read_message(message: bytes) -> tuple[dict[str, Any], memoryview]:
-    """What a message says, and the bytes behind that. Raises ValueError."""
+    """Read what a message says, and the bytes behind that. Raises ValueError."""
     end = _LENGTH + int.from_bytes(message[:_LENGTH], "little")
     if end > len(message):
         raise ValueError("a message is cut off")
@@ -50,68 +50,65 @@ def speaks(stated: str) -> bool:
 
 
 def body_of_owner(owner: str | None) -> bytes:
-    """What a server answers that is not the owner any more, beside `MISDIRECTED`: who is, where it knows."""
+    """Write the answer of a server that is not the owner any more, beside `MISDIRECTED`: who is, where it knows."""
     return orjson.dumps({"owner": owner})
 
 
 def owner_of_body(body: bytes) -> str | None:
-    """The owner that such an answer names."""
+    """Read the owner that such an answer names."""
     owner: str | None = orjson.loads(body)["owner"]
     return owner
 
 
 def row_of_caller(caller: Caller) -> str:
-    """A caller as a header field says it."""
+    """Write a caller as a header field."""
     return json.dumps([caller.name, caller.namespace, sorted(caller.scopes)])  # in ASCII, as orjson would not
 
 
 def caller_of(row: str) -> Caller:
-    """The caller that a header field says. Raises ValueError."""
+    """Read the caller of a header field. Raises ValueError."""
     name, namespace, scopes = orjson.loads(row)
     caller = Caller(str(name), str(namespace), frozenset(map(KeyScope, scopes)))
     return ANYONE if caller == ANYONE else caller  # as the gate says it, where no keys are asked for
 
 
 def row_of_refusal(refusal: Refusal) -> dict[str, Any]:
-    """A refusal, for another server to raise."""
+    """Write a refusal, for another server to raise."""
     return {name: value for name, value in asdict(refusal).items() if value not in (None, [])}
 
 
 def refusal_of_row(row: Mapping[str, Any]) -> Refusal:
-    """The refusal that another server raised."""
+    """Read the refusal that another server raised."""
     return Refusal(**row)
 
 
 def row_of_version(version: TensorVersion) -> list[Any]:
-    """What a version is, without its elements."""
+    """Write a version, without its elements."""
     return [version.etag, version.dtype, version.shape]
 
 
 def row_of_stored(stored: Stored) -> list[Any]:
-    """A tensor that is to be kept, without its elements."""
+    """Write a tensor that is to be kept, without its elements."""
     return [stored.name, stored.etag, stored.dtype, stored.shape, stored.if_match, stored.durable]
 
 
 def stored_of(row: Sequence[Any]) -> Stored:
-    """The tensor that a message says is to be kept."""
+    """Read a tensor that is to be kept."""
     name, etag, dtype, shape, if_match, durable = row
     return Stored(name, etag, dtype, tuple(shape), if_match, durable)
 
 
 def row_of_record(record: AnswerRecord) -> dict[str, Any]:
-    """An answer that is kept, without its body."""
+    """Write an answer that is kept, without its body."""
     row = asdict(record)
     row["body"] = len(record.body)
     return row
 
 
 def record_of(row: Mapping[str, Any], body: bytes) -> AnswerRecord:
-    """The answer that a message says."""
+    """Read an answer that is kept."""
     headers = tuple((str(name), str(value)) for name, value in row["headers"])
     return AnswerRecord(**{**row, "body": body, "headers": headers})
-
-
-# Other servers, as this one asks them: what is asked, what they answer, and whether they are there at all.
 
 
 class Answer(NamedTuple):
@@ -139,15 +136,3 @@ class Silent(Exception):
 
 class Slow(Exception):
     """The server lives, and has not answered in time; what was sent has reached it, or will."""
-
-
-class Peers(Protocol):
-    """The other servers by their addresses."""
-
-    async def ask(
-        self, address: str, what: str, head: Mapping[str, Any], blobs: Sequence[bytes | memoryview], expires: float
-    ) -> Answer:
-        """The answer to a question. Raises Moved, Unreachable, Silent, Slow, and what the other server refuses."""
-
-    async def close(self) -> None:
-        """Ask nothing more."""

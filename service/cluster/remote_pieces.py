@@ -13,7 +13,7 @@ import aiohttp
 
 from service.api.media import PIECE_SUMS, SAFETENSORS
 from service.cluster.connecting import PeerConnections, body_of
-from service.workers.sums import AnsweredSums, NotElsewhere
+from service.workers.sums import NotElsewhere
 from service.workers.task import PIECE_HEADER, Reply, Task
 
 #: seconds in which the ingress is connected to
@@ -31,17 +31,17 @@ class IngressPieces:
         self._ingress = ingress
         self._connections = PeerConnections(_CONNECTIONS, _CONNECT)
 
-    async def sums(self, job: Task, request: Reply, nbytes: int) -> AnsweredSums:
-        """What another server answers to a request of a piece of a job, whose sums take so many bytes.
+    async def sums(self, task: Task, request: Reply, nbytes: int) -> Reply:
+        """Ask another server for the sums of a piece of a task, which take so many bytes.
 
         Raises NotElsewhere.
         """
-        left = job.expires - time.monotonic()
+        left = task.expires - time.monotonic()
         if left <= 0:
             raise NotElsewhere("the time is up", later=False)
         fields, body = body_of(request.parts)
-        url = f"{self._ingress}/v1/{job.call}?timeout_ms={max(1, int(1000 * left))}"
-        asked = self._connections.request("POST", url, [*_headers(job, request), *fields], body, within=left)
+        url = f"{self._ingress}/v1/{task.call}?timeout_ms={max(1, int(1000 * left))}"
+        asked = self._connections.request("POST", url, [*_headers(task, request), *fields], body, within=left)
         try:
             async with await asked as response:
                 return await _sent(response, nbytes)
@@ -53,22 +53,22 @@ class IngressPieces:
         await self._connections.close()
 
 
-def _headers(job: Task, request: Reply) -> list[tuple[str, str]]:
+def _headers(task: Task, request: Reply) -> list[tuple[str, str]]:
     key = next(value for name, value in request.headers if name == PIECE_HEADER)
     stated = [
         ("Content-Type", SAFETENSORS),
         ("Accept", PIECE_SUMS),
-        ("X-Request-ID", job.request_id),
+        ("X-Request-ID", task.request_id),
         (PIECE_HEADER, key),
     ]
-    return [*stated, ("Authorization", job.credential)] if job.credential else stated
+    return [*stated, ("Authorization", task.credential)] if task.credential else stated
 
 
-async def _sent(response: aiohttp.ClientResponse, nbytes: int) -> AnsweredSums:
-    """What was answered, where it is the sums. Raises NotElsewhere, and aiohttp.ClientError."""
+async def _sent(response: aiohttp.ClientResponse, nbytes: int) -> Reply:
+    """Read the sums of an answer. Raises NotElsewhere where it has none, and aiohttp.ClientError."""
     if response.status != HTTPStatus.OK:
         raise NotElsewhere(f"status {response.status}", later=response.status in _LATER)
     length = response.headers.get("Content-Length", "")
     if response.headers.get("Content-Type") != PIECE_SUMS or length != str(nbytes):
         raise NotElsewhere(f"an answer of another kind, of {length or 'unknown'} bytes", later=False)
-    return AnsweredSums(await response.read(), tuple(response.headers.items()))
+    return Reply(200, PIECE_SUMS, [await response.read()], tuple(response.headers.items()))

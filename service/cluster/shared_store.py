@@ -1,6 +1,6 @@
 """State that servers share, as computing calls need it: what this server owns is here, the owner is asked for the rest.
 
-Versions of tensors are found before a job reads them, all names of it in one question, and are those of one moment.
+Versions of tensors are found before a task reads them, all names of it in one question, and are those of one moment.
 What a reply has for keeping is decided by the owner, like that of its own workers. A question is repeated where another
 server has become the owner; a proposal is not, once it may have reached one.
 """
@@ -18,18 +18,9 @@ import numpy as np
 
 from engine.ir.lru import LRU
 from service.api.media import PROBLEM
+from service.cluster.http_peers import HttpPeers
 from service.cluster.owners import Owners
-from service.cluster.protocol import (
-    Answer,
-    Moved,
-    Peers,
-    Silent,
-    Slow,
-    Unreachable,
-    record_of,
-    row_of_record,
-    row_of_stored,
-)
+from service.cluster.protocol import Answer, Moved, Silent, Slow, Unreachable, record_of, row_of_record, row_of_stored
 from service.core.errors import Refusal, fault
 from service.core.keys.caller import Caller, KeyScope
 from service.core.settings import Settings
@@ -56,7 +47,7 @@ _logger = logging.getLogger("gradserve.cluster")
 class SharedStore:
     """Store that a server of a cluster has for its calls. For one event loop."""
 
-    def __init__(self, settings: Settings, pool: Pool, owners: Owners, peers: Peers, lending: Lending) -> None:
+    def __init__(self, settings: Settings, pool: Pool, owners: Owners, peers: HttpPeers, lending: Lending) -> None:
         self._pool, self._owners, self._peers, self._lending = pool, owners, peers, lending
         self._versions: LRU[str, TensorVersion] = LRU(
             settings.max_tensor_bytes // _SHARE_OF_OTHERS,
@@ -78,23 +69,23 @@ class SharedStore:
         self.passed_on: Counter[str] = Counter()
 
     async def current(self, expires: float) -> None:
-        """At once: what concerns every request is computing, and each shard is looked at when it is asked for."""
+        """Return at once: each shard is looked at when it is asked for."""
 
     def load(self) -> Loaded:
-        """Nothing: a shard is taken when somebody asks for what it has."""
+        """Read nothing: a shard is taken when somebody asks for what it has."""
         return Loaded()
 
     def restore(self, loaded: Loaded) -> None:
-        """As `load`; from now on, shards go where they are asked for."""
+        """Begin to move shards to where they are asked for."""
         self._balancing = asyncio.get_running_loop().create_task(self.balance())
 
     def known_graph(self, namespace: str, graph_id: str) -> Registered | None:
-        """As `StateStore` has it."""
+        """Return a graph, where it is known at once what is there."""
         store = self._owners.here(namespace)
         return None if store is None else store.known_graph(namespace, graph_id)
 
     async def graph(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
-        """As `StateStore` has it."""
+        """Find the graph of an id here or at its owner. Raises Refusal: not_ready."""
 
         async def there(address: str) -> Registered | None:
             name = f"{namespace}\n{graph_id}"
@@ -115,7 +106,7 @@ class SharedStore:
         )
 
     async def versions(self, namespace: str, names: Sequence[str], expires: float) -> Mapping[str, TensorVersion]:
-        """The versions of these names, of one moment; they are lent. Raises Refusal: not_ready, deadline_exceeded."""
+        """Lend the versions of these names, of one moment. Raises Refusal: not_ready, deadline_exceeded."""
 
         async def here(store: StoreService) -> Mapping[str, TensorVersion]:
             return self._lent(await store.versions(namespace, names, expires))
@@ -133,7 +124,7 @@ class SharedStore:
         return self._lent(known) if len(known) == len(names) else {}
 
     async def begin(self, asked: Repetition, expires: float) -> AnswerRecord | None:
-        """As `StateStore` has it."""
+        """Begin a call that may have been answered before. Raises Refusal: not_ready, invalid_field, conflict."""
 
         async def here(store: StoreService) -> AnswerRecord | None:
             known = await store.begin(asked, expires)
@@ -157,39 +148,39 @@ class SharedStore:
         return await self._owners.at_owner(asked.namespace, here, there, expires)
 
     def end(self, asked: Repetition) -> None:
-        """As `StateStore` has it."""
+        """End a call that is done, or given up."""
         store = self._begun.pop((asked.namespace, asked.key), None)
         (self.answers if store is None else store.answers).end(asked)
 
     def settle(
         self,
-        job: Task,
+        task: Task,
         caller: Caller,
         reply: Reply,
         done: Done,
         condition: Condition = ALWAYS,
         more: Sequence[Change] = (),
     ) -> None:
-        """As `StateStore` has it. What a reply rests on was found for it, and is as of then."""
+        """Settle a reply. What it rests on was found for it, and is as of then."""
         if not reply.stored:
             done(reply)
             return
-        task = asyncio.get_running_loop().create_task(self._settle(job, caller, reply, done, condition, more))
-        self._settling.add(task)
-        task.add_done_callback(self._settling.discard)
+        settlement = asyncio.get_running_loop().create_task(self._settle(task, caller, reply, done, condition, more))
+        self._settling.add(settlement)
+        settlement.add_done_callback(self._settling.discard)
 
     async def settled(
-        self, job: Task, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
+        self, task: Task, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
     ) -> Reply:
-        """As `StateStore` has it."""
-        return await outcome(settling(self.settle, job, caller, reply, condition, more))
+        """Settle a reply, and return what `done` would get."""
+        return await outcome(settling(self.settle, task, caller, reply, condition, more))
 
     def drain(self) -> None:
-        """As `StateStore` has it: every shard is left to others, so that they need not wait."""
+        """Leave every shard to others, so that they need not wait."""
         self._owners.owning.drain(self._grace)
 
     async def close(self, seconds: float) -> bool:
-        """As `StateStore` has it: every shard is left to others."""
+        """Leave every shard to others; returns whether all was written in time."""
         if self._balancing is not None:
             self._balancing.cancel()
         closed = await self._owners.owning.close(seconds)
@@ -197,12 +188,12 @@ class SharedStore:
         return closed
 
     def holdings(self) -> Holdings:
-        """How much is kept here at this moment, of all shards that this server has."""
+        """Count what is kept here at this moment, of all shards that this server has."""
         each = [store.holdings() for store in self._owners.owning]
         return Holdings(*map(sum, zip(*each, strict=True))) if each else Holdings()
 
     def figures(self) -> ClusterFigures:
-        """What was counted."""
+        """Return the figures of this server."""
         owning = self._owners.owning
         return ClusterFigures(len(list(owning)), self._owners.takeovers, owning.looks, self.passed_on)
 
@@ -220,40 +211,40 @@ class SharedStore:
                         await self._peers.ask(owner.address, "release", {"shard": shard, "asked": count}, (), expires)
 
     async def _settle(
-        self, job: Task, caller: Caller, reply: Reply, done: Done, condition: Condition, more: Sequence[Change]
+        self, task: Task, caller: Caller, reply: Reply, done: Done, condition: Condition, more: Sequence[Change]
     ) -> None:
         records = [change.value for change in more]
 
         async def here(store: StoreService) -> Reply:
             changes = [new_answer(store.answers, record) for record in records]
-            return await settling(store.settle, job, caller, reply, condition, changes)
+            return await settling(store.settle, task, caller, reply, condition, changes)
 
         async def there(address: str) -> Reply:
-            return await self._proposed(address, job, reply, records)
+            return await self._proposed(address, task, reply, records)
 
         try:
             caller.require(KeyScope.WRITE)
-            result = await self._owners.at_owner(job.namespace, here, there, job.expires, repeats=False)
+            result = await self._owners.at_owner(task.namespace, here, there, task.expires, repeats=False)
         except Refusal as refusal:
-            result = refused(refusal, job.request_id)
+            result = refused(refusal, task.request_id)
         except Exception:
-            _logger.exception("request %s: it is not known whether it was kept", job.request_id)
-            result = refused(fault(), job.request_id)
+            _logger.exception("request %s: it is not known whether it was kept", task.request_id)
+            result = refused(fault(), task.request_id)
         if result is not reply:
             reply.give_back()
         done(result)
 
-    async def _proposed(self, address: str, job: Task, reply: Reply, records: Sequence[AnswerRecord]) -> Reply:
-        """The reply, once the owner has kept what it has for keeping; or what the owner says instead."""
+    async def _proposed(self, address: str, task: Task, reply: Reply, records: Sequence[AnswerRecord]) -> Reply:
+        """Have the owner keep what a reply has for keeping; returns the reply, or what the owner says instead."""
         head = {
-            "namespace": job.namespace,
-            "request_id": job.request_id,
-            "timeout": job.timeout,
+            "namespace": task.namespace,
+            "request_id": task.request_id,
+            "timeout": task.timeout,
             "stored": [row_of_stored(stored) for stored in reply.stored],
             "records": [row_of_record(record) for record in records],
         }
         blobs = [*reply.kept, *(record.body for record in records)]
-        answer = await self._asked(address, "proposal", head, blobs, job.expires)
+        answer = await self._asked(address, "proposal", head, blobs, task.expires)
         if answer.head["kept"]:
             return reply
         headers = tuple((name, value) for name, value in answer.head["headers"])
@@ -262,7 +253,7 @@ class SharedStore:
     async def _versions_of(
         self, address: str, namespace: str, names: Sequence[str], expires: float
     ) -> Mapping[str, TensorVersion]:
-        """The versions that an owner tells of, and sends, as far as they are not here."""
+        """Ask an owner for versions; it sends those that are not here."""
         lent = [*self._lent(self._last_known(namespace, names)).values()]
         try:
             head = {"namespace": namespace, "names": list(names), "known": [version.etag for version in lent]}
@@ -282,12 +273,12 @@ class SharedStore:
             self._lending.give_back(*lent)
 
     def _last_known(self, namespace: str, names: Sequence[str]) -> Mapping[str, TensorVersion]:
-        """The versions of these names that were told of last, as far as they are here."""
+        """Return the versions of these names that were told of last, as far as they are here."""
         found = ((name, self._versions.hit(self._latest.hit(f"{namespace}\n{name}"))) for name in names)
         return {name: version for name, version in found if version}
 
     def _received(self, etag: str, dtype: str, shape: tuple[int, ...], data: memoryview) -> TensorVersion:
-        """A version that came, kept for whoever asks for it next."""
+        """Keep a version that came, for whoever asks for it next."""
         if (known := self._versions.hit(etag)) is not None:
             return known
         memory = self._pool.allocate_tensor(len(data))

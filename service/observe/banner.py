@@ -22,31 +22,16 @@ def banner(settings: Settings, device: str) -> Iterator[str]:
         f"{_of(settings, 'max_binary_bytes')} of safetensors, and get {_of(settings, 'max_response_bytes')}; "
         f"{_counted(settings.queue, 'request')} may wait"
     )
-    yield _kernels(settings)
-    yield f"{_kept(settings)}; {_asked(settings)}; {_confined(settings)}"
-
-
-def _kernels(settings: Settings) -> str:
     if settings.compile == "off":
-        return "kernels are not compiled: NumPy computes everything"
-    kept = f"kept in {settings.cache_dir}" if settings.cache_dir else "kept in memory"
-    return f"kernels are compiled, and {kept}; determinism is {settings.determinism}"
-
-
-def _kept(settings: Settings) -> str:
-    if settings.state == NO_STATE:
-        return "tensors and graphs end with the server"
-    return f"tensors and graphs are kept in {settings.state}"
-
-
-def _asked(settings: Settings) -> str:
-    if not settings.asks_for_keys:
-        return "nobody is asked for a key"
-    return f"keys are asked for: those of {settings.keys_file}" if settings.keys_file else "one key is asked for"
-
-
-def _confined(settings: Settings) -> str:
-    return "workers are confined" if settings.confine == "on" else f"workers are not confined ({flag('confine')} off)"
+        yield "kernels are not compiled: NumPy computes everything"
+    else:
+        place = settings.cache_dir or "memory"
+        yield f"kernels are compiled, and kept in {place}; determinism is {settings.determinism}"
+    state = "end with the server" if settings.state == NO_STATE else f"are kept in {settings.state}"
+    keys = f"keys are asked for: those of {settings.keys_file}" if settings.keys_file else "one key is asked for"
+    asked = keys if settings.asks_for_keys else "nobody is asked for a key"
+    confined = "confined" if settings.confine == "on" else f"not confined ({flag('confine')} off)"
+    yield f"tensors and graphs {state}; {asked}; workers are {confined}"
 
 
 def _of(settings: Settings, name: str) -> str:

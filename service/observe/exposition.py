@@ -43,19 +43,18 @@ class Exposition(Collector):
         ProcessCollector(registry=self._registry)  # of the front: descriptors, memory, time of the processor
 
     def text(self, accept: str) -> tuple[bytes, str]:
-        """All metrics and their media type: OpenMetrics where `accept` asks for it, or else Prometheus' own form."""
+        """Write all metrics, and name their type: OpenMetrics if `accept` asks for it, or else Prometheus' own form."""
         encode, media_type = choose_encoder(accept)
         return encode(self._registry), media_type
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: the names are known when they are asked for."""
+        """Describe nothing: the names are known when they are asked for."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
         """Every metric, as it is now."""
         yield InfoMetricFamily(_OURS, "what serves", {**VERSIONS, "device": self._pool.device})
         yield from self._requests()
-        yield from self._work()
         yield from _of_pool(self._pool.stats())
         yield from self._state()
         yield from self._access()
@@ -73,8 +72,6 @@ class Exposition(Collector):
         yield _durations(f"{_OURS}_request_seconds", "from a request's head to its answer", "call", self._tally.seconds)
         yield CounterMetricFamily(f"{_OURS}_received_bytes", "bytes of bodies", value=self._tally.received)
         yield CounterMetricFamily(f"{_OURS}_sent_bytes", "bytes of answers", value=self._tally.sent)
-
-    def _work(self) -> Iterator[Metric]:
         yield _durations(f"{_OURS}_phase_seconds", "the parts of the work for an answer", "phase", self._tally.timings)
         plans = CounterMetricFamily(f"{_OURS}_plans", "plans that were used, by where they came from", labels=("from",))
         plans.add_metric(("cache",), self._tally.plans[True])
@@ -161,7 +158,7 @@ def _of_cluster(figures: ClusterFigures) -> Iterator[Metric]:
 
 
 def _begun(names: Iterable[_Name], counted: Mapping[_Name, int]) -> dict[_Name, int]:
-    """What was counted, and 0 for what has not happened."""
+    """Add 0 for what has not happened to what was counted."""
     return dict.fromkeys(names, 0) | dict(counted)
 
 

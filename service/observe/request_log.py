@@ -32,8 +32,6 @@ class Answered(NamedTuple):
     seconds: float
 
 
-# Lines to a stream, written by a thread of their own: a slow reader does not slow the server.
-
 #: seconds between two writes: what comes in between is written at once, and a busy server is interrupted rarely
 PAUSE: Final = 0.05
 #: lines that wait for a slow reader, at most; what comes then is dropped, and counted
@@ -41,9 +39,9 @@ MOST_LINES: Final = 10_000
 
 
 class Lines:
-    """Writer of lines in their order, many at once. `write` gets text that ends with a line.
+    """Writer of lines, many at once, in a thread of its own: a slow reader does not slow the server.
 
-    `form` makes a line of what is to be said of the log itself.
+    `write` gets text that ends with a line; `form` makes a line of what is to be said of the log itself.
     """
 
     def __init__(self, write: Callable[[str], object], form: Callable[[str], str] = str) -> None:
@@ -110,7 +108,7 @@ class RequestLog:
         self._stamp = ""
 
     def add(self, answered: Answered, trace_id: str = "") -> None:
-        """One request, and the trace that it is a part of, if any."""
+        """Write the line of a request, and of the trace that it is a part of, if any."""
         self._lines.add(self._written(answered, trace_id))
 
     def _text(self, answered: Answered, trace_id: str) -> str:
@@ -123,7 +121,7 @@ class RequestLog:
         )
 
     def _now(self) -> str:
-        """The time as `logging` writes it; what changes once a second is made once a second."""
+        """Return the time as `logging` writes it; what changes once a second is made once a second."""
         now = time.time()
         second = int(now)
         if second != self._second:
@@ -148,5 +146,5 @@ def _json(answered: Answered, trace_id: str) -> str:
 
 
 def remark(form: Literal["text", "json"]) -> Callable[[str], str]:
-    """What makes a line, in this form, of what is to be said of the log itself."""
+    """Return the function that makes a line, in this form, of a remark on the log itself."""
     return str if form == "text" else lambda text: json_line(time.time(), "WARNING", _NAME, message=text)

@@ -29,7 +29,7 @@ from service.store.tables import (
     share_of_each,
     total_quota,
 )
-from service.store.writes import AnswerRecord, Stored
+from service.store.writes import AnswerRecord
 from service.workers.memory import offload
 from service.workers.pool import Done, Pool
 from service.workers.task import Reply, Task, refused
@@ -47,20 +47,20 @@ class StateStore(Protocol):
     answers: AnswerTable
 
     def known_graph(self, namespace: str, graph_id: str) -> Registered | None:
-        """A graph, where it is known at once what is there."""
+        """Return a graph, where it is known at once what is there."""
 
     async def graph(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
-        """The graph of an id, if there is one. Raises Refusal: not_ready."""
+        """Return the graph of an id, if there is one. Raises Refusal: not_ready."""
 
     async def begin(self, asked: Repetition, expires: float) -> AnswerRecord | None:
-        """As `AnswerTable` has it, of what there is. Raises Refusal: not_ready, invalid_field, conflict."""
+        """Begin a call that may have been answered before. Raises Refusal: not_ready, invalid_field, conflict."""
 
     def end(self, asked: Repetition) -> None:
-        """The call is done, or given up."""
+        """End a call that is done, or given up."""
 
     def settle(
         self,
-        job: Task,
+        task: Task,
         caller: Caller,
         reply: Reply,
         done: Done,
@@ -70,21 +70,21 @@ class StateStore(Protocol):
         """Call `done` with a reply once what it has for keeping is kept, and `more` with it; or with a refusal."""
 
     async def settled(
-        self, job: Task, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
+        self, task: Task, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
     ) -> Reply:
-        """As `settle`, and return what `done` would get."""
+        """Settle a reply, and return what `done` would get."""
 
     async def current(self, expires: float) -> None:
         """Return where the server can answer, as far as what is kept concerns every request. Raises Refusal."""
 
     def load(self) -> Loaded:
-        """What was kept before, as far as it is taken up at a start; it blocks. Raises RuntimeError."""
+        """Read what was kept before, as far as it is taken up at a start; blocks. Raises RuntimeError."""
 
     def restore(self, loaded: Loaded) -> None:
         """Take up what was kept before."""
 
     def drain(self) -> None:
-        """The server is about to end: others may have what is kept from now on."""
+        """Let others have what is kept from now on: the server is about to end."""
 
     async def close(self, seconds: float) -> bool:
         """Take nothing more, and write down all that is left; whether that was done within so many seconds."""
@@ -115,7 +115,7 @@ class StoreService:
         self.commits = Commits(journal, settings.write_behind_ms / 1000, on_commit)
 
     def load(self) -> Loaded:
-        """What was kept before; it blocks. Raises RuntimeError with one sentence where that cannot be read."""
+        """Read what was kept before; blocks. Raises RuntimeError with one sentence where that cannot be read."""
         try:
             return self._journal.load()
         except OSError as error:
@@ -143,31 +143,31 @@ class StoreService:
         await self.commits.fence.passed(expires)
 
     def known_graph(self, namespace: str, graph_id: str) -> Registered | None:
-        """A graph, where it is known without a look what is there."""
+        """Return a graph, where it is known without a look what is there."""
         return self.graphs.find((namespace, graph_id)) if self.is_current else None
 
     async def graph(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
-        """The graph of an id, if there is one. Raises Refusal: not_ready."""
+        """Return the graph of an id, if there is one. Raises Refusal: not_ready."""
         await self.commits.fence.passed(expires)
         return self.graphs.find((namespace, graph_id))
 
     async def versions(self, namespace: str, names: Sequence[str], expires: float) -> Mapping[str, TensorVersion]:
-        """The versions of those of these names that mean something, of one moment. Raises Refusal: not_ready."""
+        """Find the versions of these names, as far as there are any, of one moment. Raises Refusal: not_ready."""
         await self.commits.fence.passed(expires)
         found = {name: self.tensors.find((namespace, name)) for name in names}
         return {name: version for name, version in found.items() if version is not None}
 
     async def begin(self, asked: Repetition, expires: float) -> AnswerRecord | None:
-        """As `AnswerTable` has it, of what there is. Raises Refusal: not_ready, invalid_field, conflict."""
+        """Begin a call that may have been answered before. Raises Refusal: not_ready, invalid_field, conflict."""
         await self.commits.fence.passed(expires)
         return self.answers.begin(asked)
 
     def end(self, asked: Repetition) -> None:
-        """The call is done, or given up."""
+        """End a call that is done, or given up."""
         self.answers.end(asked)
 
     def drain(self) -> None:
-        """Nothing: the place is this server's until it closes."""
+        """Do nothing: the place is this server's until it closes."""
 
     async def close(self, seconds: float) -> bool:
         """Take nothing more, and write down all that is left; whether that was done within so many seconds."""
@@ -175,7 +175,7 @@ class StoreService:
 
     def settle(
         self,
-        job: Task,
+        task: Task,
         caller: Caller,
         reply: Reply,
         done: Done,
@@ -190,15 +190,15 @@ class StoreService:
         before anything is written, and returns `more` again, filled in.
         """
         if reply.stored:
-            self._keep(job, caller, reply, done, condition, more, complete)
+            self._keep(task, caller, reply, done, condition, more, complete)
         elif reply.consulted and not self.is_current:
-            self._when_current(job, reply, done)
+            self._when_current(task, reply, done)
         else:
             done(reply)
 
     def _keep(
         self,
-        job: Task,
+        task: Task,
         caller: Caller,
         reply: Reply,
         done: Done,
@@ -216,30 +216,33 @@ class StoreService:
             if refusal is not None or answered:
                 reply.give_back()
             if not answered:
-                done(reply if refusal is None else refused(refusal, job.request_id))
+                done(reply if refusal is None else refused(refusal, task.request_id))
 
         def unsure(refusal: Refusal) -> None:
             nonlocal answered
             answered = True
-            done(refused(refusal, job.request_id))
+            done(refused(refusal, task.request_id))
 
         try:
             caller.require(KeyScope.WRITE)
             for stored, data in zip(reply.stored, reply.kept, strict=True):
-                changes.append(self._change_of(job.namespace, stored, len(data), condition))
+                memory = self._pool.allocate_tensor(len(data))
+                version = TensorVersion(stored.dtype, stored.shape, stored.etag, memory)
+                demanded = condition or store_condition(stored.if_match)
+                changes.append(new_tensor(self.tensors, (task.namespace, stored.name), version, demanded))
         except Refusal as refusal:
             finish(refusal)
             return
         durable = any(stored.durable for stored in reply.stored)
         # The answer first: who had the call at another server as well gets that one's, whatever it has changed since.
-        proposal = Proposal([*more, *changes], finish, durable, job.expires, job.timeout, unsure)
+        proposal = Proposal([*more, *changes], finish, durable, task.expires, task.timeout, unsure)
         if complete is not None:
             proposal.complete = lambda replaced: [*complete(replaced[len(more) :]), *changes]
         copies = [(change.value.memory.view, data) for change, data in zip(changes, reply.kept, strict=True)]
         _when_copied(copies, lambda: self.commits.submit(proposal), finish)
 
     def holdings(self) -> Holdings:
-        """How much is kept at this moment."""
+        """Count what is kept at this moment."""
         tensors, graphs, models = self.tensors, self.graphs, self.models
         held = tensors.count, tensors.held, graphs.count, graphs.held, models.count, models.held
         return Holdings(*held, self.commits.behind)
@@ -249,8 +252,8 @@ class StoreService:
         """Whether what is kept here is what there is, without a look at the place."""
         return self.commits.fence.open
 
-    def _when_current(self, job: Task, reply: Reply, done: Done) -> None:
-        looking = asyncio.get_running_loop().create_task(self.commits.fence.passed(job.expires))
+    def _when_current(self, task: Task, reply: Reply, done: Done) -> None:
+        looking = asyncio.get_running_loop().create_task(self.commits.fence.passed(task.expires))
 
         def looked(looking: asyncio.Task[None]) -> None:
             error = None if looking.cancelled() else looking.exception()
@@ -258,7 +261,7 @@ class StoreService:
                 done(reply)
                 return
             reply.give_back()
-            done(refused(error if isinstance(error, Refusal) else fault(), job.request_id))
+            done(refused(error if isinstance(error, Refusal) else fault(), task.request_id))
 
         looking.add_done_callback(looked)
 
@@ -282,28 +285,20 @@ class StoreService:
 
     async def settled(
         self,
-        job: Task,
+        task: Task,
         caller: Caller,
         reply: Reply,
         condition: Condition = ALWAYS,
         more: Sequence[Change] = (),
         complete: Completion | None = None,
     ) -> Reply:
-        """As `settle`, and return what `done` would get."""
+        """Settle a reply, and return what `done` would get."""
         settle = partial(self.settle, complete=complete)
-        return await outcome(settling(settle, job, caller, reply, condition, more))
-
-    def _change_of(self, namespace: str, stored: Stored, nbytes: int, condition: Condition) -> Change:
-        """The change that a stored tensor is, with memory for its elements."""
-        memory = self._pool.allocate_tensor(nbytes)
-        version = TensorVersion(stored.dtype, stored.shape, stored.etag, memory)
-        return new_tensor(
-            self.tensors, (namespace, stored.name), version, condition or store_condition(stored.if_match)
-        )
+        return await outcome(settling(settle, task, caller, reply, condition, more))
 
 
 def settling(
-    settle: _Settle, job: Task, caller: Caller, reply: Reply, condition: Condition, more: Sequence[Change]
+    settle: _Settle, task: Task, caller: Caller, reply: Reply, condition: Condition, more: Sequence[Change]
 ) -> asyncio.Future[Reply]:
     """Return a future of the reply that `settle` calls `done` with."""
     found: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
@@ -312,12 +307,12 @@ def settling(
         if not _set(found, reply):
             reply.give_back()
 
-    settle(job, caller, reply, done, condition, more)
+    settle(task, caller, reply, done, condition, more)
     return found
 
 
 async def outcome(found: asyncio.Future[_T]) -> _T:
-    """What comes of it. A commit goes through whoever leaves, so the first cancellation waits for the end of it."""
+    """Wait for a commit. It goes through whoever leaves, so the first cancellation waits for the end of it."""
     try:
         return await asyncio.shield(found)
     except asyncio.CancelledError:

@@ -10,8 +10,6 @@ from typing import Final, NamedTuple
 
 from service.workers.task import Reply, Timings
 
-# Counts of durations by size, as Prometheus keeps them, at a fraction of a microsecond each.
-
 #: seconds, three a decade: from a part of a small call to the longest time that a request may have by default
 BOUNDS: Final = (
     1e-05, 2e-05, 5e-05, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0,
@@ -92,7 +90,7 @@ class Tally:
         self.cluster: Callable[[], ClusterFigures] | None = None
 
     def count(self, call: str | None, status: int, received: int, sent: int, seconds: float, facade: str = "") -> None:
-        """One request that was answered; bytes of its body and of the answer's. `facade`: it was another protocol's."""
+        """Count a request that was answered, and bytes of its body and of the answer's; `facade` names its protocol."""
         label = call or OTHER
         self.requests[label, status, facade] += 1
         self.received += received
@@ -100,15 +98,15 @@ class Tally:
         self.seconds[label].add(seconds)
 
     def count_work(self, reply: Reply) -> None:
-        """What a worker did for an answer."""
+        """Count the work for an answer."""
         Histogram.add_each(self.timings.values(), reply.timings)
         self.plans[reply.cached] += 1
 
     def committed(self, outcome: str, seconds: float) -> None:
-        """One commit that ended: `written`, or the code of the refusal (store_full); seconds since it was handed in."""
+        """Count a commit that ended: `written`, or the code of its refusal (store_full); seconds since it came."""
         self.commits[outcome] += 1
         self.commit_seconds.add(seconds)
 
     def denied(self, reason: str) -> None:
-        """One request that its caller may not make; the code: unauthenticated, forbidden, rate_limited."""
+        """Count a request that its caller may not make, by its code: unauthenticated, forbidden, rate_limited."""
         self.denials[reason] += 1

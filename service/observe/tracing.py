@@ -18,7 +18,7 @@ from opentelemetry.propagators.textmap import Getter
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, format_trace_id, set_span_in_context
+from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer, format_trace_id, set_span_in_context
 
 from service.core.installed import VERSIONS
 from service.observe.request_log import Answered
@@ -55,7 +55,7 @@ class Tracing:
         self._end = end
 
     def add(self, answered: Answered, fields: Fields, reply: Reply | None) -> str:
-        """One request that has just been answered. The id of its trace, or "" where it is in none."""
+        """Add a request that has just been answered; returns the id of its trace, or "" where it is in none."""
         if answered.path in UNTRACED:
             return ""
         ended, now = time.time_ns(), time.monotonic()
@@ -72,7 +72,9 @@ class Tracing:
             if answered.status >= 500:
                 span.set_status(Status(StatusCode.ERROR))
             if reply is not None and reply.begun:
-                self._add_timings(span, reply, at)
+                parent = set_span_in_context(span, Context())
+                for part, start, end in _laid_out(reply.timings, reply.begun):
+                    self._tracer.start_span(part, parent, start_time=at(start)).end(at(end))
         span.end(ended)
         return format_trace_id(span.get_span_context().trace_id)
 
@@ -81,11 +83,6 @@ class Tracing:
         ending = Thread(target=self._end, name="last spans", daemon=True)
         ending.start()
         ending.join(timeout)
-
-    def _add_timings(self, span: Span, reply: Reply, at: Callable[[float], int]) -> None:
-        parent = set_span_in_context(span, Context())
-        for name, begun, ended in _laid_out(reply.timings, reply.begun):
-            self._tracer.start_span(name, parent, start_time=at(begun)).end(at(ended))
 
 
 def tracing_to(endpoint: str) -> Tracing:

@@ -3,6 +3,5 @@
     server ── connection ┬─ fast_door ─────────────────────── service.workers.pool
                          └─ asgi_door ── middleware ── routes ──┘
 
-What may live here: sockets, heads, bodies as bytes, responses. What may not: JSON, tensors, or anything that a call
-decides.
+No module here reads JSON or tensors, or decides anything about a call.
 """

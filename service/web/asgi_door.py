@@ -72,10 +72,10 @@ class AsgiDoor:
         self._waiting += len(part)
 
     def place(self, most: int) -> None:
-        """There is none."""
+        """Return None: there is no such place."""
 
     def placed(self, nbytes: int) -> None:
-        """Nothing was."""
+        """Do nothing."""
 
     def body_moved(self) -> None:
         """Tell the application."""
@@ -96,11 +96,11 @@ class AsgiDoor:
             self._task.cancel()
 
     def left(self) -> bool:
-        """What only reads is soon done, and answered all the same; of other work, the client is taken to have left."""
+        """Answer what only reads all the same: it is soon done. Of other work, the client is taken to have left."""
         return self._head.method in _READING
 
     def lost(self) -> None:
-        """Nobody is there any more: the work stops."""
+        """Stop the work: nobody is there any more."""
         self._gone = True
         self._news.set()
         if self._task is not None:
@@ -146,7 +146,7 @@ class AsgiDoor:
         }
 
     async def _receive(self) -> Message:
-        """The next part of the body. Raises Refusal where it is not coming."""
+        """Wait for the next part of the body. Raises Refusal where it is not coming."""
         while True:
             self._news.clear()
             if self._gone or self._over:
@@ -195,7 +195,7 @@ class AsgiDoor:
             await self._news.wait()
 
     def _beginning(self) -> bytes:
-        """The head, where it is still to be written. An answer of unknown length ends with the connection."""
+        """Return the head, where it is still to be written. An answer of unknown length ends with the connection."""
         if self._fields is None:
             return b""
         fields, self._fields = self._fields, None

@@ -23,62 +23,55 @@ class BodyBuffer:
     def __init__(self, rent: Callable[[int, str], GrowingAllocation], most: int, tenant: str) -> None:
         self._rent, self._most, self._tenant = rent, most, tenant
         self._small = bytearray()
-        self._got = 0
+        #: bytes that came so far
+        self.got = 0
         self.memory: GrowingAllocation | None = None
 
     @property
-    def got(self) -> int:
-        """Bytes that came so far."""
-        return self._got
-
-    @property
     def body(self) -> bytes | memoryview:
-        """What came; where it is large, as memory of the pool, which nobody takes back from now on."""
+        """Bytes that came; many, as memory of the pool, which nobody takes back from now on."""
         if self.memory is None:
             return bytes(self._small)
         self.memory.pin()
-        return self.memory.view[: self._got]
+        return self.memory.view[: self.got]
 
     def put(self, part: bytes) -> None:
         """The next part. Raises Refusal where there is no memory for it."""
-        end = self._got + len(part)
+        end = self.got + len(part)
         if self.memory is None and end > INLINE:
             self.memory = self._rent(self._most, self._tenant)
             self.memory.reserve(end)
-            self.memory.view[: self._got] = self._small
+            self.memory.view[: self.got] = self._small
             self._small = bytearray()
         if self.memory is None:
             self._small += part
         else:
             self.memory.reserve(end)
-            self.memory.view[self._got : end] = part
-        self._got = end
+            self.memory.view[self.got : end] = part
+        self.got = end
 
     def place(self, most: int) -> memoryview | None:
-        """The memory that is left, where it is to be had and worth it."""
+        """Return the memory that is left, where it is to be had and worth it."""
         if self.memory is None or most < INLINE:
             return None
         try:
-            reserved = self.memory.reserve(self._got + INLINE)
+            reserved = self.memory.reserve(self.got + INLINE)
         except Refusal:
             return None  # it is told of by the next part
-        return self.memory.view[self._got : min(self._got + most, reserved)]
+        return self.memory.view[self.got : min(self.got + most, reserved)]
 
     def placed(self, nbytes: int) -> None:
-        """So many bytes were received there."""
-        self._got += nbytes
+        """Note that so many bytes were received there."""
+        self.got += nbytes
 
     def give_back(self) -> None:
-        """Nobody wants the body."""
+        """Give back the memory of a body that nobody wants."""
         if self.memory is not None:
             self.memory.give_back()
 
 
-# A body that an application takes in parts, as one block of memory, each byte of it written once.
-
-
 async def upload_of(request: Request, pool: Pool, settings: Settings, tenant: str) -> BodyBuffer:
-    """The body, in memory of the pool where it is large, out of a tenant's share.
+    """Receive a body, into memory of the pool where it is large, out of a tenant's share.
 
     Raises what the guard and the pool raise, and ClientDisconnect; Refusal (bad_request_framing).
     """

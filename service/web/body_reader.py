@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from service.core.errors import Refusal
 from service.web.head import malformed, too_long
 from service.web.request_head import Head
-
-# The chunked coding, taken off strictly and within bounds (RFC 9112, 7.1).
 
 _SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,16})((?:;[^\x00-\x08\x0a-\x1f\x7f]*)?)\r\n")
 _PLAIN_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,8})\r\n")
@@ -31,7 +29,7 @@ class _Next(Enum):
 
 
 class Chunks:
-    """The framing of a chunked body of at most `most` bytes in `most_chunks` chunks."""
+    """The framing of a chunked body (RFC 9112, 7.1), of at most `most` bytes in `most_chunks` chunks."""
 
     def __init__(self, most: int, most_chunks: int) -> None:
         self.left = 0  # bytes of the chunk at hand that are still to come
@@ -46,7 +44,7 @@ class Chunks:
         return self._next is _Next.NOTHING
 
     def unframe(self, data: bytes) -> tuple[list[bytes], bytes]:
-        """The parts of the body in these bytes, and what comes after it. Raises Refusal.
+        """Return the parts of the body in these bytes, and what comes after it. Raises Refusal.
 
         bad_request_framing, body_too_large: also for a size that is announced.
         """
@@ -63,7 +61,10 @@ class Chunks:
                 self.passed(len(part))
                 at += len(part)
                 continue
-            beyond = self._line(data, at)
+            if self._next is _Next.SIZE:
+                beyond = self._size(data, at)
+            else:
+                beyond = self._trailer(data, at) if self._next is _Next.TRAILER else self._line_end(data, at)
             if beyond == at:
                 self._half = data[at:]
                 at = len(data)
@@ -87,16 +88,10 @@ class Chunks:
         return at
 
     def passed(self, nbytes: int) -> None:
-        """So many bytes of the chunk at hand went elsewhere."""
+        """Note that so many bytes of the chunk at hand went elsewhere."""
         self.left -= nbytes
         if not self.left:
             self._next = _Next.LINE_END
-
-    def _line(self, data: bytes, at: int) -> int:
-        """Where what is to be read next ends; `at` where that has not come yet."""
-        if self._next is _Next.SIZE:
-            return self._size(data, at)
-        return self._trailer(data, at) if self._next is _Next.TRAILER else self._line_end(data, at)
 
     def _size(self, data: bytes, at: int) -> int:
         found = _SIZE.match(data, at)
@@ -148,9 +143,8 @@ class Chunks:
 
     def _check_spent(self, nbytes: int) -> None:
         if self._beside + nbytes > _BESIDE:
-            raise Refusal(
-                "bad_request_framing", f"extensions and trailers of chunks may have at most {_BESIDE} bytes together"
-            )
+            detail = f"extensions and trailers of chunks may have at most {_BESIDE} bytes together"
+            raise Refusal("bad_request_framing", detail)
 
 
 #: seconds in which as much has to move as is held: who has the server hold much is fast, or gives way
@@ -170,46 +164,8 @@ class MinimumRate:
     rate: float
 
     def after(self, due: float, now: float, nbytes: int, held: int = 0) -> float:
-        """When the client is late, if that was `due` before it moved so many bytes, and so many are held for it."""
+        """Move the time at which a client is late, `due`, since it moved so many bytes and so many are held for it."""
         return min(due + nbytes / max(self.rate, held / TURNOVER), now + self.credit)
-
-
-class Framing(Protocol):
-    """Framing of a body: what tells it from what comes after it."""
-
-    left: int
-
-    @property
-    def over(self) -> bool:
-        """Whether the body is complete."""
-
-    def unframe(self, data: bytes) -> tuple[list[bytes], bytes]:
-        """The parts of the body in these bytes, and what comes after it. Raises Refusal."""
-
-    def passed(self, nbytes: int) -> None:
-        """So many of the `left` bytes, which certainly are the body's, went elsewhere."""
-
-
-class Sink(Protocol):
-    """Receiver of a body."""
-
-    def put(self, part: bytes) -> None:
-        """The next part. Raises Refusal where there is no memory for it."""
-
-    def place(self, most: int) -> memoryview | None:
-        """Where the next bytes may be received straight into, so many at most; None where there is no such place."""
-
-    def placed(self, nbytes: int) -> None:
-        """So many bytes were received into it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Wishes of a door for a body: how it is framed, where it goes, and in how many seconds it has to be here."""
-
-    framing: Framing
-    sink: Sink
-    timeout: float
 
 
 class Counted:
@@ -224,14 +180,40 @@ class Counted:
         return not self.left
 
     def unframe(self, data: bytes) -> tuple[list[bytes], bytes]:
-        """The part of these bytes that is the body's, and the rest."""
+        """Return the part of these bytes that is the body's, and the rest."""
         part, rest = data[: self.left], data[self.left :]
         self.left -= len(part)
         return [part], rest
 
     def passed(self, nbytes: int) -> None:
-        """So many bytes went elsewhere."""
+        """Note that so many bytes went elsewhere."""
         self.left -= nbytes
+
+
+#: what tells a body from what comes after it
+Framing: TypeAlias = Chunks | Counted
+
+
+class Sink(Protocol):
+    """Receiver of a body."""
+
+    def put(self, part: bytes) -> None:
+        """The next part. Raises Refusal where there is no memory for it."""
+
+    def place(self, most: int) -> memoryview | None:
+        """Give memory to receive so many of the next bytes into at most; None where there is no such place."""
+
+    def placed(self, nbytes: int) -> None:
+        """Note that so many bytes were received into it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Wishes of a door for a body: how it is framed, where it goes, and in how many seconds it has to be here."""
+
+    framing: Framing
+    sink: Sink
+    timeout: float
 
 
 class Incoming:
@@ -248,11 +230,11 @@ class Incoming:
         return self._framing.over
 
     def place(self) -> memoryview | None:
-        """Where the next bytes may be received straight into."""
+        """Choose where the next bytes may be received straight into."""
         return self._sink.place(self._framing.left)
 
     def placed(self, nbytes: int, now: float) -> None:
-        """So many bytes were received there."""
+        """Note that so many bytes were received there."""
         self._framing.passed(nbytes)
         self._sink.placed(nbytes)
         self._came(nbytes, now)
@@ -271,7 +253,7 @@ class Incoming:
 
 
 def framing_of(head: Head, length: int, most_chunks: int) -> Framing:
-    """How the body of this head is told from what comes after it. Raises Refusal: body_too_large."""
+    """Choose the framing of the body of this head. Raises Refusal: body_too_large."""
     if head.chunked:
         return Chunks(head.most, most_chunks)
     if length > head.most:

@@ -1,4 +1,20 @@
-"""One connection: bytes in, requests out of them one after another, each handed to its door; answers, and its end."""
+"""One connection: bytes in, requests out of them one after another, each handed to its door; answers, and its end.
+
+asyncio hands over the bytes that came (`buffer_updated`). In the state HEAD they belong to the head of a request, which
+is found in the cache of heads or parsed. The head decides which door answers, and the door says what it wants of the
+body:
+
+    POST /v1/gradients …   the call door, one for all calls of the connection: straight to the pool
+    GET /v1/ops …          an application door, one for each request: the ASGI application
+
+In the state ANSWER the bytes are the body's, until its framing says that it is over; what comes behind it waits for
+the answer. The door writes that with `write_bytes` or `send`, and ends with `answered`. Then the next request begins,
+in HEAD again, or the connection ends: in the state LINGER it drops what the client still sends, since a reset would
+hide the answer from it.
+
+Whatever the connection waits for is `due` at some time, which the sweep of the server looks at: there is no timer for
+each connection. A client that is slow to send or to take is late once its credit is spent (`MinimumRate`).
+"""
 
 from __future__ import annotations
 
@@ -66,7 +82,7 @@ class Door(Protocol):
         """The server gives up on the request: answer with this."""
 
     def left(self) -> bool:
-        """The client has ended its side, its request being complete; whether it is answered all the same."""
+        """Note that the client has ended its side after its request; returns whether it is answered all the same."""
 
     def lost(self) -> None:
         """Nobody is there any more."""
@@ -79,7 +95,7 @@ class CallDoor(Door, Protocol):
     """Handler that answers computing calls, one after the other."""
 
     def begin(self, head: Head, order: Order, graph: Registered | None, length: int, data: bytes) -> Wanted | None:
-        """A call that its caller may make: what is wanted of its body, of which `data` is there."""
+        """Take up a call that its caller may make; returns what is wanted of its body, of which `data` is there."""
 
     def deny(self, head: Head, refusal: Refusal, length: int, data: bytes) -> None:
         """Refuse a call by its head; where its body is all there, the connection goes on."""
@@ -160,7 +176,7 @@ class Connection(asyncio.BufferedProtocol):
             self.door = None
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Where to receive: straight into a large body's place, or into memory that all connections share."""
+        """Choose where to receive: straight into a large body's place, or into memory that all connections share."""
         if self.incoming is not None:
             place = self.incoming.place()
             self._placed = place is not None
@@ -171,18 +187,21 @@ class Connection(asyncio.BufferedProtocol):
         return self.server_state.memory
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Bytes are there. The shared memory is let go of before this returns."""
+        """Take bytes that are there. The shared memory is let go of before this returns."""
         try:
             if self.incoming is None:
                 self._take_bytes(bytes(self.server_state.memory[:nbytes]))
+            elif self._placed:
+                self.incoming.placed(nbytes, time.monotonic())
+                self._body_moved(self.incoming)
             else:
-                self._take_body(self.incoming, nbytes)
+                self._feed(self.incoming, bytes(self.server_state.memory[:nbytes]))
         except Exception:
             _logger.exception("request %s failed", self.request_id, extra={"request_id": self.request_id})
             self.fail()
 
     def eof_received(self) -> bool:
-        """The client has ended its side; whether ours stays open."""
+        """Note that the client has ended its side; returns whether ours stays open."""
         self.ended_by_client = True
         if self.state is not _ANSWER:
             self.close()
@@ -289,7 +308,10 @@ class Connection(asyncio.BufferedProtocol):
             if len(self.rest) > _PIPELINED:
                 self.pause_reading()
         elif self.state is _LINGER:
-            self._drop(len(data))
+            self.left_to_drain -= len(data)
+            self.due = min(time.monotonic() + SILENCE, self.expires)
+            if self.left_to_drain < 0:
+                self.close()
 
     def advance(self) -> None:
         """Hand out the requests that are there; while one is answered, the others wait."""
@@ -350,8 +372,7 @@ class Connection(asyncio.BufferedProtocol):
             self._expect(self._calls.begin(head, order, graph, length, data), data)
 
     def _to_application(self, head: Head, length: int, data: bytes) -> None:
-        door = self._doors.application(self, head)
-        self.door = door
+        self.door = door = self._doors.application(self, head)
         self._expect(door.begin(length, data), data)
 
     # Bodies.
@@ -367,13 +388,6 @@ class Connection(asyncio.BufferedProtocol):
             self._feed(self.incoming, data)
         elif self.door is self._calls:
             self.ask_for_body()
-
-    def _take_body(self, incoming: Incoming, nbytes: int) -> None:
-        if self._placed:
-            incoming.placed(nbytes, time.monotonic())
-            self._body_moved(incoming)
-        else:
-            self._feed(incoming, bytes(self.server_state.memory[:nbytes]))
 
     def _feed(self, incoming: Incoming, data: bytes) -> None:
         try:
@@ -392,14 +406,11 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self.due = min(incoming.due, self.expires)
             if self.head is not None and self.head.chunked:
-                self._breathe()
+                # Let others go on: thousands of chunks may come at once, and the transport would read many times.
+                self.pause_reading()
+                asyncio.get_running_loop().call_soon(self._breathed)
         if self.door is not None:
             self.door.body_moved()
-
-    def _breathe(self) -> None:
-        """Let others go on: thousands of chunks may come at once, and the transport would read many times running."""
-        self.pause_reading()
-        asyncio.get_running_loop().call_soon(self._breathed)
 
     def _breathed(self) -> None:
         if self.door is None or not self.door.full:
@@ -414,16 +425,8 @@ class Connection(asyncio.BufferedProtocol):
         if now >= self.expires:
             return late(self.expires - self.arrived)
         settings = self.server_state.settings
-        return Refusal(
-            "request_timeout",
-            f"no byte of the body came for {settings.body_timeout:g} s, or less than {settings.min_rate} a second",
-        )
-
-    def _drop(self, nbytes: int) -> None:
-        self.left_to_drain -= nbytes
-        self.due = min(time.monotonic() + SILENCE, self.expires)
-        if self.left_to_drain < 0:
-            self.close()
+        rate = f"less than {settings.min_rate} a second"
+        return Refusal("request_timeout", f"no byte of the body came for {settings.body_timeout:g} s, or {rate}")
 
     # What the doors say.
 
@@ -445,7 +448,7 @@ class Connection(asyncio.BufferedProtocol):
         self.transport.write(data)
 
     def hold(self, nbytes: int) -> None:
-        """So many bytes are held for the answer that is about to be written."""
+        """Note that so many bytes are held for the answer that is about to be written."""
         self._held = nbytes
 
     @property
@@ -454,7 +457,7 @@ class Connection(asyncio.BufferedProtocol):
         return self.sending is not None
 
     def revoke(self, refusal: Refusal) -> None:
-        """Others wait for what is held for the answer: it ends here, and the client can only see that it does."""
+        """End the answer, since others wait for what is held for it: the client can only see that it ends."""
         self.abort()
 
     def send(self, parts: Sequence[bytes | memoryview], ended: Callable[[], None]) -> None:
@@ -496,14 +499,14 @@ class Connection(asyncio.BufferedProtocol):
         self.answered(refusal.status, len(body), closes=True)
 
     def broken(self, refusal: Refusal) -> None:
-        """There will be no answer but this, where that is still possible."""
+        """Answer with this and nothing else, where that is still possible."""
         if self.begun or self.state is not _ANSWER:
             self.abort()
         else:
             self.refuse(refusal)
 
     def fail(self) -> None:
-        """The last resort: no client is left without an answer."""
+        """Answer as the last resort: no client is left without an answer."""
         if self.state is _HEAD:
             self.begin_request()
         if self.door is not None:

@@ -17,7 +17,7 @@ from service.web.body_buffer import upload_of
 from service.web.query import TIME, parameters_of, timeout_in
 from service.web.responses import answer, from_reply
 from service.web.state import current, state_of, store_of
-from service.web.tasks import job_of_upload, tenant_of_request
+from service.web.tasks import task_of_upload, tenant_of_request
 from service.workers.pool import awaited
 from service.workers.task import FindModel, ModelOfGraph, Task
 
@@ -25,7 +25,7 @@ _Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def facade_router(facades: Iterable[Facade]) -> APIRouter:
-    """The routes of these protocols. They stand in no document of ours."""
+    """Return the routes of these protocols. They stand in no document of ours."""
     router = APIRouter()
     for facade in facades:
         for place in facade.places:
@@ -44,29 +44,29 @@ def _call(place: FacadeRoute) -> _Endpoint:
         timeout = timeout_in(stated, state.settings.timeout_ms)
         find = _finder(store_of(request), request.state.caller.namespace)
         upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
-        job = job_of_upload(place.call, request, timeout, upload, subject=place.said(request.headers.get))
-        job.find_model = find
+        task = task_of_upload(place.call, request, timeout, upload, subject=place.said(request.headers.get))
+        task.find_model = find
         if (name := request.path_params.get("name")) is not None:
             try:
                 await current(request, timeout)
-                job.give_model(name)
-                _check_version(request, name, job)
+                task.give_model(name)
+                _check_version(request, name, task)
             except BaseException:
                 upload.give_back()
                 raise
-        reply = await awaited(state.pool, job)
-        request.state.reply = reply = await store_of(request).settled(job, request.state.caller, reply)
+        reply = await awaited(state.pool, task)
+        request.state.reply = reply = await store_of(request).settled(task, request.state.caller, reply)
         return from_reply(reply)
 
     return endpoint
 
 
-def _check_version(request: Request, name: str, job: Task) -> None:
+def _check_version(request: Request, name: str, task: Task) -> None:
     """Raise Refusal (not_found) where a path says another version of a model than there is."""
     stated = request.path_params.get("version")
     if stated is None:
         return
-    graph_id = store_of(request).models.get(job.namespace, name).graph_id
+    graph_id = store_of(request).models.get(task.namespace, name).graph_id
     if stated != graph_id:
         shown = printable(stated)
         detail = f"the model “{name}” has no version “{shown}”; the one that there is, is {graph_id}"

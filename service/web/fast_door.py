@@ -12,7 +12,7 @@ from service.web.body_reader import Wanted, framing_of
 from service.web.connection import Connection
 from service.web.head import Order
 from service.web.request_head import Head
-from service.web.tasks import job_of
+from service.web.tasks import task_of
 from service.workers.frames import INLINE
 from service.workers.pool import Done
 from service.workers.task import Reply, Task, refused
@@ -34,7 +34,7 @@ class FastDoor:
         self._passes_on = connection.server_state.settings.ingress is not None
         self._credential = ""
         self._upload: BodyBuffer | None = None
-        self._job: Task | None = None
+        self._task: Task | None = None
         self._kept: Task | None = None
         self._reply: Reply | None = None
 
@@ -45,7 +45,10 @@ class FastDoor:
         """
         self._order = order
         self._graph = graph
-        self._credential = _authorization(head) if self._passes_on else ""
+        self._credential = ""
+        if self._passes_on:  # pieces of a sum go to other servers with it
+            named = (value.decode("latin-1") for name, value in head.fields if name == b"authorization")
+            self._credential = next(named, "")
         if length <= len(data) and not head.chunked and length <= INLINE and length <= head.most:
             self._connection.rest = data[length:]
             self._connection.received = length
@@ -87,7 +90,7 @@ class FastDoor:
         self._connection.refuse(refusal, unread=self._connection.incoming is not None)
 
     def left(self) -> bool:
-        """A client that ends its side is taken to have left: its work stops."""
+        """Stop the work of a client that ends its side: it is taken to have left."""
         return False
 
     def lost(self) -> None:
@@ -95,22 +98,22 @@ class FastDoor:
         self._let_go()
 
     def writable(self) -> None:
-        """Nothing: what is large is sent by the connection."""
+        """Do nothing: what is large is sent by the connection."""
 
     def _submit(self, order: Order, body: bytes | memoryview, memory: GrowingAllocation | None) -> None:
         connection = self._connection
-        self._job = job = job_of(
+        self._task = task = task_of(
             order.call, connection, connection.tenant, order.timeout, order.media, body, memory, graph=self._graph,
             credential=self._credential,
         )  # fmt: skip
-        self._pool.submit(job, self._done)
+        self._pool.submit(task, self._done)
 
     def _done(self, reply: Reply) -> None:
-        job, self._job = self._job, None
+        task, self._task = self._task, None
         try:
-            if (reply.stored or reply.consulted) and job is not None:
+            if (reply.stored or reply.consulted) and task is not None:
                 store, caller = self._connection.server_state.store, self._connection.caller
-                store.settle(job, caller, reply, self._settled(job))
+                store.settle(task, caller, reply, self._settled(task))
             else:
                 self._answer(reply)
         except Exception:
@@ -119,12 +122,12 @@ class FastDoor:
             )
             self._connection.fail()
 
-    def _settled(self, job: Task) -> Done:
-        """What answers a job of which the store has the reply, as long as anybody is there; keeping goes on without."""
-        self._kept = job
+    def _settled(self, task: Task) -> Done:
+        """Make what answers a task whose reply the store has; keeping goes on when the client has left."""
+        self._kept = task
 
         def done(reply: Reply) -> None:
-            if self._kept is job:
+            if self._kept is task:
                 self._kept = None
                 self._done(reply)
             else:
@@ -153,19 +156,14 @@ class FastDoor:
         connection.send([head, *parts], ended)
 
     def _let_go(self) -> None:
-        """Of whatever the call holds."""
+        """Let go of whatever the call holds."""
         self._kept = None
-        if self._job is not None:
-            job, self._job = self._job, None
-            self._pool.cancel(job)
+        if self._task is not None:
+            task, self._task = self._task, None
+            self._pool.cancel(task)
         if self._upload is not None:
             self._upload.give_back()
             self._upload = None
         if self._reply is not None:
             reply, self._reply = self._reply, None
             reply.give_back()
-
-
-def _authorization(head: Head) -> str:
-    """The header that pieces of a sum go to other servers with."""
-    return next((value.decode("latin-1") for name, value in head.fields if name == b"authorization"), "")

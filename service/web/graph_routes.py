@@ -22,7 +22,7 @@ from service.web.repetition import once, recorded
 from service.web.responses import from_reply
 from service.web.routes import add_calls, ended
 from service.web.state import current, state_of, store_of
-from service.web.tasks import job_of_upload, tenant_of_request
+from service.web.tasks import task_of_upload, tenant_of_request
 from service.workers.pool import awaited
 from service.workers.task import REGISTER, Reply, Task
 
@@ -45,23 +45,23 @@ async def register_graph(request: Request) -> Response:
     state, store = state_of(request), store_of(request)
     timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
     upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
-    job = job_of_upload(REGISTER, request, timeout, upload)
+    task = task_of_upload(REGISTER, request, timeout, upload)
 
     async def answered(repetition: Repetition | None) -> Response:
-        reply = await awaited(state.pool, job)
+        reply = await awaited(state.pool, task)
         if reply.status == 200:
-            reply = await _registered(store, job, reply, repetition)
+            reply = await _registered(store, task, reply, repetition)
         return from_reply(reply)
 
     return await once(request, store, answered, upload, timeout)
 
 
-async def _registered(store: StoreService, job: Task, reply: Reply, repetition: Repetition | None) -> Reply:
-    """The answer to the registration of a graph, of which a worker has made this record. Raises Refusal."""
+async def _registered(store: StoreService, task: Task, reply: Reply, repetition: Repetition | None) -> Reply:
+    """Keep the graph that a worker has made this record of, and answer. Raises Refusal."""
     graph = Registered.of(reply.body)
     reply.give_back()
-    await store.commits.fence.passed(job.expires)
-    key = (job.namespace, graph.graph_id)
+    await store.commits.fence.passed(task.expires)
+    key = (task.namespace, graph.graph_id)
     location = (("Location", f"{GRAPHS}/{graph.graph_id}"),)
     if (known := store.graphs.find(key)) is not None:
         return Reply(200, JSON, [known.record], location)
@@ -73,7 +73,7 @@ async def _registered(store: StoreService, job: Task, reply: Reply, repetition: 
         return [change, *recorded(store.answers, repetition, answer)]
 
     changes = [change, *recorded(store.answers, repetition, answer)]
-    await store.commit(changes, job.expires, job.timeout, complete)
+    await store.commit(changes, task.expires, task.timeout, complete)
     return answer
 
 
@@ -100,7 +100,8 @@ async def list_graphs(request: Request) -> Response:
 async def get_graph(request: Request) -> Response:
     """One graph, whole."""
     await current(request)
-    return Response(_named(request).record, media_type=JSON)
+    graph = store_of(request).graphs.get(request.state.caller.namespace, request.path_params["graph_id"])
+    return Response(graph.record, media_type=JSON)
 
 
 @graph_router.delete(GRAPHS + "/{graph_id}", operation_id="deleteGraph", tags=["graphs"])
@@ -112,11 +113,6 @@ async def delete_graph(request: Request) -> Response:
     store = store_of(request)
     key = request.state.caller.namespace, request.path_params["graph_id"]
     return await ended(request, end_of_graph(store.graphs, store.models, key), lambda gone: gone.summary)
-
-
-def _named(request: Request) -> Registered:
-    """The graph that the path names. Raises Refusal: not_found."""
-    return store_of(request).graphs.get(request.state.caller.namespace, request.path_params["graph_id"])
 
 
 add_calls(graph_router, GRAPHS + "/{graph_id}", OF_GRAPH, " Of a registered graph.")

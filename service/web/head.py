@@ -44,7 +44,7 @@ class Order:
 
 
 def check_head(version: str, path: str, headers: Headers) -> None:
-    """What two readers could take differently is refused. Raises Refusal (bad_request_framing).
+    """Refuse what two readers could take differently. Raises Refusal (bad_request_framing).
 
     Two statements of where the body ends are how requests are smuggled past a proxy; of two hosts, each reader
     believes another; and a line that ends within a path ends a pattern, too.
@@ -53,16 +53,12 @@ def check_head(version: str, path: str, headers: Headers) -> None:
     if hosts > 1 or (not hosts and version != "1.0") or _CONTROL.search(path):
         raise malformed()
     if "content-length" in headers and "transfer-encoding" in headers:
-        raise Refusal(
-            "bad_request_framing",
-            "the request has both Content-Length and Transfer-Encoding; send one of them",
-            expected="one of them",
-            got="both",
-        )
+        detail = "the request has both Content-Length and Transfer-Encoding; send one of them"
+        raise Refusal("bad_request_framing", detail, expected="one of them", got="both")
 
 
 def media_of(method: str, path: str, headers: Headers) -> Media:
-    """What the body is and what the answer shall be. Raises Refusal: unsupported_media_type, not_acceptable."""
+    """Decide the types of body and answer. Raises Refusal: unsupported_media_type, not_acceptable."""
     if not path.startswith(_VERSIONED):
         if method == "POST":
             _check_coding(headers)
@@ -78,7 +74,7 @@ def media_of(method: str, path: str, headers: Headers) -> Media:
 
 
 def order_of(path: str, query: bytes, media: Media, most_ms: int) -> Order | None:
-    """The computing call that a POST to this path is; None for any other. Raises Refusal: invalid_field."""
+    """Return the computing call that a POST to this path is; None for any other. Raises Refusal: invalid_field."""
     found = _COMPUTING.fullmatch(path)
     if found is None or found[2] not in calls():
         return None
@@ -86,32 +82,24 @@ def order_of(path: str, query: bytes, media: Media, most_ms: int) -> Order | Non
 
 
 def most_bytes(media: Media, settings: Settings) -> int:
-    """The bytes that a body of this type may have."""
+    """Return the bytes that a body of this type may have."""
     return settings.max_binary_bytes if media.sent == SAFETENSORS else settings.max_body_bytes
 
 
 def too_large(limit: int) -> Refusal:
-    """The report for a head over the limit."""
-    return Refusal(
-        "headers_too_large",
-        f"the request line and headers may have at most {limit} bytes together",
-        expected=f"at most {limit} bytes",
-        got="more",
-    )
+    """Return the report for a head over the limit."""
+    detail = f"the request line and headers may have at most {limit} bytes together"
+    return Refusal("headers_too_large", detail, expected=f"at most {limit} bytes", got="more")
 
 
 def too_long(limit: int, got: str) -> Refusal:
-    """The report for a body over the limit; `got` is what it has."""
-    return Refusal(
-        "body_too_large",
-        f"the body may have at most {limit} bytes, but has {got}",
-        expected=f"at most {limit} bytes",
-        got=got,
-    )
+    """Return the report for a body over the limit; `got` is what it has."""
+    detail = f"the body may have at most {limit} bytes, but has {got}"
+    return Refusal("body_too_large", detail, expected=f"at most {limit} bytes", got=got)
 
 
 def malformed() -> Refusal:
-    """The report for what is not HTTP."""
+    """Return the report for what is not HTTP."""
     return Refusal("bad_request_framing", "the request is not well-formed HTTP/1.1")
 
 
@@ -119,16 +107,12 @@ def _check_coding(headers: Headers) -> None:
     coding = ", ".join(headers.getlist("content-encoding")).strip().lower()
     if coding not in ("", "identity"):
         got = printable(coding)
-        raise Refusal(
-            "unsupported_media_type",
-            f"the body has the content encoding {got}; send it as it is (identity)",
-            expected="identity",
-            got=got,
-        )
+        detail = f"the body has the content encoding {got}; send it as it is (identity)"
+        raise Refusal("unsupported_media_type", detail, expected="identity", got=got)
 
 
 def _sent(headers: Headers) -> str:
-    """A body without a type is taken to be JSON; of a browser it is not, which asks nobody before it sends such."""
+    """Take a body without a type to be JSON; not of a browser, which asks nobody before it sends such."""
     stated = ", ".join(headers.getlist("content-type"))
     kind = content_kind(stated)
     if kind is None or (not stated.strip() and is_of_a_browser(headers)):

@@ -27,7 +27,7 @@ _RETRY: Final = 0.5
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """A socket with the address, which does not listen yet. Raises OSError, UnicodeError when it cannot be had.
+    """Bind a socket, which does not listen yet. Raises OSError, UnicodeError where the address cannot be had.
 
     An answer's head and body may be two writes: with Nagle's algorithm the second would wait some 40 ms for the
     client's delayed acknowledgement. Accepted sockets inherit that it is off.
@@ -46,7 +46,7 @@ def bound(host: str, port: int) -> socket.socket:
 
 
 def bound_once_free(host: str, port: int, seconds: float) -> socket.socket:
-    """A socket with the address; wait so long, at most, for another process to give it up. Raises OSError."""
+    """Bind a socket; wait so long, at most, for another process to give the address up. Raises OSError."""
     end = time.monotonic() + seconds
     while True:
         try:
@@ -58,7 +58,7 @@ def bound_once_free(host: str, port: int, seconds: float) -> socket.socket:
 
 
 def bound_monitor(settings: Settings) -> AbstractContextManager[socket.socket | None]:
-    """The socket of the metrics listener, closed with the context; None without `metrics_port`.
+    """Return the socket of the metrics listener, closed with the context; None without `metrics_port`.
 
     Raises RuntimeError with one sentence if the address cannot be had.
     """
@@ -72,7 +72,7 @@ def bound_monitor(settings: Settings) -> AbstractContextManager[socket.socket | 
 
 
 def monitor_settings(settings: Settings) -> Settings:
-    """The settings of the metrics listener: plain HTTP without keys, and few connections.
+    """Return the settings of the metrics listener: plain HTTP without keys, and few connections.
 
     On the loopback it answers to the names that a server without keys answers to, or a web page could read metrics by
     DNS rebinding. On any other address the name does not matter: Prometheus calls pods by their addresses.
@@ -95,7 +95,7 @@ def monitor_settings(settings: Settings) -> Settings:
 
 
 def reason(error: OSError | UnicodeError) -> str:
-    """Why there is no such socket. Names that are not resolved have error numbers of their own, or none."""
+    """Say why there is no such socket. Names that are not resolved have error numbers of their own, or none."""
     if isinstance(error, socket.gaierror):
         return f"the host is not known ({error.strerror})"
     if isinstance(error, UnicodeError):
@@ -113,12 +113,12 @@ def announce(settings: Settings, listening: socket.socket, monitor: socket.socke
 
 
 def address(host: str, listening: socket.socket, scheme: str = "http") -> str:
-    """The URL of a bound socket."""
+    """Return the URL of a bound socket."""
     return f"{scheme}://{place(host, listening.getsockname()[1])}"
 
 
 def place(host: str, port: int) -> str:
-    """Where a server is, as URLs have it: an address of IPv6 in brackets."""
+    """Write host and port as URLs have them: an address of IPv6 in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -141,7 +141,7 @@ def allow_descriptors(wanted: int) -> None:
 
 
 def tls_context(settings: Settings) -> ssl.SSLContext | None:
-    """What the settings ask for; None for plain HTTP. Raises RuntimeError where the files are no pair."""
+    """Make the TLS context of the settings; None for plain HTTP. Raises RuntimeError where the files are no pair."""
     certificate, key = settings.tls_cert, settings.tls_key
     if certificate is None and key is None:
         return None

@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
 
 import orjson
 from starlette.datastructures import Headers, MutableHeaders
@@ -35,6 +34,8 @@ from service.web.response_head import HEADER, NO_SNIFFING, new_id, sane
 from service.web.responses import report
 from service.web.routing import route_path, scope_of, shortened_path
 
+_logger = logging.getLogger("gradserve")
+
 
 class Guard:
     """Check of heads, and count of bodies."""
@@ -49,20 +50,24 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        holder, app = None, self._app
         try:
-            _check_size(scope, self._settings.max_header_bytes)
-            holder = self._entered(scope)
-        except Refusal as refusal:
-            await report(Request(scope), refusal)(scope, receive, send)
-            return
-        try:
-            await self._served(scope, receive, send)
+            try:
+                limit = self._settings.max_header_bytes
+                size = len(scope.get("raw_path") or b"") + len(scope["query_string"])
+                if size + sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > limit:
+                    raise too_large(limit)
+                holder = self._entered(scope)
+                receive = counting(receive, self._most(scope))
+            except Refusal as refusal:
+                app = report(Request(scope), refusal)
+            await app(scope, receive, send)
         finally:
             if holder is not None:
                 holder.leave()
 
     def _entered(self, scope: Scope) -> Keyholder | None:
-        """Who is to be told when the request is over. Raises Refusal: they may not make it."""
+        """Count a request for whoever makes it, until it is over. Raises Refusal: they may not make it."""
         if "caller" in scope["state"]:
             return None
         needed = scope_of(scope["method"], scope["state"]["route_path"], metrics=self._settings.metrics)
@@ -70,16 +75,8 @@ class Guard:
         scope["state"]["caller"] = holder.caller
         return holder
 
-    async def _served(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            most = self._most(scope)
-        except Refusal as refusal:
-            await report(Request(scope), refusal)(scope, receive, send)
-        else:
-            await self._app(scope, counting(receive, most), send)
-
     def _most(self, scope: Scope) -> int:
-        """The bytes that the body may have. Raises Refusal."""
+        """Return the bytes that the body may have. Raises Refusal."""
         headers = Headers(scope=scope)
         media = scope["state"]["media"] = media_of(scope["method"], path_within(scope), headers)
         most, announced = most_bytes(media, self._settings), headers.get("content-length", "")
@@ -101,15 +98,6 @@ def counting(receive: Receive, most: int) -> Receive:
         return message
 
     return receive_counted
-
-
-def _check_size(scope: Scope, limit: int) -> None:
-    size = len(scope.get("raw_path") or b"") + len(scope["query_string"])
-    if size + sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > limit:
-        raise too_large(limit)
-
-
-# In front of everything that is decided of a request: does it come by a name, and from a page, that may call?
 
 
 class Origins:
@@ -143,9 +131,6 @@ class Origins:
         self._policy.check(headers, scope["scheme"], route, visits=is_page)
 
 
-# A slash at the end of a path: it means the path without it, where there is something.
-
-
 class Slashes:
     """Middleware for `/path/` as `/path`. Not by a redirect: many clients lose their body then, or turn it into a GET.
 
@@ -163,9 +148,6 @@ class Slashes:
         await self._app(scope, receive, send)
 
 
-# Cross-origin calls: which web pages may make them, by the browser's rules.
-
-
 class Cors(CORSMiddleware):
     """Starlette's CORS, with a problem report for a page that may not call."""
 
@@ -179,7 +161,7 @@ class Cors(CORSMiddleware):
         )
 
     def preflight_response(self, request_headers: Headers) -> Response:
-        """What the browser is told before it calls. Raises Refusal (forbidden)."""
+        """Answer a browser before it calls. Raises Refusal (forbidden)."""
         response = super().preflight_response(request_headers)
         if response.status_code == 200:
             return response
@@ -187,14 +169,34 @@ class Cors(CORSMiddleware):
         raise Refusal("forbidden", f"pages of {origin} may not make this call", got=origin)
 
 
-# Errors of paths that belong to other protocols: in the form that these have, since their clients know no other.
+class ReportRewriter:
+    """`send`, which holds a problem report back until it is whole, and sends what `rewrite` makes of it.
 
-#: what a head says of a body, which becomes another
-_OF_THE_BODY: Final = (b"content-type", b"content-length")
+    `rewrite` gets the start of the response, which it may change, and the report; it returns the body.
+    """
+
+    def __init__(self, send: Send, rewrite: Callable[[Message, bytes], bytes]) -> None:
+        self._send, self._rewrite = send, rewrite
+        self._start: Message | None = None
+        self._report = b""
+
+    async def __call__(self, message: Message) -> None:
+        """Send the next part of an answer."""
+        is_start = message["type"] == "http.response.start"
+        if is_start and Headers(raw=message["headers"]).get("content-type", "").startswith(PROBLEM):
+            self._start = message
+        elif self._start is None:
+            await self._send(message)
+        else:
+            self._report += message.get("body", b"")
+            if not message.get("more_body", False):
+                body = self._rewrite(self._start, self._report)
+                await self._send(self._start)
+                await self._send({"type": "http.response.body", "body": body})
 
 
 class ForeignErrors:
-    """Writer of problem reports anew, whoever has made them."""
+    """Middleware that writes problem reports in the form of the protocol whose path was called."""
 
     def __init__(self, app: ASGIApp, facades: Sequence[Facade]) -> None:
         self._app = app
@@ -203,49 +205,23 @@ class ForeignErrors:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         facade = owner_of(path_within(scope), self._facades) if scope["type"] == "http" else None
-        await self._app(scope, receive, send if facade is None else _Rewriting(facade, send))
+        if facade is None:
+            await self._app(scope, receive, send)
+            return
 
+        def rewrite(start: Message, held: bytes) -> bytes:
+            start["status"], answer = facade.write_error(orjson.loads(held))
+            body = b"".join(answer.parts)
+            kept = [pair for pair in start["headers"] if pair[0].lower() not in (b"content-type", b"content-length")]
+            told = [(b"content-type", answer.media_type.encode()), (b"content-length", b"%d" % len(body))]
+            start["headers"] = kept + told
+            return body
 
-class _Rewriting:
-    """Sender of what is no report as it comes, which holds a report back until it is whole."""
-
-    def __init__(self, facade: Facade, send: Send) -> None:
-        self._facade = facade
-        self._send = send
-        self._start: Message | None = None
-        self._report = b""
-
-    async def __call__(self, message: Message) -> None:
-        """The next part of an answer."""
-        if message["type"] == "http.response.start" and _is_report(message):
-            self._start = message
-        elif self._start is None:
-            await self._send(message)
-        else:
-            self._report += message.get("body", b"")
-            if not message.get("more_body", False):
-                await self._send_error(self._start)
-
-    async def _send_error(self, start: Message) -> None:
-        status, answer = self._facade.write_error(orjson.loads(self._report))
-        body = b"".join(answer.parts)
-        kept = [pair for pair in start["headers"] if pair[0].lower() not in _OF_THE_BODY]
-        told = [(b"content-type", answer.media_type.encode()), (b"content-length", b"%d" % len(body))]
-        await self._send({**start, "status": status, "headers": kept + told})
-        await self._send({"type": "http.response.body", "body": body})
-
-
-def _is_report(start: Message) -> bool:
-    return Headers(raw=start["headers"]).get("content-type", "").startswith(PROBLEM)
-
-
-# The outermost layer: a request gets its id and its time of arrival, and a fault of ours still gets a report.
-
-_logger = logging.getLogger("gradserve")
+        await self._app(scope, receive, ReportRewriter(send, rewrite))
 
 
 class Envelope:
-    """Envelope around the whole application."""
+    """Outermost layer: a request gets its id and its time of arrival, and a fault of ours still gets a report."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -257,17 +233,21 @@ class Envelope:
             return
         known = {"request_id": id_of(scope), "arrived": time.monotonic()}
         scope["state"] = {**known, **scope.get("state", {})}  # what holds the connection may have begun it
-        outgoing = _Outgoing(scope["state"]["request_id"], send)
+        request_id = scope["state"]["request_id"]
+        outgoing = _Outgoing(request_id, send)
         try:
             await self._app(scope, receive, outgoing)
-        except Refusal as refusal:
-            await _last_word(refusal, scope, outgoing)
+        except Refusal as raised:
+            refusal = raised
         except asyncio.CancelledError:  # the grace after SIGTERM is over
-            await _last_word(Refusal("shutting_down", "the server stopped before this was done"), scope, outgoing)
+            refusal = Refusal("shutting_down", "the server stopped before this was done")
         except Exception:
-            request_id = scope["state"]["request_id"]
             _logger.exception("request %s failed", request_id, extra={"request_id": request_id})
-            await _last_word(fault(), scope, outgoing)
+            refusal = fault()
+        else:
+            return
+        if not outgoing.begun:
+            await report(Request(scope), refusal)(scope, receive, outgoing)
 
 
 class _Outgoing:
@@ -288,14 +268,5 @@ class _Outgoing:
 
 
 def id_of(scope: Scope) -> str:
-    """The client's own id for the request where it is sane, else a new one."""
+    """Return the client's own id for the request where it is sane, else a new one."""
     return sane(Headers(scope=scope).get(HEADER, "")) or new_id()
-
-
-async def _last_word(refusal: Refusal, scope: Scope, outgoing: _Outgoing) -> None:
-    if not outgoing.begun:
-        await report(Request(scope), refusal)(scope, _nothing, outgoing)
-
-
-async def _nothing() -> Message:
-    return {"type": "http.disconnect"}

@@ -21,7 +21,7 @@ from service.web.repetition import once, recorded
 from service.web.responses import etag_header, from_reply, not_modified
 from service.web.routes import ended
 from service.web.state import condition_of, current, state_of, store_of
-from service.web.tasks import Asker, job_of, job_of_upload, tenant_of_request
+from service.web.tasks import Asker, task_of, task_of_upload, tenant_of_request
 from service.workers.pool import awaited
 from service.workers.task import PUT_MODEL, READ_MODEL, Reply, Task
 
@@ -46,36 +46,36 @@ async def put_model(request: Request) -> Response:
         raise Refusal("unsupported_media_type", f"a model is sent as {JSON}, not {got}", expected=JSON, got=got)
     timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
     upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
-    read = job_of_upload(READ_MODEL, request, timeout, upload, subject=name)
+    read = task_of_upload(READ_MODEL, request, timeout, upload, subject=name)
 
     async def answered(repetition: Repetition | None) -> Response:
         reply = await awaited(state.pool, read)
         if reply.status == 200:
-            job = _checking(request, read, reply)
-            reply = await awaited(state.pool, job)
+            task = _checking(request, read, reply)
+            reply = await awaited(state.pool, task)
             if reply.status == 200:
-                reply = await _kept(request, job, reply, condition, repetition)
+                reply = await _kept(request, task, reply, condition, repetition)
         return from_reply(reply)
 
     return await once(request, store, answered, upload, timeout)
 
 
 def _checking(request: Request, read: Task, reply: Reply) -> Task:
-    """The job that checks what a reply says was asked, on its graph where that is kept."""
+    """Return the task that checks what a reply says was asked, on its graph where that is kept."""
     body, found = reply.body, cast("Asker", request.state)
     reply.give_back()
     graph = store_of(request).graphs.find((read.namespace, graph_of_request(body)))
     media, tenant = Media(JSON, JSON), tenant_of_request(request)
-    return job_of(PUT_MODEL, found, tenant, read.timeout, media, body, graph=graph, subject=read.subject)
+    return task_of(PUT_MODEL, found, tenant, read.timeout, media, body, graph=graph, subject=read.subject)
 
 
 async def _kept(
-    request: Request, job: Task, reply: Reply, condition: Condition, repetition: Repetition | None
+    request: Request, task: Task, reply: Reply, condition: Condition, repetition: Repetition | None
 ) -> Reply:
-    """The answer, once the model that a worker has made this record of is kept. Raises Refusal."""
-    store, model, key = store_of(request), KeptModel.of(reply.body), (job.namespace, job.subject or "")
+    """Keep the model that a worker has made this record of, and answer. Raises Refusal."""
+    store, model, key = store_of(request), KeptModel.of(reply.body), (task.namespace, task.subject or "")
     reply.give_back()
-    await store.commits.fence.passed(job.expires)
+    await store.commits.fence.passed(task.expires)
     answer = Reply(201, JSON, [model.record], tuple(etag_header(model.etag).items()))
     change = new_model(store.models, store.graphs, key, model, condition)
 
@@ -84,7 +84,7 @@ async def _kept(
         return [change, *recorded(store.answers, repetition, answer)]
 
     changes = [change, *recorded(store.answers, repetition, answer)]
-    await store.commit(changes, job.expires, job.timeout, complete)
+    await store.commit(changes, task.expires, task.timeout, complete)
     return answer
 
 
@@ -132,5 +132,5 @@ async def list_models(request: Request) -> Response:
 
 
 def _name(request: Request) -> str:
-    """The name that the path has. Raises Refusal: invalid_field."""
+    """Return the name that the path has. Raises Refusal: invalid_field."""
     return checked_name(request.path_params["name"], "the name of a model")

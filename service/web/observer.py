@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from engine import printable
 from service.core.keys.caller import mask_keys
@@ -63,12 +63,6 @@ def unobserved(_: Finished) -> None:
     """Tells nobody."""
 
 
-# Every request that was answered, counted, written down and traced.
-
-#: what a request without a head that could be read is called
-_UNREAD: Final = "?"
-
-
 class Recorder:
     """Recorder that tells the tally, and the log and the traces where there are any."""
 
@@ -78,7 +72,7 @@ class Recorder:
         self._tracing = tracing
 
     def __call__(self, finished: Finished) -> None:
-        """As an observer of requests."""
+        """Observe a request."""
         head, reply = finished.head, finished.reply
         order = None if head is None else head.order
         call, facade = None if order is None else order.call, facade_name_of(finished.route)
@@ -94,27 +88,21 @@ class Recorder:
             self._log.add(answered, trace_id)
 
 
-def _call_of(order: Order | None, route: str) -> str:
-    """What was called: one of our calls, or one of another protocol's."""
-    foreign = foreign_call_of(route)
-    if foreign is not None:
-        return foreign
-    return "" if order is None else order.call
-
-
 def _answered(finished: Finished) -> Answered:
     head = finished.head
     order = None if head is None else head.order
     route = finished.route
     if not route and order is not None:
         route = f"/v1/{order.call}" if order.graph is None else f"/v1/graphs/{{graph_id}}/{order.call}"
+    foreign = foreign_call_of(route)
+    own = "" if order is None else order.call
     return Answered(
         mask_keys(finished.request_id),
         finished.caller,
-        _UNREAD if head is None else head.method,
-        _UNREAD if head is None else mask_keys(head.path),
+        "?" if head is None else head.method,
+        "?" if head is None else mask_keys(head.path),
         route,
-        _call_of(order, route),
+        own if foreign is None else foreign,
         "" if order is None else mask_keys(printable(order.graph or "")),
         finished.status,
         finished.received,

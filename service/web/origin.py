@@ -20,10 +20,8 @@ from service.core.settings import EVERY, Settings
 _AUTHORITY: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:@/?#,\s]+)(?::([0-9]*))?")
 _ORIGIN: Final = re.compile(r"(https?)://(.*)", re.IGNORECASE)
 _USUAL_PORTS: Final = {"http": "80", "https": "443"}
-_LOOPBACK_NAME: Final = "localhost"
 #: what is asked of any server under any address: whether it is well
 HEALTH: Final = "/health/"
-_CROSS_SITE: Final = "cross-site"
 
 
 class OriginPolicy:
@@ -56,8 +54,12 @@ class OriginPolicy:
         be visited from anywhere, by a click on a link.
         """
         host = headers.get("host", "")
-        if self._names is not None and "host" in headers and not (route or "").startswith(HEALTH):
-            self._check_host(host, self._names)
+        is_named = self._names is None or is_of_this_machine(host) or _name(host) in self._names
+        if not is_named and "host" in headers and not (route or "").startswith(HEALTH):
+            got = printable(host)
+            advice = "call it localhost, or start it with --allowed-hosts"
+            detail = f"the server is not known by the name “{got}”; {advice}"
+            raise Refusal("misdirected", detail, expected="localhost, or a name of --allowed-hosts", got=got)
         origin = ", ".join(headers.getlist("origin"))
         if origin in self._origins or (EVERY in self._origins and "origin" in headers):
             return
@@ -67,17 +69,9 @@ class OriginPolicy:
         elif is_cross_site(headers) and not (visits and is_visit(headers)):
             raise _forbidden("other sites")
 
-    @staticmethod
-    def _check_host(host: str, names: frozenset[str]) -> None:
-        if is_of_this_machine(host) or _name(host) in names:
-            return
-        got = printable(host)
-        detail = f"the server is not known by the name “{got}”; call it localhost, or start it with --allowed-hosts"
-        raise Refusal("misdirected", detail, expected="localhost, or a name of --allowed-hosts", got=got)
-
 
 def canonical_origin(name: str) -> str:
-    """A host's name or address as it is compared: in lower case, without a dot at its end; addresses in short."""
+    """Write a host's name or address as it is compared: in lower case, without a dot at its end; addresses in short."""
     address = _address(name)
     return str(address) if address is not None else name.lower().removesuffix(".")
 
@@ -89,7 +83,7 @@ def is_of_this_machine(host: str) -> bool:
         return False
     address = _address(name)
     if address is None:
-        return name == _LOOPBACK_NAME or (name.endswith(f".{_LOOPBACK_NAME}") and not name.startswith("."))
+        return name == "localhost" or (name.endswith(".localhost") and not name.startswith("."))
     return is_loopback(address)
 
 
@@ -106,7 +100,7 @@ def is_of_a_browser(headers: Headers) -> bool:
 
 def is_cross_site(headers: Headers) -> bool:
     """Whether a browser says that a page of another site asks."""
-    return _CROSS_SITE in headers.get("sec-fetch-site", "").lower()
+    return "cross-site" in headers.get("sec-fetch-site", "").lower()
 
 
 def is_visit(headers: Headers) -> bool:
@@ -128,13 +122,13 @@ def _place(authority: str, scheme: str) -> tuple[str, str] | None:
 
 
 def _name(authority: str) -> str | None:
-    """The name or address without the port."""
+    """Return the name or address without the port."""
     found = _AUTHORITY.fullmatch(authority)
     return None if found is None else canonical_origin(found[1])
 
 
 def _address(name: str) -> IPv4Address | IPv6Address | None:
-    """The address that a name is; those of IPv6 are in brackets, or were before they were made canonical_origin."""
+    """Read a name that is an address; those of IPv6 are in brackets, or were before `canonical_origin`."""
     try:
         found = ip_address(name.removeprefix("[").removesuffix("]"))
     except ValueError:

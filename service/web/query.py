@@ -14,14 +14,23 @@ from service.core.errors import Refusal
 #: the query's parameter that every call with a deadline takes
 TIME: Final = "timeout_ms"
 _MILLISECONDS: Final = re.compile(r"[0-9]{1,18}")
+#: entries of a page
+_USUAL: Final = 100
+_MOST: Final = 1000
+_COUNT: Final = re.compile(r"[0-9]{1,9}")
 
 
 def parameters_of(query: bytes, known: Sequence[str]) -> dict[str, str]:
-    """What a query states, of these parameters, each once. Raises Refusal (invalid_field)."""
+    """Read these parameters of a query, each once. Raises Refusal (invalid_field)."""
     stated: dict[str, str] = {}
     for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
         if name not in known or name in stated:
-            raise _refusal_of(name, name in stated, known)
+            if name in stated:
+                detail = f"{name} stands twice in the query"
+                raise Refusal("invalid_field", detail, expected=f"{name} once", got="twice")
+            shown, listed = printable(name), ", ".join(known)
+            detail = f"the query has no parameter “{shown}” (known: {listed})"
+            raise Refusal("invalid_field", detail, expected=listed, got=shown)
         stated[name] = value
     return stated
 
@@ -32,19 +41,25 @@ def timeout_of(query: bytes, most_ms: int) -> float:
 
 
 def timeout_in(parameters: dict[str, str], most_ms: int) -> float:
-    """The same, where the query may state other things, too."""
+    """Read it where the query may state other things, too."""
     stated = parameters.get(TIME)
-    return (most_ms if stated is None else min(_milliseconds(stated), most_ms)) / 1000
+    if stated is None:
+        return most_ms / 1000
+    if not _MILLISECONDS.fullmatch(stated) or not int(stated):
+        got = printable(stated) or "nothing"
+        detail = f"timeout_ms must be a whole number of milliseconds of at least 1, but is {got}"
+        raise Refusal("invalid_field", detail, expected="a whole number of at least 1", got=got)
+    return min(int(stated), most_ms) / 1000
 
 
 def without_time(query: bytes) -> str:
-    """What a query asks beside its time: the same text for whoever asks the same with more time, or with less."""
+    """Leave the time out of a query: whoever asks the same with more time, or with less, has the same text."""
     stated = query.decode("latin-1").split("&")
     return "&".join(part for part in stated if unquote_plus(part.partition("=")[0]) != TIME)
 
 
 def choice_in(parameters: dict[str, str], name: str, choices: Sequence[str]) -> str:
-    """What the query states under a name, the first of the choices where nothing. Raises Refusal (invalid_field)."""
+    """Read a choice of the query, the first one where nothing is stated. Raises Refusal (invalid_field)."""
     value = parameters.get(name, choices[0])
     if value not in choices:
         expected, got = " or ".join(choices), printable(value) or "nothing"
@@ -52,48 +67,21 @@ def choice_in(parameters: dict[str, str], name: str, choices: Sequence[str]) -> 
     return value
 
 
-def _milliseconds(value: str) -> int:
-    if not _MILLISECONDS.fullmatch(value) or not int(value):
-        got = printable(value) or "nothing"
-        raise Refusal(
-            "invalid_field",
-            f"timeout_ms must be a whole number of milliseconds of at least 1, but is {got}",
-            expected="a whole number of at least 1",
-            got=got,
-        )
-    return int(value)
-
-
-def _refusal_of(name: str, twice: bool, known: Sequence[str]) -> Refusal:
-    if twice:
-        return Refusal("invalid_field", f"{name} stands twice in the query", expected=f"{name} once", got="twice")
-    shown, listed = printable(name), ", ".join(known)
-    detail = f"the query has no parameter “{shown}” (known: {listed})"
-    return Refusal("invalid_field", detail, expected=listed, got=shown)
-
-
-# Long listings, page by page: how much of one a request asks for, and from where on.
-
-_USUAL: Final = 100
-_MOST: Final = 1000
-_COUNT: Final = re.compile(r"[0-9]{1,9}")
-
-
 class Page(NamedTuple):
-    """Page of so many entries, from behind the one that is called `after`; None: from the first on."""
+    """Page of a long listing: so many entries, from behind the one that is called `after`; None: from the first on."""
 
     limit: int
     after: str | None
 
 
 def names_of_page(there: Iterable[str], limit: int, after: str | None) -> tuple[list[str], str | None]:
-    """The names of a page, in their order, and what is to be stated as `after` for the next one, where there is one."""
+    """Return the names of a page, in their order, and the `after` of the next page, if there is one."""
     names = nsmallest(limit + 1, there if after is None else (name for name in there if name > after))
     return names[:limit], names[limit - 1] if len(names) > limit else None
 
 
 def page_of(query: bytes) -> Page:
-    """The page that a query asks for. Raises Refusal (invalid_field)."""
+    """Return the page that a query asks for. Raises Refusal (invalid_field)."""
     stated = parameters_of(query, ("limit", "after"))
     limit = stated.get("limit", str(_USUAL))
     if not _COUNT.fullmatch(limit) or not 1 <= int(limit) <= _MOST:

@@ -36,7 +36,7 @@ async def once(
     upload: BodyBuffer | None = None,
     seconds: float | None = None,
 ) -> Response:
-    """The answer to a request; the one that it was given before, where it has been named and done.
+    """Answer a request; with the answer that it was given before, where it has been named and done.
 
     `seconds` from its arrival on are its time, if not what the server gives any. What a caller may not write, it is not
     told again either: answers that are kept tell of something that was written.
@@ -64,21 +64,14 @@ async def once(
         refusal, response = raised, Response(status_code=raised.status)
     finally:
         store.end(repetition)
-    if response.status_code == CONFLICT and (first := await _first(request, store, repetition, seconds)) is not None:
-        return first
+    if response.status_code == CONFLICT:  # another server may have had the call as well, and kept it first
+        known = await store.begin(repetition, deadline_of(request, seconds))
+        store.end(repetition)
+        if known is not None:
+            return _replayed(known)
     if refusal is not None:
         raise refusal
     return response
-
-
-async def _first(request: Request, store: StateStore, asked: Repetition, seconds: float | None) -> Response | None:
-    """The answer to the call that was kept first, where another server had it as well; None where there is none.
-
-    Raises Refusal: invalid_field where that was another request.
-    """
-    known = await store.begin(asked, deadline_of(request, seconds))
-    store.end(asked)
-    return None if known is None else _replayed(known)
 
 
 def _replayed(known: AnswerRecord) -> Response:
@@ -86,7 +79,7 @@ def _replayed(known: AnswerRecord) -> Response:
 
 
 def recorded(answers: AnswerTable, repetition: Repetition | None, reply: Reply) -> Sequence[Change]:
-    """What is kept of an answer, so that it can be given again: nothing, where it has no name.
+    """Record an answer, so that it can be given again; nothing, where it has no name.
 
     Raises Refusal: over_budget.
     """
@@ -102,7 +95,7 @@ def _give_back(upload: BodyBuffer | None) -> None:
 
 
 async def _fingerprint(request: Request, upload: BodyBuffer | None) -> str:
-    """A digest of all that a request asks: two requests of one key that ask the same have the same.
+    """Return a digest of all that a request asks: two requests of one key that ask the same have the same.
 
     How long it may take is no part of that: whoever asks again has less time left.
     """

@@ -6,7 +6,7 @@ h11 parses, which is safe and slow; what it lets pass and two readers could take
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote_to_bytes
@@ -30,6 +30,12 @@ _DIGITS: Final = re.compile(rb"[0-9]{1,20}")
 _ABSOLUTE_FORM: Final = re.compile(rb"https?://([^/?]*)", re.IGNORECASE)
 #: how heads of no HTTP begin: TLS, binary protocols, an empty line
 _NO_BEGINNING: Final = b"\x21"
+#: heads that are kept, at least; and the bytes that one may have
+MOST_HEADS: Final = 1024
+_MOST_BYTES: Final = 2048
+_LENGTH: Final = re.compile(rb"\r\n[Cc]ontent-[Ll]ength: ([0-9]{1,18})\r\n")
+
+Key = bytes | tuple[bytes, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +80,15 @@ class HeadReader:
         """The head that these bytes are. Raises Refusal: bad_request_framing."""
         request = _parse(raw)
         authority, raw_path, query = _split(request.target)
-        fields = _of_target(authority, request.headers) if authority is not None else tuple(request.headers)
+        fields = tuple(request.headers)
+        if authority is not None:  # the host of the target counts before another
+            fields = ((b"host", authority), *(field for field in fields if field[0] != b"host"))
         headers = Headers(raw=list(fields))
         path = unquote_to_bytes(raw_path).decode("utf-8", "replace")
         method, version = request.method.decode("ascii"), request.http_version.decode("ascii")
         check_head(version, path, headers)
         chunked = "transfer-encoding" in headers
+        options: Sequence[str] = ",".join(headers.getlist("connection")).lower().split(",")
         if chunked and version == "1.0":
             raise malformed()
         order, most = self._judged(method, path, query, headers)
@@ -92,7 +101,7 @@ class HeadReader:
             tuple((name, value) for name, value in fields if name != b"content-length"),
             int(headers.get("content-length", "0")),
             chunked,
-            _keeps(headers, version),
+            version != "1.0" and "close" not in map(str.strip, options),
             version != "1.0" and headers.get("expect", "").lower() == "100-continue",
             sane(headers.get(HEADER, "")),
             most,
@@ -102,7 +111,7 @@ class HeadReader:
         )
 
     def _judged(self, method: str, path: str, query: bytes, headers: Headers) -> tuple[Order | None, int]:
-        """The computing call, and the bytes that the body may have."""
+        """Return the computing call, and the bytes that the body may have."""
         try:
             media = media_of(method, path, headers)
             most = most_bytes(media, self._settings)
@@ -144,31 +153,11 @@ def _split(target: bytes) -> tuple[bytes | None, bytes, bytes]:
     return found and found[1], path, query
 
 
-def _of_target(authority: bytes, fields: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[bytes, bytes], ...]:
-    """The headers with the host that the target has, which counts before another."""
-    return ((b"host", authority), *((name, value) for name, value in fields if name != b"host"))
-
-
-def _keeps(headers: Headers, version: str) -> bool:
-    stated: Sequence[str] = ",".join(headers.getlist("connection")).lower().split(",")
-    return version != "1.0" and "close" not in map(str.strip, stated)
-
-
-# Heads that came before. Clients send the same few again and again; to look one up costs a hundredth of parsing it.
-
-#: heads that are kept, at least; and the bytes that one may have
-MOST_HEADS: Final = 1024
-_MOST_BYTES: Final = 2048
-_LENGTH: Final = re.compile(rb"\r\n[Cc]ontent-[Ll]ength: ([0-9]{1,18})\r\n")
-
-Key = bytes | tuple[bytes, bytes]
-
-
 class KnownHeads:
-    """Reader of heads, each that is like one before by its bytes; like means the same but for the number of its length.
+    """Cache of heads by their bytes, but for the number of their length.
 
-    Two generations stand for an order by use: what is met in the old one moves to the young one, and when that is
-    full, the old one goes.
+    Clients send the same few again and again; to look one up costs a hundredth of parsing it. Two generations stand
+    for an order by use: what is met in the old one moves to the young one, and when that is full, the old one goes.
     """
 
     def __init__(self, read: Callable[[bytes], Head], most: int = MOST_HEADS) -> None:
@@ -178,7 +167,7 @@ class KnownHeads:
         self._old: dict[Key, Head] = {}
 
     def find(self, raw: bytes) -> tuple[Head, int]:
-        """A head, and the length of the body that it announces. Raises Refusal: bad_request_framing."""
+        """Return a head, and the length of the body that it announces. Raises Refusal: bad_request_framing."""
         found = _LENGTH.search(raw)
         # Two parts and not a whole: a head that states no number at all must not be found as one that states some.
         key: Key = (raw[: found.start(1)], raw[found.end(1) :]) if found else raw
@@ -186,10 +175,7 @@ class KnownHeads:
         if head is None:
             head = self._old.get(key) or self._read(raw)
             if len(raw) <= _MOST_BYTES:
-                self._keep(key, head)
+                if len(self._young) >= self._most:
+                    self._old, self._young = self._young, {}
+                self._young[key] = head
         return head, int(found[1]) if found else head.length
-
-    def _keep(self, key: Key, head: Head) -> None:
-        if len(self._young) >= self._most:
-            self._old, self._young = self._young, {}
-        self._young[key] = head

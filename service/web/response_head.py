@@ -12,8 +12,7 @@ from typing import Final
 
 from service.workers.task import Reply
 
-# A request's id: the client's own where it is sane, else a new one.
-
+#: of a request's id: the client's own where it is sane, else a new one
 HEADER: Final = "X-Request-Id"
 _SANE: Final = re.compile(r"[A-Za-z0-9._:+/=-]{1,128}")
 #: tells processes apart, and those that were started before
@@ -22,12 +21,12 @@ _numbers: Final = count()
 
 
 def new_id() -> str:
-    """An id that no other request has."""
+    """Return an id that no other request has."""
     return f"{_PREFIX}{next(_numbers):08x}"
 
 
 def sane(stated: str) -> str | None:
-    """The client's id for a request, where it can stand in a header, a report and a log."""
+    """Return the client's id for a request, where it can stand in a header, a report and a log."""
     return stated if _SANE.fullmatch(stated) else None
 
 
@@ -56,13 +55,13 @@ class Dated:
         ))  # fmt: skip
 
     def of(self, status: int, fields: Iterable[tuple[bytes, bytes]], *, closes: bool) -> bytes:
-        """The head with these fields."""
+        """Return the head with these fields."""
         stated = b"".join([b"%b: %b\r\n" % field for field in fields])
         begun = self._begun.get(status) or b"HTTP/1.1 %d \r\n" % status
         return b"%b%b%b\r\n" % (begun, stated, CLOSE if closes else b"")
 
     def of_reply(self, reply: Reply, length: int, request_id: str, *, closes: bool) -> bytes:
-        """The head of a body of this length, with the same fields in the same order as through the other door."""
+        """Write the head of a body of this length, with the same fields in the same order as through the other door."""
         ending = CLOSE if closes else b""
         kind, named = reply.media_type.encode(), request_id.encode()
         if reply.status == 200 and not reply.headers:

@@ -22,14 +22,15 @@ from service.core.errors import Refusal, fault, out_of_memory
 from service.store.changes import Condition
 from service.workers.task import Reply
 
-# A large answer on its way out: written part by part as the client takes it, from the memory that it lies in.
-
 #: bytes that are handed to the socket at once
 SENT_AT_ONCE: Final = 1 << 18
 
 
 class Sending:
-    """Writer of parts to a transport whose high-water mark is 0 meanwhile, so that it says when all are out."""
+    """Writer of a large answer, part by part as the client takes it, from the memory that it lies in.
+
+    The transport's high-water mark is 0 meanwhile, so that it says when all are out.
+    """
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class Sending:
         self._paused = True
 
     def resume(self) -> None:
-        """What was written is out; go on."""
+        """Go on: what was written is out."""
         self._paused = False
         if not self._busy:
             self._go()
@@ -76,7 +77,7 @@ class Sending:
 
 
 def slices_to_send(parts: Sequence[bytes | memoryview]) -> Iterator[memoryview]:
-    """What is handed on at once: each part, or as much of it as `SENT_AT_ONCE`."""
+    """Cut each part into slices of `SENT_AT_ONCE` bytes."""
     for part in parts:
         whole = memoryview(part)
         for start in range(0, len(whole), SENT_AT_ONCE):
@@ -84,7 +85,7 @@ def slices_to_send(parts: Sequence[bytes | memoryview]) -> Iterator[memoryview]:
 
 
 def unsent_bytes(transport: asyncio.Transport) -> int:
-    """What the client has not taken yet: here, and in the system's buffer, which says so only a third at a time."""
+    """Count bytes that the client has not taken: here, and in the system's buffer, which tells a third at a time."""
     waiting = transport.get_write_buffer_size()
     descriptor = transport.get_extra_info("socket").fileno()
     if descriptor < 0:
@@ -100,7 +101,7 @@ def answer(content: Mapping[str, Any]) -> Response:
 
 
 def etag_header(etag: str) -> Mapping[str, str]:
-    """The header that tells a version by its etag."""
+    """Return the header that tells a version by its etag."""
     return {"ETag": f'"{etag}"'}
 
 
@@ -115,7 +116,7 @@ class PartsResponse(Response):
     """A body in parts, each copied as it is sent: the memory that they lie in may serve another when all are."""
 
     def __init__(self, reply: Reply) -> None:
-        """What a worker replied."""
+        """Make the response that says a worker's reply."""
         length = sum(len(part) for part in reply.parts)
         super().__init__(None, reply.status, {"content-length": str(length), **dict(reply.headers)}, reply.media_type)
         self._reply = reply
@@ -126,14 +127,11 @@ class PartsResponse(Response):
         if self._reply.claim is not None:
             self._reply.claim.holder = _Sending(asyncio.current_task())
         try:
-            await self._send_parts(send)
+            for sent in slices_to_send(self._reply.parts):
+                await send({"type": "http.response.body", "body": bytes(sent), "more_body": True})
         finally:
             self._reply.give_back()
         await send({"type": "http.response.body", "body": b""})
-
-    async def _send_parts(self, send: Send) -> None:
-        for sent in slices_to_send(self._reply.parts):
-            await send({"type": "http.response.body", "body": bytes(sent), "more_body": True})
 
 
 class _Sending:
@@ -145,13 +143,13 @@ class _Sending:
         self._task = task
 
     def revoke(self, refusal: Refusal) -> None:
-        """Others wait for its memory: the answer ends here."""
+        """End the answer, since others wait for its memory."""
         if self._task is not None:
             self._task.cancel()
 
 
 def from_reply(reply: Reply) -> Response:
-    """What a worker replied."""
+    """Make the response that says a worker's reply."""
     if len(reply.parts) > 1 or len(reply.parts[0]) > SENT_AT_ONCE:
         return PartsResponse(reply)
     whole = Response(reply.body, reply.status, dict(reply.headers), reply.media_type)
@@ -160,18 +158,18 @@ def from_reply(reply: Reply) -> Response:
 
 
 def report(request: Request, refusal: Refusal) -> Response:
-    """The problem report."""
+    """Return the problem report."""
     body = refusal.body(request.state.request_id)
     return Response(body, refusal.status, refusal.headers, media_type=PROBLEM)
 
 
 async def on_error(request: Request, error: Exception) -> Response:
-    """The report for whatever a route raised."""
+    """Return the report for whatever a route raised."""
     return report(request, refusal_of(request, error))
 
 
 def refusal_of(request: Request, error: Exception) -> Refusal:
-    """What an exception means to the client."""
+    """Choose the refusal that an exception means to the client."""
     if isinstance(error, Refusal):
         return error
     if isinstance(error, ClientDisconnect):

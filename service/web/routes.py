@@ -23,7 +23,7 @@ from service.web.query import timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import answer, from_reply
 from service.web.state import deadline_of, state_of, store_of
-from service.web.tasks import job_of_upload, tenant_of_request
+from service.web.tasks import task_of_upload, tenant_of_request
 from service.workers.pool import awaited
 from service.workers.task import Reply, Task
 
@@ -35,7 +35,7 @@ metrics_router: Final = APIRouter()
 
 
 def add_calls(to: APIRouter, under: str, suffix: str = "", more: str = "") -> None:
-    """A path for each call; where `{graph_id}` is in what it is `under`, of a registered graph."""
+    """Add a path for each call; `under` a path with `{graph_id}`, it is of a registered graph."""
     for call in calls().values():
         to.add_api_route(
             f"{under}/{call.name}",
@@ -48,49 +48,40 @@ def add_calls(to: APIRouter, under: str, suffix: str = "", more: str = "") -> No
 
 
 def _endpoint(call: str) -> Callable[[Request], Awaitable[Response]]:
+    """Make the endpoint of a computing call, on its own graph or on one that is registered."""
+
     async def endpoint(request: Request) -> Response:
-        return await _answer_to(call, request, request.path_params.get("graph_id"))
+        state, graph_id = state_of(request), request.path_params.get("graph_id")
+        timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
+        graph = None
+        if graph_id is not None:
+            graph = await state.store.graph(request.state.caller.namespace, graph_id, deadline_of(request, timeout))
+        unknown = None if graph_id is None or graph is not None else no_graph(graph_id)
+        if unknown is not None and KEY_HEADER not in request.headers:
+            raise unknown
+        upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
+        task = task_of_upload(call, request, timeout, upload, graph=graph)
+
+        async def answered(repetition: Repetition | None) -> Response:
+            if unknown is not None:  # now; it may have been there when the call came for the first time
+                upload.give_back()
+                raise unknown
+            request.state.reply = reply = await awaited(state.pool, task)
+            return from_reply(await kept(request, state.store, task, reply, repetition))
+
+        return await once(request, state.store, answered, upload, timeout)
 
     return endpoint
 
 
-async def _answer_to(call: str, request: Request, graph_id: str | None) -> Response:
-    """The answer to a computing call, on its own graph or on one that is registered. Raises Refusal."""
-    state = state_of(request)
-    timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
-    graph = None
-    if graph_id is not None:
-        graph = await state.store.graph(request.state.caller.namespace, graph_id, deadline_of(request, timeout))
-    unknown = None if graph_id is None or graph is not None else no_graph(graph_id)
-    if unknown is not None and KEY_HEADER not in request.headers:
-        raise unknown
-    upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
-    job = job_of_upload(call, request, timeout, upload, graph=graph)
-
-    async def answered(repetition: Repetition | None) -> Response:
-        if unknown is not None:  # now; it may have been there when the call came for the first time
-            upload.give_back()
-            raise unknown
-        request.state.reply = reply = await awaited(state.pool, job)
-        return from_reply(await kept(request, state.store, job, reply, repetition))
-
-    return await once(request, state.store, answered, upload, timeout)
-
-
-async def kept(
-    request: Request,
-    store: StateStore,
-    job: Task,
-    reply: Reply,
-    repetition: Repetition | None,
-) -> Reply:
+async def kept(request: Request, store: StateStore, task: Task, reply: Reply, repetition: Repetition | None) -> Reply:
     """Return the reply once `store` keeps what it has for keeping, or the refusal that takes its place."""
     try:
         more = recorded(store.answers, repetition, reply) if reply.stored else ()
     except BaseException:
         reply.give_back()
         raise
-    return await store.settled(job, request.state.caller, reply, more=more)
+    return await store.settled(task, request.state.caller, reply, more=more)
 
 
 async def ended(request: Request, change: Change, told: Callable[[Any], bytes]) -> Response:

@@ -13,9 +13,13 @@ from service.api.calls import calls
 from service.core.keys.caller import KeyScope
 from service.facades.protocols import HEALTH_PATHS, foreign_call_of
 
+#: what is for everybody: whether the server is well, and what it is
+_OPEN: Final = re.compile(r"/|/health/.*|/docs(?:/.*)?|/openapi(?:-sdk)?(?:-3\.0)?\.json")
+_CALL: Final = re.compile(r"/v1/(?:graphs/[^/]+/)?([a-z_]+)")
+
 
 def shortened_path(scope: Scope, routes: Sequence[BaseRoute]) -> str:
-    """The path of the request, without a slash at its end where that leads somewhere and the path with it does not."""
+    """Take the slash off the end of a path, where only the path without it leads somewhere."""
     path: str = scope["path"]
     if path.endswith("/") and _first(scope, routes) is None and _first({**scope, "path": path[:-1]}, routes):
         return path[:-1]
@@ -23,7 +27,7 @@ def shortened_path(scope: Scope, routes: Sequence[BaseRoute]) -> str:
 
 
 def route_path(scope: Scope, routes: Sequence[BaseRoute]) -> str | None:
-    """The path of the route that the request takes, with the names of what stands in it; None where there is none.
+    """Find the path of the route that a request takes, with the names of its parameters; None where there is none.
 
     Where none takes the method, that of the first one which takes others.
     """
@@ -32,7 +36,7 @@ def route_path(scope: Scope, routes: Sequence[BaseRoute]) -> str | None:
 
 
 def route_of(scope: Scope) -> str:
-    """The path of the route that the application has found, as its document has it; "" where it has found none."""
+    """Return the path of the route that the application has found, as its document has it; "" for none."""
     route = scope.get("route")
     return route.path if isinstance(route, Route) else ""
 
@@ -48,26 +52,17 @@ def _first(scope: Scope, routes: Sequence[BaseRoute]) -> BaseRoute | None:
     return partial
 
 
-# Access to routes: decided from a request's method and the route that it takes, and from nothing else.
-
-#: what is for everybody: whether the server is well, and what it is
-_OPEN: Final = re.compile(r"/|/health/.*|/docs(?:/.*)?|/openapi(?:-sdk)?(?:-3\.0)?\.json")
-_CALL: Final = re.compile(r"/v1/(?:graphs/[^/]+/)?([a-z_]+)")
-_METRICS: Final = "/metrics"
-_READING: Final = ("GET", "HEAD", "OPTIONS")
-
-
 def scope_of(method: str, route: str | None, *, metrics: str = "keys") -> KeyScope | None:
-    """The scope that a key has to have for a route, which is known by its path; None where no key is needed.
+    """Return the scope that a key has to have for a route, which is known by its path; None where no key is needed.
 
     What leads nowhere takes a key too: without one, nobody learns what there is.
     """
     route = route or ""
     if _OPEN.fullmatch(route) or route in HEALTH_PATHS:
         return None
-    if route == _METRICS:
+    if route == "/metrics":
         return KeyScope.ADMIN if metrics == "keys" else None
     found = _CALL.fullmatch(route)
     if method == "POST" and ((found is not None and found[1] in calls()) or foreign_call_of(route) is not None):
         return KeyScope.COMPUTE
-    return KeyScope.READ if method in _READING else KeyScope.WRITE
+    return KeyScope.READ if method in ("GET", "HEAD", "OPTIONS") else KeyScope.WRITE

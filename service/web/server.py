@@ -74,7 +74,7 @@ class Server:
         return 0.0 if self._stopped_twice.is_set() else max(0.0, over - time.monotonic())
 
     def _on_signal(self) -> None:
-        """The first signal ends gracefully, the second at once."""
+        """End gracefully at the first signal, and at once at the second."""
         if self._stopped.is_set():
             self._stopped_twice.set()
         self._drain()
@@ -143,7 +143,10 @@ def serve(
         tls_context(settings)  # raises before the workers are made
         keep_to_this_machine(settings, listening)
         if not runner.run(_served(lifetime, observer, listening, gate, metrics_socket, make_monitor)):
-            _leave()
+            # A thread inside a kernel cannot be stopped, and Python would wait for it.
+            _logger.warning("work was still running when the grace was over")
+            sys.stdout.flush()
+            os._exit(0)
 
 
 async def _served(
@@ -179,10 +182,3 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
         return None
     factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
     return factory
-
-
-def _leave() -> None:
-    """A thread inside a kernel cannot be stopped, and Python would wait for it."""
-    _logger.warning("work was still running when the grace was over")
-    sys.stdout.flush()
-    os._exit(0)

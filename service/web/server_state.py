@@ -23,6 +23,7 @@ from service.web.observer import RequestObserver, unobserved
 from service.web.request_head import Head, HeadReader, KnownHeads
 from service.web.response_head import Dated
 from service.workers.pool import Pool
+from service.workers.process_pool import ProcessPool
 from service.workers.task import Reply, refused
 
 #: seconds between two looks at who is late; one who is late is looked at twice, so that a stall of the whole machine,
@@ -34,6 +35,12 @@ RESERVE: Final = 32
 _CLIENTS_IN_A_TURN: Final = 32
 #: bytes that are received at once
 _RECEIVED: Final = 64 << 10
+#: descriptors of a process beside its connections and the tensors that it keeps
+_DESCRIPTORS: Final = 512
+#: seconds of the grace that are kept for last answers to leave
+LAST_WORDS: Final = 1.0
+
+_logger = logging.getLogger("gradserve")
 
 
 class Client(Protocol):
@@ -105,7 +112,7 @@ class ServerState:
         self._empty: asyncio.Event | None = None
 
     def report(self, head: Head | None, refusal: Refusal, request_id: str) -> Reply:
-        """The reply that a refusal is, of a request with this head, if it could be read: in its protocol's form."""
+        """Make the reply that says a refusal, in the form of the protocol of this head, if it could be read."""
         reply = refused(refusal, request_id)
         facade = None if head is None else owner_of(head.path, self._facades)
         if facade is None:
@@ -210,41 +217,23 @@ class ServerState:
         return False
 
 
-# Workers, state and application of a server, from their start to their end, whoever holds the connections.
-
-#: descriptors of a process beside its connections and the tensors that it keeps
-_DESCRIPTORS: Final = 512
-#: seconds of the grace that are kept for last answers to leave
-LAST_WORDS: Final = 1.0
-
-_logger = logging.getLogger("gradserve")
-
-
 def descriptors_of(settings: Settings) -> int:
     """Descriptors that a server of these settings may need at a time."""
     monitor = 0 if settings.metrics_port is None else MONITOR_CONNECTIONS + RESERVE
     return settings.max_connections + RESERVE + monitor + settings.max_tensors + _DESCRIPTORS
 
 
-class Workers(Pool, Protocol):
-    """A pool with a beginning and an end."""
-
-    async def start(self) -> None:
-        """Return when work can be done."""
-
-    async def close(self, grace: float) -> bool:
-        """End, when the work has or after so many seconds; whether nothing is left that runs."""
-
-
 class Lifetime:
-    """Start and end of all of it, once each, and on one event loop."""
+    """Start and end of workers, state and application, once each, and on one event loop."""
 
-    def __init__(self, settings: Settings, pool: Workers, store: StateStore, make_app: Callable[[], ASGIApp]) -> None:
+    def __init__(
+        self, settings: Settings, pool: ProcessPool, store: StateStore, make_app: Callable[[], ASGIApp]
+    ) -> None:
         self.settings, self.pool, self.store = settings, pool, store
         self._make_app = make_app
 
     async def start(self) -> ASGIApp:
-        """The application, once work can be done and what was kept is there.
+        """Start all; returns the application, once work can be done and what was kept is there.
 
         Raises RuntimeError for the device or the state; `close` is due then, too.
         """

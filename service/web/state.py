@@ -19,8 +19,6 @@ from service.web.pages.catalogue import OpCatalogue
 from service.workers.pool import Pool, awaited
 from service.workers.task import Reply, Task
 
-# Readiness: a server gets work done, found out by giving it some; and its state is its own.
-
 #: a forward pass of one step, which nothing folds away: through admission, a worker, and the device
 _STEP: Final = (
     b'{"graph":{"nodes":[{"op":"input"},{"op":"exp","operands":[0]}]},'
@@ -34,7 +32,10 @@ _BUSY: Final = (503, 504)
 
 
 class Readiness:
-    """Readiness of the workers, asked for at most once in `FRESH` seconds, however often somebody wants to know."""
+    """Readiness: a worker gets work done, and the state is the server's own.
+
+    A worker is asked at most once in `FRESH` seconds, however often somebody wants to know.
+    """
 
     def __init__(self, pool: Pool, current: Callable[[float], Awaitable[None]]) -> None:
         """`current` returns where the state is the server's, until a time at most. Raises Refusal."""
@@ -66,7 +67,7 @@ class Readiness:
 
 
 def no_answer() -> Refusal:
-    """The report of workers that compute nothing."""
+    """Return the report of workers that compute nothing."""
     return Refusal("not_ready", "the workers do not answer; the log says why", retry_after=5)
 
 
@@ -84,13 +85,13 @@ class State:
 
 
 def state_of(request: Request) -> State:
-    """What the application was given."""
+    """Return the state that the application was given."""
     state: State = request.app.state.service
     return state
 
 
 def store_of(request: Request) -> StoreService:
-    """What keeps the things of a request: the server's store, or what was found for the request."""
+    """Return the store of a request: the server's, or one that was found for the request."""
     found = getattr(request.state, "store", None)
     return cast("StoreService", state_of(request).store if found is None else found)
 
@@ -104,12 +105,12 @@ async def current(request: Request, seconds: float | None = None) -> None:
 
 
 def condition_of(request: Request) -> Condition:
-    """What the head demands of the version that is there. Raises Refusal: invalid_field."""
+    """Read the condition of the head on the version that is there. Raises Refusal: invalid_field."""
     headers = request.headers
     return header_condition(headers.getlist("if-match"), headers.getlist("if-none-match"))
 
 
 def deadline_of(request: Request, seconds: float | None = None) -> float:
-    """When the time of a request is up, on the monotonic clock: after these seconds, or as many as the server gives."""
+    """Return when the time of a request is up, on the monotonic clock: after these seconds, or those of the server."""
     arrived: float = request.state.arrived
     return arrived + (state_of(request).settings.timeout_ms / 1000 if seconds is None else seconds)

@@ -1,4 +1,4 @@
-"""The job that a request is, made in one place for both doors."""
+"""The task that a request is, made in one place for both doors."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from service.workers.task import Task
 
 
 class Asker(Protocol):
-    """Request that a job is for; `arrived` is on the monotonic clock."""
+    """Request that a task is for; `arrived` is on the monotonic clock."""
 
     request_id: str
     arrived: float
     caller: Caller
 
 
-def job_of(
+def task_of(
     call: str,
     asker: Asker,
     tenant: str,
@@ -35,7 +35,7 @@ def job_of(
     subject: str | None = None,
     credential: str = "",
 ) -> Task:
-    """The job that has so many seconds from the request's arrival on; its body lies in `memory`, if in any.
+    """Make the task that has so many seconds from the request's arrival on; its body lies in `memory`, if in any.
 
     It is made of a registered `graph`, or of its own; `subject` is the name of the tensor that it is about. It came
     with this `credential`, where that may be needed.
@@ -58,7 +58,7 @@ def job_of(
     )
 
 
-def job_of_upload(
+def task_of_upload(
     call: str,
     request: Request,
     timeout: float,
@@ -67,20 +67,20 @@ def job_of_upload(
     graph: Registered | None = None,
     subject: str | None = None,
 ) -> Task:
-    """The job that a request is, once its body is there."""
-    found = cast("Asker", request.state)
-    media, body = request.state.media, upload.body
-    return job_of(
+    """Make the task that a request is, once its body is there."""
+    body, asker = upload.body, cast("Asker", request.state)
+    tenant, credential = tenant_of_request(request), request.headers.get("authorization", "")
+    return task_of(
         call,
-        found,
-        tenant_of_request(request),
+        asker,
+        tenant,
         timeout,
-        media,
+        request.state.media,
         body,
         upload.memory,
         graph=graph,
         subject=subject,
-        credential=request.headers.get("authorization", ""),
+        credential=credential,
     )
 
 

@@ -12,8 +12,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.api.media import JSON
-from service.core.settings import Settings
-from service.observe.store import StoreService
 from service.store.changes import Change, end_of_tensor
 from service.store.idempotency import Repetition
 from service.store.tables import TensorVersion, checked_name
@@ -25,9 +23,9 @@ from service.web.repetition import once, recorded
 from service.web.responses import answer, etag_header, from_reply, not_modified
 from service.web.routes import ended
 from service.web.state import condition_of, current, state_of, store_of
-from service.web.tasks import Asker, job_of, job_of_upload, tenant_of_request
+from service.web.tasks import Asker, task_of, task_of_upload, tenant_of_request
 from service.workers.pool import awaited
-from service.workers.task import GET_TENSOR, PUT_TENSOR, Reply
+from service.workers.task import GET_TENSOR, PUT_TENSOR
 
 TENSORS: Final = "/v1/tensors"
 _TENSOR: Final = TENSORS + "/{name}"
@@ -49,22 +47,25 @@ async def put_tensor(request: Request) -> Response:
     condition = condition_of(request)
     upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
     timeout = timeout_in(parameters, state.settings.timeout_ms)
-    job = job_of_upload(PUT_TENSOR, request, timeout, upload, subject=name)
+    task = task_of_upload(PUT_TENSOR, request, timeout, upload, subject=name)
 
     async def answered(repetition: Repetition | None) -> Response:
-        reply = await awaited(state.pool, job)
+        reply = await awaited(state.pool, task)
         if not reply.stored:
             return from_reply(reply)
-        _describe(reply, state.settings, durable=durable)
+        stored = replace(reply.stored[0], durable=durable)
+        reply.stored = [stored]
+        reply.headers = tuple(etag_header(stored.etag).items())
+        reply.parts = [orjson.dumps(stored.summary(None if durable else state.settings.write_behind_ms))]
 
         def complete(replaced: Sequence[Any]) -> Sequence[Change]:
             reply.status = 201 if replaced[0] is None else 200
             return recorded(store.answers, repetition, reply)
 
         more = recorded(store.answers, repetition, reply)
-        return from_reply(await store.settled(job, request.state.caller, reply, condition, more, complete))
+        return from_reply(await store.settled(task, request.state.caller, reply, condition, more, complete))
 
-    return await once(request, store, answered, upload, job.timeout)
+    return await once(request, store, answered, upload, task.timeout)
 
 
 @tensor_router.get(_TENSOR, operation_id=GET_TENSOR, tags=["tensors"])
@@ -79,8 +80,8 @@ async def get_tensor(request: Request) -> Response:
     if (known := not_modified(condition, name, version.etag)) is not None:
         return known
     found, media = cast("Asker", request.state), Media(JSON, request.state.media.accepted)
-    job = job_of(GET_TENSOR, found, tenant_of_request(request), timeout, media, wanted, subject=name)
-    return from_reply(await awaited(state.pool, job))
+    task = task_of(GET_TENSOR, found, tenant_of_request(request), timeout, media, wanted, subject=name)
+    return from_reply(await awaited(state.pool, task))
 
 
 # The same, of which the answer's body is not sent.
@@ -111,28 +112,17 @@ async def list_tensors(request: Request) -> Response:
     await current(request)
     there = store.tensors.within(namespace)
     names, more = names_of_page(there, limit, after)
-    listed = [_listed(store, settings, namespace, name, there[name]) for name in names]
+    listed = []
+    for name in names:
+        durable = not store.commits.is_behind((TensorWrite, namespace, name))
+        stored = _stored(name, there[name], durable=durable)
+        listed.append(stored.summary(None if durable else settings.write_behind_ms))
     return answer({"tensors": listed} | ({} if more is None else {"next": more}))
 
 
 def _name(request: Request) -> str:
-    """The name that the path has. Raises Refusal: invalid_field."""
+    """Return the name that the path has. Raises Refusal: invalid_field."""
     return checked_name(request.path_params["name"], "the name of a tensor")
-
-
-def _describe(reply: Reply, settings: Settings, *, durable: bool) -> None:
-    """Have a worker's reply say what is kept, and how."""
-    stored = replace(reply.stored[0], durable=durable)
-    reply.stored = [stored]
-    reply.headers = tuple(etag_header(stored.etag).items())
-    reply.parts = [orjson.dumps(stored.summary(None if durable else settings.write_behind_ms))]
-
-
-def _listed(
-    store: StoreService, settings: Settings, namespace: str, name: str, version: TensorVersion
-) -> dict[str, object]:
-    durable = not store.commits.is_behind((TensorWrite, namespace, name))
-    return _stored(name, version, durable=durable).summary(None if durable else settings.write_behind_ms)
 
 
 def _stored(name: str, version: TensorVersion, *, durable: bool) -> Stored:

@@ -12,48 +12,6 @@ from service.workers.task import Task
 _LONGEST_WAIT: Final = 60
 #: the weight of the last look in the rate of replies
 _NEW: Final = 0.3
-
-
-class Admission:
-    """Count of what is held against `jobs`, which refuses."""
-
-    def __init__(self, jobs: int) -> None:
-        self._jobs = jobs
-        self._rate = 0.0
-        self._replies = 0
-        self._looked = 0.0
-
-    def full(self, jobs: int) -> bool:
-        """Whether so many tasks are all that are held."""
-        return jobs >= self._jobs
-
-    def crowded(self, jobs: int) -> Refusal:
-        """The refusal of one task more."""
-        return full(jobs, self._wait(jobs))
-
-    @staticmethod
-    def infeasible(needed: float, left: float) -> Refusal:
-        """The refusal of a task that would be done in `needed` seconds, and has `left`."""
-        detail = f"what waits already would take this request to {needed:.3g} s, and it has {left:.3g} s"
-        return Refusal("queue_full", detail, retry_after=min(_LONGEST_WAIT, max(1, math.ceil(needed - left))))
-
-    def replied(self) -> None:
-        """A task is done with."""
-        self._replies += 1
-
-    def look(self, now: float) -> None:
-        """Measure the rate of replies since the last look."""
-        if self._looked:
-            rate = self._replies / (now - self._looked)
-            self._rate = self._rate * (1 - _NEW) + rate * _NEW
-        self._looked = now
-        self._replies = 0
-
-    def _wait(self, jobs: int) -> int:
-        """Whole seconds until half of what waits is done, as fast as tasks were done lately."""
-        return min(_LONGEST_WAIT, max(1, math.ceil(jobs / (2 * self._rate)))) if self._rate else 1
-
-
 #: the tenant of what the server asks for itself, as whether it is ready: nobody has to share anything with that
 OWN: Final = ""
 #: seconds without a task after which a caller is not there any more, and after which nothing is known of it
@@ -66,15 +24,52 @@ _FORGIVEN: Final = 0.05
 _GRUDGE: Final = 0.2
 
 
+class Admission:
+    """Limit of `tasks` that are held at a time."""
+
+    def __init__(self, tasks: int) -> None:
+        self._tasks = tasks
+        self._rate = 0.0
+        self._replies = 0
+        self._looked = 0.0
+
+    def full(self, tasks: int) -> bool:
+        """Whether so many tasks are as many as may be held."""
+        return tasks >= self._tasks
+
+    def crowded(self, tasks: int) -> Refusal:
+        """Refuse one task more, until half of those that wait are done, as fast as tasks were done lately."""
+        seconds = math.ceil(tasks / (2 * self._rate)) if self._rate else 1
+        return full(tasks, min(_LONGEST_WAIT, max(1, seconds)))
+
+    @staticmethod
+    def infeasible(needed: float, left: float) -> Refusal:
+        """Refuse a task that would be done in `needed` seconds, and has `left`."""
+        detail = f"what waits already would take this request to {needed:.3g} s, and it has {left:.3g} s"
+        return Refusal("queue_full", detail, retry_after=min(_LONGEST_WAIT, max(1, math.ceil(needed - left))))
+
+    def replied(self) -> None:
+        """Count a task that has its reply."""
+        self._replies += 1
+
+    def look(self, now: float) -> None:
+        """Measure the rate of replies since the last look."""
+        if self._looked:
+            rate = self._replies / (now - self._looked)
+            self._rate = self._rate * (1 - _NEW) + rate * _NEW
+        self._looked = now
+        self._replies = 0
+
+
 class Account:
     """One caller."""
 
-    __slots__ = ("_looked", "_overrun", "jobs", "present", "tenant", "used")
+    __slots__ = ("_looked", "_overrun", "present", "tasks", "tenant", "used")
 
     def __init__(self, tenant: str) -> None:
         self.tenant = tenant
         #: its tasks that are held, in the order in which they came
-        self.jobs: dict[Task, None] = {}
+        self.tasks: dict[Task, None] = {}
         #: whether it has had a task lately, and when it handed in the last one
         self.present = False
         self.used = 0.0
@@ -82,12 +77,12 @@ class Account:
         self._looked = 0.0
 
     def overran(self, seconds: float, now: float) -> None:
-        """A task that was thought to be short took so long."""
+        """Hold it against the caller that a task which was thought to be short took so long."""
         self._overrun = min(_GRUDGE, self._left(now) + seconds)
         self._looked = now
 
     def is_doubtful(self, now: float) -> bool:
-        """Whether what is not known to be short had better not be where all wait for it to end."""
+        """Whether tasks that are not known to be short belong with the long ones."""
         return self._overrun > _PATIENCE and self._left(now) > _PATIENCE
 
     def _left(self, now: float) -> float:
@@ -104,11 +99,11 @@ class Accounts:
 
     @property
     def contended(self) -> bool:
-        """Whether there are several, who take turns; one alone has everything."""
+        """Whether several callers take turns; one alone has everything."""
         return self.present > 1
 
     def enter(self, tenant: str, now: float) -> Account:
-        """The account of a caller that hands in a task."""
+        """Return the account of a caller that hands in a task."""
         account = self._known.get(tenant)
         if account is None:
             account = self._known[tenant] = Account(tenant)
@@ -119,13 +114,12 @@ class Accounts:
         return account
 
     def greatest(self) -> Account:
-        """Who has the most tasks."""
-        return max(self._known.values(), key=lambda account: len(account.jobs))
+        """Find the account with the most tasks."""
+        return max(self._known.values(), key=lambda account: len(account.tasks))
 
     def look(self, now: float) -> None:
-        """See who is not there any more."""
-        idle = [one for one in self._known.values() if not one.jobs and one.used < now - _LATELY]
-        for account in idle:
+        """Note which callers are gone, and forget those that have been gone for long."""
+        for account in [one for one in self._known.values() if not one.tasks and one.used < now - _LATELY]:
             if account.present:
                 account.present = False
                 self.present -= 1

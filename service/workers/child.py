@@ -17,7 +17,7 @@ from service.workers.worker_main import Opened, divide, run_worker, warm_up
 
 
 def computing(settings: Settings) -> Opened:
-    """The work of a server."""
+    """Open the device, and make the work of a server ready."""
     worker = Worker(settings)
     divide(settings.workers)
     worker.calibrate()

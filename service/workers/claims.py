@@ -24,7 +24,7 @@ class Holder(Protocol):
 
     @property
     def revocable(self) -> bool:
-        """Whether that is so now."""
+        """Whether the bytes may be taken back now."""
 
     def revoke(self, refusal: Refusal) -> None:
         """Let go of them, and say why to whoever asks for more."""
@@ -66,18 +66,18 @@ class Claims:
         self._waiting: dict[str, tuple[int, float]] = {}  # what a tenant would hold, and until when that is kept free
 
     def claim(self, tenant: str, nbytes: int = 0) -> Claim:
-        """A claim of somebody's. Raises Refusal (queue_full)."""
-        made = Claim(self, tenant)
+        """Claim bytes for a tenant. Raises Refusal (queue_full)."""
+        claim = Claim(self, tenant)
         if nbytes:
-            made.grow(nbytes)
-        return made
+            claim.grow(nbytes)
+        return claim
 
     def held_anyway(self, tenant: str, nbytes: int) -> Claim:
-        """A claim of bytes that are there already; others have to give way where they can."""
-        made = Claim(self, tenant)
-        self.move(made, nbytes)
+        """Claim bytes that are there already; others have to give way where they can."""
+        claim = Claim(self, tenant)
+        self.move(claim, nbytes)
         self._take_back(tenant, self._of[tenant], self.held - self._most)
-        return made
+        return claim
 
     def admit(self, claim: Claim, nbytes: int) -> None:
         """Let a claim have so many bytes more. Raises Refusal (queue_full)."""
@@ -85,7 +85,9 @@ class Claims:
         after = self._of[tenant] + nbytes
         lacking, kept_free = self.held + nbytes - self._most, self._kept_free(tenant, after)
         if not alone and lacking + kept_free > 0 and (kept_free or not self._take_back(tenant, after, lacking)):
-            self._wait(tenant, after)
+            if len(self._waiting) >= _MOST_WAITING:
+                del self._waiting[next(iter(self._waiting))]
+            self._waiting[tenant] = (after, time.monotonic() + _KEPT_FOR)
             detail = f"the server holds {self.held} bytes of requests, and has no room for {nbytes} more"
             raise Refusal("queue_full", detail, retry_after=_RETRY_AFTER)
         self._waiting.pop(tenant, None)
@@ -103,13 +105,8 @@ class Claims:
         if not self._of[claim.tenant]:
             del self._of[claim.tenant]
 
-    def _wait(self, tenant: str, after: int) -> None:
-        if len(self._waiting) >= _MOST_WAITING:
-            del self._waiting[next(iter(self._waiting))]
-        self._waiting[tenant] = (after, time.monotonic() + _KEPT_FOR)
-
     def _kept_free(self, tenant: str, after: int) -> int:
-        """Bytes that others wait for who would hold less than this one, by the one of them who lacks most."""
+        """Return the bytes that the other tenant lacks who waits, would hold less than this one, and lacks most."""
         if not self._waiting:
             return 0
         now, most = time.monotonic(), 0
@@ -126,25 +123,18 @@ class Claims:
         for other, held in self._of.most_common():
             if other == tenant or held <= after or lacking <= 0:
                 break
-            for claim in self._revocable(other):
+            revocable = [c for c in self._claims if c.tenant == other and c.holder is not None and c.holder.revocable]
+            # The largest first: so the fewest requests are lost.
+            for claim in sorted(revocable, key=lambda claim: claim.held, reverse=True):
                 if held <= after or lacking <= 0:
                     break
                 chosen.append(claim)
                 held, lacking = held - claim.held, lacking - claim.held  # noqa: PLW2901 - what the tenant is left with
         if lacking <= 0:
             for claim in chosen:
-                self._revoke(claim)
+                holder = claim.holder
+                if holder is not None and holder.revocable:  # still: to let go of one may set others going
+                    claim.end()
+                    detail = "the server has no room for so much of one caller while others wait; try again shortly"
+                    holder.revoke(Refusal("queue_full", detail, retry_after=_RETRY_AFTER))
         return lacking <= 0
-
-    def _revocable(self, tenant: str) -> list[Claim]:
-        """What can be taken back from a tenant, the largest first: so the fewest requests are lost."""
-        found = [c for c in self._claims if c.tenant == tenant and c.holder is not None and c.holder.revocable]
-        return sorted(found, key=lambda claim: claim.held, reverse=True)
-
-    @staticmethod
-    def _revoke(claim: Claim) -> None:
-        holder = claim.holder
-        if holder is not None and holder.revocable:  # still: to let go of one may set others going
-            claim.end()
-            detail = "the server has no room for so much of one caller while others wait; try again shortly"
-            holder.revoke(Refusal("queue_full", detail, retry_after=_RETRY_AFTER))

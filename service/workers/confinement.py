@@ -37,12 +37,12 @@ class AllowedFiles(NamedTuple):
     devices: tuple[str, ...] = ()
 
     def text(self) -> str:
-        """As it is told to a worker."""
+        """Write it for a worker."""
         return json.dumps(self._asdict())
 
     @classmethod
     def parse(cls, text: str) -> AllowedFiles:
-        """As a worker reads it."""
+        """Read it, as a worker."""
         return cls(**{name: tuple(paths) for name, paths in json.loads(text).items()})
 
 
@@ -54,14 +54,14 @@ class Offered(NamedTuple):
 
     @property
     def missing(self) -> list[str]:
-        """What a worker can do here though it should not, as ends of a sentence."""
-        wanted = {
+        """Things that a worker can do here though it should not, as ends of a sentence."""
+        needed = {
             1: "files are not kept from workers (no Landlock)",
             _NET: "TCP is kept from workers by the filter of system calls alone (Landlock before 4)",
             _SCOPES: "signals are kept from others by the filter of system calls alone (Landlock before 6)",
         }
-        found = [says for version, says in wanted.items() if self.landlock < version][: None if self.landlock else 1]
-        return found if self.filters else [*found, "system calls are not filtered (no seccomp)"]
+        missing = [says for version, says in needed.items() if self.landlock < version][: None if self.landlock else 1]
+        return missing if self.filters else [*missing, "system calls are not filtered (no seccomp)"]
 
 
 def confine_as_told() -> None:
@@ -87,7 +87,7 @@ def confine(allowed: AllowedFiles) -> Offered:
 
 
 def offers() -> Offered:
-    """What there is on this machine. Looks, and confines nothing."""
+    """Look what there is on this machine; confines nothing."""
     if not sys.platform.startswith("linux"):
         return Offered(0, filters=False)
     version = _syscall(_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_VERSION)
@@ -95,8 +95,8 @@ def offers() -> Offered:
     if machine is None or sys.maxsize < 1 << 32:
         return Offered(max(0, version), filters=False)
     action = ctypes.c_uint32(_FAILS)
-    found = _syscall(machine.calls["seccomp"], _SECCOMP_GET_ACTION_AVAIL, 0, ctypes.byref(action))
-    return Offered(max(0, version), filters=found == 0)
+    result = _syscall(machine.calls["seccomp"], _SECCOMP_GET_ACTION_AVAIL, 0, ctypes.byref(action))
+    return Offered(max(0, version), filters=result == 0)
 
 
 def forbid_looking_in() -> None:
@@ -104,8 +104,6 @@ def forbid_looking_in() -> None:
     if sys.platform.startswith("linux"):
         _call(_PRCTL, _PR_SET_DUMPABLE, 0, 0, 0, 0)
 
-
-# ---------------------------------------------------------------- Landlock
 
 _LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446  # on every machine
 _LANDLOCK_VERSION: Final = 1
@@ -155,9 +153,6 @@ def _permit(rules: int, path: str, rights: int) -> None:
         _kept_open.append(opened)
     else:
         os.close(opened)
-
-
-# ---------------------------------------------------------------- seccomp
 
 
 class _Machine(NamedTuple):
@@ -268,7 +263,7 @@ _Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, c
 
 
 def system_call_filter(machine: str, pid: int) -> bytes:
-    """The program that the kernel runs before each system call of the process `pid`, on an x86_64 or an aarch64.
+    """Write the program that the kernel runs before each system call of the process `pid`, on an x86_64 or an aarch64.
 
     A refused call fails with EPERM. What is newer than this list, and `clone3`, whose arguments cannot be looked at,
     is as if the kernel did not have it: libraries then do without. A call by another machine's numbers is the end.
@@ -298,7 +293,7 @@ def system_call_filter(machine: str, pid: int) -> bytes:
 
 
 def _for(number: int, verdict: list[_Instruction]) -> Iterator[_Instruction]:
-    """What is done about one system call, whose number has been loaded; `verdict` returns."""
+    """Do this about one system call, whose number has been loaded; `verdict` returns."""
     yield (_IF_EQUAL, 0, len(verdict), number)
     yield from verdict
 
@@ -331,14 +326,12 @@ def _hold_calls(program: bytes) -> None:
     _call(calls["seccomp"], _SECCOMP_SET_FILTER, _ALL_THREADS, ctypes.byref(held))
 
 
-# ---------------------------------------------------------------- calls
-
 _PRCTL: Final = "prctl"
 _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38
 
 
 def _call(function: int | str, *arguments: Any) -> int:
-    """A system call by its number, or a function of C. Raises OSError."""
+    """Make a system call by its number, or call a function of C. Raises OSError."""
     result = _syscall(function, *arguments)
     if result < 0:
         number = ctypes.get_errno()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Hashable
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, NamedTuple, cast
 
@@ -41,34 +42,30 @@ _TRUSTED: Final = 3
 _UNSURE, _SURE = 1.25, 1.1
 
 
+@dataclass(eq=False, slots=True)
 class _Kind:
     """Plan of one long kind, and what its tasks took: seconds, 0 before one has been measured, and how many."""
 
-    __slots__ = ("count", "last", "plan", "taken")
-
-    def __init__(self, plan: Estimate) -> None:
-        self.plan = plan
-        self.taken = 0.0
-        self.count = 0
-        self.last: tuple[float, ...] = ()
+    plan: Estimate
+    taken: float = 0.0
+    count: int = 0
+    last: tuple[float, ...] = ()
 
 
+@dataclass(eq=False, slots=True)
 class _Calibration:
     """Factor by which a caller's tasks differ from the cost model, and how many were compared with it."""
 
-    __slots__ = ("factor", "measured")
-
-    def __init__(self) -> None:
-        self.factor = 1.0
-        self.measured = 0
+    factor: float = 1.0
+    measured: int = 0
 
     @property
     def margin(self) -> float:
-        """By how much more than is expected has to fit."""
+        """Factor by which more than is expected has to fit."""
         return _SURE if self.measured >= _TRUSTED else _UNSURE
 
     def add(self, estimated: float, measured: float) -> None:
-        """The cost model said `estimated` seconds, and it took `measured`; a single one does not say much."""
+        """Compare the `estimated` seconds with the `measured` ones; a single comparison does not say much."""
         if estimated > 0:
             ratio = min(_MOST, max(1 / _MOST, measured / estimated))
             self.factor = self.factor * (1 - _NEW) + ratio * _NEW
@@ -91,69 +88,69 @@ class CostModel:
         self._calibrations: LRU[str, _Calibration] = LRU(_CALLERS)
 
     def margin(self, tenant: str) -> float:
-        """By how much more than is expected of this caller's tasks has to fit."""
+        """Return the factor by which more than is expected of this caller's tasks has to fit."""
         return self._calibration(tenant).margin
 
-    def known(self, job: Task) -> tuple[TaskKind | None, Estimate | None]:
-        """The task's kind, and what it takes, where that is known to be long. A large body is taken to be."""
-        large = len(job.body) > LARGE_BODY
-        if not (large or self._claims.has(job.tenant)):
+    def known(self, task: Task) -> tuple[TaskKind | None, Estimate | None]:
+        """Look up a task's kind, and its estimate if it is known to be long. A large body is taken to be."""
+        large = len(task.body) > LARGE_BODY
+        if not (large or self._claims.has(task.tenant)):
             return None, None
-        kind = kind_of(job)
-        if found := self._kinds.get(kind):
-            return kind, self._expected(kind, found)
-        return kind, Estimate(len(job.body) / TEXT_RATE, 0, 0) if large else None
+        kind = kind_of(task)
+        if known := self._kinds.get(kind):
+            return kind, self._expected(kind, known)
+        return kind, Estimate(len(task.body) / TEXT_RATE, 0, 0) if large else None
 
     def planned(self, kind: TaskKind, plan: Estimate) -> Estimate:
-        """A plan of this kind is estimated to be long: what it is expected to take."""
-        found = self._kinds.setdefault(kind, _Kind(plan))
-        found.plan = plan
+        """Remember a plan of this kind that is estimated to be long; returns what it is expected to take."""
+        known = self._kinds.setdefault(kind, _Kind(plan))
+        known.plan = plan
         self._claims.use(kind, kind.tenant)
         if len(self._kinds) > _KINDS:
             self._kinds.pop(cast("TaskKind", self._claims.let_go()))
-        return self._expected(kind, found)
+        return self._expected(kind, known)
 
     def settled(self, kind: TaskKind | None, workers: int) -> Estimate | None:
-        """What a task takes at the least: each of the workers has planned its kind, and compiled it, and run it."""
-        found = None if kind is None else self._kinds.get(kind)
-        if found is None or found.count <= _WARMING * workers:
+        """Estimate a task at the least, once each of the workers has planned its kind, and compiled it, and run it."""
+        known = None if kind is None else self._kinds.get(kind)
+        if known is None or known.count <= _WARMING * workers:
             return None
-        return found.plan._replace(seconds=min(found.last))
+        return known.plan._replace(seconds=min(known.last))
 
     def measured(self, kind: TaskKind, expected: Estimate | None, seconds: float, *, planned: bool) -> None:
-        """A task of this kind took so many seconds. One that turns out to be short is forgotten.
+        """Learn how long a task of this kind took. A kind that turns out to be short is forgotten.
 
         Where it had to be `planned` first, and perhaps compiled, the next of its kind will take less.
         """
-        found = self._kinds.get(kind)
+        known = self._kinds.get(kind)
         if seconds < QUICK / 2:
             self._kinds.pop(kind, None)
             self._claims.drop(kind)
             return
-        if found is None:
+        if known is None:
             self.planned(kind, (expected or Estimate(0, 0, 0))._replace(seconds=0.0))
-            found = self._kinds[kind]
-        self._calibration(kind.tenant).add(found.plan.seconds, seconds)
-        found.count += 1
-        found.last = (*found.last[-2:], seconds)
-        if not planned or not found.plan.seconds:
-            found.taken = found.taken * (1 - _NEW) + seconds * _NEW if found.taken else seconds
+            known = self._kinds[kind]
+        self._calibration(kind.tenant).add(known.plan.seconds, seconds)
+        known.count += 1
+        known.last = (*known.last[-2:], seconds)
+        if not planned or not known.plan.seconds:
+            known.taken = known.taken * (1 - _NEW) + seconds * _NEW if known.taken else seconds
 
-    def _expected(self, kind: TaskKind, found: _Kind) -> Estimate:
+    def _expected(self, kind: TaskKind, known: _Kind) -> Estimate:
         factor = self._calibration(kind.tenant).factor
-        return found.plan._replace(seconds=found.taken or found.plan.seconds * factor)
+        return known.plan._replace(seconds=known.taken or known.plan.seconds * factor)
 
     def _calibration(self, tenant: str) -> _Calibration:
-        found = self._calibrations.hit(tenant)
-        if found is None:
-            found = _Calibration()
-            self._calibrations.put(tenant, found)
-        return found
+        calibration = self._calibrations.hit(tenant)
+        if calibration is None:
+            calibration = _Calibration()
+            self._calibrations.put(tenant, calibration)
+        return calibration
 
 
-def kind_of(job: Task) -> TaskKind:
-    """The kind that a task is of."""
-    if job.graph is not None:
-        return TaskKind(job.tenant, (job.call, job.graph, len(job.body)))
-    prefix = bytes(job.body[: max(_PREFIX, min(len(job.body) // 2, _LONGEST_PREFIX))])
-    return TaskKind(job.tenant, (job.call, len(job.body), blake2b(prefix, key=_SECRET, digest_size=16).digest()))
+def kind_of(task: Task) -> TaskKind:
+    """Return the kind of a task."""
+    if task.graph is not None:
+        return TaskKind(task.tenant, (task.call, task.graph, len(task.body)))
+    prefix = bytes(task.body[: max(_PREFIX, min(len(task.body) // 2, _LONGEST_PREFIX))])
+    return TaskKind(task.tenant, (task.call, len(task.body), blake2b(prefix, key=_SECRET, digest_size=16).digest()))

@@ -59,25 +59,25 @@ class Whereabouts(NamedTuple):
     nbytes: int
 
 
-def task_frame(slot: int, job: Task, place: Whereabouts, most_seconds: float | None, graph: bytes | None) -> bytes:
-    """A task on its way to a worker; `graph` where the worker is known not to know it."""
-    about = f"{job.call}\n{job.graph or ''}\n{job.reads or job.namespace}\n{job.subject or ''}"
-    part = "" if job.part is None else part_text(job.part)
-    text = f"{about}\n{job.tenant}\n{part}\n{job.request_id}".encode()
-    flags = (_MAY_ASK if job.may_ask else 0) | (_MAY_DIVIDE if job.may_divide else 0)
-    inline = b"" if place.buffer else bytes(job.body)
-    model = b"" if job.model is None else job.model
+def task_frame(slot: int, task: Task, place: Whereabouts, most_seconds: float | None, graph: bytes | None) -> bytes:
+    """Write a task for a worker, with its `graph` where the worker is known not to know it."""
+    about = f"{task.call}\n{task.graph or ''}\n{task.reads or task.namespace}\n{task.subject or ''}"
+    part = "" if task.part is None else part_text(task.part)
+    text = f"{about}\n{task.tenant}\n{part}\n{task.request_id}".encode()
+    flags = (_MAY_ASK if task.may_ask else 0) | (_MAY_DIVIDE if task.may_divide else 0)
+    inline = b"" if place.buffer else bytes(task.body)
+    model = b"" if task.model is None else task.model
     head = _TASK.size + len(text) + len(inline) + (len(graph) if graph is not None else 0) + len(model)
     fixed = _TASK.pack(
-        head, TASK, slot, _MEDIA_NUMBER[job.sent], _MEDIA_NUMBER[job.accepted], flags,
+        head, TASK, slot, _MEDIA_NUMBER[task.sent], _MEDIA_NUMBER[task.accepted], flags,
         len(text), _NO_GRAPH if graph is None else len(graph), len(model), place.buffer, place.nbytes,
-        job.timeout, job.expires, _NO_BOUND if most_seconds is None else most_seconds,
+        task.timeout, task.expires, _NO_BOUND if most_seconds is None else most_seconds,
     )  # fmt: skip
     return b"".join((fixed, text, graph or b"", model, inline))
 
 
 def read_task(frame: bytes, at: int) -> tuple[int, Task, Whereabouts, float | None]:
-    """The slot, the task, where its body is, and how long it may take, of a frame that begins at `at`."""
+    """Read a task from a frame at `at`: its slot, itself, the place of its body, and how long it may take."""
     (
         size, _, slot, sent, accepted, flags, texts, graphs, models, buffer, nbytes, timeout, expires, most,
     ) = _TASK.unpack_from(frame, at)  # fmt: skip
@@ -90,20 +90,20 @@ def read_task(frame: bytes, at: int) -> tuple[int, Task, Whereabouts, float | No
         start += graphs
     model, start = frame[start : start + models], start + models
     body = frame[start : at + size]
-    job = Task(call, body, request_id, timeout, expires, _MEDIA[sent], _MEDIA[accepted], graph or None, graph_bytes)
-    job.namespace = namespace
-    job.subject = subject or None
-    job.tenant = tenant
-    job.model = model or None
-    job.may_ask = flags & _MAY_ASK != 0
-    job.may_divide = flags & _MAY_DIVIDE != 0
+    task = Task(call, body, request_id, timeout, expires, _MEDIA[sent], _MEDIA[accepted], graph or None, graph_bytes)
+    task.namespace = namespace
+    task.subject = subject or None
+    task.tenant = tenant
+    task.model = model or None
+    task.may_ask = flags & _MAY_ASK != 0
+    task.may_divide = flags & _MAY_DIVIDE != 0
     if part:
-        job.part = read_part(part)
-    return slot, job, Whereabouts(buffer, nbytes), None if most == _NO_BOUND else most
+        task.part = read_part(part)
+    return slot, task, Whereabouts(buffer, nbytes), None if most == _NO_BOUND else most
 
 
 def reply_frame(slot: int, reply: Reply, place: Whereabouts, begun: float, ended: float) -> bytes:
-    """A reply on its way to the front."""
+    """Write a reply for the front."""
     more = _more(reply)
     size = _REPLY.size + len(more) + (0 if place.buffer else place.nbytes)
     flags = _CACHED if reply.cached else 0
@@ -116,20 +116,16 @@ def reply_frame(slot: int, reply: Reply, place: Whereabouts, begun: float, ended
     return fixed + more if place.buffer else b"".join((fixed, more, *reply.parts, *reply.kept))
 
 
-#: a reply as it came from a worker; the number of the buffer that its body is in, or 0, and the body's bytes with those
-#: of what is kept behind it; when its task was begun, and when it was done
-Returned = tuple[Reply, int, int, float, float]
-
-
 def slot_of(frame: bytes, at: int) -> int:
-    """The slot of the task that a frame is about."""
+    """Read the slot of the task that a frame is about."""
     return frame[at + _PREFIX.size]
 
 
-def read_reply(frame: bytes, at: int, submitted: float) -> Returned:
-    """The reply of a frame that begins at `at`, to a task of that time.
+def read_reply(frame: bytes, at: int, submitted: float) -> tuple[Reply, int, int, float, float]:
+    """Read the reply of a frame that begins at `at`, to a task of that time.
 
-    It has no parts where they are in a buffer: `attach_body` gives it those.
+    Returns the number of the buffer that its body is in, or 0, and the body's bytes with those of what is kept behind
+    it; when its task was begun, and when it was done. Where the parts are in a buffer, `attach_body` gives it those.
     """
     size, status, media, flags, mores, buffer, nbytes, begun, ended, *seconds = _REPLY_READ.unpack_from(frame, at)
     start = at + _REPLY.size
@@ -138,7 +134,13 @@ def read_reply(frame: bytes, at: int, submitted: float) -> Returned:
     timed = Timings(begun - submitted, *seconds)
     reply = Reply(status, _MEDIA[media], parts, (), timed, flags & _CACHED != 0, begun=begun)
     if mores:
-        _add(reply, orjson.loads(frame[start:body]))
+        more = orjson.loads(frame[start:body])
+        reply.headers = tuple((name, value) for name, value in more.get("headers", ()))
+        reply.recycle = more.get("recycle")
+        reply.stored = tuple(
+            Stored(name, etag, dtype, tuple(shape), if_match, durable)
+            for name, etag, dtype, shape, if_match, durable in more.get("stored", ())
+        )
         if reply.stored and not buffer:
             attach_body(reply, memoryview(frame)[body : at + size])
     if flags & _CONSULTED:
@@ -147,7 +149,7 @@ def read_reply(frame: bytes, at: int, submitted: float) -> Returned:
 
 
 def attach_body(reply: Reply, memory: memoryview) -> None:
-    """The reply's body lies in this memory, and behind it what is kept."""
+    """Give a reply its body, which lies in this memory, and behind it what is kept."""
     end = len(memory)
     kept = []
     for stored in reversed(reply.stored):
@@ -158,7 +160,7 @@ def attach_body(reply: Reply, memory: memoryview) -> None:
 
 
 def _more(reply: Reply) -> bytes:
-    """What most replies have not."""
+    """Write what most replies do not have."""
     if not (reply.headers or reply.recycle or reply.stored):
         return b""
     more = {
@@ -169,24 +171,15 @@ def _more(reply: Reply) -> bytes:
     return orjson.dumps({name: value for name, value in more.items() if value})
 
 
-def _add(reply: Reply, more: dict[str, Any]) -> None:
-    reply.headers = tuple((name, value) for name, value in more.get("headers", ()))
-    reply.recycle = more.get("recycle")
-    reply.stored = tuple(
-        Stored(name, etag, dtype, tuple(shape), if_match, durable)
-        for name, etag, dtype, shape, if_match, durable in more.get("stored", ())
-    )
-
-
 def not_done_frame(slot: int, why: NotDone, begun: float, ended: float) -> bytes:
-    """Why a task was not done, on its way to the front."""
+    """Write for the front why a task was not done."""
     kind, said = _said(why)
     text = orjson.dumps(said)
     return _NOT_DONE.pack(_NOT_DONE.size + len(text), kind, slot, begun, ended) + text
 
 
 def read_not_done(frame: bytes, at: int) -> tuple[NotDone, float, float]:
-    """Why the task was not done that the frame is about that begins at `at`; when it was begun, and given up."""
+    """Read from a frame that begins at `at` why its task was not done, when it was begun, and when given up."""
     size, kind, _, begun, ended = _NOT_DONE.unpack_from(frame, at)
     said = orjson.loads(frame[at + _NOT_DONE.size : at + size])
     return _why(kind, said), begun, ended
@@ -233,7 +226,7 @@ class TensorFrame(NamedTuple):
 
 
 def tensor_frame(told: TensorFrame) -> bytes:
-    """A frame that says what a resident tensor is from here on."""
+    """Write what a resident tensor is from here on."""
     shape = ",".join(map(str, told.shape))
     text = f"{told.namespace}\n{told.name}\n{told.etag}\n{told.dtype}\n{shape}".encode()
     size = _RESIDENT.size + len(text) + len(told.data)
@@ -241,7 +234,7 @@ def tensor_frame(told: TensorFrame) -> bytes:
 
 
 def read_tensor(frame: bytes, at: int) -> TensorFrame:
-    """What the frame says that begins at `at`."""
+    """Read what a resident tensor is, from a frame that begins at `at`."""
     size, _, texts, buffer = _RESIDENT.unpack_from(frame, at)
     start = at + _RESIDENT.size
     namespace, name, etag, dtype, shape = frame[start : start + texts].decode().split("\n")
@@ -250,7 +243,7 @@ def read_tensor(frame: bytes, at: int) -> TensorFrame:
 
 
 def note(kind: int, number: int) -> bytes:
-    """A frame that says one number: of the slot that was SKIPPED, or of a buffer.
+    """Write one number: of the slot that was SKIPPED, or of a buffer.
 
     FORGET one that is gone; one of the reader's is RELEASED; one of the reader's is KEPT, since something still looks
     at it, and must not be written again.
@@ -259,13 +252,13 @@ def note(kind: int, number: int) -> bytes:
 
 
 def read_note(frame: bytes, at: int) -> int:
-    """The number that a frame says."""
+    """Read the number of a `note`."""
     number: int = _NOTE.unpack_from(frame, at)[2]
     return number
 
 
 def text(kind: int, value: str) -> bytes:
-    """A frame that says a text: CAME, the device; FAILED, why there is none; the SETTINGS, as JSON.
+    """Write a text: CAME, the device; FAILED, why there is none; the SETTINGS, as JSON.
 
     CONDEMNED: the digest of a plan that is to run without kernels.
     """
@@ -274,7 +267,7 @@ def text(kind: int, value: str) -> bytes:
 
 
 def read_text(frame: bytes, at: int) -> str:
-    """The text that a frame says."""
+    """Read the text of a `text`."""
     return frame[at + _PREFIX.size : at + _PREFIX.unpack_from(frame, at)[0]].decode()
 
 
@@ -288,7 +281,7 @@ class Inbox:
         self._wanted = 0
 
     def feed(self, data: bytes) -> Iterator[tuple[int, bytes, int]]:
-        """Kind, bytes and beginning of each frame that is whole now; what follows it there is not looked at."""
+        """Yield kind, bytes and beginning of each frame that is whole now; readers look at nothing behind it."""
         if self._rest:
             self._rest += data
             if len(self._rest) < self._wanted:

@@ -33,6 +33,8 @@ FROM_OUTSIDE: Final = frozenset({"SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGS
 _DIGEST: Final = re.compile(r"(?:[0-9a-f]{64})?")
 _SIGNAL: Final = re.compile(r"SIG[A-Z0-9+]{1,12}|signal [0-9]{1,3}")
 _PLACE: Final = re.compile(r"[ -~]{0,128}")
+#: the file of a cache folder
+_FILE: Final = "incidents.json"
 
 _logger = logging.getLogger("gradserve.workers")
 
@@ -74,40 +76,37 @@ class Incidents:
         return self._known.condemned
 
     def note(self, pid: int, number: int, said: LastWords) -> str | None:
-        """A worker was ended by a signal. The digest of a plan that is to run without kernels from now on, if any."""
-        found = Incident(
-            time.time(), _named(number), said.running or said.compiling, said.place if said.running else ""
-        )
+        """Note that a signal ended a worker, and return the digest of a plan that is to run without kernels, if any."""
+        try:
+            name = signal.Signals(number).name
+        except ValueError:
+            name = f"signal {number}"
+        found = Incident(time.time(), name, said.running or said.compiling, said.place if said.running else "")
         self.counts[found.signal] += 1
         earlier = self._known.incidents
         killed = sum(each.plan == found.plan and each.signal not in FROM_OUTSIDE for each in (*earlier, found))
         is_new = killed >= _FORGIVEN and found.plan not in ("", *self.condemned)
         condemned = (*self.condemned, found.plan) if is_new else self.condemned
         self._known = History((*earlier, found)[-MOST_KEPT:], condemned[-MOST_KEPT:])
-        _logger.error("worker %d was ended by %s%s", pid, _in_full(found), _SENTENCE if is_new else "")
-        self._write_file()
-        return found.plan if is_new else None
-
-    def _write_file(self) -> None:
+        place = f"plan {found.plan}{f': {found.place}' if found.place else ''}" if found.plan else "no plan"
+        more = "; it has ended two workers now, and runs without kernels from now on" if is_new else ""
+        _logger.error("worker %d was ended by %s, at %s%s", pid, found.signal, place, more)
         if self._folder is not None:
             try:
                 _replace(self._folder, json.dumps({"version": VERSIONS["gradserve"], **self._known._asdict()}))
             except OSError as error:
                 _logger.warning("incidents are kept in memory alone, not in %s: %s", self._folder, error.strerror)
-
-
-#: the file of a cache folder
-_FILE: Final = "incidents.json"
-_SENTENCE: Final = "; it has ended two workers now, and runs without kernels from now on"
+        return found.plan if is_new else None
 
 
 def incidents_in(folder: Path | None) -> History:
-    """What is kept in a cache folder. Nothing of another version, and nothing that is not as it was written."""
+    """Read the incidents of a cache folder: none of another version, and none that are not as they were written."""
     with suppress(OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         kept = json.loads(_content(folder / _FILE)) if folder else {}
         if kept.get("version") == VERSIONS["gradserve"]:
             incidents = tuple(_incident(*each) for each in kept["incidents"][-MOST_KEPT:])
-            return History(incidents, tuple(_plan(each) for each in kept["condemned"][-MOST_KEPT:]))
+            condemned = tuple(_matching(_DIGEST, digest) for digest in kept["condemned"][-MOST_KEPT:])
+            return History(incidents, condemned) if all(condemned) else History()
     return History()
 
 
@@ -117,34 +116,14 @@ def _incident(at: object, signal: object, plan: object, place: object) -> Incide
     return Incident(at, _matching(_SIGNAL, signal), _matching(_DIGEST, plan), _matching(_PLACE, place))
 
 
-def _plan(digest: object) -> str:
-    if not digest:
-        raise ValueError
-    return _matching(_DIGEST, digest)
-
-
 def _matching(pattern: re.Pattern[str], value: object) -> str:
     if not isinstance(value, str) or not pattern.fullmatch(value):
         raise ValueError
     return value
 
 
-def _named(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
-def _in_full(found: Incident) -> str:
-    """For the log, which has the whole digest."""
-    if not found.plan:
-        return f"{found.signal}, at no plan"
-    return f"{found.signal}, at plan {found.plan}{f': {found.place}' if found.place else ''}"
-
-
 def _content(file: Path) -> bytes:
-    """A file's bytes. A link is not followed, and a pipe not waited for. Raises OSError."""
+    """Read a file, without following a link or waiting for a pipe. Raises OSError."""
     opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(opened, "rb") as stream:
         if not stat.S_ISREG(os.fstat(opened).st_mode):

@@ -67,7 +67,7 @@ class Lanes:
         return not self.waiting and any(w.long is None and w.idle for w in self._supervisor.general)
 
     def put(self, ticket: Ticket) -> None:
-        """A task for the next worker that can take it."""
+        """Send a task to the next worker that can take it."""
         if self._accounts.contended or self._in_turn:
             self._put_in_turn(ticket)
         elif ticket.length >= _LONG:
@@ -81,7 +81,7 @@ class Lanes:
                 worker.send(ticket)
 
     def _put_long(self, ticket: Ticket) -> None:
-        """To a worker that is free, whatever is expected of the task; only what waits is looked at again."""
+        """Send a long task to a worker that is free, whatever is expected of it; only tasks that wait are refused."""
         worker = None if self.long.count else self._for_long(ticket)
         if worker is None:
             self._wait(ticket)
@@ -90,7 +90,7 @@ class Lanes:
             worker.send_long(ticket)
 
     def _put_in_turn(self, ticket: Ticket) -> None:
-        """Behind those of the same caller, and beside those of others."""
+        """Put a task behind those of the same caller, and beside those of others."""
         self._take_turns()
         self._wait(ticket)
         self.pump()
@@ -98,7 +98,7 @@ class Lanes:
             self._look()
 
     def _take_turns(self) -> None:
-        """See whether there are several callers now: then what waits in sockets comes back, and waits for its turn."""
+        """Begin or end to take turns; with several callers, tasks that wait in sockets come back for their turns."""
         if self._in_turn is self._accounts.contended:
             return
         self._in_turn = self._accounts.contended
@@ -130,31 +130,26 @@ class Lanes:
     def _wait(self, ticket: Ticket) -> None:
         self._lane(ticket).put(ticket.account, ticket)
 
-    def _wait_with_long(self, ticket: Ticket) -> None:
-        ticket.length = Length.DOUBTFUL
-        ticket.kind = kind_of(ticket.job)
-        self._wait(ticket)
-
     def put_back(self, ticket: Ticket) -> None:
-        """A task that a worker had, before those that none had."""
+        """Put a task that a worker had before those that none had."""
         self.hold(ticket)
         self.put_first(ticket)
 
     def hold(self, ticket: Ticket) -> None:
-        """A task that a worker had waits for something else, in no lane."""
+        """Have a task that a worker had wait for something else, in no lane."""
         ticket.become(TaskState.WAITING)
         self.charge(ticket, 0.0)
 
     def put_first(self, ticket: Ticket) -> None:
-        """A task that was held, before those that no worker had."""
+        """Put a task that was held before those that no worker had."""
         self._lane(ticket).put_back(ticket.account, ticket)
 
     def drop(self, ticket: Ticket) -> None:
-        """A task that is not wanted any more."""
+        """Take out a task that is not wanted any more."""
         self._lane(ticket).drop(ticket.account, ticket)
 
     def charge(self, ticket: Ticket, seconds: float) -> None:
-        """A task has had so much of a worker, where it came in turn, in place of what was expected."""
+        """Charge the caller of a task that came in turn for these seconds, in place of those that were expected."""
         if ticket.charged_in is not None:
             ticket.charged_in.charge(ticket.account, seconds - ticket.charged)
             ticket.charged_in = None
@@ -164,13 +159,16 @@ class Lanes:
         while self.short.count and (worker := self._for_short()):
             owner = self.short.first()
             if self._in_turn and self.short.next_of(owner).account.is_doubtful(time.monotonic()):
-                self._wait_with_long(self.short.take_next(owner))
+                ticket = self.short.take_next(owner)
+                ticket.length = Length.DOUBTFUL
+                ticket.kind = kind_of(ticket.task)
+                self._wait(ticket)
             else:
                 worker.send(self._taken(self.short, owner))
         while self.long.count and (worker := self._for_long(self.long.next_of(self.long.first()))):
             ticket = self._taken(self.long, self.long.first())
             is_long = ticket.length >= _LONG
-            if is_long and time.monotonic() + self.expected(ticket) > ticket.job.expires:
+            if is_long and time.monotonic() + self.expected(ticket) > ticket.task.expires:
                 self.charge(ticket, 0.0)
                 self._late(ticket)
             else:
@@ -180,7 +178,7 @@ class Lanes:
             self._lend()
 
     def _taken(self, lane: Turns[Ticket], owner: Hashable) -> Ticket:
-        """The next one of this owner, who is charged for what is expected of it."""
+        """Take the next task of an owner, who is charged for what is expected of it."""
         expected = self.expected(lane.next_of(owner))
         ticket = lane.take_next(owner, expected)
         ticket.charged_in, ticket.charged = lane, expected
@@ -188,7 +186,7 @@ class Lanes:
         return ticket
 
     def _lend(self) -> None:
-        """The quick worker, while it has nothing else, does what may be short for those who have no other worker."""
+        """Have the quick worker, while it idles, do what may be short for those who have no other worker."""
         quick = self._supervisor.quick
         if quick is None or quick.long is not None or not quick.idle:
             return
@@ -200,9 +198,9 @@ class Lanes:
         quick.send(self._taken(self.long, owner))
 
     def overdue(self, cost_model: CostModel) -> list[Ticket]:
-        """The long tasks that will not be in time, as far as can be told now that another one has been measured."""
+        """Find the long tasks that will not be in time, as far as is known now that another one has been measured."""
         now, workers = time.monotonic(), self._supervisor.long_workers
-        found, burdens, running = [], self._burdens(now), self._running(now)
+        late, burdens, running = [], self._burdens(now), self._running(now)
         for owner, tickets in self.long.lines():
             others = [burden for account, burden in burdens.items() if account is not owner]
             ahead = running[owner]
@@ -210,11 +208,11 @@ class Lanes:
                 known = cost_model.settled(ticket.kind, workers)
                 needed = known.seconds if known else self.expected(ticket)
                 wait = _before(ahead, needed, others) / workers
-                if known and now + wait + needed > ticket.job.expires:
-                    found.append(ticket)
+                if known and now + wait + needed > ticket.task.expires:
+                    late.append(ticket)
                 else:
                     ahead += needed
-        return found
+        return late
 
     def ahead(self, ticket: Ticket) -> float:
         """Seconds until a long task that comes now is taken up."""
@@ -223,7 +221,7 @@ class Lanes:
         return _before(own, self.expected(ticket), burdens.values()) / self._supervisor.long_workers
 
     def is_idle(self, ticket: Ticket) -> bool:
-        """Whether a worker has nothing to do, and may as well find out what a long task takes."""
+        """Whether a worker has nothing to do, and may as well find out how long a task takes."""
         return not self.long.count and self._for_long(ticket) is not None
 
     @staticmethod
@@ -232,23 +230,20 @@ class Lanes:
         return ticket.estimate.seconds if ticket.estimate else QUICK
 
     def _burdens(self, now: float) -> defaultdict[object, float]:
-        """Seconds of long tasks that run or wait, by whose they are."""
-        found = self._running(now)
+        """Seconds of long tasks that run or wait, by account."""
+        seconds = self._running(now)
         for ticket in self.long:
-            found[ticket.account] += self.expected(ticket)
-        return found
+            seconds[ticket.account] += self.expected(ticket)
+        return seconds
 
     def _running(self, now: float) -> defaultdict[object, float]:
-        found: defaultdict[object, float] = defaultdict(float)
+        """Seconds that long tasks still run. One that takes longer than was expected may take a tenth of that more."""
+        seconds: defaultdict[object, float] = defaultdict(float)
         for worker in self._supervisor.general:
-            if worker.long is not None:
-                found[worker.long.account] += self._left(worker.long, worker, now)
-        return found
-
-    def _left(self, ticket: Ticket, worker: WorkerProcess, now: float) -> float:
-        """Seconds that a task still runs. One that takes longer than was expected may take a tenth of that more."""
-        run = now - worker.page.since
-        return max(self.expected(ticket) - run, run / 10) if worker.executing is ticket else self.expected(ticket)
+            if (ticket := worker.long) is not None:
+                run, expected = now - worker.page.since, self.expected(ticket)
+                seconds[ticket.account] += max(expected - run, run / 10) if worker.executing is ticket else expected
+        return seconds
 
     def _lane(self, ticket: Ticket) -> Turns[Ticket]:
         return self.short if ticket.length is Length.SHORT else self.long
@@ -268,7 +263,7 @@ class Lanes:
         return quick if quick is not None and quick.has_capacity and not self._in_turn else None
 
     def _for_long(self, ticket: Ticket) -> WorkerProcess | None:
-        """One that did the like before, and so has its plan; or any."""
+        """Choose a free worker: one that did the like before, and so has its plan, or any."""
         free = [worker for worker in self._supervisor.general if worker.long is None and worker.has_capacity]
         return next((worker for worker in free if ticket.kind in worker.seen), free[0] if free else None)
 

@@ -20,6 +20,14 @@ from service.workers.shared_memory import LARGEST, SharedBuffer, SharedBuffers, 
 #: bytes that are copied, cleared or unmapped on the event loop, in less than 0.1 ms, or hashed, in less than 1 ms; a
 #: thread takes about as long to be woken, and everybody else on the loop waits meanwhile
 BYTES_ON_LOOP: Final = 1 << 20
+#: bytes of buffers that wait for the next body
+_KEEP: Final = 64 << 20
+#: bytes that a body claims at a time
+CLAIM_STEP: Final = 1 << 20
+#: what numbers of buffers begin with that bodies never have
+_FIRST: Final = 1 << 32
+#: a tensor of more bytes is seen by workers in one place; others, each has a copy of
+COPIED: Final = 16 << 10
 
 
 def offload(loop: asyncio.AbstractEventLoop, nbytes: int, work: Callable[[], object]) -> asyncio.Future[object] | None:
@@ -31,12 +39,6 @@ def offload(loop: asyncio.AbstractEventLoop, nbytes: int, work: Callable[[], obj
         work()
         return None
     return loop.run_in_executor(None, work)
-
-
-#: bytes of buffers that wait for the next body
-_KEEP: Final = 64 << 20
-#: bytes that a body claims at a time
-CLAIM_STEP: Final = 1 << 20
 
 
 class BodyAllocation:
@@ -57,7 +59,7 @@ class BodyAllocation:
         self.still_referenced = False
 
     def reserve(self, nbytes: int) -> int:
-        """Before the first so many bytes are written: how many may be. Raises Refusal (queue_full)."""
+        """Claim the first so many bytes, to write them; returns how many may be. Raises Refusal (queue_full)."""
         if self._refusal is not None:
             raise self._refusal
         if nbytes > self.written:
@@ -67,11 +69,11 @@ class BodyAllocation:
         return self.written
 
     def pin(self) -> None:
-        """Somebody looks at the body: it is not taken back."""
+        """Keep the body from being taken back: somebody looks at it."""
         self.claim.holder = None
 
     def shrink(self, nbytes: int) -> None:
-        """The body is shorter than was claimed."""
+        """Claim no more than the body has."""
         self.claim.shrink(self.claim.held - nbytes)
 
     @property
@@ -85,7 +87,7 @@ class BodyAllocation:
         self.give_back()
 
     def give_back(self) -> None:
-        """The memory may serve another request. May be called twice."""
+        """Let the memory serve another request. May be called twice."""
         buffer, self.buffer = self.buffer, None
         if buffer is not None:
             self.view = memoryview(b"")
@@ -134,12 +136,6 @@ class HeapAllocation:
     def give_back(self) -> None:
         """Let go of it."""
         self.view = memoryview(b"")
-
-
-#: what numbers of buffers begin with that bodies never have
-_FIRST: Final = 1 << 32
-#: a tensor of more bytes is seen by workers in one place; others, each has a copy of
-COPIED: Final = 16 << 10
 
 
 class TensorAllocation:

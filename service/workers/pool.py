@@ -51,53 +51,53 @@ class Pool(Protocol):
 
     @property
     def ready(self) -> bool:
-        """Whether work is accepted."""
+        """Whether tasks are accepted."""
 
     @property
     def busy(self) -> bool:
         """Whether a task runs or waits."""
 
     def allocate(self, nbytes: int, tenant: str = "") -> GrowingAllocation:
-        """Memory for a body of this many bytes at most, out of a tenant's share; nothing of it is reserved yet.
+        """Give memory for a body of this many bytes at most, out of a tenant's share; nothing of it is reserved yet.
 
         Raises Refusal: shutting_down.
         """
 
     def allocate_tensor(self, nbytes: int) -> Allocation:
-        """Memory for a resident tensor of this many bytes, which no admission counts: whoever places it has a quota.
+        """Give memory for a resident tensor of this many bytes, which no admission counts: who places it has a quota.
 
         Raises Refusal: store_full, where the system has none.
         """
 
     def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
-        """From now on tasks that are submitted read this version under the name; None: nothing is there any more.
+        """Have tasks that are submitted from now on read this version under the name; None for none any more.
 
         Several that are placed in one turn of the event loop are seen together. The pool gives back the memory of the
         version before; tasks that have begun with it go on with it.
         """
 
-    def submit(self, job: Task, done: Done) -> None:
+    def submit(self, task: Task, done: Done) -> None:
         """Take up a task. Its reply may be a refusal: shutting_down, queue_full, deadline_exceeded.
 
         At the deadline there is a reply, whatever the worker does then.
         """
 
-    def cancel(self, job: Task) -> None:
-        """Nobody waits for the reply any more: the work stops."""
+    def cancel(self, task: Task) -> None:
+        """Stop the work on a task whose reply nobody waits for any more."""
 
     def stats(self) -> Stats:
-        """What it says of itself, at this moment."""
+        """Return the statistics of this moment."""
 
     def drain(self) -> None:
         """Accept nothing more; what was accepted goes on."""
 
 
-async def awaited(pool: Pool, job: Task) -> Reply:
-    """The reply to a task; cancelled with whoever awaits it."""
-    reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-    pool.submit(job, lambda found: None if reply.done() else reply.set_result(found))
+async def awaited(pool: Pool, task: Task) -> Reply:
+    """Return the reply to a task, which is cancelled with whoever awaits it."""
+    future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+    pool.submit(task, lambda reply: None if future.done() else future.set_result(reply))
     try:
-        return await reply
+        return await future
     except asyncio.CancelledError:
-        pool.cancel(job)
+        pool.cancel(task)
         raise

@@ -109,7 +109,7 @@ class ProcessPool:
         self._ticking = self._loop.call_later(_TICK, self._tick)
 
     async def close(self, grace: float) -> bool:
-        """Accept nothing more, and end the workers once all is done, or after `grace` seconds; whether all was done."""
+        """Accept nothing more, and end the workers once all is done, or after `grace` seconds; False if not all was."""
         self.drain()
         if self._tickets:
             with suppress(TimeoutError):
@@ -137,7 +137,7 @@ class ProcessPool:
         return bool(self._tickets)
 
     def stats(self) -> Stats:
-        """What is going on now."""
+        """Return the statistics of this moment."""
         return Stats(
             queued={"quick": self._lanes.short.count, "long": self._lanes.long.count},
             running=len(self._tickets) - self._lanes.waiting - len(self._sums.runs),
@@ -156,17 +156,17 @@ class ProcessPool:
         )
 
     def allocate(self, nbytes: int, tenant: str = "") -> BodyAllocation:
-        """Memory for a body, which will lie at its beginning. Raises Refusal: shutting_down."""
+        """Give memory for a body, which will lie at its beginning. Raises Refusal: shutting_down."""
         if self._draining:
             raise stopping()
         return self._body_memory.allocate(nbytes, self._claims.claim(tenant))
 
     def allocate_tensor(self, nbytes: int) -> Allocation:
-        """Memory for a resident tensor. Raises Refusal: store_full, where the system has none."""
+        """Give memory for a resident tensor. Raises Refusal: store_full, where the system has none."""
         return self._tensor_memory.allocate(nbytes)
 
     def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
-        """The version that tasks read from now on; None for none."""
+        """Set the version that tasks read from now on; None for none."""
         key = namespace, name
         before = self.residents.pop(key, None)
         if resident is not None:
@@ -176,47 +176,47 @@ class ProcessPool:
         if before is not None:
             self._lending.retire(before)
 
-    def submit(self, job: Task, done: Done) -> None:
+    def submit(self, task: Task, done: Done) -> None:
         """Take up a task; at its deadline there is a reply, whatever its worker does then."""
-        ticket = self._admit(job, done)
+        ticket = self._admit(task, done)
         if ticket is not None:
             self._enqueue(ticket)
 
-    def _admit(self, job: Task, done: Done) -> Ticket | None:
-        """The ticket of a task that is let in; one that is not has its reply."""
+    def _admit(self, task: Task, done: Done) -> Ticket | None:
+        """Admit a task and return its ticket; a task that is refused has its reply."""
         now = time.monotonic()
-        account = self._accounts.enter(job.tenant, now)
+        account = self._accounts.enter(task.tenant, now)
         if self._draining or (self._admission.full(self._held) and not self._displace(account)):
             refusal = stopping() if self._draining else self._admission.crowded(self._held)
-            self._turn_away(job, done, refusal)
+            self._turn_away(task, done, refusal)
             return None
-        ticket = Ticket(job, account, done, now, self._abandon)
-        job.may_ask = True
-        job.may_divide = self._may_divide and job.accepted != PIECE_SUMS
-        if job.memory is not None or len(job.body) > INLINE:
+        ticket = Ticket(task, account, done, now, self._abandon)
+        task.may_ask = True
+        task.may_divide = self._may_divide and task.accepted != PIECE_SUMS
+        if task.memory is not None or len(task.body) > INLINE:
             try:
                 self._place_body(ticket)
             except Refusal as refusal:
-                self._turn_away(job, done, refusal)
+                self._turn_away(task, done, refusal)
                 return None
-        self._tickets[job] = ticket
+        self._tickets[task] = ticket
         if ticket.memory is not None:
             ticket.memory.claim.holder = ticket
-        account.jobs[job] = None
-        self._watch.at(job.expires)
+        account.tasks[task] = None
+        self._watch.at(task.expires)
         return ticket
 
     def _enqueue(self, ticket: Ticket) -> None:
-        """A task that was let in, to where those like it wait."""
-        kind, estimate = self._cost_model.known(ticket.job)
+        """Put a task that was admitted where those like it wait."""
+        kind, estimate = self._cost_model.known(ticket.task)
         if kind is None or estimate is None:
             self._lanes.put(ticket)
         else:
             self._queue(ticket, kind, estimate)
 
-    def cancel(self, job: Task) -> None:
-        """Nobody waits for the reply any more: the work stops."""
-        if (ticket := self._tickets.get(job)) and ticket.is_wanted:
+    def cancel(self, task: Task) -> None:
+        """Stop the work on a task whose reply nobody waits for any more."""
+        if (ticket := self._tickets.get(task)) and ticket.is_wanted:
             self._abandon(ticket)
 
     def drain(self) -> None:
@@ -224,7 +224,7 @@ class ProcessPool:
         self._draining = True
 
     def replied(self, worker: WorkerProcess, ticket: Ticket, reply: Reply, seconds: float) -> None:
-        """A worker has done a task."""
+        """Take the reply of a worker, and learn how long its task took."""
         if reply.recycle is not None:
             self._supervisor.dismiss(worker, reply.recycle)
         self._charge(ticket, seconds, QUICK if not reply.cached else MISJUDGED)
@@ -237,31 +237,31 @@ class ProcessPool:
             self._pump()
 
     def not_done(self, ticket: Ticket, why: NotDone, seconds: float) -> None:
-        """A worker lacks something for a task: it is sent again with that, or waits with the long ones."""
+        """Send a task again with what a worker lacked for it, or have it wait with the long ones."""
         self._charge(ticket, seconds, QUICK)
         if not ticket.is_wanted:
             self._end(ticket)
         elif isinstance(why, TooLong):
-            kind = kind_of(ticket.job)
+            kind = kind_of(ticket.task)
             self._queue(ticket, kind, self._cost_model.planned(kind, why.estimate))
-        elif isinstance(why, Divisible) and ticket.job.may_divide:
+        elif isinstance(why, Divisible) and ticket.task.may_divide:
             self._divide(ticket, why)
         elif isinstance(why, NeedsGraph) and not ticket.graph_wanted:
             ticket.graph_wanted = True
             self._lanes.put_back(ticket)
-        elif isinstance(why, WantsTensors) and ticket.job.may_ask:
-            ticket.wanted, ticket.job.may_ask = why.names, False
+        elif isinstance(why, WantsTensors) and ticket.task.may_ask:
+            ticket.wanted, ticket.task.may_ask = why.names, False
             self._find_tensors(ticket)
-        elif isinstance(why, WantsModel) and ticket.job.model is None:
+        elif isinstance(why, WantsModel) and ticket.task.model is None:
             self._give_model(ticket, why.name)
         else:
-            _logger.error("request %s: a worker asks again for what it was given", ticket.job.request_id)
+            _logger.error("request %s: a worker asks again for what it was given", ticket.task.request_id)
             self._refuse(ticket, fault())
         self._pump()
 
     def _divide(self, ticket: Ticket, why: Divisible) -> None:
-        """Have a sum done in pieces; or by one worker, where nothing is won by them."""
-        ticket.job.may_divide = ticket.job.may_ask = False
+        """Have a sum done in pieces; or by one worker, where pieces would win nothing."""
+        ticket.task.may_divide = ticket.task.may_ask = False
         self._lanes.hold(ticket)
         try:
             divided = self._sums.divide(ticket, why)
@@ -269,7 +269,7 @@ class ProcessPool:
             self._refuse(ticket, refusal)
             return
         if not divided:
-            ticket.job.may_ask = True
+            ticket.task.may_ask = True
             self._lanes.put_first(ticket)
 
     @property
@@ -294,23 +294,25 @@ class ProcessPool:
         return self._supervisor.long_workers
 
     def add_piece(self, ticket: PieceTicket) -> None:
-        """A piece for the next worker whose turn it is."""
-        self._tickets[ticket.job] = ticket
+        """Put a piece into a lane."""
+        self._tickets[ticket.task] = ticket
         self._sums.tickets += 1
-        self._watch.at(ticket.job.expires)
+        self._watch.at(ticket.task.expires)
         self._lanes.put(ticket)
 
     def drop_piece(self, ticket: PieceTicket) -> None:
-        """A piece that nobody wants any more."""
+        """Stop a piece that nobody wants any more."""
         if ticket.is_wanted:
             self._abandon(ticket)
 
     def pin(self, ticket: Ticket, reads: Sequence[tuple[str, str]]) -> bool:
-        """Have all that is done for a task read the same tensors as now; whether they are still of these etags."""
-        found = {name: self.residents.get((ticket.job.namespace, name)) for name, _ in reads}
-        versions = {name: version for name, version in found.items() if version is not None}
-        if any(name not in versions or versions[name].etag != etag for name, etag in reads):
-            return False
+        """Have all that is done for a task read the same tensors as now; False where they are not of these etags."""
+        versions = dict[str, TensorVersion]()
+        for name, etag in reads:
+            version = self.residents.get((ticket.task.namespace, name))
+            if version is None or version.etag != etag:
+                return False
+            versions[name] = version
         if versions:
             for version in versions.values():
                 self._lending.lend(version)
@@ -318,19 +320,19 @@ class ProcessPool:
         return True
 
     def _read_together(self, ticket: Ticket, versions: Mapping[str, TensorVersion]) -> None:
-        """A task reads these, which are lent, whatever they become meanwhile."""
-        ticket.job.reads = reads = self._version_sets.enter(versions)
+        """Have a task read these versions, which are lent, whatever else is placed meanwhile."""
+        ticket.task.reads = reads = self._version_sets.enter(versions)
         self._pinned[ticket] = reads, versions
 
     def _unpin(self, ticket: Ticket) -> None:
-        """A task reads no more what was found for it alone."""
+        """Give back the versions that were found for a task alone."""
         if ticket in self._pinned:
             self._unread(self._version_sets.leave(*self._pinned.pop(ticket)))
 
     def allocate_sums(self, ticket: Ticket, nbytes: int, response_bytes: int) -> BodyAllocation:
-        """Memory for the sums, once there is memory for the answer. Raises Refusal (queue_full)."""
+        """Give memory for the sums, once there is memory for the answer. Raises Refusal (queue_full)."""
         self._promise(ticket, response_bytes)
-        memory = self._body_memory.allocate(nbytes, self._claims.claim(ticket.job.tenant))
+        memory = self._body_memory.allocate(nbytes, self._claims.claim(ticket.task.tenant))
         memory.claim.holder = ticket
         try:
             memory.reserve(nbytes)
@@ -340,13 +342,13 @@ class ProcessPool:
         return memory
 
     def go_on(self, ticket: Ticket) -> None:
-        """A task that was held is to be done, before those that wait."""
+        """Have a task that was held done before those that wait."""
         ticket.length = max(ticket.length, _LONG)
         self._lanes.put_first(ticket)
         self._pump()
 
     def settle(self, ticket: Ticket, reply: Reply) -> None:
-        """The reply to a task that was held."""
+        """Answer a task that was held."""
         self._end(ticket, reply)
 
     def _find_tensors(self, ticket: Ticket) -> None:
@@ -355,18 +357,18 @@ class ProcessPool:
 
     def _give_model(self, ticket: Ticket, name: str) -> None:
         try:
-            ticket.job.give_model(name)
+            ticket.task.give_model(name)
         except Refusal as refusal:
             self._refuse(ticket, refusal)
         else:
             self._lanes.put_back(ticket)
 
     def has_capacity(self) -> None:
-        """A worker can be sent another task."""
+        """Send another task to a worker that can take one."""
         self._pump()
 
     def skipped(self, ticket: Ticket) -> None:
-        """A worker has let go of a task: nobody wants it, or it held others up."""
+        """End a task that a worker has let go of, or put it back if it is still wanted."""
         if ticket.is_wanted:
             self._lanes.put_back(ticket)
         else:
@@ -374,9 +376,10 @@ class ProcessPool:
         self._pump()
 
     def lost(self, tickets: Sequence[Ticket], executing: Ticket | None) -> None:
-        """A worker has ended. What it executed is done again, once, where nothing waits behind it; the rest by others.
+        """Put back the tasks of a worker that has ended.
 
-        They are innocent, but are not sent round for ever.
+        The one that it executed is done again, once, where nothing waits behind it. The others are innocent, but are
+        not sent round for ever.
         """
         for ticket in tickets:
             ticket.deaths += _BLAME if ticket is executing else 1
@@ -392,20 +395,20 @@ class ProcessPool:
         self._pump()
 
     def answered(self, tenant: str, nbytes: int) -> Claim:
-        """An answer of so many bytes is held."""
+        """Claim the bytes of an answer."""
         return self._claims.held_anyway(tenant, nbytes)
 
     def expired(self, ticket: Ticket) -> None:
-        """A task's time is up: that is its reply, whatever becomes of the work."""
-        self._abandon(ticket, late(ticket.job.timeout))
+        """Reply to a task whose time is up, whatever becomes of the work."""
+        self._abandon(ticket, late(ticket.task.timeout))
 
     def held_up(self, worker: WorkerProcess, ticket: Ticket) -> None:
-        """A task that was thought to be short runs long: nothing waits behind it any more."""
+        """Let nothing wait any more behind a task that was thought to be short and runs long."""
         relieved = worker is not self._supervisor.quick or self._supervisor.relieve()
         if not relieved and worker.sent == 1 and not self._lanes.short.count:
             return  # nobody waits for it
         ticket.length = max(ticket.length, _LONG)
-        ticket.kind = kind_of(ticket.job)
+        ticket.kind = kind_of(ticket.task)
         ticket.estimate = Estimate(2 * (time.monotonic() - worker.page.since), 0, 0)
         self._leave_alone(worker, ticket)
         if not relieved and not ticket.is_stopped:
@@ -413,13 +416,13 @@ class ProcessPool:
         self._pump()
 
     def _overtaken(self, worker: WorkerProcess, ticket: Ticket) -> None:
-        """Another worker does what would wait for this task, which has not been long enough to say so of its kind."""
+        """Have another worker do what would wait for this task, which has not run long enough to call its kind long."""
         ticket.length = Length.ALONE
         self._leave_alone(worker, ticket)
         self._pump()
 
     def _leave_alone(self, worker: WorkerProcess, ticket: Ticket) -> None:
-        """Nothing waits behind this task any more."""
+        """Let nothing wait behind this task."""
         worker.long = ticket
         for waiting in worker.take_back((ticket, worker.executing)):
             self._lanes.put_back(waiting)
@@ -430,41 +433,41 @@ class ProcessPool:
         Not for one who would have as many then.
         """
         most = self._accounts.greatest()
-        if len(most.jobs) <= len(account.jobs) + 1:
+        if len(most.tasks) <= len(account.tasks) + 1:
             return False
-        for job in reversed(most.jobs):
-            ticket = self._tickets[job]
+        for task in reversed(most.tasks):
+            ticket = self._tickets[task]
             if ticket.is_wanted and ticket.begun() is None:
                 self._displaced += 1
                 self._abandon(ticket, self._admission.crowded(self._held))
                 return True
         return False
 
-    def _turn_away(self, job: Task, done: Done, refusal: Refusal) -> None:
-        if job.memory is not None:
-            job.memory.give_back()
-        done(refused(refusal, job.request_id))
+    def _turn_away(self, task: Task, done: Done, refusal: Refusal) -> None:
+        if task.memory is not None:
+            task.memory.give_back()
+        done(refused(refusal, task.request_id))
 
     def _place_body(self, ticket: Ticket) -> None:
-        """The body in memory that a worker can see."""
-        job = ticket.job
-        if job.memory is not None:
-            ticket.memory = cast("BodyAllocation", job.memory)  # this pool has allocated it
-            ticket.memory.shrink(len(job.body))
+        """Move a body into memory that a worker can see."""
+        task = ticket.task
+        if task.memory is not None:
+            ticket.memory = cast("BodyAllocation", task.memory)  # this pool has allocated it
+            ticket.memory.shrink(len(task.body))
             return
-        nbytes = len(job.body)
-        ticket.memory = memory = self.allocate(nbytes, job.tenant)
+        nbytes = len(task.body)
+        ticket.memory = memory = self.allocate(nbytes, task.tenant)
         try:
             memory.reserve(nbytes)
         except Refusal:
             memory.give_back()
             raise
         memory.shrink(nbytes)
-        memory.view[:] = job.body.data if isinstance(job.body, np.ndarray) else job.body
-        job.body = memory.view
+        memory.view[:] = task.body.data if isinstance(task.body, np.ndarray) else task.body
+        task.body = memory.view
 
     def _charge(self, ticket: Ticket, seconds: float, patience: float) -> None:
-        """A worker has spent so much on a task, which is held against its caller where it was to be short.
+        """Charge a caller for what a worker has spent on a task, and remember it if that was to be short.
 
         Not what takes a little longer though its plan was known: then it is the machine that has much to do.
         """
@@ -473,13 +476,13 @@ class ProcessPool:
             ticket.account.overran(seconds, time.monotonic())
 
     def _queue(self, ticket: Ticket, kind: TaskKind, estimate: Estimate) -> None:
-        """To the long tasks, if it can be in time behind them."""
+        """Put a task with the long ones, or refuse it if it cannot be in time behind them."""
         ticket.length = max(ticket.length, _LONG)
         ticket.kind = kind
         ticket.estimate = estimate
         ahead = self._lanes.ahead(ticket)
-        needed = (ahead + estimate.seconds) * self._cost_model.margin(ticket.job.tenant)
-        left = ticket.job.expires - time.monotonic()
+        needed = (ahead + estimate.seconds) * self._cost_model.margin(ticket.task.tenant)
+        left = ticket.task.expires - time.monotonic()
         try:
             if ahead and needed > left and not self._lanes.is_idle(ticket):
                 raise self._admission.infeasible(needed, left)
@@ -495,24 +498,24 @@ class ProcessPool:
         """Keep memory for an answer. Raises Refusal (queue_full)."""
         if ticket.promised is not None:
             ticket.promised.end()
-        ticket.promised = self._claims.claim(ticket.job.tenant, nbytes)
+        ticket.promised = self._claims.claim(ticket.task.tenant, nbytes)
         ticket.promised.holder = ticket
 
     def _learn(self, ticket: Ticket, seconds: float, *, planned: bool) -> None:
-        """What a long task took; then those that wait for too long are not kept waiting."""
-        kind = kind_of(ticket.job) if ticket.kind is None else ticket.kind
+        """Learn how long a task took; then refuse those that will not be in time."""
+        kind = kind_of(ticket.task) if ticket.kind is None else ticket.kind
         self._cost_model.measured(kind, ticket.estimate, seconds, planned=planned)
         for waiting in self._lanes.overdue(self._cost_model):
             self._lanes.drop(waiting)
             self._too_late(waiting)
 
     def _too_late(self, ticket: Ticket) -> None:
-        left = ticket.job.expires - time.monotonic()
+        left = ticket.task.expires - time.monotonic()
         self._refuse(ticket, self._admission.infeasible(self._lanes.expected(ticket), left))
 
     def _abandon(self, ticket: Ticket, refusal: Refusal | None = None) -> None:
-        """Nobody waits for a task any more, after this refusal: it leaves the queue, or is stopped."""
-        reply = None if refusal is None else refused(refusal, ticket.job.request_id)
+        """Answer a task with this refusal, if any, and take it out of the queue or stop it."""
+        reply = None if refusal is None else refused(refusal, ticket.task.request_id)
         if ticket.state is TaskState.WAITING:
             if not self._sums.drop(ticket):
                 self._lanes.drop(ticket)
@@ -527,10 +530,10 @@ class ProcessPool:
             ticket.done(reply)
 
     def _refuse(self, ticket: Ticket, refusal: Refusal) -> None:
-        self._end(ticket, refused(refusal, ticket.job.request_id))
+        self._end(ticket, refused(refusal, ticket.task.request_id))
 
     def _end(self, ticket: Ticket, reply: Reply | None = None) -> None:
-        """No worker has the task any more: nothing is held for it, and whoever waits has the reply."""
+        """Give back all that is held for a task that no worker has any more, and reply to whoever waits."""
         wanted = ticket.state < _STOPPING
         ticket.become(_ANSWERED)
         self._let_go(ticket)
@@ -540,18 +543,18 @@ class ProcessPool:
             reply.give_back()
 
     def _let_go(self, ticket: Ticket) -> None:
-        del self._tickets[ticket.job]
+        del self._tickets[ticket.task]
         if ticket.is_piece:
             self._sums.tickets -= 1
         else:
-            del ticket.account.jobs[ticket.job]
+            del ticket.account.tasks[ticket.task]
             self._admission.replied()
         if ticket.promised is not None:
             ticket.promised.end()
         if ticket.memory is not None:
-            ticket.job.body = b""
-        if ticket.shared is not None:
-            ticket.shared.leave()
+            ticket.task.body = b""
+        if ticket.leave_shared is not None:
+            ticket.leave_shared()
         elif ticket.memory is not None:
             ticket.memory.give_back()
         if self._pinned:
@@ -560,7 +563,7 @@ class ProcessPool:
             self._done.set()
 
     def _unread(self, keys: Sequence[TensorKey]) -> None:
-        """Versions that nobody reads any more under these names."""
+        """Tell workers of versions that nobody reads any more under these keys."""
         for key in keys:
             for worker in self._supervisor:
                 worker.changed(key)
@@ -581,6 +584,6 @@ class ProcessPool:
 
 
 def worker_died() -> Refusal:
-    """The report of a task whose worker has ended, and of another one with it."""
+    """Refuse a task whose worker has ended, and another one with it."""
     detail = "the worker process that computed this request ended; send it again"
     return Refusal("worker_died", detail, retry_after=1)

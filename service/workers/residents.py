@@ -24,22 +24,22 @@ from service.workers import frames
 from service.workers.frames import TensorFrame
 from service.workers.shared_memory import DescriptorChannel
 
-
-def array_of(data: memoryview | bytes, dtype: str, shape: tuple[int, ...]) -> HostArray:
-    """The read-only array that row-major, little-endian bytes are; their memory goes with it."""
-    little_endian = np.dtype(dtype).newbyteorder("<")
-    if not len(data):
-        return np.empty(shape, dtype)
-    flat = np.frombuffer(data, little_endian).astype(dtype, copy=False)
-    array = flat.reshape(shape)
-    array.flags.writeable = False
-    return array
-
-
+#: (namespace, name)
+TensorKey = tuple[str, str]
 #: tensors that a worker knows at a time
 MOST_KNOWN: Final = 4096
-
+#: bytes of a version that a worker which rests does not keep for longer than it is current
+BURDEN: Final = 1 << 20
 _NOTHING: Final[dict[str, Version]] = {}
+
+
+def array_of(data: memoryview | bytes, dtype: str, shape: tuple[int, ...]) -> HostArray:
+    """View row-major, little-endian bytes as a read-only array; their memory goes with it."""
+    if not len(data):
+        return np.empty(shape, dtype)
+    array = np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(dtype, copy=False).reshape(shape)
+    array.flags.writeable = False
+    return array
 
 
 class Residents:
@@ -51,16 +51,19 @@ class Residents:
         self._buffers: dict[tuple[str, str], int] = {}
 
     def of(self, namespace: str) -> Find:
-        """What the tasks of a namespace find."""
+        """Return the function that finds tensors of a namespace by name."""
         return self._known.get(namespace, _NOTHING).get
 
     def hear(self, frame: bytes, at: int) -> None:
-        """Another version than before, or none. The one before goes with its last reader."""
+        """Take up another version than before, or none. The one before goes with its last reader."""
         told = frames.read_tensor(frame, at)
         if number := self._buffers.pop((told.namespace, told.name), 0):
             self._channel.forget(number)
         if not told.dtype:
-            self._drop(told.namespace, told.name)
+            known = self._known.get(told.namespace, {})
+            known.pop(told.name, None)
+            if not known:
+                self._known.pop(told.namespace, None)
             return
         data = told.data
         if told.buffer:
@@ -68,19 +71,6 @@ class Residents:
             self._buffers[told.namespace, told.name] = told.buffer
         version = Version(told.etag, array_of(data, told.dtype, told.shape))
         self._known.setdefault(told.namespace, {})[told.name] = version
-
-    def _drop(self, namespace: str, name: str) -> None:
-        known = self._known.get(namespace, {})
-        known.pop(name, None)
-        if not known:
-            self._known.pop(namespace, None)
-
-
-#: (namespace, name)
-TensorKey = tuple[str, str]
-
-#: bytes of a version that a worker which rests does not keep for longer than it is current
-BURDEN: Final = 1 << 20
 
 
 class _KnownVersion(NamedTuple):
@@ -98,7 +88,7 @@ class Replica:
     """The versions that one worker knows."""
 
     def __init__(self, current: Mapping[TensorKey, TensorVersion], most_mapped: float = float("inf")) -> None:
-        """Of versions in buffers, so many bytes at most are known that are not needed for the next task."""
+        """Know so many bytes of versions in buffers at most, beside those of the next task."""
         self._current = current
         self._most_mapped, self._mapped = most_mapped, 0
         self._known: OrderedDict[TensorKey, _KnownVersion] = OrderedDict()
@@ -107,7 +97,7 @@ class Replica:
         self.stale: dict[TensorKey, None] = {}
 
     def changed(self, key: TensorKey) -> bool:
-        """There is another version, or none any more. Whether the worker has one that is large."""
+        """Note that there is another version, or none any more; returns whether the worker has a large one."""
         known = self._known.get(key)
         if known is None:
             return False
@@ -115,7 +105,7 @@ class Replica:
         return known.nbytes >= BURDEN
 
     def news(self, wanted: Sequence[TensorKey]) -> News:
-        """What has changed, and what is `wanted` for a task and not known: together, all that the task needs."""
+        """Collect what has changed, and what is `wanted` for a task and not known: together, all that it needs."""
         news = News([], [], [])
         for key in self.stale:
             if self._forget(key, news) and key not in self._current:
@@ -184,11 +174,11 @@ class Lending:
         self._retired: set[TensorVersion] = set()
 
     def lend(self, version: TensorVersion) -> None:
-        """Somebody reads it, until they give it back."""
+        """Count one reader more, until the version is given back."""
         self._lent[version] = self._lent.get(version, 0) + 1
 
     def give_back(self, *versions: TensorVersion) -> None:
-        """They read these no more."""
+        """Count one reader less of each."""
         for version in versions:
             left = self._lent.pop(version) - 1
             if left:
@@ -198,50 +188,43 @@ class Lending:
                 version.memory.give_back()
 
     def retire(self, version: TensorVersion) -> None:
-        """Nobody else will read it: its memory goes with the last who does."""
+        """Lend it no more: its memory goes with the last reader."""
         if version in self._lent:
             self._retired.add(version)
         else:
             version.memory.give_back()
 
 
-# Sets of versions that are read together, each known to workers under one name for as long as it is read.
-#
-# What a tensor is may change between two tasks of one request; what a set is never does.
-
-
 class VersionSets:
-    """The sets that somebody reads, among what tasks read. For one thread."""
+    """Sets of versions that are read together, each known to workers under one name as long as it is read.
+
+    A tensor may change between two tasks of one request; a set never does. For one thread.
+    """
 
     def __init__(self, residents: MutableMapping[TensorKey, TensorVersion], lending: Lending) -> None:
         self._residents = residents
         self._lending = lending
         self._readers: dict[str, int] = {}
 
-    def enter(self, found: Mapping[str, TensorVersion]) -> str:
-        """Somebody reads these versions, which are lent: the name of their set."""
-        name = _name_of(found)
+    def enter(self, versions: Mapping[str, TensorVersion]) -> str:
+        """Count one reader more of these versions, which are lent; returns the name of their set."""
+        digest = blake2b(digest_size=16)
+        for tensor in sorted(versions):
+            digest.update(f"{tensor}\n{versions[tensor].etag}\n".encode())
+        name = f"={digest.hexdigest()}"
         self._readers[name] = self._readers.get(name, 0) + 1
-        for tensor, version in found.items():
+        for tensor, version in versions.items():
             self._residents[name, tensor] = version
         return name
 
-    def leave(self, name: str, found: Mapping[str, TensorVersion]) -> list[TensorKey]:
-        """They read them no more, and give them back. What nobody reads under this name any more."""
+    def leave(self, name: str, versions: Mapping[str, TensorVersion]) -> list[TensorKey]:
+        """Count one reader less, and give the versions back; returns the keys that nobody reads any more."""
         unread = list[TensorKey]()
         self._readers[name] -= 1
         if not self._readers[name]:
             del self._readers[name]
-            unread = [(name, tensor) for tensor in found]
+            unread = [(name, tensor) for tensor in versions]
             for key in unread:
                 del self._residents[key]
-        self._lending.give_back(*found.values())
+        self._lending.give_back(*versions.values())
         return unread
-
-
-def _name_of(found: Mapping[str, TensorVersion]) -> str:
-    """What workers know these versions by: the same for the same."""
-    digest = blake2b(digest_size=16)
-    for name in sorted(found):
-        digest.update(f"{name}\n{found[name].etag}\n".encode())
-    return f"={digest.hexdigest()}"

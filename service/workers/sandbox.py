@@ -32,54 +32,44 @@ _OF_THE_SYSTEM: Final = (
     "/proc/self/maps", "/proc/self/stat", "/proc/self/statm", "/proc/self/status", "/proc/self/task",
     "/sys/devices/system/cpu", "/sys/devices/system/node", "/sys/fs/cgroup", "/dev/null", "/dev/urandom", "/dev/zero",
 )  # fmt: skip
-#: the folders of an interpreter's prefix that it loads from
-_OF_A_PREFIX: Final = ("lib", "lib64")
 #: the driver, and CUDA where it is installed for all
 _OF_CARDS: Final = (
     "/proc/driver/nvidia", "/proc/devices", "/proc/modules", "/proc/self/numa_maps", "/sys/bus/pci", "/sys/module",
     "/sys/devices", "/usr/local/cuda", "/usr/share/nvidia", "/etc/nvidia",
 )  # fmt: skip
-_DEVICES: Final = "nvidia*"
+#: the variable in which the front tells a worker its share of the memory, in bytes
+SHARE: Final = "GRADSERVE_SHARE_OF_MEMORY"
 
 
 def allowed_files(settings: Settings) -> AllowedFiles | None:
-    """What a worker may open; None where it is not confined.
+    """Return the files that a worker may open; None where it is not confined.
 
     Raises RuntimeError, as one sentence, where that would show it what it must not see.
     """
     if settings.confine == "off":
         return None
     has_cards = settings.device != "cpu" and bool(machine.cards())
-    loaded = [*_of_the_interpreter(), *_LIBRARIES, *(_OF_CARDS if has_cards else ())]
+    prefixes = dict.fromkeys((sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
+    loaded = [str(Path(prefix, name)) for prefix in prefixes for name in ("lib", "lib64")]
+    loaded += [str(Path(package.__file__ or "").parent) for package in (engine, schemas, service)]
+    loaded += [*_LIBRARIES, *(_OF_CARDS if has_cards else ())]
     kernels = kernel_folder(settings)
-    written = [*([] if kernels is None else [str(kernels)]), *(_of_cupy() if has_cards else ())]
+    written = [*([] if kernels is None else [str(kernels)]), *(_caches_of_cards() if has_cards else ())]
     hidden = {name: _resolved(path) for name, path in _hidden(settings).items()}
     for shown in [*loaded, *written]:
         for name, path in hidden.items():
-            _require_apart(shown, name, path)
-    beside = [path for path in _beside() if not any(each.is_relative_to(_resolved(path)) for each in hidden.values())]
-    devices = tuple(map(str, Path("/dev").glob(_DEVICES))) if has_cards else ()
-    return AllowedFiles((*loaded, *beside, *_OF_THE_SYSTEM), tuple(written), devices)
-
-
-def _of_the_interpreter() -> Iterator[str]:
-    """Its libraries, and our own packages, wherever they are."""
-    for prefix in dict.fromkeys((sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)):
-        yield from (str(Path(prefix, name)) for name in _OF_A_PREFIX)
-    for package in (engine, schemas, service):
-        yield str(Path(package.__file__ or "").parent)
-
-
-def _beside() -> Iterator[str]:
-    """Folders of modules that are installed elsewhere, as PYTHONPATH names them; not the one that we were called in."""
-    here = Path.cwd()
-    for path in map(Path, filter(None, sys.path)):
-        if path.is_absolute() and path != here:
-            yield str(path)
+            if path.is_relative_to(_resolved(shown)):
+                advice = f"put it elsewhere, or serve with {flag('confine')} off"
+                raise RuntimeError(f"{name} lies in {shown}, which workers can read: {advice}")
+    # Modules may be installed elsewhere, as PYTHONPATH says; but not in the folder that we were called in.
+    paths = [path for path in map(Path, filter(None, sys.path)) if path.is_absolute() and path != Path.cwd()]
+    beside = [path for path in paths if not any(each.is_relative_to(_resolved(path)) for each in hidden.values())]
+    devices = tuple(map(str, Path("/dev").glob("nvidia*"))) if has_cards else ()
+    return AllowedFiles((*loaded, *map(str, beside), *_OF_THE_SYSTEM), tuple(written), devices)
 
 
 def kernel_folder(settings: Settings) -> Path | None:
-    """The folder of the store; None where there is to be none.
+    """Return the folder of the store; None where there is to be none.
 
     They have a folder of their own in the one that is set: that one may be a volume that belongs to another user, or
     that everybody may write to, and only what a server makes itself is sure to be its own.
@@ -87,15 +77,15 @@ def kernel_folder(settings: Settings) -> Path | None:
     return settings.cache_dir / "kernels" if settings.cache_dir and settings.compile == "on" else None
 
 
-def _of_cupy() -> Iterator[str]:
-    """Where CuPy and the driver keep what they compile."""
+def _caches_of_cards() -> Iterator[str]:
+    """Folders in which CuPy and the driver keep what they compile."""
     for stated, usual in ("CUPY_CACHE_DIR", ".cupy/kernel_cache"), ("CUDA_CACHE_PATH", ".nv/ComputeCache"):
         with suppress(RuntimeError):
             yield str(Path(os.environ.get(stated) or Path.home() / usual))
 
 
 def _hidden(settings: Settings) -> Mapping[str, Path]:
-    """What workers never see, by what it is called."""
+    """Map what workers never see by what it is called."""
     hidden = {flag(name): getattr(settings, name) for name in ("keys_file", "tls_key")}
     if settings.state != NO_STATE and "://" not in settings.state:
         hidden[flag("state")] = Path(settings.state)
@@ -108,20 +98,13 @@ def _hidden(settings: Settings) -> Mapping[str, Path]:
     return {name: path for name, path in hidden.items() if path is not None}
 
 
-def _require_apart(allowed: str, name: str, path: Path) -> None:
-    if path.is_relative_to(_resolved(allowed)):
-        raise RuntimeError(
-            f"{name} lies in {allowed}, which workers can read: put it elsewhere, or serve with {flag('confine')} off"
-        )
-
-
 def _resolved(path: str | Path) -> Path:
-    """Where it is, whatever links lead there."""
+    """Follow whatever links lead there."""
     return Path(os.path.realpath(path))
 
 
 def environment_of(allowed: AllowedFiles | None) -> dict[str, str]:
-    """The variables by which a worker hears of it. Libraries that want a place of their own find it where it writes."""
+    """Return the variables that tell a worker of it, and libraries where they may write."""
     if allowed is None:
         return {}
     temporary = {"TMPDIR": allowed.writes[-1]} if allowed.devices else {}
@@ -129,30 +112,26 @@ def environment_of(allowed: AllowedFiles | None) -> dict[str, str]:
 
 
 def make_folders(allowed: AllowedFiles | None) -> None:
-    """Make those that a worker writes into, which it could not: it sees nothing that they would be made in."""
+    """Make the folders that a worker writes into: it sees nothing that it could make them in."""
     for folder in () if allowed is None else allowed.writes:
         with suppress(OSError):  # then nothing is kept there, and whoever would keep it says why
             Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
-#: the variable in which the front tells a worker its share of the memory, in bytes
-SHARE: Final = "GRADSERVE_SHARE_OF_MEMORY"
-
-
 def behave(settings: Settings) -> None:
-    """Call it once everything is loaded: what that took is not counted."""
+    """Limit the memory, and collect garbage seldom, once everything is loaded: what that took is not counted."""
     limit_memory(settings)
     collect_seldom()
 
 
 def die_with_parent() -> None:
-    """However the front ends, this process does as well; it may be in a kernel, where it does not read its socket."""
+    """End this process with the front, however that ends: it may be in a kernel, and not read its socket."""
     if (ask := ending_with_parent(signal.SIGKILL)) is not None:
         ask()
 
 
 def limit_memory(settings: Settings) -> None:
-    """Behind the budgets: what they allow, on top of what is taken now, and not more than this process's share.
+    """Limit this process to what the budgets allow on top of what is taken now, and to its share.
 
     Shared memory does not count. RLIMIT_DATA and not RLIMIT_AS: CUDA reserves addresses that it never uses.
     """
@@ -164,18 +143,18 @@ def limit_memory(settings: Settings) -> None:
 
 
 def memory_limit(settings: Settings, taken: int, share: int | None) -> int:
-    """The most bytes of a worker that has `taken` so many before its first task. An execution is never too much."""
+    """Return the most bytes of a worker that has `taken` so many before its first task. One execution always fits."""
     limit = taken + limit_of(settings)
     return limit if share is None else min(limit, max(share, taken + executing_bytes(settings)))
 
 
 def limit_of(settings: Settings) -> int:
-    """What requests may make a worker take: an execution, its answer as values and as text, JSON, caches, tensors."""
+    """Bytes that requests may make a worker take: execution, its answer as values and text, JSON, caches, tensors."""
     return executing_bytes(settings) + request_bytes(settings.max_response_bytes, settings.max_body_bytes)
 
 
 def executing_bytes(settings: Settings) -> int:
-    """What an execution may make a worker take, beside what comes in and goes out."""
+    """Bytes that an execution may make a worker take, beside what comes in and goes out."""
     return settings.max_bytes + budget_of(settings).whole
 
 

@@ -25,17 +25,19 @@ from engine.runtime.crash_record import CRASH_RECORD_BYTES
 from engine.runtime.host_mapping import HostMapping
 from service.core.allocation import VisibleBuffer
 
-# The control page says which task a worker executes, and which are to stop.
-#
-# A kill may only hit the worker that executes the task it is meant for, and a task that is stopped must find out while
-# it computes: neither can wait for a message to be read. What a worker computed when it died is read once it says
-# nothing any more. So all of this is words in memory that two processes share.
-
 #: tasks that a worker may have at a time: the one that it executes, and those that wait in its socket
 SLOTS: Final = 64
 _STOPS: Final = 64  # where the bytes begin by which tasks are stopped: in a cache line of their own
 _WITNESS: Final = 1024  # where the worker says what it computes
 _BYTES: Final = 4096
+#: buffers of more bytes are not kept: they would hold what is rarely used
+LARGEST: Final = 16 << 20
+#: seconds after which memory that nobody has used is given back to the system
+UNUSED: Final = 5.0
+_SMALLEST: Final = 128 << 10
+_HEAD: Final = struct.Struct("<QQ")
+#: buffers that are shown by one message: their descriptors go together
+_AT_A_TIME: Final = 64
 
 
 class Vitals(NamedTuple):
@@ -46,7 +48,13 @@ class Vitals(NamedTuple):
 
 
 class ControlPage:
-    """One worker's shared page. A task is known by its slot, which it has from being sent until it is replied to."""
+    """One worker's shared page: which task it executes, and which are to stop.
+
+    A kill may only hit the worker that executes the task it is meant for, and a task that is stopped must find out
+    while it computes: neither can wait for a message to be read. What a worker computed when it died is read once it
+    says nothing any more. So all of this is words in shared memory. A task is known by its slot, which it has from
+    being sent until it is replied to.
+    """
 
     __slots__ = ("_executing", "_since", "_vitals", "fd", "stops", "witness")
 
@@ -57,7 +65,7 @@ class ControlPage:
 
     @classmethod
     def create(cls) -> ControlPage:
-        """A page of zeros, whose descriptor a worker inherits."""
+        """Make a page of zeros, whose descriptor a worker inherits."""
         return cls(sealed_memory("gradserve-control", _BYTES))
 
     @property
@@ -68,25 +76,25 @@ class ControlPage:
 
     @property
     def since(self) -> float:
-        """When that began, on the monotonic clock."""
+        """Time at which that began, on the monotonic clock."""
         return self._since[0]
 
     @property
     def vitals(self) -> Vitals:
-        """What the worker said of itself last."""
+        """Vital signs that the worker wrote last."""
         return Vitals(*self._vitals)
 
     def tell(self, vitals: Vitals) -> None:
-        """The worker says it."""
+        """Write vital signs, as the worker."""
         self._vitals[0], self._vitals[1] = vitals
 
     def begin(self, slot: int, now: float) -> None:
-        """The worker takes up a task."""
+        """Note that the worker takes up a task."""
         self._since[0] = now
         self._executing[0] = 1 << slot
 
     def end(self) -> None:
-        """The worker executes nothing."""
+        """Note that the worker executes nothing."""
         self._executing[0] = 0
 
     def close(self) -> None:
@@ -109,7 +117,7 @@ class ControlPage:
 
 
 def sealed_memory(name: str, nbytes: int) -> int:
-    """A descriptor of anonymous memory of zeros that can neither shrink nor grow.
+    """Make anonymous memory of zeros that can neither shrink nor grow; returns its descriptor.
 
     Could it shrink, a worker gone wrong would take the front down with SIGBUS.
     """
@@ -117,16 +125,6 @@ def sealed_memory(name: str, nbytes: int) -> int:
     os.ftruncate(fd, nbytes)
     fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
     return fd
-
-
-#: buffers of more bytes are not kept: they would hold what is rarely used
-LARGEST: Final = 16 << 20
-#: seconds after which memory that nobody has used is given back to the system
-UNUSED: Final = 5.0
-_SMALLEST: Final = 128 << 10
-_HEAD: Final = struct.Struct("<QQ")
-#: buffers that are shown by one message: their descriptors go together
-_AT_A_TIME: Final = 64
 
 
 class SharedBuffer:
@@ -147,7 +145,7 @@ class SharedBuffer:
         return self.size <= LARGEST
 
     def clear(self) -> None:
-        """Zeros where a caller's bytes were."""
+        """Write zeros over a caller's bytes."""
         if self.used:
             np.frombuffer(self.memory, np.uint8, self.used).fill(0)
             self.used = 0
@@ -172,7 +170,7 @@ class SharedBuffers:
         self._used = 0.0
 
     def acquire(self, nbytes: int) -> SharedBuffer:
-        """A clear buffer of at least so many bytes."""
+        """Return a clear buffer of at least so many bytes."""
         size = size_of(nbytes)
         self._used = time.monotonic()
         if idle := self._idle.get(size):
@@ -207,13 +205,13 @@ class SharedBuffers:
             buffer.drop()
 
     def _let_go(self) -> Iterator[SharedBuffer]:
-        """Those that wait, which do no more."""
+        """Take out all that wait."""
         idle, self._idle, self._idle_bytes = self._idle, {}, 0
         return chain.from_iterable(idle.values())
 
 
 def size_of(nbytes: int) -> int:
-    """The bytes of the buffer for a body: a power of two, so that another body fits; whole pages of a large one."""
+    """Round the bytes of a body up to those of its buffer: a power of two, so that others fit; whole pages if large."""
     if nbytes > LARGEST:
         return -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
     return max(_SMALLEST, 1 << (nbytes - 1).bit_length())
@@ -242,13 +240,13 @@ class DescriptorChannel:
             self._sent.update(buffer.number for buffer in few)
 
     def hide(self, number: int) -> bool:
-        """Our buffer of this number is gone; whether the other side has it and must be told."""
+        """Forget our buffer of this number; returns whether the other side has it and must be told."""
         known = number in self._sent
         self._sent.discard(number)
         return known
 
     def mapped(self, number: int) -> HostMapping:
-        """The other side's buffer of this number, of which a device may read by itself what is large.
+        """Map the other side's buffer of this number, which a device may read by itself if it is large.
 
         Raises OSError when that does not come.
         """
@@ -262,13 +260,13 @@ class DescriptorChannel:
         return self._mapped[number]
 
     def body(self, number: int, nbytes: int) -> HostArray:
-        """What the other side has written into its buffer, read-only. Whoever reads it refers to this array."""
+        """View what the other side has written into its buffer, read-only. Whoever reads it refers to this array."""
         array = np.frombuffer(self.mapped(number), np.uint8, nbytes)
         array.flags.writeable = False
         return array
 
     def forget(self, number: int) -> HostMapping | None:
-        """The other side's buffer is gone. Returns its memory, which whoever drops it last gives back to the system."""
+        """Forget the other side's buffer; returns its memory, which goes back to the system with the last reference."""
         return self._mapped.pop(number, None)
 
     def close(self) -> None:

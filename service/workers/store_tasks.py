@@ -45,7 +45,7 @@ from service.api.graphs import GraphSource, Programs, located, written
 from service.api.json_codec import parse_json, parse_tensors
 from service.api.media import JSON, SAFETENSORS
 from service.api.request import ParsedRequest
-from service.api.residents import Find, Version, new_etag
+from service.api.residents import Find, new_etag
 from service.api.tensors import decode, encode, encoded_bytes, type_of
 from service.api.validation import NodePlace, validate
 from service.core.errors import Refusal, from_engine
@@ -67,25 +67,33 @@ from service.workers.task import (
 )
 from service.workers.task_context import PLANNING, UNPLANNED, TaskContext
 
+#: the registered graph of a key, and its record where that was sent; None where it is not known
+FindGraph = Callable[[str, bytes | None], GraphSource | None]
+_Types = dict[int, TensorType]
+
 #: bytes of a tensor's elements that are written in a second as they are
 _COPY_RATE: Final = 2e9
+#: what free extents are while a model is planned, one after the other: what comes out differently depends on them
+PLANNED_WITH: Final = (2, 3)
+#: faults of one report
+_MOST: Final = 10
 
 
 class TensorTasks:
-    """Runner of both tasks."""
+    """Runner of the tasks that put or get a tensor."""
 
     def __init__(self, settings: Settings, limits: Limits) -> None:
         self._settings = settings
         self._limits = limits
 
     def put(self, context: TaskContext) -> Reply:
-        """The tensor that a body holds is to be kept under the name that is the task's subject.
+        """Read the tensor that is to be kept under the name that is the task's subject.
 
-        The body is a tensor in JSON, or safetensors with one. Raises Refusal: what is wrong with either.
+        The body is a tensor in JSON, or safetensors with one. Raises Refusal for what is wrong with either.
         """
-        job = context.job
-        name = checked_name(job.subject or "", "the name of a tensor")
-        array = self._array(job)
+        task = context.task
+        name = checked_name(task.subject or "", "the name of a tensor")
+        array = self._array(task)
         context.deadline.check()
         context.mark_read()
         stored = Stored(name, new_etag(), array.dtype.name, array.shape)
@@ -93,32 +101,37 @@ class TensorTasks:
         return Reply(200, JSON, [body], (), context.timings(), stored=[stored], kept=[own_bytes(array)])
 
     def get(self, context: TaskContext) -> Reply | NotDone:
-        """The tensor that the body names, {"tensor_id": …, "encoding": …}: the front writes that, and it is right.
+        """Write the tensor that the body names, {"tensor_id": …, "encoding": …}, as the front has written it.
 
         Its ETag is among the headers. Raises Refusal (not_found), and the engine's OverBudget for an answer too long.
         """
-        job = context.job
-        asked = orjson.loads(bytes(job.body))
+        task = context.task
+        asked = orjson.loads(bytes(task.body))
         name, encoding = asked["tensor_id"], asked.get("encoding", "json")
-        version = job.tensor(name)
+        version = task.tensor(name)
         if version is None:
-            if job.may_ask:
+            if task.may_ask:
                 return WantsTensors([name])
             raise unknown_tensor(name)
-        form = "binary" if job.accepted == SAFETENSORS else encoding
-        cost = _cost(version.array, form)
+        form = "binary" if task.accepted == SAFETENSORS else encoding
+        rate = TEXT_RATE if form == "json" else _COPY_RATE
+        array = version.array
+        cost = Estimate(array.nbytes / rate, 0, FIELD_BYTES + encoded_bytes([TensorType.of(array)], form))
         if context.is_too_long(cost):
             return TooLong(cost)
         admit_answer(cost.response_bytes, form, self._settings.max_response_bytes)
         context.mark_read()
-        headers = (("ETag", f'"{version.etag}"'),)
-        return Reply(200, job.accepted, _written(name, version, form), headers, context.timings())
+        if form == "binary":
+            parts = write_one(name, array)
+        else:
+            parts = write_answer({"tensor_id": name, "etag": version.etag, "tensor": encode(array, form)}, form)
+        return Reply(200, task.accepted, parts, (("ETag", f'"{version.etag}"'),), context.timings())
 
-    def _array(self, job: Task) -> HostArray:
+    def _array(self, task: Task) -> HostArray:
         settings = self._settings
-        if job.sent == SAFETENSORS:
-            return read_one(job.body, settings.max_body_bytes, settings.json_depth, self._limits)
-        stated = validate(Tensor, parse_tensors(bytes(job.body), settings.json_depth))
+        if task.sent == SAFETENSORS:
+            return read_one(task.body, settings.max_body_bytes, settings.json_depth, self._limits)
+        stated = validate(Tensor, parse_tensors(bytes(task.body), settings.json_depth))
         try:
             return decode(stated, self._limits)
         except (EngineError, Refusal) as error:
@@ -126,28 +139,6 @@ class TensorTasks:
             refusal.detail = f"the tensor {refusal.detail}" if refusal.code == "bad_tensor" else refusal.detail
             refusal.pointer = ""
             raise refusal from None
-
-
-def _written(name: str, version: Version, form: str) -> list[bytes | memoryview]:
-    if form == "binary":
-        return write_one(name, version.array)
-    told = {"tensor_id": name, "etag": version.etag, "tensor": encode(version.array, form)}
-    return write_answer(told, form)
-
-
-def _cost(array: HostArray, form: str) -> Estimate:
-    rate = TEXT_RATE if form == "json" else _COPY_RATE
-    return Estimate(array.nbytes / rate, 0, FIELD_BYTES + encoded_bytes([TensorType.of(array)], form))
-
-
-# Check of a model before it is kept. It reports all faults at once.
-
-#: what free extents are while a model is planned, one after the other: what comes out differently depends on them
-PLANNED_WITH: Final = (2, 3)
-
-#: faults of one report
-_MOST: Final = 10
-_Types = dict[int, TensorType]
 
 
 @dataclass(frozen=True)
@@ -160,7 +151,10 @@ class TypedModel:
 
 
 class ModelCheck:
-    """Check of what is `asked`, on the program of its graph. None: there is no such graph, which is a fault."""
+    """Check of a model before it is kept, which reports all faults at once.
+
+    `asked` is the request, and `program` that of its graph; None where there is no such graph, which is a fault.
+    """
 
     def __init__(self, asked: PutModelRequest, program: Program | None, limits: Limits) -> None:
         self._asked = asked
@@ -174,15 +168,23 @@ class ModelCheck:
         return list(dict.fromkeys(one["tensor_id"] for one in self._bound if is_name(one["tensor_id"])))
 
     def typed(self, find: Find, compiler: Compiler, deadline: Deadline) -> TypedModel:
-        """All of it, typed; `find` gives resident tensors. Raises Refusal with all faults, and DeadlineExceeded."""
-        faults = [*self._faults_of_names(), *self._faults_of_leaves()]
+        """Type all of it; `find` gives resident tensors. Raises Refusal with all faults, and DeadlineExceeded."""
+        faults = [*_faults_of_names("inputs", self._asked["inputs"])]
+        faults += [*_faults_of_names("outputs", self._asked["outputs"])]
+        if not self._asked["outputs"]:
+            detail = "outputs is empty, where a model has at least one"
+            faults.append(
+                Refusal("invalid_field", detail, expected="at least one output", got="none", pointer="/outputs")
+            )
+        faults += self._faults_of_leaves()
         faults += (
             self._faults_of_graph(self._program) if self._program else [no_graph(self._asked["graph_id"], "/graph_id")]
         )
         faults += [*self._faults_of_inputs(), *self._faults_of_bound(find)]
         outputs: list[ModelOutput] = []
         if not faults and self._program is not None:
-            bound = self._bound_types(find)
+            versions = ((one["node"], find(one["tensor_id"])) for one in self._bound)
+            bound = {node: TensorType.of(version.array) for node, version in versions if version is not None}
             try:
                 planned = [self._planned(self._program, bound, extent, compiler, deadline) for extent in self._extents]
                 outputs = [_output(*each) for each in zip(self._asked["outputs"], *planned, strict=True)]
@@ -190,27 +192,19 @@ class ModelCheck:
                 faults += refusal.errors or [refusal]
         if faults:
             raise replace(faults[0], errors=faults[:_MOST] if len(faults) > 1 else [])
-        tensors = [_tensor(one, bound[one["node"]]) for one in self._bound]
-        return TypedModel(self._asked["inputs"], outputs, tensors)
+        return TypedModel(self._asked["inputs"], outputs, [_tensor(one, bound[one["node"]]) for one in self._bound])
 
     @property
     def _extents(self) -> Sequence[int]:
-        """What free extents are to be, one after the other; where there are none, the first will do."""
+        """Values of free extents to plan with, one after the other; where there are none, the first will do."""
         is_free = any(FREE in one["shape"] for one in self._asked["inputs"])
         return PLANNED_WITH if is_free else PLANNED_WITH[:1]
 
     def _leaves(self) -> Iterator[tuple[str, int]]:
-        """The places where leaves are named, and the nodes there."""
+        """Return the places where leaves are named, and the nodes there."""
         for role, listed in (("inputs", self._asked["inputs"]), ("bound", self._bound)):
             for i, one in enumerate(listed):
                 yield f"{role}/{i}", one["node"]
-
-    def _faults_of_names(self) -> Iterator[Refusal]:
-        yield from _faults_of_names("inputs", self._asked["inputs"])
-        yield from _faults_of_names("outputs", self._asked["outputs"])
-        if not self._asked["outputs"]:
-            detail = "outputs is empty, where a model has at least one"
-            yield Refusal("invalid_field", detail, expected="at least one output", got="none", pointer="/outputs")
 
     def _faults_of_leaves(self) -> Iterator[Refusal]:
         """Leaves that are named twice."""
@@ -264,14 +258,10 @@ class ModelCheck:
             except Refusal as refusal:
                 yield refusal
 
-    def _bound_types(self, find: Find) -> _Types:
-        found = ((one["node"], find(one["tensor_id"])) for one in self._bound)
-        return {node: TensorType.of(version.array) for node, version in found if version is not None}
-
     def _planned(
         self, program: Program, bound: _Types, extent: int, compiler: Compiler, deadline: Deadline
     ) -> list[TensorType]:
-        """The types of the outputs, with this extent in place of free ones. Raises Refusal, DeadlineExceeded."""
+        """Return the types of the outputs, with this extent in place of free ones. Raises Refusal, DeadlineExceeded."""
         inputs = {
             one["node"]: TensorType(tuple(_filled(one, extent)), np.dtype(one["dtype"]))
             for one in self._asked["inputs"]
@@ -311,7 +301,7 @@ def _faults_of_names(role: str, named: Sequence[ModelInput] | Sequence[NamedOutp
 
 
 def _output(one: NamedOutput, type: TensorType, *others: TensorType) -> ModelOutput:
-    """An output, typed: what is not the same in all of these is free. Raises Refusal where their ranks differ."""
+    """Type an output: what is not the same in all of these is free. Raises Refusal where their ranks differ."""
     for other in others:
         if other.ndim != type.ndim:
             detail = f"node {one['node']}: the output “{one['name']}” has another rank where free extents are others"
@@ -345,16 +335,11 @@ def _at(error: EngineError, pointer: str) -> Refusal:
     return replace(from_engine(error), pointer=pointer)
 
 
-# Two tasks put a model: the first reads the request, and the second checks and writes it once its graph is found.
-#
-# The front finds the graph in between, since it parses no body, and a worker keeps no graphs.
-
-#: the registered graph of a key, and its record where that was sent; None where it is not known
-FindGraph = Callable[[str, bytes | None], GraphSource | None]
-
-
 class ModelTasks:
-    """Runner of both tasks."""
+    """Runner of the two tasks that put a model: one reads the request, the other checks and writes it.
+
+    The front finds the graph in between, since it parses no body, and a worker keeps no graphs.
+    """
 
     def __init__(
         self, settings: Settings, limits: Limits, registered: FindGraph, programs: Programs, compiler: Compiler
@@ -366,54 +351,50 @@ class ModelTasks:
         self._compiler = compiler
 
     def read_model(self, context: TaskContext) -> Reply:
-        """What is asked, written down with the graph's id before all lists. Raises Refusal where it is malformed."""
+        """Write the request down with the graph's id before all lists. Raises Refusal where it is malformed."""
         asked = self._asked(context)
         return _replied(context, {**_told(asked), "inputs": asked["inputs"], **asked})
 
     def put(self, context: TaskContext) -> TaskResult:
-        """The model that is the task's subject, of its graph, written down under an etag of its own.
+        """Write down the model that is the task's subject, of its graph, under an etag of its own.
 
-        Of a task without a graph, all else is said that is wrong. Raises Refusal.
+        Without a graph, the Refusal that it raises says what else is wrong.
         """
-        job = context.job
+        task = context.task
         asked = self._asked(context)
-        source = None if job.graph is None else self._registered(job.graph, job.graph_bytes)
-        if job.graph is not None and source is None:
+        source = None if task.graph is None else self._registered(task.graph, task.graph_bytes)
+        if task.graph is not None and source is None:
             return NeedsGraph()
         program = None if source is None else self._programs.of(source)
         check = ModelCheck(asked, program, self._limits)
-        if job.may_ask and any(job.tensor(name) is None for name in check.tensor_names):
+        if task.may_ask and any(task.tensor(name) is None for name in check.tensor_names):
             return WantsTensors(check.tensor_names)
         if program is not None and context.is_too_long(cost_of_analysis(program, len(PLANNED_WITH)), PLANNING):
             return TooLong(UNPLANNED)
         try:
-            typed = check.typed(job.tensor, self._compiler, context.patience(PLANNING))
+            typed = check.typed(task.tensor, self._compiler, context.patience(PLANNING))
         except DeadlineExceeded:
             if context.most_seconds is None:
                 raise
             context.deadline.check()
             return TooLong(UNPLANNED)
         etag = new_etag()
-        return _replied(context, {"name": job.subject, "etag": etag, **_told(asked), **asdict(typed)}, etag)
+        return _replied(context, {"name": task.subject, "etag": etag, **_told(asked), **asdict(typed)}, etag)
 
     def _asked(self, context: TaskContext) -> PutModelRequest:
-        return validate(PutModelRequest, parse_json(bytes(context.job.body), self._settings.json_depth))
+        return validate(PutModelRequest, parse_json(bytes(context.task.body), self._settings.json_depth))
 
 
 def _told(asked: PutModelRequest) -> dict[str, str]:
-    """What is said of a model before its leaves, which the front reads."""
+    """Collect the fields of a model that come before its leaves: the front reads them."""
     told = {"graph_id": asked["graph_id"]}
     return told | {"description": asked["description"]} if "description" in asked else told
 
 
 def _replied(context: TaskContext, told: dict[str, object], etag: str | None = None) -> Reply:
-    """The reply that says this."""
     context.mark_read()
     headers = () if etag is None else (("ETag", f'"{etag}"'),)
     return Reply(200, JSON, [orjson.dumps(told)], headers, context.timings())
-
-
-# Registration of a graph: a worker checks it, and writes the record that is answered and kept.
 
 
 @dataclass(frozen=True)
@@ -435,28 +416,24 @@ class RegistrationDescription(CallDescription):
 
 
 class Registration(CallExecution[Registering, Registering, RegisteredGraph]):
-    """Call that checks a graph and names it. Whoever asked for it keeps the record that comes back."""
+    """Call that checks a graph, and writes the record that is answered and kept."""
 
     description = RegistrationDescription
 
     def read_call(self, request: ParsedRequest) -> Registering:
-        """The graph, once it is a program."""
+        """Read the graph."""
         return Registering(request.program, request.graph, request.fields.get("description"))
 
     def run_call(self, ready: Registering, engine: Engine, deadline: Deadline) -> RegisteredGraph:
         """Its id, and itself with all of its tensors."""
+        program = ready.program
         described = {} if ready.description is None else {"description": ready.description}
-        whole = {
-            "node_count": ready.program.size,
-            "graph": written(
-                ready.graph,
-                ready.program.statements,
-                ready.program.functions,
-                lambda _, array: cast("Tensor", encode(array, "base64")),
-            ),
-        }
-        return cast("RegisteredGraph", {"graph_id": graph_id(ready.program), **described, **whole})
+        graph = written(
+            ready.graph, program.statements, program.functions, lambda _, array: cast("Tensor", encode(array, "base64"))
+        )
+        record = {"graph_id": graph_id(program), **described, "node_count": program.size, "graph": graph}
+        return cast("RegisteredGraph", record)
 
     def write_body(self, outcome: RegisteredGraph, ready: Registering, encoding: str) -> AnswerBody:
-        """The record, the graph last."""
+        """Write the record, the graph last."""
         return write_answer(dict(outcome), encoding)

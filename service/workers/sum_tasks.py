@@ -32,49 +32,46 @@ _WORTH: Final = 0.01
 
 
 def division(ready: object, context: TaskContext, response_bytes: int) -> Divisible | None:
-    """What a sum may be cut into; None for all else, and for what is done sooner alone.
+    """Say how a sum may be cut; None for other calls, and for a sum that is done sooner alone.
 
     One that is looked at for numbers that are not finite is done by one: the first of them is asked for.
     """
-    job = context.job
-    if not (job.may_divide and isinstance(ready, PreparedSum)) or ready.execution.diagnose or context.own is not None:
+    task = context.task
+    if not (task.may_divide and isinstance(ready, PreparedSum)) or ready.execution.diagnose or context.own is not None:
         return None
     blocks = ready.parts.blocks.count
     seconds = blocks * run_seconds(ready.compiled.plan, ready.dense_flop)
     if blocks == 1 or seconds < _WORTH:
         return None
     nbytes = sum(type.nbytes for type in sum_types(ready))
-    return Divisible(blocks, seconds, _reading(ready, job), nbytes, response_bytes, _versions(ready, job))
-
-
-def _reading(ready: PreparedSum, job: Task) -> float:
-    """Seconds to read the request, by the length of what is text of it: the same on every machine, however busy."""
+    # By the length of what is text of the request: the same on every machine, however busy.
     parsed = ready.execution
     beside = sum(array.nbytes for feed, array in parsed.tensors.items() if feed not in parsed.residents)
-    return max(0, len(job.body) - (beside if job.sent == SAFETENSORS else 0)) / TEXT_RATE
+    reading = max(0, len(task.body) - (beside if task.sent == SAFETENSORS else 0)) / TEXT_RATE
+    return Divisible(blocks, seconds, reading, nbytes, response_bytes, _versions(ready, task))
 
 
-def _versions(ready: PreparedSum, job: Task) -> list[tuple[str, str]]:
-    """The resident tensors that a request reads, by name and etag."""
-    found = {}
+def _versions(ready: PreparedSum, task: Task) -> list[tuple[str, str]]:
+    """List the resident tensors that a request reads, by name and etag."""
+    etags = {}
     for one in ready.execution.residents.values():
-        version = job.tensor(one.name)
+        version = task.tensor(one.name)
         assert version is not None, "it was read"
-        found[one.name] = version.etag
-    return list(found.items())
+        etags[one.name] = version.etag
+    return list(etags.items())
 
 
 def sum_types(ready: PreparedSum) -> Sequence[TensorType]:
-    """The types of the sums, in the plan's order."""
+    """Return the types of the sums, in the plan's order."""
     return ready.compiled.plan.result_types
 
 
 def piece_of(ready: object, context: TaskContext, engine: Engine) -> Reply:
-    """The sums over some blocks; over all, where another server asks. Raises EngineError, and Refusal for no sum."""
-    job = context.job
+    """Compute the sums over some blocks; over all for another server. Raises EngineError, and Refusal for no sum."""
+    task = context.task
     if not isinstance(ready, PreparedSum):
         raise Refusal("not_acceptable", f"{PIECE_SUMS} is of sums over examples alone: of batch with reduce")
-    part = job.part if isinstance(job.part, Piece) else Piece(0, ready.parts.blocks.count)
+    part = task.part if isinstance(task.part, Piece) else Piece(0, ready.parts.blocks.count)
     parsed = ready.execution
     indices = range(part.first, part.stop)
     sums = run_blocks(engine.executor, ready.parts, ready.call, parsed.tensors, indices, context.deadline)
@@ -86,12 +83,12 @@ def piece_of(ready: object, context: TaskContext, engine: Engine) -> Reply:
 
 
 def request_of(ready: object, context: TaskContext, request: ParsedRequest) -> Reply:
-    """The request by which another server answers the sums of some blocks, and no more than these are sent along.
+    """Write the request by which another server answers the sums of some blocks; no more than these are sent along.
 
     It states the versions of the resident tensors that it names. A header says where it had best go: of rows of
     resident tensors, always to the same server, which has them then.
     """
-    job, part = context.job, context.job.part
+    task, part = context.task, context.task.part
     assert isinstance(ready, PreparedSum)
     assert isinstance(part, PieceRequest)
     blocks = ready.parts.blocks
@@ -108,26 +105,26 @@ def request_of(ready: object, context: TaskContext, request: ParsedRequest) -> R
     graph = request.fields["graph"] if source is None else orjson.Fragment(source.text)
     rest = {name: value for name, value in request.fields.items() if name not in ("graph", "feeds", "encoding")}
     fields = {"graph": graph, "feeds": listed, **rest, "block": blocks.block}
-    versions = dict(_versions(ready, job))
+    versions = dict(_versions(ready, task))
     context.ran()
     cut = [(one, versions[one["tensor_id"]]) for one in listed if one["node"] in mapped]
-    about = orjson.dumps(cut) if cut else f"{job.request_id} {part.first}".encode()
+    about = orjson.dumps(cut) if cut else f"{task.request_id} {part.first}".encode()
     headers = ((PIECE_HEADER, blake2b(about, digest_size=8).hexdigest()),)
     return Reply(200, SAFETENSORS, write_request(fields, arrays, versions), headers, context.timings())
 
 
 def _feed(one: Feed, rows: slice | None) -> dict[str, Any]:
-    """A feed of a resident tensor, or of these rows of what it feeds."""
+    """Return a feed of a resident tensor, or of these rows of what it feeds."""
     if rows is None:
         return dict(one)
     first = one["rows"][0] if "rows" in one else 0
     return {**one, "rows": [first + rows.start, first + rows.stop]}
 
 
-def check_versions(stated: Mapping[str, str], job: Task) -> None:
+def check_versions(stated: Mapping[str, str], task: Task) -> None:
     """Refuse a piece of a sum whose other pieces read other versions of a tensor."""
     for name, etag in stated.items():
-        version = job.tensor(name)
+        version = task.tensor(name)
         if version is None or version.etag != etag:
             detail = f"the tensor “{printable(name)}” is another version than the other pieces read"
             got = "none" if version is None else version.etag
@@ -135,7 +132,7 @@ def check_versions(stated: Mapping[str, str], job: Task) -> None:
 
 
 def put_together(ready: PreparedSum, part: Total, beside: bytes | HostArray, engine: Engine) -> PreparedSum:
-    """The sum with what its pieces came to."""
+    """Add up the sums of the pieces, which lie one after the other."""
     types = sum_types(ready)
     each = sum(type.nbytes for type in types)
     assert len(beside) == part.pieces * each, "the pieces are of this plan"
@@ -145,11 +142,11 @@ def put_together(ready: PreparedSum, part: Total, beside: bytes | HostArray, eng
 
 
 def _arrays(data: bytes | HostArray, types: Sequence[TensorType]) -> list[HostArray]:
-    """The arrays of these types that the bytes are."""
-    found, start = [], 0
+    """View the bytes as arrays of these types, one after the other."""
+    arrays, start = [], 0
     for type in types:
         flat = np.frombuffer(data[start : start + type.nbytes], type.dtype.newbyteorder("<"))
         array = flat.astype(type.dtype, copy=False).reshape(type.shape)
-        found.append(array if array.flags.aligned else array.copy())
+        arrays.append(array if array.flags.aligned else array.copy())
         start += type.nbytes
-    return found
+    return arrays

@@ -1,7 +1,15 @@
 """Sums over examples on several workers: cut into pieces, run wherever a worker idles, and put together.
 
 A piece is a subtree of the sum, so its result depends neither on the number of pieces nor on which worker runs which.
-It keeps nothing, and so is run again if its worker ends, and twice if it is late.
+It keeps nothing, and so is run again if its worker ends, and twice if it is late. For example:
+
+    Divisible(blocks=32, …)   a worker has read a request, and hands it back as one that may be cut
+    divide                    8 pieces of 4 blocks: long enough to be worth it, enough for all workers
+    fill                      pieces go to workers that idle, and to other servers if there are any
+    Total(pieces=8, …)        a worker adds up the sums, which lie in one buffer, and writes the answer
+
+Other servers have few pieces at first, more if they are fast, and half as many if one turns a piece away. A piece is
+late once it takes twice the median of those that are done, and no other waits; the first of its replies counts.
 """
 
 from __future__ import annotations
@@ -11,9 +19,9 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 from engine.ir.run_report import RunReport
 from service.core.errors import fault
@@ -49,10 +57,16 @@ _LATE: Final = 2.0
 _FIRST_AWAY, _MOST_AWAY = 2, 16
 #: seconds until others are asked again of whom one had no memory, doubled each time, and at most
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
+#: where pieces are done
+DONE_HERE, DONE_ELSEWHERE = "here", "elsewhere"
+#: servers that others are taken to be as many as, of as many workers: pieces are small enough for these
+_SERVERS: Final = 4
+
+_logger = logging.getLogger("gradserve.pool")
 
 
 def blocks_of_a_piece(why: Divisible, workers: int) -> int:
-    """A power of two; as many as all of them or more, where the sum is better not cut."""
+    """Choose the number of blocks of a piece: a power of two; all of them or more, where a sum is better not cut."""
     size, seconds = 1, why.seconds / why.blocks
     least = max(_LEAST_SECONDS, _TIMES_THE_READING * why.reading)
 
@@ -72,34 +86,32 @@ class PieceTicket(Ticket):
 
     is_piece = True
 
-    def __init__(self, job: Task, account: Account, done: Done, abandon: Callable[..., None], run: SumRun) -> None:
-        super().__init__(job, account, done, time.monotonic(), abandon)
+    def __init__(self, task: Task, account: Account, done: Done, abandon: Callable[..., None], run: SumRun) -> None:
+        super().__init__(task, account, done, time.monotonic(), abandon)
         self.run = run
         self.length = Length.LONG
-        self.shared = run
+        self.leave_shared = run.leave
 
     def died(self) -> None:
-        """Its worker has ended with it, and another one has it next."""
+        """Count that the piece is done again."""
         self.run.repeated += 1
 
 
+@dataclass(eq=False, slots=True)
 class PieceWork:
     """A piece: how often it was begun, when, for the last time, and by whom it is run at the moment."""
 
-    __slots__ = ("asking", "began", "index", "is_away", "is_done", "is_for_here", "part", "starts", "tickets")
-
-    def __init__(self, index: int, part: Piece) -> None:
-        self.index = index
-        self.part = part
-        self.starts = 0
-        self.began = 0.0
-        self.is_done = False
-        #: whether another server has it, and whether none can do it
-        self.is_away = False
-        self.is_for_here = False
-        self.tickets: set[PieceTicket] = set()
-        #: another server that is asked for it
-        self.asking: asyncio.Task[Any] | None = None
+    index: int
+    part: Piece
+    starts: int = 0
+    began: float = 0.0
+    is_done: bool = False
+    #: whether another server has it, and whether none can do it
+    is_away: bool = False
+    is_for_here: bool = False
+    tickets: set[PieceTicket] = field(default_factory=set)
+    #: another server that is asked for it
+    asking: asyncio.Task[Any] | None = None
 
 
 class SumRun:
@@ -112,7 +124,7 @@ class SumRun:
         self.why = why
         self.sums = sums
         self.pieces = [PieceWork(i, Piece(at, min(at + size, why.blocks))) for i, at in enumerate(starts)]
-        self.kind = TaskKind(ticket.job.tenant, ("piece", kind_of(ticket.job).about))
+        self.kind = TaskKind(ticket.task.tenant, ("piece", kind_of(ticket.task).about))
         self.estimate = Estimate(why.seconds * size / why.blocks, 0, 0)
         self.repeated = 0
         #: of those that are done, from the beginning to the reply; and what all of them took to be executed
@@ -142,7 +154,7 @@ class SumRun:
         return self.away < self.most_away and time.monotonic() >= self.asked_from
 
     def begin(self, piece: PieceWork) -> None:
-        """A piece is begun, for the first time or again."""
+        """Begin a piece, for the first time or again."""
         if piece.starts:
             self.repeated += 1
         piece.starts += 1
@@ -152,24 +164,24 @@ class SumRun:
         self.in_flight.add(piece)
 
     def put_back(self, piece: PieceWork) -> None:
-        """A piece was not done: it is the next one to be begun."""
+        """Put a piece that was not done before all that wait."""
         self.in_flight.discard(piece)
         self.waiting.appendleft(piece)
 
     def end(self, piece: PieceWork) -> None:
-        """A piece is done, or not wanted any more."""
+        """Take out a piece that is done, or not wanted any more."""
         piece.is_done = True
         self.in_flight.discard(piece)
         self._return(piece)
 
     def done(self, report: RunReport, seconds: float, executed: float) -> None:
-        """The sums of a piece are there, so many seconds after it was begun."""
+        """Note how a piece was run, so many seconds after it was begun."""
         self.reports.append(report)
         self.seconds.append(seconds)
         self.executed += executed
 
     def send(self, piece: PieceWork) -> None:
-        """Another server has a piece from now on."""
+        """Note that another server has a piece from now on."""
         piece.is_away = True
         self.away += 1
 
@@ -179,14 +191,14 @@ class SumRun:
             self.away -= 1
 
     def came_back(self, piece: PieceWork, seconds: float) -> None:
-        """Another server has done a piece: it may have more, where that took no longer than twice the median."""
+        """Let other servers have more pieces where one took no longer than twice the median, or else fewer."""
         self._return(piece)
         usual = median(self.seconds) if self.seconds else seconds
         self.most_away = min(_MOST_AWAY, self.most_away + 1) if seconds <= _LATE * usual else max(1, self.most_away - 1)
         self._pause = _FIRST_PAUSE
 
     def turned_away(self, piece: PieceWork) -> float:
-        """Another server has not done a piece: seconds until one is asked again."""
+        """Let other servers have half as many pieces; returns the seconds until one is asked again."""
         self._return(piece)
         self.most_away = max(1, self.most_away // 2)
         pause, self._pause = self._pause, min(_LONGEST_PAUSE, 2 * self._pause)
@@ -194,7 +206,7 @@ class SumRun:
         return pause
 
     def late_at(self) -> tuple[float, PieceWork] | None:
-        """When which piece is the first that is late; None as long as nobody can say so."""
+        """Find the piece that is late first, and when; None as long as nobody can say so."""
         begun_once = [piece for piece in self.in_flight if piece.starts == 1]
         if self.waiting or not begun_once or not self.seconds:
             return None
@@ -202,22 +214,22 @@ class SumRun:
         return first.began + _LATE * median(self.seconds), first
 
     def place(self, piece: PieceWork) -> memoryview:
-        """Where the sums of a piece go."""
+        """Memory for the sums of a piece."""
         nbytes = self.why.nbytes
         return self.sums.view[piece.index * nbytes : (piece.index + 1) * nbytes]
 
     def total(self) -> Total:
-        """The end of it."""
+        """Describe the sums of all pieces, for the worker that adds them up."""
         assert self.sums.buffer is not None, "it is held"
         report, nbytes = least(self.reports), len(self.pieces) * self.why.nbytes
         return Total(len(self.pieces), self.repeated, self.executed, *report, self.sums.buffer.number, nbytes)
 
     def enter(self) -> None:
-        """A ticket of a piece looks at the body."""
+        """Count a ticket that looks at the body."""
         self._readers += 1
 
     def leave(self) -> None:
-        """A ticket does no more. With the last, everything is given back."""
+        """Count a ticket that does no more. With the last, everything is given back."""
         self._readers -= 1
         if not self._readers:
             self.sums.give_back()
@@ -225,40 +237,25 @@ class SumRun:
                 self._body.give_back()
 
 
-#: where pieces are done
-DONE_HERE, DONE_ELSEWHERE = "here", "elsewhere"
-#: servers that others are taken to be as many as, of as many workers: pieces are small enough for these
-_SERVERS: Final = 4
-
-_logger = logging.getLogger("gradserve.pool")
-
-
 class NotElsewhere(Exception):
-    """No other server has done a piece; whether that may be another one `later`, as where it had no memory."""
+    """No other server has done a piece; one may `later`, as after it had no memory."""
 
     def __init__(self, why: str, *, later: bool) -> None:
         super().__init__(why)
         self.later = later
 
 
-class AnsweredSums(NamedTuple):
-    """The sums of a piece as another server has answered them, and its headers."""
-
-    sums: bytes
-    headers: Sequence[tuple[str, str]]
-
-
 class Elsewhere(Protocol):
     """Other servers, which do pieces."""
 
-    async def sums(self, job: Task, request: Reply, nbytes: int) -> AnsweredSums:
-        """What another server answers to a request of a piece of a task, whose sums take so many bytes.
+    async def sums(self, task: Task, request: Reply, nbytes: int) -> Reply:
+        """Ask another server for the sums of a piece of a task, which take so many bytes.
 
         Raises NotElsewhere.
         """
 
     async def close(self) -> None:
-        """Nothing is asked any more."""
+        """Ask nothing more."""
 
 
 class SumsHost(Protocol):
@@ -312,7 +309,7 @@ class Sums:
 
     @property
     def done(self) -> Mapping[str, int]:
-        """Pieces that were done since the start, by where."""
+        """Pieces that were done since the start, here and elsewhere."""
         return {where: self._done[where] for where in (DONE_HERE, DONE_ELSEWHERE)}
 
     @property
@@ -321,7 +318,7 @@ class Sums:
         return self._elsewhere is not None or self._host.helpers > 1
 
     def divide(self, ticket: Ticket, why: Divisible) -> bool:
-        """Have a task, which no worker has now, done in pieces; whether it is. Raises Refusal (queue_full)."""
+        """Have a task that no worker has done in pieces; returns whether it is. Raises Refusal (queue_full)."""
         helpers = self._host.helpers * (1 if self._elsewhere is None else _SERVERS)
         size = blocks_of_a_piece(why, helpers)
         if size >= why.blocks or not self._host.pin(ticket, why.reads):
@@ -329,7 +326,8 @@ class Sums:
         count = -(-why.blocks // size)
         sums = self._host.allocate_sums(ticket, count * why.nbytes, why.response_bytes)
         ticket.wanted = [name for name, _ in why.reads]
-        ticket.shared = self.runs[ticket] = SumRun(ticket, why, size, sums)
+        self.runs[ticket] = run = SumRun(ticket, why, size, sums)
+        ticket.leave_shared = run.leave
         return True
 
     def fill(self) -> None:
@@ -354,7 +352,7 @@ class Sums:
             self._filling = False
 
     def drop(self, ticket: Ticket) -> bool:
-        """Nobody waits for a sum any more; whether it was being run in pieces."""
+        """End a sum that nobody waits for any more; returns whether it was being run in pieces."""
         run = self.runs.pop(ticket, None)
         if run is None:
             return False
@@ -362,7 +360,7 @@ class Sums:
         return True
 
     def _next(self) -> tuple[SumRun, PieceWork] | None:
-        """The piece that is begun next: of the sum that has the fewest on their way, or else one that is late."""
+        """Choose the next piece: of the sum that has the fewest on their way, or else one that is late."""
         waiting = [run for run in self.runs.values() if run.waiting]
         if waiting:
             run = min(waiting, key=lambda run: len(run.in_flight))
@@ -373,64 +371,58 @@ class Sums:
     def _begin(self, run: SumRun, piece: PieceWork) -> None:
         """Have a worker of ours do a piece."""
         run.begin(piece)
-        ticket = self._ticket(run, piece, piece.part, lambda reply: self._came(run, piece, ticket, reply))
-        self._host.add_piece(ticket)
+        self._host.add_piece(self._ticket(run, piece, piece.part, self._take_sums))
 
     def _send_away(self, run: SumRun, piece: PieceWork) -> None:
         """Have another server do a piece: a worker of ours writes the request."""
         run.begin(piece)
         run.send(piece)
-        request = PieceRequest(*piece.part)
-        ticket = self._ticket(run, piece, request, lambda reply: self._request_came(run, piece, ticket, reply))
+        ticket = self._ticket(run, piece, PieceRequest(*piece.part), self._send_request)
         if run.why.reading < QUICK:
             ticket.length = Length.SHORT
         self._host.add_piece(ticket)
 
-    def _ticket(self, run: SumRun, piece: PieceWork, part: SumPart, came: Callable[[Reply], None]) -> PieceTicket:
+    def _ticket(
+        self, run: SumRun, piece: PieceWork, part: SumPart, go_on: Callable[[SumRun, PieceWork, Reply], None]
+    ) -> PieceTicket:
+        """Make the ticket of a part; `go_on` gets its reply, if that is wanted then and is no refusal."""
+
+        def came(reply: Reply) -> None:
+            piece.tickets.discard(ticket)
+            if self._is_over(run, piece):
+                reply.give_back()
+            elif reply.status != 200:  # as any task would be answered
+                self._fail(run, reply)
+            else:
+                go_on(run, piece, reply)
+
         whole = run.ticket
-        job = replace(whole.job, part=part, may_ask=False, may_divide=False, memory=None)
-        ticket = PieceTicket(job, whole.account, came, self._abandon, run)
+        task = replace(whole.task, part=part, may_ask=False, may_divide=False, memory=None)
+        ticket = PieceTicket(task, whole.account, came, self._abandon, run)
         ticket.memory, ticket.wanted, ticket.graph_wanted = whole.memory, whole.wanted, whole.graph_wanted
         ticket.kind, ticket.estimate = run.kind, run.estimate
         piece.tickets.add(ticket)
         run.enter()
         return ticket
 
-    def _came(self, run: SumRun, piece: PieceWork, ticket: PieceTicket, reply: Reply) -> None:
-        """A worker's reply to a piece."""
-        piece.tickets.discard(ticket)
-        if self._is_over(run, piece):
-            reply.give_back()
-        elif reply.status != 200:  # as any task would be answered
-            self._fail(run, reply)
-        else:
-            self._take_over(run, piece, reply, DONE_HERE)
+    def _send_request(self, run: SumRun, piece: PieceWork, request: Reply) -> None:
+        """Send the request of a piece, which a worker has written, to another server."""
+        run.enter()
+        piece.asking = asking = self._loop.create_task(self._ask(run, piece, request))
+        self._asking.add(asking)
 
-    def _request_came(self, run: SumRun, piece: PieceWork, ticket: PieceTicket, reply: Reply) -> None:
-        """The request by which another server does a piece."""
-        piece.tickets.discard(ticket)
-        if self._is_over(run, piece):
-            reply.give_back()
-        elif reply.status != 200:
-            self._fail(run, reply)
-        else:
-            run.enter()
-            piece.asking = task = self._loop.create_task(self._ask(run, piece, reply))
-            self._asking.add(task)
+        def asked(_: object) -> None:
+            self._asking.discard(asking)
+            request.give_back()
+            run.leave()
 
-            def asked(_: object) -> None:
-                self._asking.discard(task)
-                reply.give_back()
-                run.leave()
-
-            task.add_done_callback(asked)
+        asking.add_done_callback(asked)
 
     async def _ask(self, run: SumRun, piece: PieceWork, request: Reply) -> None:
         assert self._elsewhere is not None, "pieces were sent there"
         began = time.monotonic()
         try:
-            sent = await self._elsewhere.sums(run.ticket.job, request, run.why.nbytes)
-            reply = Reply(200, "", [sent.sums], tuple(sent.headers))
+            reply = await self._elsewhere.sums(run.ticket.task, request, run.why.nbytes)
             read_run(reply.headers)
         except (NotElsewhere, ValueError) as error:
             if not self._is_over(run, piece):
@@ -438,11 +430,11 @@ class Sums:
         else:
             if not self._is_over(run, piece):
                 run.came_back(piece, time.monotonic() - began)
-                self._take_over(run, piece, reply, DONE_ELSEWHERE)
+                self._take_sums(run, piece, reply, DONE_ELSEWHERE)
 
     def _turned_away(self, run: SumRun, piece: PieceWork, why: NotElsewhere | ValueError) -> None:
-        """A piece was not done by another server: it is begun again, here where no other one can do it."""
-        _logger.info("request %s: a piece was not done elsewhere: %s", run.ticket.job.request_id, why)
+        """Begin a piece again that another server has not done: here, where no other one can do it."""
+        _logger.info("request %s: a piece was not done elsewhere: %s", run.ticket.task.request_id, why)
         pause = run.turned_away(piece)
         piece.is_for_here = piece.is_for_here or not (isinstance(why, NotElsewhere) and why.later)
         if not piece.tickets:
@@ -453,13 +445,13 @@ class Sums:
     def _is_over(self, run: SumRun, piece: PieceWork) -> bool:
         return self.runs.get(run.ticket) is not run or piece.is_done
 
-    def _take_over(self, run: SumRun, piece: PieceWork, reply: Reply, where: str) -> None:
-        """Put the sums of a piece where those of all go."""
+    def _take_sums(self, run: SumRun, piece: PieceWork, reply: Reply, where: str = DONE_HERE) -> None:
+        """Copy the sums of a piece to their place among all sums."""
         data, (report, executed) = reply.parts, read_run(reply.headers)
         if sum(map(len, data)) != run.why.nbytes:
-            _logger.error("request %s: the sums of a piece are of another length", run.ticket.job.request_id)
+            _logger.error("request %s: the sums of a piece are of another length", run.ticket.task.request_id)
             reply.give_back()
-            self._fail(run, refused(fault(), run.ticket.job.request_id))
+            self._fail(run, refused(fault(), run.ticket.task.request_id))
             return
         self._end_piece(run, piece)
         seconds = time.monotonic() - piece.began
@@ -486,13 +478,13 @@ class Sums:
             copying.add_done_callback(copied)
 
     def _look_again(self, run: SumRun) -> None:
-        """Another piece is done: go on with the whole, once it was the last; or see when another one will be late."""
+        """Go on with the whole once its last piece is done; or see when another one will be late."""
         if self.runs.get(run.ticket) is not run:
             return
         if run.all_done:
             del self.runs[run.ticket]
             self._stop(run)
-            run.ticket.job.part = run.total()
+            run.ticket.task.part = run.total()
             run.ticket.beside = run.sums
             self._host.go_on(run.ticket)
             return
@@ -508,13 +500,13 @@ class Sums:
             self._look_again(run)
 
     def _fail(self, run: SumRun, reply: Reply) -> None:
-        """A piece cannot be done: that is the reply to the whole."""
+        """Answer the whole with the reply to a piece that cannot be done."""
         del self.runs[run.ticket]
         self._stop(run)
         self._host.settle(run.ticket, reply)
 
     def _stop(self, run: SumRun) -> None:
-        """No piece of it is wanted any more."""
+        """Stop all pieces of a sum."""
         self.repeated += run.repeated
         if run.looking is not None:
             run.looking.cancel()
@@ -531,13 +523,12 @@ class Sums:
 
 
 def _late(run: SumRun) -> PieceWork | None:
-    """A piece that is late now."""
     late = run.late_at()
     return late[1] if late is not None and late[0] <= time.monotonic() else None
 
 
 def _for_others(run: SumRun) -> PieceWork | None:
-    """The next piece that another server may do; a late one, where none waits."""
+    """Return the next piece that another server may do; a late one, where none waits."""
     if run.waiting:
         return next((piece for piece in run.waiting if not piece.is_for_here), None)
     late = _late(run)

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from engine.runtime.crash_record import LastWords
 from service.core import machine
@@ -35,17 +35,22 @@ _BREATH: Final = 0.25
 _STARTED_AT_ONCE: Final = 2
 
 
-class SupervisorCallbacks(Receiver, Protocol):
-    """Callbacks for whoever gives the workers tasks."""
-
-    def lost(self, tickets: Sequence[Ticket], executing: Ticket | None) -> None:
-        """A worker has ended that had these tasks, and executed this one of them, if any."""
+#: seconds that a task which was told to stop has, before its worker is killed
+GRACE: Final = 0.25
+#: seconds after which a worker is killed that does not even begin what it was told to drop
+_SILENCE: Final = 2.0
+#: seconds of execution after which a short task holds up those behind it
+_HELD_UP: Final = 0.1
+#: seconds that a worker has to become ready
+_START: Final = 120.0
+_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+_NEVER: Final = float("inf")
 
 
 class Supervisor:
     """Keeper of a quick worker, general ones, and a spare; they are missed in this order."""
 
-    def __init__(self, settings: Settings, callbacks: SupervisorCallbacks, command: Sequence[str] = COMMAND) -> None:
+    def __init__(self, settings: Settings, callbacks: Receiver, command: Sequence[str] = COMMAND) -> None:
         self._settings = settings
         self._callbacks = callbacks
         self._command = command
@@ -103,8 +108,8 @@ class Supervisor:
     def count(self) -> dict[str, int]:
         """Workers that are ready, by what they are for."""
         alone = {"quick": self.quick, "spare": self.spare}
-        found = {name: int(worker is not None and worker.ready) for name, worker in alone.items()}
-        return found | {"long": sum(worker.ready for worker in self.general)}
+        counts = {name: int(worker is not None and worker.ready) for name, worker in alone.items()}
+        return counts | {"long": sum(worker.ready for worker in self.general)}
 
     @property
     def long_workers(self) -> int:
@@ -120,7 +125,7 @@ class Supervisor:
         return iter(tuple(self._alive))
 
     def came(self, worker: WorkerProcess) -> None:
-        """A worker is ready: it takes the place that misses one most."""
+        """Give a worker that is ready the place that misses one most."""
         for digest in self.incidents.condemned:
             worker.send_frame(frames.text(frames.CONDEMNED, digest))
         self._pause = 0.0
@@ -134,7 +139,7 @@ class Supervisor:
         self._fill()
 
     def went(self, worker: WorkerProcess) -> None:
-        """A worker has ended: the spare takes its place, and another one is started."""
+        """Put the spare in the place of a worker that has ended, and start another one."""
         del self._alive[worker]
         if self._closing:
             return
@@ -151,7 +156,7 @@ class Supervisor:
             self._fill()
 
     def signalled(self, worker: WorkerProcess, number: int, said: LastWords) -> None:
-        """A signal has ended a worker. Where that was once too often at the same plan, all are told."""
+        """Note that a signal has ended a worker. Where that was once too often at the same plan, tell all others."""
         if self._closing or (condemned := self.incidents.note(worker.pid, number, said)) is None:
             return
         for other in self:
@@ -159,23 +164,23 @@ class Supervisor:
                 other.send_frame(frames.text(frames.CONDEMNED, condemned))
 
     def accounted_for(self, worker: WorkerProcess) -> None:
-        """The tasks of a worker that has ended are done by others: not before these know of the plan that ended it."""
+        """Have others do the tasks of a worker that has ended: not before these know of the plan that ended it."""
         if not self._closing:
             self._callbacks.lost(worker.tickets, worker.executing)
 
     def retire(self, worker: WorkerProcess, reason: str) -> None:
-        """No more tasks for a worker: it ends once it has done those that it has."""
+        """Send a worker no more tasks: it ends once it has done those that it has."""
         self._leave(worker)
         worker.finish(reason)
         self._fill()
 
     def dismiss(self, worker: WorkerProcess, reason: str) -> None:
-        """A worker ends by itself, since something has gone wrong in it: no more tasks for it."""
+        """Send a worker no more tasks, which ends by itself, since something has gone wrong in it."""
         worker.reason = reason
         self._leave(worker)
 
     def relieve(self) -> bool:
-        """The quick worker is held up by a long task: another one takes its place. False where all are busy."""
+        """Put another worker in the place of the quick one, which a long task holds up. False where all are busy."""
         helper = self.spare or next((worker for worker in self.general if worker.idle), None)
         if self.quick is None or helper is None:
             return False
@@ -185,7 +190,7 @@ class Supervisor:
         return True
 
     def trim(self) -> None:
-        """Where the spare has become one of the workers, one that is free is the spare again."""
+        """Make a free worker the spare again, where the spare has become one of the workers."""
         while len(self.general) > self._topology.general:
             worker = next((worker for worker in reversed(self.general) if worker.long is None), None)
             if worker is None:
@@ -231,7 +236,7 @@ class Supervisor:
         self._alive[worker] = number
 
     def _failed(self, worker: WorkerProcess) -> None:
-        """It ended before it was ready: so may the next one."""
+        """Wait longer before the next start, after a worker that ended before it was ready: so may the next one."""
         if not self._first.done():
             self._first.set_exception(RuntimeError(worker.failure or "the workers end before they are ready"))
             return
@@ -266,51 +271,27 @@ class Supervisor:
             self.general.remove(worker)
 
     def _leave(self, worker: WorkerProcess) -> None:
-        """A worker's place is free: the spare takes it."""
+        """Free a worker's place, which the spare takes."""
         self._remove(worker)
         if (spare := self.spare) is not None:
             self.spare = None
             self._place(spare)
 
 
-# Watch over tasks and workers, at intervals and not by a timer each.
-
-#: seconds that a task which was told to stop has, before its worker is killed
-GRACE: Final = 0.25
-#: seconds after which a worker is killed that does not even begin what it was told to drop
-_SILENCE: Final = 2.0
-#: seconds of execution after which a short task holds up those behind it
-_HELD_UP: Final = 0.1
-#: seconds that a worker has to become ready
-_START: Final = 120.0
-_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
-_NEVER: Final = float("inf")
-
-
-class Watched(Protocol):
-    """Callbacks for what was seen."""
-
-    def expired(self, ticket: Ticket) -> None:
-        """A task's time is up."""
-
-    def held_up(self, worker: WorkerProcess, ticket: Ticket) -> None:
-        """A task that was thought to be short runs long."""
-
-
 class Watch:
-    """Watch over the tasks and the workers that there are."""
+    """Watch over the tasks and the workers that there are, at intervals and not by a timer each."""
 
     def __init__(
-        self, watched: Watched, tickets: Mapping[Task, Ticket], supervisor: Supervisor, settings: Settings
+        self, callbacks: Receiver, tickets: Mapping[Task, Ticket], supervisor: Supervisor, settings: Settings
     ) -> None:
-        self._watched = watched
+        self._callbacks = callbacks
         self._tickets = tickets
         self._supervisor = supervisor
         self._settings = settings
         self._next = _NEVER
 
     def at(self, moment: float) -> None:
-        """There will be something to be seen to at this moment, on the monotonic clock."""
+        """Look at the tasks at this moment, on the monotonic clock, or earlier."""
         self._next = min(self._next, moment)
 
     def look(self) -> None:
@@ -322,7 +303,7 @@ class Watch:
             self._next = min(map(_next, self._tickets.values()), default=_NEVER)
         for worker in self._supervisor.working:
             if worker.long is None and now - worker.page.since > _HELD_UP and (short := worker.executing):
-                self._watched.held_up(worker, short)
+                self._callbacks.held_up(worker, short)
 
     def inspect(self) -> None:
         """End a worker that hangs; send one home that has served its time, where another takes its place at once."""
@@ -339,8 +320,8 @@ class Watch:
                     return
 
     def _time(self, ticket: Ticket, now: float) -> None:
-        if ticket.is_wanted and now >= ticket.job.expires:
-            self._watched.expired(ticket)
+        if ticket.is_wanted and now >= ticket.task.expires:
+            self._callbacks.expired(ticket)
         elif ticket.worker is not None and ticket.is_stopped and now >= ticket.stopped + GRACE:
             executing = ticket.worker.executing
             if ticket is executing or (executing is None and now >= ticket.stopped + _SILENCE):
@@ -359,7 +340,7 @@ class Watch:
 
 def _next(ticket: Ticket) -> float:
     stopped = ticket.stopped + GRACE if ticket.is_stopped else _NEVER
-    return min(stopped, ticket.job.expires) if ticket.is_wanted else stopped
+    return min(stopped, ticket.task.expires) if ticket.is_wanted else stopped
 
 
 def is_stopped(pid: int) -> bool:
@@ -372,7 +353,7 @@ def is_stopped(pid: int) -> bool:
 
 
 def resident_bytes(pid: int) -> int:
-    """The private memory that a process takes; shared pages, such as bodies, are not counted. 0 where it is gone."""
+    """Read the private memory of a process; shared pages, such as bodies, are not counted. 0 where it is gone."""
     try:
         _, resident, shared, *_ = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()
     except OSError:

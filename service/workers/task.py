@@ -30,33 +30,44 @@ from service.core.errors import Refusal
 from service.store.writes import Stored
 from service.workers.claims import Claim
 
-# Parts of a task that is a sum over examples: pieces of its blocks, and the total of their sums.
-#
-# The sums of a piece travel as the bytes of its arrays, one after the other: whoever has the plan knows their types.
-
 #: the header of a piece's reply that says how it was run
 RUN_HEADER: Final = "Gradserve-Run"
 #: the header of a piece's request that says which go to one server, where that can be
 PIECE_HEADER: Final = "Gradserve-Piece"
 _TIERS: Final[tuple[RunTier, ...]] = (UNCOMPILED, PARTLY_COMPILED, COMPILED)
 
+#: names of the tasks that are no calls
+REGISTER: Final = "registerGraph"
+PUT_TENSOR: Final = "putTensor"
+GET_TENSOR: Final = "getTensor"
+READ_MODEL: Final = "readModel"
+PUT_MODEL: Final = "putModel"
+
+#: what `Task.stop` is for a task that nobody stops
+NEVER: Final = b"\0"
+#: bytes of JSON that are read, or of elements that are written as JSON, in a second
+TEXT_RATE: Final = 50e6
+
 
 class Piece(NamedTuple):
-    """The sums over the blocks from `first` to `stop` are asked for, and nothing is kept."""
+    """Part of a sum: the sums over the blocks from `first` to `stop`, of which nothing is kept.
+
+    They travel as the bytes of their arrays, one after the other: whoever has the plan knows their types.
+    """
 
     first: int
     stop: int
 
 
 class PieceRequest(NamedTuple):
-    """A request is asked for, by which another server answers the sums over these blocks."""
+    """Request by which another server answers the sums over these blocks."""
 
     first: int
     stop: int
 
 
 class Total(NamedTuple):
-    """The answer of the whole is asked for, of the sums of `pieces`, which lie in a buffer one after the other.
+    """Answer of the whole, from the sums of `pieces`, which lie in a buffer one after the other.
 
     `repeated` of them had to be begun again; they took so many seconds in all.
     """
@@ -71,7 +82,7 @@ class Total(NamedTuple):
 
     @property
     def report(self) -> RunReport:
-        """How all of them were run."""
+        """Report of how all of them were run."""
         return RunReport(self.tier, self.precision)
 
 
@@ -80,37 +91,33 @@ _KINDS: Final = (Piece, PieceRequest, Total)
 
 
 def part_text(part: SumPart) -> str:
-    """A part, as it travels."""
+    """Write a part as it travels."""
     return orjson.dumps([_KINDS.index(type(part)), *part]).decode()
 
 
 def read_part(text: str) -> SumPart:
-    """What a text of `part_text` says."""
+    """Read a text of `part_text`."""
     fields: list[Any]
     kind, *fields = orjson.loads(text)
     return _KINDS[kind](*fields)
 
 
 def run_header(report: RunReport, seconds: float) -> tuple[str, str]:
-    """The header that says how a piece was run, and for how long."""
+    """Make the header that says how a piece was run, and for how long."""
     return RUN_HEADER, f"{report.tier} {report.precision} {seconds:.6f}"
 
 
 def read_run(headers: Sequence[tuple[str, str]]) -> tuple[RunReport, float]:
-    """How a piece was run, and for how long, by its headers. Raises ValueError where they do not say so."""
+    """Read from its headers how a piece was run, and for how long. Raises ValueError where they do not say so."""
     stated = next((value for name, value in headers if name.lower() == RUN_HEADER.lower()), "")
     tier, precision, seconds = stated.split(" ")
     return RunReport(_TIERS[_TIERS.index(tier)], PRECISIONS[PRECISIONS.index(precision)]), float(seconds)
 
 
 def least(reports: Sequence[RunReport]) -> RunReport:
-    """How pieces were run of which each was run so: no more compiled, and no more exact, than any."""
+    """Combine reports of pieces: no more compiled, and no more exact, than any."""
     tier = min((report.tier for report in reports), key=_TIERS.index)
     return RunReport(tier, coarsest(*(report.precision for report in reports)))
-
-
-def _none_of(_: str) -> None:
-    pass
 
 
 class ModelOfGraph(NamedTuple):
@@ -127,17 +134,6 @@ FindModel = Callable[[str], ModelOfGraph]
 
 def _no_model(name: str) -> ModelOfGraph:
     raise AssertionError(f"nobody was to ask for the model {name}")
-
-
-#: names of the tasks that are no calls
-REGISTER: Final = "registerGraph"
-PUT_TENSOR: Final = "putTensor"
-GET_TENSOR: Final = "getTensor"
-READ_MODEL: Final = "readModel"
-PUT_MODEL: Final = "putModel"
-
-#: what `Task.stop` is for a task that nobody stops
-NEVER: Final = b"\0"
 
 
 @dataclass(eq=False, slots=True)
@@ -179,7 +175,7 @@ class Task:
     namespace: str = ""
     subject: str | None = None
     tenant: str = ""
-    resident: Find = _none_of
+    resident: Find = lambda name: None
     may_ask: bool = False
     consulted: bool = False
     model: bytes | None = None
@@ -196,7 +192,7 @@ class Task:
         self.model, self.graph, self.graph_bytes = self.find_model(name)
 
     def tensor(self, name: str) -> Version | None:
-        """The resident tensor of a name, None where there is none."""
+        """Return the resident tensor of a name, None where there is none."""
         self.consulted = True
         return self.resident(name)
 
@@ -245,25 +241,19 @@ class Reply:
 
     @property
     def body(self) -> bytes:
-        """The parts as one."""
+        """All parts, joined."""
         return b"".join(self.parts)
 
     def give_back(self) -> None:
-        """Nobody looks at the parts any more."""
+        """Give back the memory of the parts, which nobody looks at any more."""
         if self.memory is not None:
             self.memory.give_back()
 
 
 def refused(refusal: Refusal, request_id: str, recycle: str | None = None) -> Reply:
-    """The reply that a refusal is."""
+    """Make the reply that says a refusal."""
     headers = tuple(refusal.headers.items())
     return Reply(refusal.status, PROBLEM, [refusal.body(request_id)], headers, recycle=recycle)
-
-
-# Estimate of what a task takes, before it is done.
-
-#: bytes of JSON that are read, or of elements that are written as JSON, in a second
-TEXT_RATE: Final = 50e6
 
 
 class Estimate(NamedTuple):

@@ -18,23 +18,23 @@ UNPLANNED: Final = Estimate(1.0, 0, 0)
 class TaskContext:
     """A task from the moment on that a worker takes it up; what takes longer than `most_seconds` is not to be run."""
 
-    __slots__ = ("_backward", "_marks", "deadline", "job", "most_seconds", "own")
+    __slots__ = ("_backward", "_marks", "deadline", "most_seconds", "own", "task")
 
-    def __init__(self, job: Task, most_seconds: float | None) -> None:
+    def __init__(self, task: Task, most_seconds: float | None) -> None:
         self._marks = [perf_counter()]
         self._backward = 0.0
-        self.job = job
+        self.task = task
         self.most_seconds = most_seconds
         #: what it comes to, where it is of another protocol
         self.own: OwnRequest | None = None
-        self.deadline = Deadline(job.timeout, start=job.expires - job.timeout, stop=job.stop)
+        self.deadline = Deadline(task.timeout, start=task.expires - task.timeout, stop=task.stop)
 
     def patience(self, seconds: float) -> Deadline:
-        """The deadline of a part of the work that is not to take longer than this, where the task is to be short."""
+        """Return the deadline of a part of the work that is to take no longer than this, if the task is to be short."""
         if self.most_seconds is None:
             return self.deadline
         start = monotonic()
-        return Deadline(max(0.0, min(seconds, self.job.expires - start)), start, self.job.stop)
+        return Deadline(max(0.0, min(seconds, self.task.expires - start)), start, self.task.stop)
 
     @property
     def is_reading(self) -> bool:
@@ -46,24 +46,24 @@ class TaskContext:
         return self.most_seconds is not None and cost.seconds > max(self.most_seconds, patience)
 
     def mark(self) -> float:
-        """A part is over: decoding, planning, or execution. When that is."""
+        """Note the end of a part, decoding, planning, or execution, and return its time."""
         now = perf_counter()
         self._marks.append(now)
         return now
 
     def mark_read(self) -> None:
-        """It was decoded; nothing is to be planned, nor executed."""
+        """Note the end of decoding, where nothing is to be planned, nor executed."""
         for _ in ("decoding", "planning", "execution"):
             self.mark()
 
     def ran(self) -> float:
-        """Execution is over. When that is."""
+        """Note the end of execution, and return its time."""
         if self.deadline.turned is not None:
             self._backward = monotonic() - self.deadline.turned
         return self.mark()
 
     def timings(self) -> Timings:
-        """All of them, now that the last one is over, which is encoding."""
+        """Return the times of all parts, now that the last one is over, which is encoding."""
         began, decoded, planned, executed = self._marks
         ended = perf_counter()
         return Timings(0.0, decoded - began, planned - decoded, executed - planned, self._backward, ended - executed)

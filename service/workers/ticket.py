@@ -62,15 +62,13 @@ TRANSITIONS: Final[Mapping[TaskState, Mapping[TaskState, str]]] = {
         TaskState.STOPPING: "late, or its client has left",
         TaskState.ANSWERED: "replied after all",
     },
-    TaskState.STOPPING: {
-        TaskState.ANSWERED: "let go, replied, or the worker has ended",
-    },
+    TaskState.STOPPING: {TaskState.ANSWERED: "let go, replied, or the worker has ended"},
     TaskState.ANSWERED: {},
 }
 
 
 class ImpossibleTransition(RuntimeError):
-    """A task was to go where it cannot go from its state: a fault of the pool."""
+    """A transition that a task's state does not allow: a fault of the pool."""
 
 
 class Carrier(Protocol):
@@ -88,13 +86,6 @@ class Carrier(Protocol):
 
     def kill(self, reason: str) -> None:
         """End the worker now."""
-
-
-class SharedUse(Protocol):
-    """Holder of what several tickets look at."""
-
-    def leave(self) -> None:
-        """One of them does no more."""
 
 
 class Length(IntEnum):
@@ -130,16 +121,16 @@ class Ticket:
         "done",
         "estimate",
         "graph_wanted",
-        "job",
         "kind",
+        "leave_shared",
         "length",
         "memory",
         "promised",
-        "shared",
         "slot",
         "state",
         "stopped",
         "submitted",
+        "task",
         "wanted",
         "worker",
     )  # fmt: skip
@@ -149,7 +140,7 @@ class Ticket:
 
     def __init__(
         self,
-        job: Task,
+        task: Task,
         account: Account,
         done: Done,
         submitted: float,
@@ -157,7 +148,7 @@ class Ticket:
     ) -> None:
         """`abandon` is called where what is held for the task is taken back, which nobody has to do then."""
         self._abandon = abandon
-        self.job = job
+        self.task = task
         self.account = account
         self.done = done
         self.submitted = submitted  # time.monotonic()
@@ -180,8 +171,8 @@ class Ticket:
         self.memory: BodyAllocation | None = None
         #: what it is to be read with
         self.beside: BodyAllocation | None = None
-        #: who gives back what is held for it, where others look at that, too
-        self.shared: SharedUse | None = None
+        #: gives back what is held for it, where others look at that, too
+        self.leave_shared: Callable[[], None] | None = None
         #: who has it, and where, while one does
         self.worker: Carrier | None = None
         self.slot = 0
@@ -191,7 +182,7 @@ class Ticket:
         self.deaths = 0
 
     def died(self) -> None:
-        """Its worker has ended with it, and another one has it next."""
+        """Note that its worker has ended with it, and another one has it next."""
 
     @property
     def is_wanted(self) -> bool:
@@ -209,7 +200,7 @@ class Ticket:
         return self.state is _WAITING
 
     def revoke(self, refusal: Refusal) -> None:
-        """It waits no more; this is its reply."""
+        """End its waiting with this reply."""
         self._abandon(self, refusal)
 
     def become(self, state: TaskState) -> None:
@@ -221,20 +212,20 @@ class Ticket:
             self.worker = None
 
     def sent_to(self, worker: Carrier, slot: int) -> None:
-        """A worker has it from now on."""
+        """Note that a worker has it from now on."""
         self.become(_SENT)
         self.worker = worker
         self.slot = slot
 
     def begun(self) -> float | None:
-        """When a worker began to do this, on the monotonic clock; None where none has: it is looked at now."""
+        """Look when a worker began to do this, on the monotonic clock; None where none has."""
         begun = None if self.worker is None else self.worker.begun(self)
         if begun is not None and self.state is _SENT:
             self.become(TaskState.RUNNING)
         return begun
 
     def stop(self, state: TaskState) -> float:
-        """Have its worker let go of it: it is RETURNING, or STOPPING. When that was said, on the monotonic clock."""
+        """Have its worker let go of it, RETURNING or STOPPING; returns the time of that, on the monotonic clock."""
         assert self.worker is not None, "a worker has it"
         self.become(state)
         self.stopped = time.monotonic()

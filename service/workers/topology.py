@@ -38,11 +38,11 @@ class Topology(NamedTuple):
 
     @property
     def processes(self) -> int:
-        """How many there are in all."""
+        """Number of all processes."""
         return self.general + self.quick + self.spare
 
     def environment(self, number: int) -> Mapping[str, str]:
-        """What the worker of a number finds in its environment: its card; and how many threads BLAS shall start.
+        """Return the variables of the worker of a number: its card, and how many threads BLAS shall start.
 
         Without that, each would start one for every processor, though it may use only its share of them.
         """
@@ -51,7 +51,7 @@ class Topology(NamedTuple):
 
 
 def topology_for(settings: Settings, device: str) -> Topology:
-    """Those that a server has on a device."""
+    """Return the workers that a server has on a device."""
     if device == "cpu":
         return Topology(*WorkerPlaces(settings.workers), cards=())
     cards = machine.cards()
@@ -59,7 +59,7 @@ def topology_for(settings: Settings, device: str) -> Topology:
 
 
 def share_of_memory(settings: Settings) -> int:
-    """The bytes that each worker may take: all of them together, and the front, no more than there are.
+    """Return the bytes that each worker may take: all of them together, and the front, no more than there are.
 
     Bodies and tensors that are held come on top: they are shared, and have budgets of their own. Whether cards compute
     is not known yet when the first worker starts, so there are as many as there may be.
@@ -68,13 +68,12 @@ def share_of_memory(settings: Settings) -> int:
     return max(0, machine.memory_bytes() - FRONT_LIMIT) // processes
 
 
-# Footprint of the processes once their caches are full, by the settings and by what was measured.
-#
-# Bodies, tensors and executions come on top, each with a budget of its own.
-
-
 class Footprint(NamedTuple):
-    """Bytes of private memory of the front, and of each of so many workers."""
+    """Bytes of private memory of the front, and of each of so many workers, once their caches are full.
+
+    They follow from the settings and from measurements. Bodies, tensors and executions come on top, each with a budget
+    of its own.
+    """
 
     front: int
     workers: int
@@ -82,12 +81,12 @@ class Footprint(NamedTuple):
 
     @property
     def whole(self) -> int:
-        """Of all processes together."""
+        """Bytes of all processes together."""
         return self.front + self.workers * self.worker
 
 
 def typical_footprint(settings: Settings) -> Footprint:
-    """What a server settles at where graphs have some 60 nodes: as many plans as there may be, and all kernels."""
+    """Estimate a server whose graphs have some 60 nodes, with as many plans as there may be, and all kernels."""
     own = own_settings(settings, topology_for(settings, "cpu").processes)
     budget = budget_of(own)
     again = min(budget.cached_requests, SMALL_REQUEST * REQUESTS_OF_A_PLAN * own.plan_cache)
@@ -96,9 +95,9 @@ def typical_footprint(settings: Settings) -> Footprint:
 
 
 def largest_footprint(settings: Settings) -> Footprint:
-    """What it settles at whatever it is sent: as many bytes of everything as there may be, and of what the front keeps.
+    """Bound it whatever it is sent: as many bytes of everything as there may be.
 
-    What is kept by the front are registered graphs, and answers for those who ask again.
+    The front keeps registered graphs, and answers for those who ask again.
     """
     own = own_settings(settings, topology_for(settings, "cpu").processes)
     front = FRONT_BYTES + settings.max_graph_bytes + settings.max_answer_bytes

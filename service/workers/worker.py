@@ -11,7 +11,7 @@ A `Worker` is made from settings alone. It lives in a process of its own or is s
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec
@@ -68,57 +68,46 @@ from service.workers.task import (
 )
 from service.workers.task_context import PLANNING, UNPLANNED, TaskContext
 
-# Table of the calls of all facades, by which workers read and answer them.
-
-_CALLS: Final[Sequence[ForeignCall]] = (
-    *UMBRIDGE_CALLS,
-    Infer(),
-    Metadata(),
-    ModelReady(),
-    *TESSERACT_CALLS,
-    Document(),
-    Health(),
-)
-_BY_NAME: Final[Mapping[str, ForeignCall]] = {call.name: call for call in _CALLS}
+_logger = logging.getLogger("gradserve.worker")
+_Given = ParamSpec("_Given")
+_KSERVE: Final[Sequence[ForeignCall]] = (Infer(), Metadata(), ModelReady())
+_FOREIGN: Final[Sequence[ForeignCall]] = (*UMBRIDGE_CALLS, *_KSERVE, *TESSERACT_CALLS, Document(), Health())
 
 
 def foreign_calls(names: Iterable[str]) -> dict[str, ForeignCall]:
     """Map the calls of the facades of these names by their own."""
-    return {place.call: _BY_NAME[place.call] for facade in facades_of(names) for place in facade.places}
+    by_name = {call.name: call for call in _FOREIGN}
+    return {place.call: by_name[place.call] for facade in facades_of(names) for place in facade.places}
 
 
 def kernel_store(settings: Settings) -> KernelStore | None:
-    """The store of a server's kernels; None where nothing is to be compiled."""
+    """Make the store of a server's kernels; None where nothing is to be compiled."""
     return None if settings.compile == "off" else KernelStore(kernel_folder(settings), budget_of(settings).kernels)
-
-
-_logger = logging.getLogger("gradserve.worker")
-_Given = ParamSpec("_Given")
 
 
 def _never_raising(
     step: Callable[Concatenate[Worker, TaskContext, _Given], TaskResult],
 ) -> Callable[Concatenate[Worker, TaskContext, _Given], TaskResult]:
-    """A step of a task that has a reply whatever goes wrong: a problem report. It is charged to whose task it is."""
+    """Have a step of a task reply whatever goes wrong: with a problem report. It is charged to the task's tenant."""
 
     @wraps(step)
     def safe(worker: Worker, context: TaskContext, /, *args: _Given.args, **kwargs: _Given.kwargs) -> TaskResult:
-        job = context.job
-        charge_to(job.tenant)
+        task = context.task
+        charge_to(task.tenant)
         try:
             done = step(worker, context, *args, **kwargs)
         except Refusal as refusal:
-            done = refused(refusal, job.request_id)
+            done = refused(refusal, task.request_id)
         except EngineError as error:
-            done = refused(from_engine(error), job.request_id)
+            done = refused(from_engine(error), task.request_id)
         except MemoryError:
-            done = refused(out_of_memory(), job.request_id, recycle="memory")
+            done = refused(out_of_memory(), task.request_id, recycle="memory")
         except Exception:
-            _logger.exception("request %s failed", job.request_id, extra={"request_id": job.request_id})
+            _logger.exception("request %s failed", task.request_id, extra={"request_id": task.request_id})
             # As long as the request is read, nothing of it has run: the worker is as it was, and goes on.
             is_read = not context.is_reading
-            done = refused(fault() if is_read else unreadable(), job.request_id, recycle="fault" if is_read else None)
-        if job.consulted and isinstance(done, Reply):
+            done = refused(fault() if is_read else unreadable(), task.request_id, recycle="fault" if is_read else None)
+        if task.consulted and isinstance(done, Reply):
             done.consulted = True
         return done
 
@@ -187,25 +176,25 @@ class Worker:
             PUT_MODEL: models.put,
         }
 
-    def __call__(self, job: Task) -> Reply:
-        """The reply to a task that brings all it needs, whatever that takes. Never raises: see `attempt`."""
-        outcome = self.attempt(job)
+    def __call__(self, task: Task) -> Reply:
+        """Do a task that brings all it needs, whatever that takes. Never raises: see `attempt`."""
+        outcome = self.attempt(task)
         if isinstance(outcome, WantsModel):
-            outcome = self._of_model(TaskContext(job, None), outcome.name)
+            outcome = self._with_model(TaskContext(task, None), outcome.name)
         assert isinstance(outcome, Reply), "it has its graph and its tensors, and all the time that it wants"
         return outcome
 
     @_never_raising
-    def _of_model(self, context: TaskContext, name: str) -> TaskResult:
-        context.job.give_model(name)
-        return self.attempt(context.job)
+    def _with_model(self, context: TaskContext, name: str) -> TaskResult:
+        context.task.give_model(name)
+        return self.attempt(context.task)
 
-    def attempt(self, job: Task, most_seconds: float | None = None) -> TaskResult:
-        """What becomes of a task. Never raises: whatever goes wrong is a problem report.
+    def attempt(self, task: Task, most_seconds: float | None = None) -> TaskResult:
+        """Do a task. Never raises: whatever goes wrong is a problem report.
 
         One that would take longer than `most_seconds`, or lacks its graph or tensors, is not done.
         """
-        return self._attempt(TaskContext(job, most_seconds))
+        return self._attempt(TaskContext(task, most_seconds))
 
     @_never_raising
     def _attempt(self, context: TaskContext) -> TaskResult:
@@ -215,40 +204,40 @@ class Worker:
         return self._run_uncached(*request) if isinstance(request, NewRequest) else request
 
     def vitals(self) -> Vitals:
-        """What it says of itself."""
+        """Return the vital signs of this process."""
         return Vitals(self._executor.kernels, self._executor.device_bytes)
 
     def calibrate(self) -> None:
-        """Measure what the cost model has to know of this machine; once BLAS has the threads that it will have."""
+        """Measure this machine for the cost model, once BLAS has the threads that it will have."""
         if self.device == "cpu":
             self.engine = replace(self.engine, dense_flop=measured_dense_flop())
 
     def _read_request(self, context: TaskContext) -> KnownRequest | NewRequest | TaskResult:
-        job = context.job
-        foreign, call = self._foreign.get(job.call), self._calls.get(job.call)
+        task = context.task
+        foreign, call = self._foreign.get(task.call), self._calls.get(task.call)
         if foreign is not None:
             return self._read_foreign(context, foreign)
         if call is None:
-            return self._of_the_store[job.call](context)
-        source = None if job.graph is None else self._registered(job.graph, job.graph_bytes)
-        if job.graph is not None and source is None:
+            return self._of_the_store[task.call](context)
+        source = None if task.graph is None else self._registered(task.graph, task.graph_bytes)
+        if task.graph is not None and source is None:
             return NeedsGraph()
-        return self._known_or_new(context, call, self._parse(job, source))
+        return self._known_or_new(context, call, self._parse(task, source))
 
     def _read_foreign(self, context: TaskContext, foreign: ForeignCall) -> KnownRequest | NewRequest | TaskResult:
-        """A task of another protocol, as one of ours on the graph of its model."""
-        job, limits = context.job, self._read_limits
-        if job.model is None:
-            return WantsModel(foreign.model_name(bytes(job.body), limits))
-        assert job.graph is not None, "it came with the model"
-        model = Model.of(job.model)
+        """Read a task of another protocol as one of ours on the graph of its model."""
+        task, limits = context.task, self._read_limits
+        if task.model is None:
+            return WantsModel(foreign.model_name(bytes(task.body), limits))
+        assert task.graph is not None, "it came with the model"
+        model = Model.of(task.model)
         model.require_real()
-        model.require_bound(job.tensor)
-        own = foreign.read_request(bytes(job.body), job.subject or "", model, limits)
+        model.require_bound(task.tensor)
+        own = foreign.read_request(bytes(task.body), task.subject or "", model, limits)
         if isinstance(own, ForeignAnswer):
             context.mark_read()
             return _foreign_reply(own, context)
-        source = self._registered(job.graph, job.graph_bytes)
+        source = self._registered(task.graph, task.graph_bytes)
         if source is None:
             return NeedsGraph()
         context.own, fields = own, own.fields
@@ -261,17 +250,17 @@ class Worker:
         self, context: TaskContext, call: AnyExecution, message: Message
     ) -> KnownRequest | NewRequest | TaskResult:
         context.deadline.check()
-        key = _key_of(context.job, call, message)
+        key = _key_of(context.task, call, message)
         return (key and self._recalled(context, key)) or NewRequest(context, call, message, key)
 
     def _recalled(self, context: TaskContext, key: RequestKey) -> KnownRequest | TooLong | None:
-        """What was asked before with other numbers; None where it was not, and where anything is odd."""
+        """Look up what was asked before with other numbers; None where it was not, and where anything is odd."""
         cached = self._cached_requests.find(key.question)
         compiled = None if cached is None else self.engine.compiler.plans.find(cached.plan)
         if cached is None or compiled is None:
             return None
         try:
-            tensors = cached.read_tensors(key.template.data, key.template.starts, context.job.tensor)
+            tensors = cached.read_tensors(key.template.data, key.template.starts, context.task.tensor)
         except Refusal:
             return None
         if tensors is None:
@@ -282,7 +271,7 @@ class Worker:
         return KnownRequest(context, cached, compiled, tensors, key.template.conditions)
 
     def _run_cached(self, known: KnownRequest) -> Reply:
-        """The reply, once the plan has run."""
+        """Run the plan of a request that was asked before, and write the reply by its template."""
         context, cached, labels = known.context, known.cached, known.compiled.labels
         started = context.mark()
         arrays = self.engine.executor.run(known.compiled.plan, known.tensors, context.deadline)
@@ -292,21 +281,21 @@ class Worker:
             return _foreign_reply(context.own.write_answer(results), context, cached=True)
         kept = cached.kept(arrays, known.conditions) if cached.storing is not None else ()
         parts = cached.write_body(labels, arrays, round(1000 * seconds, 4), context.deadline.report, kept)
-        reply = Reply(200, context.job.accepted, parts, (), context.timings(), True)
+        reply = Reply(200, context.task.accepted, parts, (), context.timings(), True)
         return _keeping(reply, kept) if kept else reply
 
     def _run_uncached(
         self, context: TaskContext, call: AnyExecution, message: Message, key: RequestKey | None
     ) -> TaskResult:
-        """The reply to a request of which nothing is known but, perhaps, its graph and its plan."""
+        """Parse, check, plan and run a request of which nothing is known but, perhaps, its graph and its plan."""
         if key is not None:
             key.template.put_back()
-        request = self._open(context.job, call, message)
-        if context.job.may_ask and (wanted := request.wanted(call.description.roles)):
+        request = self._open(context.task, call, message)
+        if context.task.may_ask and (wanted := request.wanted(call.description.roles)):
             return WantsTensors(wanted)
         parsed = call.read_call(request)
         context.mark()
-        if context.job.part is None and context.is_too_long(planning := cost_of_analysis(request.program), PLANNING):
+        if context.task.part is None and context.is_too_long(planning := cost_of_analysis(request.program), PLANNING):
             return TooLong(planning)
         try:
             ready = call.prepare(parsed, self.engine, context.patience(PLANNING))
@@ -318,8 +307,8 @@ class Worker:
         context.mark()
         if (instead := self._instead(context, request, ready, cost := call.cost(ready))) is not None:
             return instead
-        if isinstance(context.job.part, Total):
-            ready = put_together(ready, context.job.part, context.job.beside, self.engine)
+        if isinstance(context.task.part, Total):
+            ready = put_together(ready, context.task.part, context.task.beside, self.engine)
         outcome = call.run_call(ready, self.engine, context.deadline)
         context.ran()
         own = context.own
@@ -330,34 +319,32 @@ class Worker:
         if own is not None:
             results = _results(call, outcome, ready, self.engine.max_response_bytes)
             return _foreign_reply(own.write_answer(results), context, cached=call.is_cached(ready))
-        reply = Reply(200, context.job.accepted, parts, (), context.timings(), call.is_cached(ready))
+        reply = Reply(200, context.task.accepted, parts, (), context.timings(), call.is_cached(ready))
         return _keeping(reply, call.kept(outcome))
 
     def _instead(self, context: TaskContext, request: ParsedRequest, ready: Any, cost: Estimate) -> TaskResult | None:
-        """What a task comes to that is not to be run as a whole, or not here and now; None for any other."""
-        part = context.job.part
+        """Answer a task that is not to be run as a whole, or not here and now; None for any other."""
+        part = context.task.part
         if isinstance(part, Total):
             return None
         if isinstance(part, PieceRequest):
             return request_of(ready, context, request)
-        if part is not None or context.job.accepted == PIECE_SUMS:
-            check_versions(request.message.versions, context.job)
+        if part is not None or context.task.accepted == PIECE_SUMS:
+            check_versions(request.message.versions, context.task)
             return piece_of(ready, context, self.engine)
         divisible = division(ready, context, cost.response_bytes)
         return TooLong(cost) if divisible is None and context.is_too_long(cost) else divisible
 
-    def _open(self, job: Task, call: AnyExecution, message: Message) -> ParsedRequest:
-        """The request, on its own graph or on one that is registered."""
-        packed = job.accepted in (SAFETENSORS, PIECE_SUMS)
-        if job.graph is None:
-            return self._reader.open(
-                message, call.description.request, call.description.roles, job.tensor, packed=packed
-            )
-        roles = [role for role in call.description.roles if role != "constants"]
-        return self._reader.open(message, without_graph(call.description.request), roles, job.tensor, packed=packed)
+    def _open(self, task: Task, call: AnyExecution, message: Message) -> ParsedRequest:
+        """Check a request, on its own graph or on one that is registered."""
+        model, roles = call.description.request, call.description.roles
+        if task.graph is not None:
+            model, roles = without_graph(model), tuple(role for role in roles if role != "constants")
+        packed = task.accepted in (SAFETENSORS, PIECE_SUMS)
+        return self._reader.open(message, model, roles, task.tensor, packed=packed)
 
     def _registered(self, key: str, record: bytes | None) -> GraphSource | None:
-        """The registered graph of this key; None where it is not known, and was not sent along."""
+        """Find the registered graph of this key; None where it is not known, and was not sent along."""
         known = self._programs.known(key)
         if known is not None or record is None:
             return known
@@ -365,18 +352,18 @@ class Worker:
         assert apart is not None, "a worker has written it"
         return self._programs.source(key, apart.graph)
 
-    def _parse(self, job: Task, source: GraphSource | None) -> Message:
-        """The parts of a request; its graph is `source`, where it is registered."""
-        if job.sent == SAFETENSORS:
-            message = read_request(job.body, self._settings.max_body_bytes, self._json, self._limits)
+    def _parse(self, task: Task, source: GraphSource | None) -> Message:
+        """Split a request into its parts; its graph is `source`, where it is registered."""
+        if task.sent == SAFETENSORS:
+            message = read_request(task.body, self._settings.max_body_bytes, self._json, self._limits)
             return message if source is None else message._replace(source=source)
         if source is not None:
-            return Message(parse_tensors(bytes(job.body), self._settings.json_depth), NO_TENSORS, source)
-        return self._json.read_request(bytes(job.body))
+            return Message(parse_tensors(bytes(task.body), self._settings.json_depth), NO_TENSORS, source)
+        return self._json.read_request(bytes(task.body))
 
 
 class KnownRequest(NamedTuple):
-    """Question that was asked before, of other numbers: what is left to do is to run its plan, and to write."""
+    """Question that was asked before, of other numbers: only its plan is to be run, and the answer to be written."""
 
     context: TaskContext
     cached: CachedRequest
@@ -395,19 +382,17 @@ class NewRequest(NamedTuple):
 
 
 def _results(call: AnyExecution, outcome: Any, ready: Any, most_bytes: int) -> ResultArrays:
-    """What a call came to: arrays, or else its answer."""
     if isinstance(call, Computing):
         return ResultArrays(outcome.arrays, most_bytes)
     return ResultArrays((), most_bytes, b"".join(call.write_body(outcome, ready, "json")))
 
 
 def _foreign_reply(answer: ForeignAnswer, context: TaskContext, *, cached: bool = False) -> Reply:
-    """The reply with an answer in the words of another protocol."""
     return Reply(200, answer.media_type, answer.parts, answer.headers, context.timings(), cached)
 
 
 def _keeping(reply: Reply, kept: Sequence[Kept]) -> Reply:
-    """The reply, with the tensors that it is to have kept."""
+    """Add to a reply the tensors that are to be kept."""
     reply.stored = [one.stored for one in kept]
     reply.kept = [own_bytes(one.array) for one in kept]
     return reply
@@ -420,18 +405,18 @@ class RequestKey(NamedTuple):
     template: RequestTemplate
 
 
-def _key_of(job: Task, call: AnyExecution, message: Message) -> RequestKey | None:
-    """What the request asks, its numbers taken out; None where it has to be read as a whole."""
-    if job.sent != JSON or not call.description.tensor_fields or message.source is None or message.tensors:
+def _key_of(task: Task, call: AnyExecution, message: Message) -> RequestKey | None:
+    """Take the numbers out of a request; None where it has to be read as a whole."""
+    if task.sent != JSON or not call.description.tensor_fields or message.source is None or message.tensors:
         return None
     template = RequestTemplate.of(message.body, call.description.tensor_fields)
     if template is None:
         return None
-    return RequestKey((job.call, message.source.name, job.accepted, template.shape), template)
+    return RequestKey((task.call, message.source.name, task.accepted, template.shape), template)
 
 
 def limits_of(settings: Settings) -> dict[str, int]:
-    """What one request may take, as `plan` tells it."""
+    """Collect the limits of one request, as `plan` tells them."""
     return {
         "nodes": settings.max_nodes,
         "rank": settings.max_rank,

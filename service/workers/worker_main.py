@@ -30,6 +30,21 @@ from service.workers.sandbox import behave, die_with_parent
 from service.workers.shared_memory import UNUSED, ControlPage, DescriptorChannel, SharedBuffer, SharedBuffers, Vitals
 from service.workers.task import Reply, Task, TaskResult, Total
 
+#: bytes that are read from the socket at a time
+READ: Final = 256 << 10
+#: a reply that is ready does not wait for others for longer than so many seconds
+_HOLD: Final = 0.0005
+#: seconds between two reports of itself
+_TELL: Final = 1.0
+#: to a body: the one of `_task`, the argument of `_take_away`, and that of `getrefcount`
+_OUR_REFERENCES: Final = 3
+#: seconds that the warm-up may take: nobody waits for it but the start
+_PATIENCE: Final = 60.0
+_BODY: Final = (
+    b'{"graph": {"nodes": [{"op": "parameter"}, {"op": "square", "operands": [0]}]},'
+    b' "feeds": [{"node": 0, "tensor": {"dtype": "float64", "shape": [], "data": [1.0]}}]}'
+)
+
 
 class AnswerBuffers:
     """The buffers of this process that the front has, by number."""
@@ -42,7 +57,7 @@ class AnswerBuffers:
         self._away: dict[int, SharedBuffer] = {}
 
     def written(self, parts: Sequence[bytes | memoryview], nbytes: int) -> int:
-        """The number of the buffer that holds the parts now, which the front can see."""
+        """Write the parts into a buffer that the front can see; returns its number."""
         buffer = self.buffers.acquire(nbytes)
         buffer.used = nbytes
         at = 0
@@ -55,7 +70,7 @@ class AnswerBuffers:
         return buffer.number
 
     def released(self, number: int) -> None:
-        """The front has sent what is in the buffer, or nobody wants it."""
+        """Take a buffer back whose contents the front has sent, or nobody wants."""
         buffer = self._away.pop(number)
         if buffer.pooled:
             buffer.clear()
@@ -67,30 +82,17 @@ class AnswerBuffers:
         buffer.drop()
 
 
-#: (task, most seconds) → what has become of it
-Execute = Callable[[Task, float | None], TaskResult]
-
-
 class Opened(NamedTuple):
-    """The work of a process, the device that does it, and what the process says of itself.
+    """The work of a process, the device that does it, and its vital signs.
 
-    `condemn` is told of plans, by their digest, that are to run without kernels.
+    `work` takes a task and the most seconds that it may take. `condemn` is told of plans, by their digest, that are to
+    run without kernels.
     """
 
-    work: Execute
+    work: Callable[[Task, float | None], TaskResult]
     device: str
     vitals: Callable[[], Vitals]
     condemn: Callable[[bytes], None] = lambda digest: None
-
-
-#: bytes that are read from the socket at a time
-READ: Final = 256 << 10
-#: a reply that is ready does not wait for others for longer than so many seconds
-_HOLD: Final = 0.0005
-#: seconds between two reports of itself
-_TELL: Final = 1.0
-#: to a body: the one of `_job`, the argument of `_take_away`, and that of `getrefcount`
-_OUR_REFERENCES: Final = 3
 
 
 class WorkerLoop:
@@ -110,10 +112,10 @@ class WorkerLoop:
         self._written = 0.0
 
     def serve(self) -> None:
-        """Until the front closes its end, or a reply says that this process is not to go on."""
+        """Serve until the front closes its end, or a reply says that this process is not to go on."""
         inbox, front = Inbox(), self._front
         take: dict[int, Callable[[bytes, int], object]] = {
-            frames.TASK: self._job,
+            frames.TASK: self._task,
             frames.FORGET: lambda frame, at: self._channel.forget(frames.read_note(frame, at)),
             frames.RELEASED: lambda frame, at: self._answers.released(frames.read_note(frame, at)),
             frames.RESIDENT: self._residents.hear,
@@ -126,32 +128,32 @@ class WorkerLoop:
             self._flush()
 
     def _received(self, front: socket.socket) -> bytes:
-        """What comes next; while nothing does, memory that is not used goes back to the system."""
+        """Receive the next bytes; while none come, memory that is not used goes back to the system."""
         while self._answers.buffers.waiting and not select.select([front], [], [], UNUSED)[0]:
             self._answers.buffers.trim()
             self._flush()
         return front.recv(READ)
 
-    def _job(self, frame: bytes, at: int) -> None:
-        slot, job, place, most_seconds = frames.read_task(frame, at)
-        job.stop = stop = self._page.stops[slot]
-        job.resident = self._residents.of(job.namespace)
+    def _task(self, frame: bytes, at: int) -> None:
+        slot, task, place, most_seconds = frames.read_task(frame, at)
+        task.stop = stop = self._page.stops[slot]
+        task.resident = self._residents.of(task.namespace)
         if stop[0]:
             self._skip(slot)
             return
         body = self._channel.body(place.buffer, place.nbytes) if place.buffer else None
         if body is not None:
-            job.body = body.data
-        if isinstance(job.part, Total):
-            job.beside = self._channel.body(job.part.buffer, job.part.nbytes)
+            task.body = body.data
+        if isinstance(task.part, Total):
+            task.beside = self._channel.body(task.part.buffer, task.part.nbytes)
         begun = time.monotonic()
         self._page.begin(slot, begun)
-        outcome = self._work(job, most_seconds)
+        outcome = self._work(task, most_seconds)
         self._page.end()
         ended = time.monotonic()
         self._done(slot, outcome, begun, ended)
         if body is not None:
-            del outcome, job
+            del outcome, task
             self._take_away(body, place.buffer)
         if ended - self._written > _HOLD:  # replies wait for others, but not for long
             self._flush()
@@ -163,7 +165,10 @@ class WorkerLoop:
         if self._page.stops[slot][0]:
             self._skip(slot)
         elif isinstance(outcome, Reply):
-            self._reply(slot, outcome, begun, ended)
+            parts = (*outcome.parts, *outcome.kept)
+            nbytes = sum(map(len, parts))
+            buffer = self._answers.written(parts, nbytes) if nbytes > frames.INLINE else 0
+            self._out.append(frames.reply_frame(slot, outcome, Whereabouts(buffer, nbytes), begun, ended))
         else:
             self._out.append(frames.not_done_frame(slot, outcome, begun, ended))
         if isinstance(outcome, Reply) and outcome.recycle is not None:
@@ -174,16 +179,10 @@ class WorkerLoop:
         self._out.append(frames.note(frames.SKIPPED, slot))
 
     def _take_away(self, body: HostArray, buffer: int) -> None:
-        """Nothing may hold on to a body: other bytes will be there. It is said, and the buffer not used again."""
+        """Tell the front not to use a buffer again, if something still holds on to its body."""
         if sys.getrefcount(body) > _OUR_REFERENCES:
             # Before the reply, upon which the front would take the buffer for free.
             self._out.insert(0, frames.note(frames.KEPT, buffer))
-
-    def _reply(self, slot: int, reply: Reply, begun: float, ended: float) -> None:
-        parts = (*reply.parts, *reply.kept) if reply.kept else reply.parts
-        nbytes = sum(map(len, parts))
-        buffer = self._answers.written(parts, nbytes) if nbytes > frames.INLINE else 0
-        self._out.append(frames.reply_frame(slot, reply, Whereabouts(buffer, nbytes), begun, ended))
 
     def _tell(self, kind: int, number: int) -> None:
         self._out.append(frames.note(kind, number))
@@ -195,17 +194,13 @@ class WorkerLoop:
             self._written = time.monotonic()
 
 
-#: makes the work of a process
-OpenDevice = Callable[[Settings], Opened]
-
-
-def run_worker(make: OpenDevice) -> None:
-    """Serve the front until it closes the socket. The arguments are the descriptors that it passed."""
+def run_worker(make: Callable[[Settings], Opened]) -> None:
+    """Serve the front until it closes the socket. The program's arguments are the descriptors that it passed."""
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group, but it is the front that ends us
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    jobs, descriptors, memory = map(int, sys.argv[1:])
-    front = socket.socket(fileno=jobs)
+    tasks, descriptors, memory = map(int, sys.argv[1:])
+    front = socket.socket(fileno=tasks)
     settings = Settings.model_validate_json(_settings(front))
     begin_log(settings)
     with suppress(ConnectionError):
@@ -233,7 +228,7 @@ def _settings(front: socket.socket) -> str:
 
 
 def divide(workers: int) -> None:
-    """Let each BLAS of this process use as many threads as there are processors for each worker, and one at least.
+    """Let each BLAS of this process use as many threads as each worker has processors, and one at least.
 
     It is the process that is limited, and only ever further: what the environment or another application in it asked
     for stands where it is less.
@@ -246,14 +241,6 @@ def divide(workers: int) -> None:
     os.environ["OPENBLAS_NUM_THREADS"] = str(threads)
 
 
-#: seconds that it may take: nobody waits for it but the start
-_PATIENCE: Final = 60.0
-_BODY: Final = (
-    b'{"graph": {"nodes": [{"op": "parameter"}, {"op": "square", "operands": [0]}]},'
-    b' "feeds": [{"node": 0, "tensor": {"dtype": "float64", "shape": [], "data": [1.0]}}]}'
-)
-
-
 def warm_up(work: Callable[[Task], object]) -> None:
-    """The gradient of x², as a caller would ask for it: models are built, modules loaded, the first plan is made."""
+    """Compute the gradient of x² as for a caller: models are built, modules loaded, the first plan is made."""
     work(Task("gradients", _BODY, "rehearsal", _PATIENCE, time.monotonic() + _PATIENCE))

@@ -56,7 +56,7 @@ class ProcessCallbacks(Protocol):
 
 
 class Receiver(Protocol):
-    """Callback for what has become of a task."""
+    """Callbacks of whoever gives the workers tasks, for what becomes of these."""
 
     @property
     def residents(self) -> Mapping[TensorKey, TensorVersion]:
@@ -79,7 +79,16 @@ class Receiver(Protocol):
         """A worker can be sent another task."""
 
     def answered(self, tenant: str, nbytes: int) -> Claim:
-        """An answer of so many bytes is held, until the claim ends."""
+        """Hold an answer of so many bytes, until the claim ends."""
+
+    def lost(self, tickets: Sequence[Ticket], executing: Ticket | None) -> None:
+        """A worker has ended that had these tasks, and executed this one of them, if any."""
+
+    def expired(self, ticket: Ticket) -> None:
+        """A task's time is up."""
+
+    def held_up(self, worker: WorkerProcess, ticket: Ticket) -> None:
+        """A task that was thought to be short runs long."""
 
 
 class _ProcessState(IntEnum):
@@ -164,7 +173,9 @@ class WorkerProcess(asyncio.Protocol):
         self.page.close()
         self._channel = DescriptorChannel(side)
         self.step_back(_BEHIND)
-        self._offer()
+        # Where the system has no memory left, it ends this process, and not the front: another takes its place.
+        with suppress(OSError):
+            Path(f"/proc/{self.pid}/oom_score_adj").write_text(_FIRST_TO_GO, encoding="ascii")
         self._sentinel = os.pidfd_open(self._process.pid)
         self._loop.add_reader(self._sentinel, self._reap)
         self._connecting = self._loop.create_task(self._loop.create_connection(lambda: self, sock=ours))
@@ -216,21 +227,21 @@ class WorkerProcess(asyncio.Protocol):
         self.page.stops[slot][0] = 0
         self._tickets[slot] = ticket
         ticket.sent_to(self, slot)
-        job = ticket.job
+        task = ticket.task
         memory = ticket.memory
         if self._replica.stale or ticket.wanted:
-            self._tell([(job.reads or job.namespace, name) for name in ticket.wanted])
+            self._tell([(task.reads or task.namespace, name) for name in ticket.wanted])
         if memory is None or memory.buffer is None:
-            place = Whereabouts(0, len(job.body))
+            place = Whereabouts(0, len(task.body))
         else:
             with suppress(ConnectionError):  # it has just ended, and that will be heard
                 self._channel.show(memory.buffer)
-            place = Whereabouts(memory.buffer.number, len(job.body))
+            place = Whereabouts(memory.buffer.number, len(task.body))
         if ticket.beside is not None and ticket.beside.buffer is not None:
             with suppress(ConnectionError):
                 self._channel.show(ticket.beside.buffer)
-        graph = job.graph_bytes if ticket.graph_wanted else None
-        self.send_frame(frames.task_frame(slot, job, place, ticket.bound, graph))
+        graph = task.graph_bytes if ticket.graph_wanted else None
+        self.send_frame(frames.task_frame(slot, task, place, ticket.bound, graph))
 
     def send_long(self, ticket: Ticket) -> None:
         """Send a task after which no other is sent until it is done."""
@@ -248,25 +259,19 @@ class WorkerProcess(asyncio.Protocol):
         with suppress(ProcessLookupError):
             os.setpriority(os.PRIO_PROCESS, self.pid, os.getpriority(os.PRIO_PROCESS, 0) + steps)
 
-    def _offer(self) -> None:
-        """Where the system has no memory left, it ends this process, and not the front: another takes its place."""
-        with suppress(OSError):
-            Path(f"/proc/{self.pid}/oom_score_adj").write_text(_FIRST_TO_GO, encoding="ascii")
-
     def stop(self, ticket: Ticket) -> None:
-        """The task is not to begin, or to end early: that comes as skipped."""
+        """Tell the worker not to begin a task, or to end it early: that comes as skipped."""
         self.page.stops[ticket.slot][0] = 1
 
     def begun(self, ticket: Ticket) -> float | None:
-        """When the execution of this task began, on the monotonic clock; None where it is not executed."""
+        """Return when the execution of this task began, on the monotonic clock; None where it is not executed."""
         return self.page.since if ticket is self.executing else None
 
     def take_back(self, keeping: Collection[Ticket | None]) -> list[Ticket]:
-        """The tasks that wait behind the one that is executed, for others to take up: this worker will not begin them.
+        """Take back the tasks that wait behind the one that is executed: this worker will not begin them.
 
-        The last one comes first, as each is to be put back before those that wait.
-
-        But not those with a body in a buffer, which would be given back while this worker reads it.
+        The last one comes first, as each is to be put back before those that wait. Tasks with a body in a buffer stay:
+        it would be given back while this worker reads it.
         """
         taken = [t for t in self.tickets if t not in keeping and t.memory is None and t.is_wanted]
         self._taken_back += len(taken)
@@ -277,7 +282,7 @@ class WorkerProcess(asyncio.Protocol):
         return taken
 
     def changed(self, key: TensorKey) -> None:
-        """A resident tensor is another one, or none any more.
+        """Note that a resident tensor is another one, or none any more.
 
         The process is told before its next task. But one that rests does not keep a large version until then.
         """
@@ -306,7 +311,7 @@ class WorkerProcess(asyncio.Protocol):
         self._out.append(frame)
 
     def forget(self, number: int) -> None:
-        """A buffer of ours is gone."""
+        """Tell the process that a buffer of ours is gone."""
         if not self.ended and self._channel.hide(number):
             self.send_frame(frames.note(frames.FORGET, number))
 
@@ -331,7 +336,7 @@ class WorkerProcess(asyncio.Protocol):
         self._transport.write(frames.text(frames.SETTINGS, self._settings))
 
     def data_received(self, data: bytes) -> None:
-        """Replies, and what else it says."""
+        """Take replies, and what else it says."""
         for kind, frame, at in self._inbox.feed(data):
             if kind == frames.REPLY:
                 self._reply(frame, at)
@@ -339,7 +344,7 @@ class WorkerProcess(asyncio.Protocol):
                 self._heard(kind, frame, at)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It has ended."""
+        """Note that the process has ended."""
         self._state = _ProcessState.ENDED
         self._said = last_words(self.page.witness)
         self._channel.close()
@@ -354,7 +359,7 @@ class WorkerProcess(asyncio.Protocol):
         if buffer:
             memory = self._channel.mapped(buffer)
             frames.attach_body(reply, memoryview(memory)[:nbytes])
-            reply.claim = self._receiver.answered(ticket.job.tenant if ticket else "", len(memory))
+            reply.claim = self._receiver.answered(ticket.task.tenant if ticket else "", len(memory))
             reply.memory = _AnswerMemory(self, buffer, memory, reply.claim)
         self.served += 1
         if ticket is None:
@@ -390,7 +395,7 @@ class WorkerProcess(asyncio.Protocol):
             self.failure = frames.read_text(frame, at)
 
     def _returned(self, slot: int) -> Ticket | None:
-        """The task of a slot, which is free now; none where it was taken back."""
+        """Free a slot; returns its task, none where it was taken back."""
         ticket = self._tickets[slot]
         self._free.append(slot)
         if self._burdened:
@@ -407,7 +412,7 @@ class WorkerProcess(asyncio.Protocol):
         return ticket
 
     def release(self, number: int, memory: mmap) -> None:
-        """Nobody needs an answer any more that lies in a buffer of the process's."""
+        """Give back a buffer of the process's, whose answer nobody needs any more."""
         if self.ended:
             self._dispose(memory)
         else:
@@ -454,7 +459,7 @@ class _AnswerMemory:
         self._memory = memory
 
     def give_back(self) -> None:
-        """The process may write into it again."""
+        """Let the process write into it again."""
         worker, self._worker = self._worker, None
         self._claim.end()
         if worker is not None:

@@ -28,7 +28,7 @@ _OPTIONS: Final[Mapping[str, Any]] = {
 
 
 def servers(settings: Mapping[str, Any]) -> serve.Application:
-    """The application of servers, of these settings of each by their names."""
+    """Return the application of servers, of these settings of each by their names."""
     node = serve.deployment(
         NodeReplica,
         name="Node",
@@ -39,7 +39,7 @@ def servers(settings: Mapping[str, Any]) -> serve.Application:
 
 
 def ingress(arguments: Mapping[str, Any]) -> serve.Application:
-    """The application of ingresses: `host`, `port`, and fields of an IngressLayout."""
+    """Return the application of ingresses: `host`, `port`, and fields of an IngressLayout."""
     entrance = serve.deployment(
         Ingress,
         name="Ingress",

@@ -50,7 +50,10 @@ class ServerChild:
         self._keeping = Thread(target=self._keep, daemon=True, name="gradserve server")
         self._keeping.start()
         self._begun.wait()
-        self.address: NodeAddress = (host, self._port())
+        port = self._said.rpartition(":")[2]
+        if not port.isdigit():
+            raise RuntimeError("the server does not start; the log of the replica has what it said")
+        self.address: NodeAddress = (host, int(port))
         self._await_ready()
 
     def _keep(self) -> None:
@@ -68,12 +71,6 @@ class ServerChild:
         finally:
             self._begun.set()
 
-    def _port(self) -> int:
-        port = self._said.rpartition(":")[2]
-        if not port.isdigit():
-            raise RuntimeError("the server does not start; the log of the replica has what it said")
-        return int(port)
-
     def _await_ready(self) -> None:
         end = time.monotonic() + _STARTING
         while time.monotonic() < end:
@@ -87,7 +84,7 @@ class ServerChild:
         raise RuntimeError(f"the server is not ready within {_STARTING:g} s")
 
     def status(self) -> int | None:
-        """The status that it ended with; None while it runs."""
+        """Return the status that it ended with; None while it runs."""
         assert self._process is not None
         return self._process.poll()
 
@@ -104,13 +101,13 @@ class ServerChild:
         self._ask("/health/live").raise_for_status()
 
     def work(self) -> dict[str, float]:
-        """Jobs that it has, those that wait, and its workers, of its metrics. Raises httpx.HTTPError."""
-        found = dict.fromkeys(("running", "queued", "workers"), 0.0)
+        """Tasks that it has, those that wait, and its workers, of its metrics. Raises httpx.HTTPError."""
+        figures = dict.fromkeys(("running", "queued", "workers"), 0.0)
         for family in text_string_to_metric_families(_get(self._metrics).text):
             name = family.name.removeprefix(PREFIX.lower())
-            if name in found:
-                found[name] = sum(sample.value for sample in family.samples)
-        return found
+            if name in figures:
+                figures[name] = sum(sample.value for sample in family.samples)
+        return figures
 
     def end(self, grace: float) -> None:
         """Have it finish what it has within so many seconds, and end it by force after these."""
@@ -132,7 +129,7 @@ def _get(url: str) -> httpx.Response:
 
 
 def _address(host: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Where it listens; one that shares its state has to say so before it does, and so gets a port that is free."""
+    """Choose where it listens; one that shares its state has to say so before it does, and so gets a free port."""
     port = settings.get("port", 0)
     if settings.get("cluster") != "on":
         return {"host": host, "port": port}
@@ -143,7 +140,7 @@ def _address(host: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _metrics_port(settings: Mapping[str, Any]) -> int:
-    """The port of the server's metrics: the one that is stated, once it is free, or 0 for any free one."""
+    """Wait for the stated port of the server's metrics to be free; returns it, or 0 for any free one."""
     port = settings.get("metrics_port")
     if port in (None, "", NO_FOLDER, 0, "0"):
         return 0
@@ -152,5 +149,5 @@ def _metrics_port(settings: Mapping[str, Any]) -> int:
 
 
 def environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """Variables of a replica without those that mean the replica. Cards that it was given stay."""
+    """Leave out variables that mean the replica. Cards that it was given stay."""
     return {name: value for name, value in variables.items() if name not in _OF_RAY}

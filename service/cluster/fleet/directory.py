@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 import orjson
 from ray.experimental import internal_kv
@@ -21,28 +21,34 @@ BEAT: Final = 0.5
 GONE: Final = 10.0
 FORGOTTEN_AFTER: Final = 60.0
 _PREFIX: Final = b"gradserve:node:"
+_NAMESPACE: Final = b"gradserve"
 
 
-class KeyValueStore(Protocol):
-    """Part of Ray's store that is used."""
+class RayStore:
+    """Key-value store of Ray, which its head keeps."""
 
     def put(self, key: bytes, value: bytes) -> None:
-        """Write it, in place of what is there."""
+        """Write a value, in place of what is there."""
+        internal_kv._internal_kv_put(key, value, overwrite=True, namespace=_NAMESPACE)  # noqa: SLF001 - it has no other name
 
     def get(self, key: bytes) -> bytes | None:
-        """What is there."""
+        """Read a value; None where there is none."""
+        value: bytes | None = internal_kv._internal_kv_get(key, namespace=_NAMESPACE)  # noqa: SLF001 - as put
+        return value
 
     def delete(self, key: bytes) -> None:
-        """Remove it, where it is there."""
+        """Remove a value, if there is one."""
+        internal_kv._internal_kv_del(key, namespace=_NAMESPACE)  # noqa: SLF001 - as put
 
     def keys(self, prefix: bytes) -> list[bytes]:
-        """All that begin so."""
+        """List all keys that begin so."""
+        return list(internal_kv._internal_kv_list(prefix, namespace=_NAMESPACE))  # noqa: SLF001 - as put
 
 
 class DirectoryEntry:
     """One server's own entry."""
 
-    def __init__(self, store: KeyValueStore, name: str, address: NodeAddress) -> None:
+    def __init__(self, store: RayStore, name: str, address: NodeAddress) -> None:
         self._store = store
         self._key = _PREFIX + name.encode()
         self._address = address
@@ -61,14 +67,14 @@ class DirectoryEntry:
 class Directory:
     """Reader of all entries."""
 
-    def __init__(self, store: KeyValueStore, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, store: RayStore, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
         self._clock = clock
         #: by key: what was read last, and when it was another thing for the last time
         self._seen: dict[bytes, tuple[bytes, float]] = {}
 
     def living(self) -> set[NodeAddress]:
-        """Where the servers are that live."""
+        """Read the addresses of the servers that live."""
         now, seen = self._clock(), {}
         for key in self._store.keys(_PREFIX):
             value = self._store.get(key)
@@ -87,29 +93,3 @@ class Directory:
 def _address(value: bytes) -> NodeAddress:
     host, port, _ = orjson.loads(value)
     return host, port
-
-
-# Key-value store of Ray, which its head keeps.
-
-_NAMESPACE: Final = b"gradserve"
-
-
-class RayStore:
-    """The store, as a KeyValueStore."""
-
-    def put(self, key: bytes, value: bytes) -> None:
-        """Write it, in place of what is there."""
-        internal_kv._internal_kv_put(key, value, overwrite=True, namespace=_NAMESPACE)  # noqa: SLF001 - it has no other name
-
-    def get(self, key: bytes) -> bytes | None:
-        """What is there."""
-        found: bytes | None = internal_kv._internal_kv_get(key, namespace=_NAMESPACE)  # noqa: SLF001 - as put
-        return found
-
-    def delete(self, key: bytes) -> None:
-        """Remove it, where it is there."""
-        internal_kv._internal_kv_del(key, namespace=_NAMESPACE)  # noqa: SLF001 - as put
-
-    def keys(self, prefix: bytes) -> list[bytes]:
-        """All that begin so."""
-        return list(internal_kv._internal_kv_list(prefix, namespace=_NAMESPACE))  # noqa: SLF001 - as put

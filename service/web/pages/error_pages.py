@@ -12,8 +12,6 @@ from service.api.calls.description import Json
 from service.api.media import PROBLEM
 from service.core.errors import KINDS, Kind, Refusal, fault
 
-# Failure: a refusal as pages show it, with a request that provokes it where one does.
-
 #: of every request that is shown
 REQUEST_ID: Final = "6f1c2d7e9a4b4c0f8d3e5a7b9c1d2e3f"
 
@@ -33,15 +31,9 @@ class Failure:
 
     @property
     def request(self) -> Json:
-        """What to send: `body` or `raw`, `path`, `query`, `method`, `headers`."""
+        """Request to send: `body` or `raw`, `path`, `query`, `method`, `headers`."""
         sent = {"body": self.body, "raw": self.raw, **self.head}
         return {name: value for name, value in sent.items() if value is not None}
-
-
-# Explanations of all codes and how to mend them: the text of the pages that `type` leads to.
-#
-# The pages of the server and of the site are made from this text, the codes in `service.core.errors` and the examples
-# in the OpenAPI document. Words between backticks are code.
 
 
 class Explanation(NamedTuple):
@@ -51,6 +43,7 @@ class Explanation(NamedTuple):
     remedy: str
 
 
+#: the text of the pages that `type` leads to, of the server and of the site. Words between backticks are code
 EXPLAINED: Final[dict[str, Explanation]] = {
     "invalid_json": Explanation(
         "The bytes of the body are not JSON: the sentence says what is wrong, and at which line and column.",
@@ -272,65 +265,48 @@ BEYOND_THE_DOCUMENT: Final = (
         "method_not_allowed",
         head={"method": "GET", "path": "/v1/gradients"},
         stated=Refusal(
-            "method_not_allowed",
-            "/v1/gradients does not take GET; it takes POST",
-            expected="POST",
-            got="GET",
+            "method_not_allowed", "/v1/gradients does not take GET; it takes POST", expected="POST", got="GET"
         ),
     ),
     Failure(
         "forbidden",
         stated=Refusal(
-            "forbidden",
-            "pages of https://elsewhere.example may not make this call",
-            got="https://elsewhere.example",
+            "forbidden", "pages of https://elsewhere.example may not make this call", got="https://elsewhere.example"
         ),
     ),
     Failure("internal_error", stated=fault()),
 )
 
 
-# JSON as a person would write it: what fits on a line stands on one.
-
 WIDTH: Final = 96
 _LONGEST: Final = 160  # characters of a string or a header that are shown
+_NAMED: Final = 6  # calls that a page names
 
 
 def laid_out(value: Any, indent: int = 0, before: int = 0) -> str:
-    """The JSON of `value`: objects and lists are broken only where a line would get too long.
+    """Write `value` as JSON, as a person would: objects and lists are broken only where a line would get too long.
 
     The line starts with `indent` spaces and has `before` more characters in front of the value.
     """
     flat = json.dumps(value, ensure_ascii=False)
     if indent + before + len(flat) <= WIDTH or not isinstance(value, dict | list):
         return flat
-    if isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):
-        return _numbers(flat, indent)
-    opened, closed = "{}" if isinstance(value, dict) else "[]"
-    return f"{opened}\n{_inner(value, indent + 2)}\n{' ' * indent}{closed}"
-
-
-def _inner(value: dict[str, Any] | list[Any], indent: int) -> str:
-    space = " " * indent
-    if isinstance(value, list):
-        return ",\n".join(space + laid_out(item, indent) for item in value)
-    keyed = ((f"{json.dumps(key, ensure_ascii=False)}: ", item) for key, item in value.items())
-    return ",\n".join(f"{space}{key}{laid_out(item, indent, len(key))}" for key, item in keyed)
-
-
-def _numbers(flat: str, indent: int) -> str:
-    """A long list of plain values, filled as a paragraph."""
-    inside = wrap(flat[1:-1], WIDTH - indent - 2, break_long_words=False, break_on_hyphens=False)
-    space = " " * indent
-    return "[\n" + "\n".join(f"{space}  {line}" for line in inside) + f"\n{space}]"
+    space, inner = " " * indent, indent + 2
+    if isinstance(value, dict):
+        keyed = ((f"{json.dumps(key, ensure_ascii=False)}: ", item) for key, item in value.items())
+        inside = ",\n".join(f"{space}  {key}{laid_out(item, inner, len(key))}" for key, item in keyed)
+        return f"{{\n{inside}\n{space}}}"
+    if any(isinstance(item, dict | list) for item in value):
+        inside = ",\n".join(f"{space}  {laid_out(item, inner)}" for item in value)
+    else:  # a long list of plain values, filled as a paragraph
+        lines = wrap(flat[1:-1], WIDTH - inner, break_long_words=False, break_on_hyphens=False)
+        inside = "\n".join(f"{space}  {line}" for line in lines)
+    return f"[\n{inside}\n{space}]"
 
 
 def shortened(text: str) -> str:
     """`text`, or its beginning and its length where it is long."""
     return text if len(text) <= _LONGEST else f"{text[:40]}… ({len(text)} characters)"
-
-
-_NAMED: Final = 6  # calls that a page names
 
 
 @dataclass(frozen=True)
@@ -376,7 +352,7 @@ class ErrorPage:
 
     @property
     def where(self) -> str:
-        """Which calls answer it, as a sentence, if any; the first ones, where they are many."""
+        """Sentence with the calls that answer it, if any; the first ones, where they are many."""
         if self.calls:
             named = ", ".join(f"`{call}`" for call in self.calls[:_NAMED])
             more = len(self.calls) - _NAMED
@@ -385,25 +361,29 @@ class ErrorPage:
 
 
 def error_pages(document: Json) -> dict[str, ErrorPage]:
-    """A page for every code; calls and examples are those of this OpenAPI document."""
+    """Return a page for every code; calls and examples are those of this OpenAPI document."""
     documented = list(_documented(document))
     return {code: _page(code, documented) for code in KINDS}
 
 
 def _page(code: str, documented: list[tuple[str, str, Example]]) -> ErrorPage:
-    found = [(call, example) for known, call, example in documented if known == code]
-    examples = [example for _, example in found] + [_beyond(f) for f in BEYOND_THE_DOCUMENT if f.code == code]
-    calls = tuple(call for call, _ in found)
+    examples = [example for known, _, example in documented if known == code]
+    calls = tuple(call for known, call, _ in documented if known == code)
+    for failure in BEYOND_THE_DOCUMENT:
+        if failure.code == code:
+            assert failure.stated is not None
+            sent = _sent("GET /", failure.request) if failure.request else None
+            examples.append(Example(dict(failure.stated.problem(REQUEST_ID)), sent))
     return ErrorPage(code, KINDS[code], EXPLAINED[code], calls, min(examples, key=_effort, default=None))
 
 
 def _effort(example: Example) -> int:
-    """A request is better than none, and one without a body better than one with."""
+    """Prefer a request to none, and one without a body to one with."""
     return 2 if example.sent is None else int(example.sent.method != "GET")
 
 
 def _documented(document: Json) -> Iterator[tuple[str, str, Example]]:
-    """Every example of a problem: its code, its call, and itself."""
+    """Yield every example of a problem: its code, its call, and itself."""
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             call = f"{method.upper()} {path}"
@@ -415,16 +395,16 @@ def _documented(document: Json) -> Iterator[tuple[str, str, Example]]:
 
 
 def _resolved(document: Json, described: Json) -> Json:
-    """What stands under `components`, where this refers to it."""
+    """Follow a reference to `components`, if this is one."""
     if "$ref" not in described:
         return described
     _, components, kind, name = described["$ref"].split("/")
-    found: Json = document[components][kind][name]
-    return found
+    component: Json = document[components][kind][name]
+    return component
 
 
 def _sent(call: str, stated: Json | None) -> Sent | None:
-    """The request of an example, which states what differs from a plain one. None where nothing is stated."""
+    """Write the request of an example, which states what differs from a plain one. None where nothing is stated."""
     if stated is None:
         return None
     method, path = call.split()
@@ -436,9 +416,3 @@ def _sent(call: str, stated: Json | None) -> Sent | None:
         stated.get("raw", "" if body is None else json.dumps(body)),
         body,
     )
-
-
-def _beyond(failure: Failure) -> Example:
-    assert failure.stated is not None
-    sent = _sent("GET /", failure.request) if failure.request else None
-    return Example(dict(failure.stated.problem(REQUEST_ID)), sent)

@@ -20,18 +20,28 @@ from service.core.errors import linked
 from service.store.changes import header_condition
 from service.web.state import state_of
 
-# The OpenAPI document in version 3.0.3, for generators that do not read 3.1.
-#
-# Schemas differ in three ways. Two are the version's, as far as this document meets them: there is one `example` in
-# place of a list of `examples`, and nothing may stand beside a `$ref`. The third: where further fields are allowed, as
-# in everything that answers hold, the schema says so. Go clients generated from this version refuse such fields
-# otherwise. The newer version says nothing, since TypeScript would accept misspelt fields in such a message.
-
 VERSION: Final = "3.0.3"
+_EXAMPLES: Final = ("example", "examples")
+_RESPONSE: Final = "#/components/responses/"
+_REMARK: Final = (
+    " This document is for generators of clients: it has JSON alone, and no examples. Those, and safetensors, are in "
+    "[/openapi.json](/openapi.json)."
+)
+#: the file of the wheel that `make docs` writes
+SHIPPED: Final = "openapi.json"
+#: the full document and the one for generators of clients, each in OpenAPI 3.1 and in 3.0
+DOCUMENT_NAMES: Final = (SHIPPED, "openapi-3.0.json", "openapi-sdk.json", "openapi-sdk-3.0.json")
+_ETAG_BYTES: Final = 8
 
 
 def version30(document: Json) -> Json:
-    """The same calls and messages as the 3.1 document, which is left as it is."""
+    """Write the document in version 3.0.3, for generators that do not read 3.1.
+
+    Schemas differ in three ways. Two are the version's, as far as this document meets them: there is one `example` in
+    place of a list of `examples`, and nothing may stand beside a `$ref`. The third: where further fields are allowed,
+    as in everything that answers hold, the schema says so. Go clients generated from this version refuse such fields
+    otherwise. The newer version says nothing, since TypeScript would accept misspelt fields in such a message.
+    """
     return {
         **document,
         "openapi": VERSION,
@@ -41,7 +51,7 @@ def version30(document: Json) -> Json:
 
 
 def _around(value: Any) -> Any:
-    """What stands around schemas; an example is data, whatever its keys are called."""
+    """Convert what stands around schemas; an example is data, whatever its keys are called."""
     if isinstance(value, list):
         return [_around(item) for item in value]
     if not isinstance(value, dict):
@@ -58,7 +68,11 @@ def _member_30(key: str, value: Any) -> Any:
 
 
 def _schema(schema: Json) -> Json:
-    changed = {key: _keyword(key, value) for key, value in schema.items() if key != "examples"}
+    changed = {key: value for key, value in schema.items() if key != "examples"}
+    if "properties" in schema:
+        changed["properties"] = {name: _schema(each) for name, each in schema["properties"].items()}
+    if "items" in schema:
+        changed["items"] = _schema(schema["items"])
     if "examples" in schema:
         changed["example"] = schema["examples"][0]
     if "$ref" in changed and len(changed) > 1:
@@ -68,32 +82,18 @@ def _schema(schema: Json) -> Json:
     return changed
 
 
-def _keyword(key: str, value: Any) -> Any:
-    if key == "properties":
-        return {name: _schema(schema) for name, schema in value.items()}
-    return _schema(value) if key == "items" else value
-
-
-# The OpenAPI document for generators of clients: the same operations in JSON alone, without examples.
-#
-# Of a body or an answer in two media types, generators make what has two types, or send the wrong one.
-
-_EXAMPLES: Final = ("example", "examples")
-_RESPONSE: Final = "#/components/responses/"
-_REMARK: Final = (
-    " This document is for generators of clients: it has JSON alone, and no examples. Those, and safetensors, are in "
-    "[/openapi.json](/openapi.json)."
-)
-
-
 def sdk_version(document: Json) -> Json:
-    """The same operations and messages as the full document in OpenAPI 3.1, which is left as it is."""
+    """Write the document for generators of clients: the same operations in JSON alone, without examples.
+
+    For a body or an answer in two media types, generators make one of two types, or send the wrong one.
+    """
     plain = _plain(document)
     responses, kept = _merged(plain["components"]["responses"])
-    paths = {
-        path: {method: _led(operation, kept) for method, operation in methods.items()}
-        for path, methods in plain["paths"].items()
-    }
+    paths = {path: {**methods} for path, methods in plain["paths"].items()}
+    for methods in paths.values():
+        for method, operation in methods.items():
+            answers = {status: _reference(response, kept) for status, response in operation["responses"].items()}
+            methods[method] = {**operation, "responses": answers}
     return {
         **plain,
         "info": {**plain["info"], "description": plain["info"]["description"] + _REMARK},
@@ -103,24 +103,24 @@ def sdk_version(document: Json) -> Json:
 
 
 def _plain(value: Any) -> Any:
-    """Without examples, and in JSON alone where that is spoken."""
+    """Leave out examples, and what is not JSON where that is spoken."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if not isinstance(value, dict):
         return value
-    return {key: _sdk_member(key, item) for key, item in value.items() if key not in _EXAMPLES}
-
-
-def _sdk_member(key: str, value: Any) -> Any:
-    if key == "properties":  # by their names, whatever these are
-        return {name: _plain(schema) for name, schema in value.items()}
-    if key == "content" and JSON in value:
-        return {JSON: _plain(value[JSON])}
-    return _plain(value)
+    plain = {}
+    for key, item in value.items():
+        if key == "properties":  # by their names, whatever these are
+            plain[key] = {name: _plain(schema) for name, schema in item.items()}
+        elif key == "content" and JSON in item:
+            plain[key] = {JSON: _plain(item[JSON])}
+        elif key not in _EXAMPLES:
+            plain[key] = _plain(item)
+    return plain
 
 
 def _merged(responses: Json) -> tuple[Json, dict[str, str]]:
-    """Responses that differed by their examples alone, once; and for each name the one that it has now."""
+    """Merge responses that differed by their examples alone; for each name, say the one that it has now."""
     first: dict[bytes, str] = {}
     kept = {
         name: first.setdefault(orjson.dumps(response, option=orjson.OPT_SORT_KEYS), name)
@@ -129,23 +129,10 @@ def _merged(responses: Json) -> tuple[Json, dict[str, str]]:
     return {name: responses[name] for name in first.values()}, kept
 
 
-def _led(operation: Json, kept: dict[str, str]) -> Json:
-    """With references to the responses that are kept."""
-    answers = {status: _reference(response, kept) for status, response in operation["responses"].items()}
-    return {**operation, "responses": answers}
-
-
 def _reference(response: Json, kept: dict[str, str]) -> Json:
     if "$ref" not in response:
         return response
     return {"$ref": _RESPONSE + kept[response["$ref"].removeprefix(_RESPONSE)]}
-
-
-#: the file of the wheel that `make docs` writes
-SHIPPED: Final = "openapi.json"
-#: the full document and the one for generators of clients, each in OpenAPI 3.1 and in 3.0
-DOCUMENT_NAMES: Final = (SHIPPED, "openapi-3.0.json", "openapi-sdk.json", "openapi-sdk-3.0.json")
-_ETAG_BYTES: Final = 8
 
 
 class Representation(NamedTuple):
@@ -156,13 +143,13 @@ class Representation(NamedTuple):
 
 
 def shipped_document() -> Json:
-    """The document of this version, in OpenAPI 3.1."""
-    found: Json = orjson.loads((files(__package__) / "generated" / SHIPPED).read_bytes())
-    return found
+    """Read the document of this version, in OpenAPI 3.1."""
+    document: Json = orjson.loads((files(__package__) / "generated" / SHIPPED).read_bytes())
+    return document
 
 
 def documents(described: Json) -> Mapping[str, bytes]:
-    """Each document by its name, as JSON: all say what this one in OpenAPI 3.1 says."""
+    """Write each document by its name, as JSON: all say what this one in OpenAPI 3.1 says."""
     plain = sdk_version(described)
     each = (described, version30(described), plain, version30(plain))
     return {name: orjson.dumps(document) for name, document in zip(DOCUMENT_NAMES, each, strict=True)}
@@ -170,43 +157,34 @@ def documents(described: Json) -> Mapping[str, bytes]:
 
 @lru_cache(maxsize=4 * len(DOCUMENT_NAMES))
 def represented(document: bytes, prefix: str, *, zipped: bool) -> Representation:
-    """A document in JSON as it is served under a prefix, as /grad, "" for none; by gzip or as it is."""
-    content = _under(document, prefix)
+    """Write a document in JSON as it is served under a prefix, as /grad, "" for none; by gzip or as it is."""
+    content = document
+    if prefix:
+        described = orjson.loads(document)
+        described["servers"] = [{**server, "url": prefix} for server in described["servers"]]
+        described["info"]["description"] = described["info"]["description"].replace("](/", f"]({prefix}/")
+        content = linked(orjson.dumps(described), prefix)
     if zipped:
         content = gzip.compress(content, mtime=0)
     return Representation(content, blake2b(content, digest_size=_ETAG_BYTES).hexdigest())
 
 
-def _under(document: bytes, prefix: str) -> bytes:
-    if not prefix:
-        return document
-    described = orjson.loads(document)
-    described["servers"] = [{**server, "url": prefix} for server in described["servers"]]
-    described["info"]["description"] = described["info"]["description"].replace("](/", f"]({prefix}/")
-    return linked(orjson.dumps(described), prefix)
-
-
-# The paths of the OpenAPI documents.
-
 document_router: Final = APIRouter()
 
 
 def _endpoint(name: str) -> Callable[[Request], Awaitable[Response]]:
+    """Make the endpoint of a document; it answers 304 where the client has it."""
+
     async def endpoint(request: Request) -> Response:
-        return _answer(name, request)
+        zipped = takes_gzip(",".join(request.headers.getlist("accept-encoding")))
+        content, etag = represented(state_of(request).documents[name], request.state.prefix, zipped=zipped)
+        headers = {"ETag": f'"{etag}"', "Vary": "Accept-Encoding", "Cache-Control": "no-cache"}
+        if not header_condition((), request.headers.getlist("if-none-match")).holds(etag):
+            return Response(None, 304, headers)
+        coded = {"Content-Encoding": GZIP} if zipped else {}
+        return Response(content, headers=headers | coded, media_type=JSON)
 
     return endpoint
-
-
-def _answer(name: str, request: Request) -> Response:
-    """A document, or 304 where the client has it. Raises Refusal: invalid_field."""
-    zipped = takes_gzip(",".join(request.headers.getlist("accept-encoding")))
-    content, etag = represented(state_of(request).documents[name], request.state.prefix, zipped=zipped)
-    headers = {"ETag": f'"{etag}"', "Vary": "Accept-Encoding", "Cache-Control": "no-cache"}
-    if not header_condition((), request.headers.getlist("if-none-match")).holds(etag):
-        return Response(None, 304, headers)
-    coded = {"Content-Encoding": GZIP} if zipped else {}
-    return Response(content, headers=headers | coded, media_type=JSON)
 
 
 for _name in DOCUMENT_NAMES:

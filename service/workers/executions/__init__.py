@@ -1,10 +1,10 @@
 """Executions of calls: how each is read, planned, run and answered. Only workers import them.
 
-    execution → computing → forward, gradients, vjp, …
-              → plan, check, differentiate
+    execution → computing → derivatives, batch
+              → graph_analysis
 
-What may live here: what a call asks of the engine, and the body of its answer. What may not: HTTP (`service.web`), what
-is said about a call (`service.api.calls`), or the shape of messages (`schemas`).
+An execution knows what its call asks of the engine, and the body of the answer. It knows no HTTP (`service.web`). The
+call is described in `service.api.calls`, and the shape of its messages in `schemas`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from service.workers.executions.execution import AnyExecution, CallExecution
 
 @lru_cache(maxsize=1)
 def executions() -> Mapping[str, AnyExecution]:
-    """The executions of all calls by name, in the order of the calls."""
+    """Return the executions of all calls by name, in the order of the calls."""
     classes = classes_in(__path__, __name__, CallExecution, "description")  # type: ignore[type-abstract]
     found = {cls.description: cls() for cls in classes}
     return MappingProxyType({name: found[call] for name, call in calls().items()})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine import Batch, BatchSum, Call, CompiledSum, Deadline, HostArray, NonfiniteWatch, Plan, compile_sum
 from engine.analysis.diagnose import Nonfinite
@@ -53,10 +53,14 @@ class BatchExecution(Computing):
     def call(self, arguments: CallArguments) -> Call:
         """Values and gradients along N, or of the sum."""
         mapped, reduce, block = arguments.get("mapped", "reduce", "block")
-        _check_block(reduce or "none", block)
+        is_reduced = reduce not in (None, "none")
+        if block is not None and (block < 1 or not is_reduced):
+            wanted = "at least 1" if is_reduced else "absent where nothing is reduced"
+            detail = f"block must be {wanted}, but is {block}"
+            raise Refusal("invalid_field", detail, expected=wanted, got=str(block), pointer="/block")
         program, types, mapped = arguments.program, arguments.types, mapped or ()
         rest = arguments.get("of", "wrt", "outputs")
-        if reduce in (None, "none"):
+        if not is_reduced:
             return Batch.of_program(program, types, mapped, *rest)
         return BatchSum.over_program(program, types, mapped, *rest, is_mean=reduce == "mean", block=block)
 
@@ -122,11 +126,3 @@ class BatchExecution(Computing):
     def remembered(self, ready: Prepared, outcome: Result, engine: Engine, cost: Estimate) -> CachedRequest | None:
         """Cache the request, but not a sum, which has more than one plan."""
         return None if isinstance(ready, PreparedSum) else super().remembered(ready, outcome, engine, cost)
-
-
-def _check_block(reduce: str, block: Any) -> None:
-    """Refuse a number of examples that is none, or that nothing is to be made of."""
-    if block is not None and (block < 1 or reduce == "none"):
-        wanted = "at least 1" if reduce != "none" else "absent where nothing is reduced"
-        detail = f"block must be {wanted}, but is {block}"
-        raise Refusal("invalid_field", detail, expected=wanted, got=str(block), pointer="/block")

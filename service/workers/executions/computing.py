@@ -33,9 +33,6 @@ from service.api.tensors import encoded_bytes
 from service.workers.executions.execution import CachedRequest, CallExecution, Engine
 from service.workers.task import Estimate
 
-#: types of tensors that belong to nodes
-TypesOfNodes = tuple[tuple[int, TensorType], ...]
-
 
 @dataclass(frozen=True)
 class CallArguments:
@@ -44,7 +41,7 @@ class CallArguments:
     program: Program
     types: Mapping[int, TensorType]
     fields: Mapping[str, Any]
-    beside: Mapping[str, TypesOfNodes]
+    beside: Mapping[str, tuple[tuple[int, TensorType], ...]]
 
     def get(self, *names: str) -> list[Any]:
         """Fields of the request, None where they are absent."""
@@ -72,7 +69,7 @@ class Computation:
     precision: Precision = IEEE
 
     def compile_request(self, engine: Engine, deadline: Deadline) -> CompileRequest:
-        """What the engine is asked to compile: with `diagnose`, a step for each node."""
+        """Make the request to the compiler: with `diagnose`, a step for each node."""
         return engine.compiler.request(
             self.program,
             self.types,
@@ -98,12 +95,12 @@ class Prepared:
 
     @property
     def answered(self) -> int:
-        """How many results are the answer's."""
+        """Number of results of the answer."""
         return sum(label.kind != STORED_VALUES for label in self.compiled.labels)
 
     @property
     def recomputed_flops(self) -> int:
-        """What is done again for want of memory."""
+        """FLOPs that are done again for want of memory."""
         return self.compiled.plan.recomputed_flops
 
 
@@ -124,10 +121,10 @@ class Computing(CallExecution[Computation, Prepared, Result]):
 
     @abstractmethod
     def call(self, arguments: CallArguments) -> Call:
-        """The engine's call. Raises Refusal and EngineError."""
+        """Return the engine's call. Raises Refusal and EngineError."""
 
     def tensors_beside(self, request: ParsedRequest) -> dict[str, dict[int, HostArray]]:
-        """The tensors that come beside the feeds, by role and node."""
+        """Return the tensors that come beside the feeds, by role and node."""
         return {role: request.tensors(role) for role in self.description.beside}
 
     def read_call(self, request: ParsedRequest) -> Computation:
@@ -156,12 +153,12 @@ class Computing(CallExecution[Computation, Prepared, Result]):
         )
 
     def prepare(self, parsed: Computation, engine: Engine, deadline: Deadline) -> Prepared:
-        """The plan. Refuses what is over the budgets, of the answer too."""
+        """Compile the plan. Refuses what is over the budgets, of the answer too."""
         compiled = engine.compiler.compile_request(parsed.compile_request(engine, deadline))
         return admitted(Prepared(parsed, compiled, 0, engine.dense_flop), engine)
 
     def cost(self, ready: Prepared) -> Estimate:
-        """By its plan."""
+        """Estimate a run by its plan."""
         plan = ready.compiled.plan
         kept = sum(type.nbytes for type in plan.result_types[ready.answered :])
         return Estimate(run_seconds(plan, ready.dense_flop), plan.peak_bytes, ready.response_bytes + kept)
@@ -188,24 +185,25 @@ class Computing(CallExecution[Computation, Prepared, Result]):
         count = ready.answered
         named = list(zip(compiled.labels[:count], arrays[:count], strict=True))
         kept = Storing(parsed.places, engine.write_behind_ms).kept(arrays[count:])
-        return Result(named, _disconnected(compiled), stats, kept)
+        has_gradients = any(label.kind == "gradients" for label in compiled.labels)
+        return Result(named, compiled.disconnected if has_gradients else None, stats, kept)
 
     def execute(
         self, ready: Prepared, engine: Engine, deadline: Deadline
     ) -> tuple[Sequence[HostArray], Nonfinite | None]:
-        """The results of the plan; and, with `diagnose`, the first that was not finite."""
+        """Run the plan; with `diagnose`, find the first result that was not finite."""
         parsed, plan = ready.execution, ready.compiled.plan
         watch = NonfiniteWatch(parsed.program, parsed.tensors, plan, engine.executor) if parsed.diagnose else None
         arrays = engine.executor.run(plan, parsed.tensors, deadline, watch)
         return arrays, None if watch is None else watch.found
 
     def write_body(self, outcome: Result, ready: Prepared, encoding: str) -> AnswerBody:
-        """A list of tensors for each kind of result."""
+        """Write a list of tensors for each kind of result."""
         told = [one.told for one in outcome.kept]
         return write_result(outcome.arrays, outcome.disconnected, outcome.stats, encoding, told)
 
     def kept(self, outcome: Result) -> Sequence[Kept]:
-        """The values of the nodes of `store`."""
+        """Return the values of the nodes of `store`."""
         return outcome.kept
 
     def is_cached(self, ready: Prepared) -> bool:
@@ -213,7 +211,7 @@ class Computing(CallExecution[Computation, Prepared, Result]):
         return ready.compiled.cached
 
     def remembered(self, ready: Prepared, outcome: Result, engine: Engine, cost: Estimate) -> CachedRequest | None:
-        """The plan by its key; what a call with `diagnose` looks at differs from run to run."""
+        """Cache the plan by its key; what a call with `diagnose` looks at differs from run to run."""
         parsed, compiled = ready.execution, ready.compiled
         if parsed.diagnose or compiled.key is None:
             return None
@@ -235,7 +233,7 @@ class Computing(CallExecution[Computation, Prepared, Result]):
 
 
 def _keeping(call: Call, program: Program, places: Sequence[Destination]) -> Call:
-    """The call, which also gives what goes to these places. Raises Refusal and EngineError."""
+    """Have a call also give what goes to these places. Raises Refusal and EngineError."""
     check_gradients(places, call.gradient_nodes)
     sources = sources_of(places)
     values, gradients = ([node for is_gradient, node in sources if is_gradient is kind] for kind in (False, True))
@@ -243,15 +241,9 @@ def _keeping(call: Call, program: Program, places: Sequence[Destination]) -> Cal
 
 
 def admitted(ready: Prepared, engine: Engine) -> Prepared:
-    """The same, once its answer is no longer than it may be."""
+    """Refuse an answer that is longer than it may be, and note its length."""
     parsed, types = ready.execution, ready.compiled.plan.result_types[: ready.answered]
     own = len(engine.server or "")
     response = FIELD_BYTES + own + encoded_bytes(types, parsed.encoding) + PLACE_BYTES * len(parsed.places)
     admit_answer(response, parsed.encoding, engine.max_response_bytes)
     return replace(ready, response_bytes=response)
-
-
-def _disconnected(compiled: Compiled) -> Sequence[int] | None:
-    """The nodes without a path; None where there are no gradients."""
-    has_gradients = any(label.kind == "gradients" for label in compiled.labels)
-    return compiled.disconnected if has_gradients else None

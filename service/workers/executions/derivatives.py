@@ -22,7 +22,7 @@ class ForwardExecution(Computing):
     description = ForwardCall
 
     def call(self, arguments: CallArguments) -> Call:
-        """The values of `outputs`."""
+        """Return the values of `outputs`."""
         return Values.of_program(arguments.program, *arguments.get("outputs"))
 
 
@@ -32,7 +32,7 @@ class GradientsExecution(Computing):
     description = GradientsCall
 
     def tensors_beside(self, request: ParsedRequest) -> dict[str, dict[int, HostArray]]:
-        """The cotangent: in a field of its own, or beside the JSON as that of `of`."""
+        """Read the cotangent from a field of its own, or from beside the JSON as that of `of`."""
         cotangents = request.tensors("cotangents")
         if "cotangent" in request.fields:
             of = request.fields.get("of", len(request.program.statements) - 1)
@@ -42,17 +42,14 @@ class GradientsExecution(Computing):
         return {"cotangents": cotangents}
 
     def call(self, arguments: CallArguments) -> Call:
-        """The gradients of `of`."""
+        """Return the gradients of `of`."""
         call = Gradients.of_program(arguments.program, *arguments.get("of", "wrt", "outputs"))
         cotangents = dict(arguments.beside["cotangents"])
         for node in cotangents:
             if node != call.of:
-                raise Refusal(
-                    "bad_reference",
-                    f"a cotangent is given for node {node}, but the node to differentiate is {call.of}",
-                    expected=f"a cotangent of node {call.of}",
-                    got=f"one of node {node}",
-                )
+                detail = f"a cotangent is given for node {node}, but the node to differentiate is {call.of}"
+                expected, got = f"a cotangent of node {call.of}", f"one of node {node}"
+                raise Refusal("bad_reference", detail, expected=expected, got=got)
         return Gradients(call.outputs, call.of, call.wrt, cotangents.get(call.of))
 
 
@@ -62,7 +59,7 @@ class VjpExecution(Computing):
     description = VjpCall
 
     def call(self, arguments: CallArguments) -> Call:
-        """The products of `cotangents`."""
+        """Return the products of `cotangents`."""
         wrt, outputs, batched = arguments.get("wrt", "outputs", "batched")
         return VJP.of_program(arguments.program, arguments.beside["cotangents"], wrt, outputs, bool(batched))
 
@@ -73,7 +70,7 @@ class JvpExecution(Computing):
     description = JvpCall
 
     def call(self, arguments: CallArguments) -> Call:
-        """The products with `tangents`."""
+        """Return the products with `tangents`."""
         return JVP.of_program(arguments.program, arguments.beside["tangents"], *arguments.get("outputs"))
 
 
@@ -83,7 +80,7 @@ class HvpExecution(Computing):
     description = HvpCall
 
     def call(self, arguments: CallArguments) -> Call:
-        """The products with `vectors`."""
+        """Return the products with `vectors`."""
         return HVP.along(arguments.program, arguments.beside["vectors"], *arguments.get("of", "wrt", "outputs"))
 
 
@@ -93,7 +90,7 @@ class JacobianExecution(Computing):
     description = JacobianCall
 
     def call(self, arguments: CallArguments) -> Call:
-        """The Jacobian of `outputs`."""
+        """Return the Jacobian of `outputs`."""
         return Jacobian.of_program(arguments.program, *arguments.get("wrt", "outputs"))
 
 
@@ -103,5 +100,5 @@ class HessianExecution(Computing):
     description = HessianCall
 
     def call(self, arguments: CallArguments) -> Call:
-        """The Hessian of `of`."""
+        """Return the Hessian of `of`."""
         return Hessian.of_program(arguments.program, *arguments.get("of", "wrt", "outputs"))

@@ -47,21 +47,24 @@ class CachedRequest:
     def read_tensors(
         self, data: Sequence[tuple[str | None, Any]], starts: Sequence[int | None], find: Find
     ) -> dict[Hashable, HostArray] | None:
-        """The tensors that these data stand for, in the order of `feeds`, and the resident ones, whose rows so start.
+        """Read the tensors that these data stand for, in the order of `feeds`, and resident ones by their first rows.
 
         None where one of these is not there, or of another type. Raises Refusal, which does not say where.
         """
         with np.errstate(over="ignore"):
             tensors = {feed: decode_again(one, type) for (feed, type), one in zip(self.feeds, data, strict=True)}
         for (feed, type, resident), start in zip(self.residents, starts, strict=True):
-            array = _resident(resident, type, start, find)
+            version = find(resident.name)
+            if version is None or resident.is_cut != (start is not None):
+                return None
+            array = version.array if start is None else rows_from(version.array, start, type.shape[0])
             if array is None or array.shape != type.shape or array.dtype != type.dtype:
                 return None
             tensors[feed] = array
         return tensors
 
     def kept(self, arrays: Sequence[HostArray], conditions: Sequence[str | None]) -> list[Kept]:
-        """What is to be kept of these results, upon these conditions."""
+        """Collect the results that are to be kept, upon these conditions."""
         assert self.storing is not None
         return self.storing.kept(arrays[len(arrays) - len(self.storing.sources) :], conditions)
 
@@ -73,7 +76,7 @@ class CachedRequest:
         report: RunReport,
         kept: Sequence[Kept],
     ) -> AnswerBody:
-        """The answer with these results; those that are kept come last, and are not in it."""
+        """Write the answer with these results; those that are kept come last, and are not in it."""
         if self.storing is not None:
             count = len(arrays) - len(self.storing.sources)
             labels, arrays = labels[:count], arrays[:count]
@@ -86,16 +89,8 @@ class CachedRequest:
 
     @property
     def nbytes(self) -> int:
-        """What keeping it takes, about."""
+        """Bytes that it takes, about."""
         return BYTES + (0 if self.template is None else self.template.nbytes)
-
-
-def _resident(resident: ResidentFeed, type: TensorType, start: int | None, find: Find) -> HostArray | None:
-    """The resident tensor, or so many of its rows as the type has; None where there is no such thing."""
-    version = find(resident.name)
-    if version is None or resident.is_cut != (start is not None):
-        return None
-    return version.array if start is None else rows_from(version.array, start, type.shape[0])
 
 
 Parsed = TypeVar("Parsed")
@@ -137,14 +132,14 @@ class CallExecution(ABC, Generic[Parsed, Ready, Outcome]):
 
     @abstractmethod
     def read_call(self, request: ParsedRequest) -> Parsed:
-        """What is asked, in the engine's terms. Raises Refusal and EngineError."""
+        """Read the request in the engine's terms. Raises Refusal and EngineError."""
 
     def prepare(self, parsed: Parsed, engine: Engine, deadline: Deadline) -> Ready:
-        """All that can be done and refused before anything is computed; by default nothing. Raises EngineError."""
+        """Do and refuse all that can be before anything is computed; by default nothing. Raises EngineError."""
         return cast("Ready", parsed)
 
     def cost(self, ready: Ready) -> Estimate:
-        """What `run_call` will take; by default as long as to look at every node of its program."""
+        """Estimate `run_call`; by default as long as to look at every node of its program."""
         return cost_of_analysis(cast("_OfProgram", ready).program)
 
     @abstractmethod
@@ -153,10 +148,10 @@ class CallExecution(ABC, Generic[Parsed, Ready, Outcome]):
 
     @abstractmethod
     def write_body(self, outcome: Outcome, ready: Ready, encoding: str) -> AnswerBody:
-        """The answer, its tensors in this encoding: json, base64 or binary."""
+        """Write the answer, its tensors in this encoding: json, base64 or binary."""
 
     def kept(self, outcome: Outcome) -> Sequence[Kept]:
-        """The tensors that are to be kept; by default none."""
+        """Return the tensors that are to be kept; by default none."""
         return ()
 
     def is_cached(self, ready: Ready) -> bool:
@@ -164,7 +159,7 @@ class CallExecution(ABC, Generic[Parsed, Ready, Outcome]):
         return False
 
     def remembered(self, ready: Ready, outcome: Outcome, engine: Engine, cost: Estimate) -> CachedRequest | None:
-        """What is left to do when the same comes with other tensors, once it was done; None where that is all of it.
+        """Cache what is left to do when the same comes with other tensors; None where that is all of it.
 
         `cost` is what `cost` said.
         """
@@ -172,7 +167,7 @@ class CallExecution(ABC, Generic[Parsed, Ready, Outcome]):
 
 
 def cost_of_analysis(program: Program, times: int = 1) -> Estimate:
-    """What a call takes that looks at every node, so many times over."""
+    """Estimate a call that looks at every node, so many times over."""
     return Estimate(times * planning_seconds(program.size))
 
 

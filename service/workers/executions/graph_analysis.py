@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -42,8 +42,6 @@ from service.workers.executions.computing import CallArguments, Computing
 from service.workers.executions.execution import CallExecution, Engine, cost_of_analysis
 from service.workers.task import Estimate
 
-_ANY: Final = TensorType((), np.dtype(np.float64))
-
 
 @dataclass(frozen=True)
 class Planning:
@@ -72,14 +70,15 @@ class PlanExecution(CallExecution[Planning, Planning, Forecast]):
     description = PlanCall
 
     def read_call(self, request: ParsedRequest) -> Planning:
-        """The call that is to be planned; tensors that it takes beside feeds are given no types yet."""
+        """Return the call that is to be planned; tensors that it takes beside feeds are given no types yet."""
         stated = _computing(request.fields["call"]) if "call" in request.fields else None
         outputs, wrt = request.fields.get("outputs"), request.fields.get("wrt") or request.program.parameters
         planned = stated or _computing("gradients" if wrt or "of" in request.fields else "forward")
         described = planned.description
         nodes = {"cotangents": outputs or [len(request.program.statements) - 1], "tangents": wrt, "vectors": wrt}
         taken = () if described.name == "gradients" else described.beside
-        beside = {role: tuple((node, _ANY) for node in nodes[role] if role in taken) for role in described.beside}
+        unknown = TensorType((), np.dtype(np.float64))
+        beside = {role: tuple((node, unknown) for node in nodes[role] if role in taken) for role in described.beside}
         call = planned.call(CallArguments(request.program, request.types, request.fields, beside))
         return Planning(request.program, request.types, call, request.encoding, request.memory_budget)
 
@@ -134,15 +133,14 @@ def _check_extents(analysis: Analysis, program: Program) -> None:
 
 
 def _computing(name: object) -> Computing:
-    """The execution of the call of this name. Raises Refusal."""
+    """Return the execution of the call of this name. Raises Refusal."""
     known = {call: found for call, found in executions().items() if isinstance(found, Computing)}
     if isinstance(name, str) and name in known:
         return known[name]
     expected = f"one of {', '.join(known)}"
     got = f"“{printable(name)}”" if isinstance(name, str) else json_kind(name)
-    raise Refusal(
-        "invalid_field", f"call must be {expected}, but is {got}", expected=expected, got=got, pointer="/call"
-    )
+    detail = f"call must be {expected}, but is {got}"
+    raise Refusal("invalid_field", detail, expected=expected, got=got, pointer="/call")
 
 
 @dataclass(frozen=True)
@@ -175,11 +173,11 @@ class CheckExecution(CallExecution[Checking, Checking, tuple[Certificate, RunSta
         )
 
     def cost(self, ready: Checking) -> Estimate:
-        """Every link of the chain is compared in each direction."""
+        """Estimate the work: every link of the chain is compared in each direction."""
         return cost_of_analysis(ready.program, 10 * ready.directions)
 
     def run_call(self, ready: Checking, engine: Engine, deadline: Deadline) -> tuple[Certificate, RunStats]:
-        """The certificate."""
+        """Certify the gradients."""
         started, limits = time.perf_counter(), engine.compiler.limits
         certificate = certify(
             engine.executor,
@@ -235,17 +233,17 @@ class DifferentiateExecution(CallExecution[Differentiation, Differentiation, Exp
     description = DifferentiateCall
 
     def read_call(self, request: ParsedRequest) -> Differentiation:
-        """The gradients, of leaves of these types."""
+        """Return the gradients, of leaves of these types."""
         program = request.program
         call = Gradients.of_program(program, *request.get("of", "wrt"))
         return Differentiation(program, request.types, call, request.graph)
 
     def run_call(self, ready: Differentiation, engine: Engine, deadline: Deadline) -> Exported:
-        """The gradient as a program."""
+        """Export the gradient as a program."""
         return export_gradients(ready.program, ready.types, ready.call, engine.compiler.limits, deadline)
 
     def write_body(self, outcome: Exported, ready: Differentiation, encoding: str) -> AnswerBody:
-        """The graph; constants that came beside the JSON go back beside it."""
+        """Write the graph; constants that came beside the JSON go back beside it."""
         constants: list[tuple[Label, HostArray]] = []
 
         def value(at: NodePlace, array: HostArray) -> Tensor | None:

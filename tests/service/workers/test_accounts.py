@@ -57,10 +57,10 @@ def test_who_has_had_no_job_for_a_second_is_not_there(accounts: Accounts) -> Non
 
 def test_who_waits_for_a_job_is_there_however_long_it_takes(accounts: Accounts) -> None:
     account = accounts.enter("a", NOW)
-    account.jobs[waited := job()] = None
+    account.tasks[waited := job()] = None
     accounts.look(NOW + 1000)
     assert account.present
-    del account.jobs[waited]
+    del account.tasks[waited]
     accounts.look(NOW + 1000)
     assert not account.present
 
@@ -76,14 +76,14 @@ def test_nothing_is_known_of_who_was_last_there_a_minute_ago(accounts: Accounts)
 
 def test_who_has_most_jobs_is_found(accounts: Accounts) -> None:
     for name, count in (("a", 1), ("b", 3), ("c", 2)):
-        accounts.enter(name, NOW).jobs |= {job(): None for _ in range(count)}
+        accounts.enter(name, NOW).tasks |= {job(): None for _ in range(count)}
     assert accounts.greatest().tenant == "b"
 
 
 def test_jobs_are_kept_in_the_order_in_which_they_came() -> None:
     account, came = Account("a"), [job() for _ in range(5)]
-    account.jobs |= dict.fromkeys(came)
-    assert [*account.jobs] == came
+    account.tasks |= dict.fromkeys(came)
+    assert [*account.tasks] == came
 
 
 def test_a_caller_is_doubtful_from_a_tenth_of_a_second_too_much() -> None:

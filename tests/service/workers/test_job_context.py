@@ -86,7 +86,7 @@ def test_its_deadline_is_the_job_s() -> None:
 def test_a_part_of_a_short_job_has_a_deadline_before_the_job_s() -> None:
     long, short = TaskContext(job(), None), TaskContext(job(), 0.002)
     assert long.patience(0.0) is long.deadline
-    assert short.patience(1e9).at == pytest.approx(short.job.expires)
+    assert short.patience(1e9).at == pytest.approx(short.task.expires)
     before = time.monotonic()
     assert before + 5.0 <= short.patience(5.0).at <= time.monotonic() + 5.0
     short.patience(50.0).check()

@@ -84,12 +84,12 @@ def reply(ticket: PieceTicket, host: Host, data: bytes = b"12345678") -> None:
 async def test_pieces_go_to_those_who_idle_and_their_sums_lie_in_order(clock: SimpleNamespace) -> None:
     host = Host()
     whole = host.whole()
-    assert [ticket.job.part for ticket in host.begun] == [(0, 4), (4, 8)]
+    assert [ticket.task.part for ticket in host.begun] == [(0, 4), (4, 8)]
     for k in (1, 0, 2, 4, 3, 6, 5, 7):  # in some order, and none late
         clock.now += 1.0
-        reply(host.begun[k], host, b"%08d" % host.begun[k].job.part[0])
+        reply(host.begun[k], host, b"%08d" % host.begun[k].task.part[0])
     assert host.went_on == [whole]
-    assert whole.job.part == Total(8, 0, 4.0, "compiled", "float32", 5, 64)
+    assert whole.task.part == Total(8, 0, 4.0, "compiled", "float32", 5, 64)
     assert bytes(host.memory[:64]) == b"".join(b"%08d" % at for at in range(0, 32, 4))
 
 
@@ -117,7 +117,7 @@ async def test_a_late_piece_is_begun_twice_and_the_first_reply_counts(clock: Sim
         reply(host.begun[-1], host)
     run = host.sums.runs[whole]
     assert (len(host.begun), host.idle) == (9, 0), "seven seconds are twice the median"
-    assert host.begun[8].job.part == stuck.job.part
+    assert host.begun[8].task.part == stuck.task.part
     assert run.repeated == 1
     for _ in range(100):
         host.sums.fill()
@@ -125,8 +125,8 @@ async def test_a_late_piece_is_begun_twice_and_the_first_reply_counts(clock: Sim
     reply(host.begun[8], host)
     assert host.went_on == [whole]
     assert stuck in host.dropped
-    assert isinstance(whole.job.part, Total)
-    assert (whole.job.part.pieces, whole.job.part.repeated) == (8, 1)
+    assert isinstance(whole.task.part, Total)
+    assert (whole.task.part.pieces, whole.task.part.repeated) == (8, 1)
 
 
 @running

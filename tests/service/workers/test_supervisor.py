@@ -17,7 +17,8 @@ from service.workers import frames
 from service.workers.confinement import CONFINED_TO
 from service.workers.sandbox import SHARE
 from service.workers.shared_memory import Vitals
-from service.workers.supervisor import Supervisor, SupervisorCallbacks
+from service.workers.supervisor import Supervisor
+from service.workers.worker_process import Receiver
 from tests.service.workers.pools import running
 from tests.service.workers.puppets import Puppet, puppets
 
@@ -75,7 +76,7 @@ async def started(puppets: list[Puppet], device: str = "cpu", **stated: Any) -> 
     """One of which a worker of each kind is ready: on processors a quick and a general one, on cards one."""
     heard = Heard()
     wanted = "cpu" if device == "cpu" else "auto"
-    supervisor = Supervisor(settings(device=wanted, **stated), cast("SupervisorCallbacks", heard), ["worker"])
+    supervisor = Supervisor(settings(device=wanted, **stated), cast("Receiver", heard), ["worker"])
     starting = asyncio.create_task(supervisor.start())
     await asyncio.sleep(0)
     for puppet in puppets[: 2 if device == "cpu" else 1]:
@@ -102,7 +103,7 @@ def places(supervisor: Supervisor, puppets: list[Puppet]) -> tuple[int | None, l
 @running
 async def test_start_waits_for_a_worker_of_each_kind(puppets: list[Puppet], monkeypatch: pytest.MonkeyPatch) -> None:
     """A call that only general workers take would wait for the start of one, after a 200 of /health/ready."""
-    supervisor = Supervisor(settings(), cast("SupervisorCallbacks", Heard()), ["worker"])
+    supervisor = Supervisor(settings(), cast("Receiver", Heard()), ["worker"])
     starting = asyncio.create_task(supervisor.start())
     await asyncio.sleep(0)
     assert len(puppets) == 2
@@ -183,7 +184,7 @@ async def test_whoever_replaces_another_has_its_card(puppets: list[Puppet], monk
 
 @running
 async def test_where_the_first_worker_fails_the_start_does(puppets: list[Puppet]) -> None:
-    starting = asyncio.create_task(Supervisor(settings(), cast("SupervisorCallbacks", Heard()), ["worker"]).start())
+    starting = asyncio.create_task(Supervisor(settings(), cast("Receiver", Heard()), ["worker"]).start())
     await asyncio.sleep(0)
     puppets[0].failure = "there is no such device"
     puppets[0].end()

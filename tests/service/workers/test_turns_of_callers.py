@@ -144,7 +144,7 @@ def accounts() -> Accounts:
 
 def test_who_was_there_lately(accounts: Accounts) -> None:
     first, held = accounts.enter("a", 0.0), job({})
-    first.jobs[held] = None
+    first.tasks[held] = None
     accounts.enter("b", 0.0)
     assert accounts.contended
     accounts.look(0.5)
@@ -153,7 +153,7 @@ def test_who_was_there_lately(accounts: Accounts) -> None:
     assert not accounts.contended
     assert accounts.present == 1, "who has a job is there"
     assert accounts.enter("a", 2.0) is first
-    del first.jobs[held]
+    del first.tasks[held]
     accounts.look(200.0)
     assert accounts.present == 0
     assert accounts.enter("a", 201.0) is not first
@@ -175,7 +175,7 @@ def test_doubts_come_of_what_was_too_long_and_go_with_time(accounts: Accounts) -
 def test_who_has_most(accounts: Accounts) -> None:
     for caller, count in (("a", 1), ("b", 3), ("c", 2)):
         account = accounts.enter(caller, 0.0)
-        account.jobs.update(dict.fromkeys(_jobs(count)))
+        account.tasks.update(dict.fromkeys(_jobs(count)))
     assert accounts.greatest().tenant == "b"
 
 

@@ -93,7 +93,7 @@ def stopped(worker: Worker, ago: float, state: TaskState = TaskState.STOPPING) -
 
 
 def watching(workers: Workers, *tickets: Ticket, **stated: Any) -> tuple[Watch, Seen]:
-    seen, by_job = Seen(), {each.job: each for each in tickets}
+    seen, by_job = Seen(), {each.task: each for each in tickets}
     settings = Settings(**{"device": "cpu", "worker_bytes": 0, **stated})
     watch = Watch(seen, by_job, cast("Any", workers), settings)
     watch.at(time.monotonic())
@@ -122,14 +122,14 @@ def test_nothing_is_looked_at_before_there_is_something_to_be_seen() -> None:
 def test_the_next_look_is_when_the_first_of_all_is_late() -> None:
     """Each says so once; the watch remembers it of all that are left."""
     first, second = ticket(-0.001), ticket(-0.001)
-    tickets = {first.job: first}
+    tickets = {first.task: first}
     seen = Seen()
     watch = Watch(seen, tickets, cast("Any", Workers()), Settings(device="cpu"))
     watch.look()
     assert seen.late == [], "nobody has said when"
-    watch.at(first.job.expires)
+    watch.at(first.task.expires)
     watch.look()
-    tickets[second.job] = second
+    tickets[second.task] = second
     watch.look()
     assert seen.late == [first, first, second]
 
@@ -156,7 +156,7 @@ def test_a_worker_is_not_killed_for_a_job_that_waits_behind_another() -> None:
 def test_nobody_waits_for_one_that_is_stopped_so_it_is_not_late() -> None:
     worker = Worker()
     made = stopped(worker, 0.0)
-    made.job.expires = time.monotonic() - 1.0
+    made.task.expires = time.monotonic() - 1.0
     watch, seen = watching(Workers(worker), made)
     watch.look()
     assert seen.late == []
@@ -165,7 +165,7 @@ def test_nobody_waits_for_one_that_is_stopped_so_it_is_not_late() -> None:
 def test_one_that_is_to_come_back_may_still_be_late() -> None:
     worker = Worker()
     made = stopped(worker, 0.0, TaskState.RETURNING)
-    made.job.expires = time.monotonic() - 0.001
+    made.task.expires = time.monotonic() - 0.001
     watch, seen = watching(Workers(worker), made)
     watch.look()
     assert seen.late == [made]
