@@ -269,7 +269,7 @@ def test_memory_that_is_not_declared_is_asked_for(
     for attribute, value in changed.items():
         monkeypatch.setattr(type(case.op), attribute, value)
     monkeypatch.setattr(work, "known", {})  # what it took before
-    wanted = rf"bytes are allocated .* and 0 declared; state them in `{member}` of class \w+ \(engine/ops/{name}\.py\)"
+    wanted = rf"bytes are allocated .* and 0 declared; state them in `{member}` of class {type(case.op).__name__} \(engine/ops/.*\.py\)"
     with pytest.raises(AssertionError, match=wanted):
         measure(case, "dense")
 

@@ -263,7 +263,7 @@ class Pow(Binary):
         """`pow_scalar`, where there is one operand."""
         return None if b else a.pow_scalar(exponent=exponent)
 
-    def compute(self, run: RunContext, a: Array, b: Array, *, out: Array, exponent: None) -> None:
+    def compute(self, run: RunContext, a: Array, b: Array, *, out: Array, **attrs: None) -> None:
         """NumPy's power; integers as the docstring says."""
         xp = run.xp
         if out.dtype.kind == "f":
@@ -271,7 +271,8 @@ class Pow(Binary):
         else:
             # The power by |b|, or an exponent as odd as it; 0 in place of a fraction.
             signed = b.dtype.kind == "i"
-            _whole_power(run, a, b & np.iinfo(b.dtype).max if signed else b, out)
+            exponent = b & np.iinfo(b.dtype).max if signed else b  # lives to the end, as `workspace` counts it
+            _whole_power(run, a, exponent, out)
             if signed:
                 xp.copyto(out, 0, where=(b < 0) & (xp.abs(a) != 1))
 

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Final
 
 import orjson
-from ray.experimental import internal_kv
 
 from service.cluster.ingress.table import NodeAddress
 
@@ -27,22 +26,27 @@ _NAMESPACE: Final = b"gradserve"
 class RayStore:
     """Key-value store of Ray, which its head keeps."""
 
+    def __init__(self) -> None:
+        from ray.experimental import internal_kv  # noqa: PLC0415 # the directory itself needs no Ray
+
+        self._kv = internal_kv
+
     def put(self, key: bytes, value: bytes) -> None:
         """Write a value, in place of what is there."""
-        internal_kv._internal_kv_put(key, value, overwrite=True, namespace=_NAMESPACE)  # noqa: SLF001 - it has no other name
+        self._kv._internal_kv_put(key, value, overwrite=True, namespace=_NAMESPACE)  # noqa: SLF001 - it has no other name
 
     def get(self, key: bytes) -> bytes | None:
         """Read a value; None where there is none."""
-        value: bytes | None = internal_kv._internal_kv_get(key, namespace=_NAMESPACE)  # noqa: SLF001 - as put
+        value: bytes | None = self._kv._internal_kv_get(key, namespace=_NAMESPACE)  # noqa: SLF001 - as put
         return value
 
     def delete(self, key: bytes) -> None:
         """Remove a value, if there is one."""
-        internal_kv._internal_kv_del(key, namespace=_NAMESPACE)  # noqa: SLF001 - as put
+        self._kv._internal_kv_del(key, namespace=_NAMESPACE)  # noqa: SLF001 - as put
 
     def keys(self, prefix: bytes) -> list[bytes]:
         """List all keys that begin so."""
-        return list(internal_kv._internal_kv_list(prefix, namespace=_NAMESPACE))  # noqa: SLF001 - as put
+        return list(self._kv._internal_kv_list(prefix, namespace=_NAMESPACE))  # noqa: SLF001 - as put
 
 
 class DirectoryEntry:

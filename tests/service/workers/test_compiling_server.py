@@ -87,7 +87,7 @@ from service.workers.worker_main import run_worker
 @contextmanager
 def served(change: str, *options: str) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
     """A server with something changed in its workers, and a client."""
-    worker = f"{IMPORTS}{change}\nattend(computing)"
+    worker = f"{IMPORTS}{change}\nrun_worker(computing)"
     process = subprocess.Popen(
         [sys.executable, "-c", START, worker, "--workers", "1", "--log-level", "warning", *options],
         stdout=subprocess.PIPE,
