@@ -18,8 +18,7 @@ from typing import Final
 from benchmarks.sides import LIMITS, recorded
 from benchmarks.suite import find
 from engine import Compiler, registry
-from engine.codegen.kernels.program import KernelBuilder, Level, Space
-from engine.codegen.kernels.schedule import lanes_of
+from engine.codegen.kernels.program import KernelBuilder, Level, Space, lanes_of
 from engine.compiler.body_plans import kernel_ops
 from engine.compiler.fit_memory import compiled_within
 from engine.compiler.fused_kernel import Fused

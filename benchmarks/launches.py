@@ -13,8 +13,7 @@ from benchmarks.suite import find
 from benchmarks.workload import Workload
 from engine import Compiler, Plan, registry
 from engine.compiler.fused_kernel import Fused
-from engine.compiler.memory_plan import Storage
-from engine.compiler.plan import Step, graph_of
+from engine.compiler.plan import Step, Storage, graph_of
 from engine.cuda.autotuning import NO_CHOICES, Choices
 from engine.cuda.binding import CudaPlans, card_recipe_for
 from engine.cuda.card_recipe import CudnnPhase, ProductPhase
@@ -22,7 +21,7 @@ from engine.cuda.cudnn_plans import CudnnPlan, CudnnPlans, PlanRequest
 from engine.cuda.cudnn_recipes import CardTerms, CudnnAttention, CudnnConvolutions, CudnnRecipes
 from engine.cuda.kernels import cuda_fused_kernel
 from engine.ir.op import View
-from engine.ops.common.source import Source
+from engine.ops.common.numerics import Source
 from engine.runtime.interpreter import DEVICE_WORKSPACE
 from engine.runtime.tiers import compilable
 

@@ -23,16 +23,14 @@ from .autodiff.calls import (
 from .compiler.compiler import Compiled, Compiler, CompileRequest, warm
 from .compiler.example_blocks import Blocks, CompiledSum, compile_sum
 from .compiler.plan import Plan
-from .ir.dtypes import DTYPES
 from .ir.errors import DeadlineExceeded, EngineError, Faults, OverBudget, printable
 from .ir.graph import Builder, Graph, Node, Value
-from .ir.limits import NO_DEADLINE, NO_END, Deadline, Limits
-from .ir.op import Op
-from .ir.opset import LATEST, OPSET
+from .ir.op import Op, Registry
 from .ir.program import Function, Program, graph_id
-from .ir.registry import Registry
+from .ir.run_context import NO_DEADLINE, NO_END, Deadline, Limits
+from .ir.spellings import LATEST, OPSET
 from .ir.statement import Statement
-from .ir.tensor_type import HostArray, TensorType
+from .ir.tensor_type import DTYPES, HostArray, TensorType
 from .ops import registry
 from .runtime.opening import open_executor
 

@@ -37,7 +37,7 @@ import pytest
 from hypothesis import Phase, settings
 
 from engine import registry
-from engine.ir.inference import RuleCache
+from engine.ir.graph import RuleCache
 from scripts.mutants_apply import FunctionKey, Live, NotApplied, alive, apply, changed, key_of
 from scripts.mutants_find import KINDS, Mutant, find_mutants
 from tests.contract.cases import forget

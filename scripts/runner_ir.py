@@ -11,8 +11,8 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Final
 
-from engine.codegen.native import runner as runner_layout
-from engine.codegen.native.runner import (
+from engine.codegen.native import native_call as runner_layout
+from engine.codegen.native.native_call import (
     CarryEntry,
     InitEntry,
     LoopEntry,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from clients.conformance.bits import Json, to_json
 from engine import registry
-from engine.ir.dtypes import ELEMENT_TYPES
+from engine.ir.tensor_type import ELEMENT_TYPES
 
 #: the opset that graphs have functions since
 _FUNCTIONS: Final = 2

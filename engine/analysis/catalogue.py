@@ -6,8 +6,7 @@ import inspect
 from typing import Any
 
 from engine.ir.attributes import Attr
-from engine.ir.op import Definition
-from engine.ir.registry import Registry
+from engine.ir.op import Definition, Registry
 
 
 def describe(known: Registry) -> list[dict[str, Any]]:

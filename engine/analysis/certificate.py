@@ -39,10 +39,10 @@ from engine.compiler.compiler import CompileRequest, plan_within
 from engine.compiler.plan import Plan, make_plan
 from engine.ir.errors import OverBudget, TooManyNodes
 from engine.ir.graph import Builder, Node, ancestors
-from engine.ir.limits import NO_DEADLINE, Deadline, Limits
 from engine.ir.op import NoGradient
 from engine.ir.passes import Allowance
 from engine.ir.program import Program
+from engine.ir.run_context import NO_DEADLINE, Deadline, Limits
 from engine.ir.tensor_type import FLOAT64, HostArray, TensorType
 from engine.runtime.interpreter import Executor
 

@@ -9,13 +9,12 @@ from typing import Final
 from engine.autodiff.calls import BatchSum
 from engine.compiler.compiler import CompileRequest, plan_call, plan_within
 from engine.compiler.example_blocks import Blocks, example_blocks
-from engine.compiler.memory_plan import Storage
-from engine.ir.body import NO_BUDGET
+from engine.compiler.plan import Storage
 from engine.ir.errors import OverBudget
 from engine.ir.graph import Node, Value
-from engine.ir.limits import NO_END
 from engine.ir.op import NoGradient
-from engine.ir.program import FunctionTyping, Program
+from engine.ir.program import NO_BUDGET, FunctionTyping, Program
+from engine.ir.run_context import NO_END
 from engine.ir.tensor_type import TensorType
 
 #: attributes whose functions are differentiated

@@ -11,12 +11,11 @@ import numpy as np
 
 from engine.compiler.control_flow import RunsPlans
 from engine.compiler.plan import Plan, Step
-from engine.ir.dtypes import has_infinities, is_complex
 from engine.ir.graph import Origin
-from engine.ir.limits import Deadline
 from engine.ir.op import Array, Namespace
 from engine.ir.program import Program
-from engine.ir.run_context import RunContext, RunPlan
+from engine.ir.run_context import Deadline, RunContext, RunPlan
+from engine.ir.tensor_type import has_infinities, is_complex
 from engine.runtime.interpreter import Executor
 
 

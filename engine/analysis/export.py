@@ -12,15 +12,14 @@ from engine.autodiff.bodies import derived, tidy
 from engine.autodiff.calls import Gradients
 from engine.autodiff.calls.call import FeedTypes
 from engine.compiler.compiler import open_scope
-from engine.ir.body import Body
 from engine.ir.graph import Builder, Graph, Node, Value, ancestors
 from engine.ir.kinds import key
-from engine.ir.limits import NO_DEADLINE, Deadline, Limits
 from engine.ir.passes import Allowance, optimise
-from engine.ir.program import Function, Program
+from engine.ir.program import Body, Function, Program
+from engine.ir.run_context import NO_DEADLINE, Deadline, Limits
 from engine.ir.statement import Statement
 from engine.ir.tensor_type import TensorType
-from engine.ops.common.source import word_of
+from engine.ops.common.numerics import word_of
 
 
 class WrittenOut:

@@ -21,14 +21,12 @@ from engine.autodiff.control_flow import Parts, emit_scan, in_parts
 from engine.compiler.body_plans import runnable
 from engine.compiler.compiler import open_scope
 from engine.compiler.plan import Plan, make_plan
-from engine.ir.body import Body
-from engine.ir.dtypes import COMPLEX, FLOATS
 from engine.ir.graph import Builder, Node, Value
-from engine.ir.limits import Deadline, Limits
 from engine.ir.passes import Allowance
-from engine.ir.program import Function, Program
+from engine.ir.program import Body, Function, Program
+from engine.ir.run_context import Deadline, Limits
 from engine.ir.statement import Statement
-from engine.ir.tensor_type import BOOL, COMPLEX128, FLOAT64, INT64, HostArray, TensorType
+from engine.ir.tensor_type import BOOL, COMPLEX, COMPLEX128, FLOAT64, FLOATS, INT64, HostArray, TensorType
 from engine.ops.common.batching import bundled
 from engine.ops.control.fixed_point import emit_adjoint
 from engine.ops.index.slice import cut

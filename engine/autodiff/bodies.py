@@ -13,12 +13,11 @@ import numpy as np
 
 from engine.autodiff.vjp import expand_grad, vjp
 from engine.autodiff.vmap import vmap
-from engine.ir.body import Body
-from engine.ir.dtypes import INTEGERS
 from engine.ir.graph import Builder, Graph, Node, Value
-from engine.ir.limits import NO_LIMITS
 from engine.ir.passes import Allowance, dce, optimise
-from engine.ir.tensor_type import DType, TensorType
+from engine.ir.program import Body
+from engine.ir.run_context import NO_LIMITS
+from engine.ir.tensor_type import INTEGERS, DType, TensorType
 
 # Whole numbers that floats are compared with, as floats: compiled kernels read no others.
 #

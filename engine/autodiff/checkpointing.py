@@ -11,10 +11,9 @@ from collections.abc import Hashable, Sequence, Set
 from typing import Final, NamedTuple
 
 from engine.autodiff.bodies import BodyBack, derived, tidy
-from engine.ir.body import Body
-from engine.ir.graph import Graph, Node
-from engine.ir.inference import attributes_key
+from engine.ir.graph import Graph, Node, attributes_key
 from engine.ir.op import ResultTypes
+from engine.ir.program import Body
 
 #: FLOPs an element of the result from which a value is costly: it is saved rather than computed again
 _COSTLY: Final = 8

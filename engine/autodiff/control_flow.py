@@ -15,14 +15,13 @@ from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 from engine.autodiff.bodies import BodyBack, derived, paths, tidy, way_back
 from engine.autodiff.checkpointing import CheckpointedBack, checkpointed
-from engine.ir.body import Body
-from engine.ir.dtypes import DTYPES
 from engine.ir.errors import BadAttribute, DtypeMismatch, EngineError, ShapeMismatch, counted
 from engine.ir.graph import Builder, Value
 from engine.ir.op import Op, ResultTypes
+from engine.ir.program import Body
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Sample
-from engine.ir.tensor_type import BOOL, INT64, TensorType, broadcast, show_shape
+from engine.ir.tensor_type import BOOL, DTYPES, INT64, TensorType, broadcast, show_shape
 
 _T = TypeVar("_T")
 _E = TypeVar("_E", bound=EngineError)

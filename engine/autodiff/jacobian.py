@@ -13,9 +13,8 @@ from engine.autodiff.jvp import Push, linearise
 from engine.autodiff.vjp import Dependence, vjp
 from engine.autodiff.vmap import dependents, vmap_onto
 from engine.ir.errors import OverBudget
-from engine.ir.graph import Builder, Value
+from engine.ir.graph import Builder, Value, shaped
 from engine.ir.tensor_type import TensorType
-from engine.ir.value_functions import shaped
 
 #: up to here every whole number is a float, as which `arange` counts
 _COUNTABLE = 1 << 53

@@ -22,12 +22,9 @@ from heapq import heappop, heappush
 from typing import Any, Final, NamedTuple, cast
 
 from engine.ir.errors import EngineError, counted
-from engine.ir.graph import Builder, Graph, Node, Origin, Value
-from engine.ir.inference import RuleCache, is_small
-from engine.ir.limits import NO_DEADLINE, NO_LIMITS, Deadline, Limits
-from engine.ir.op import Definition, Op
-from engine.ir.registry import Registry
-from engine.ir.value_functions import for_dtype
+from engine.ir.graph import Builder, Graph, Node, Origin, RuleCache, Value, for_dtype, is_small
+from engine.ir.op import Definition, Op, Registry
+from engine.ir.run_context import NO_DEADLINE, NO_LIMITS, Deadline, Limits
 from engine.ir.verify import MalformedGraph
 
 #: nodes that a rule writes, beyond which it is run each time

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 
 from engine.ir.graph import Builder, Graph, Node, Value, ancestors
-from engine.ir.limits import NO_DEADLINE, Deadline, Limits
+from engine.ir.run_context import NO_DEADLINE, Deadline, Limits
 from engine.ir.tensor_type import TensorType
 from engine.ir.verify import MalformedGraph
 

@@ -25,27 +25,23 @@ from engine.compiler.control_flow import (
     step_loop,
 )
 from engine.compiler.fit_memory import choose_plan, compiled_within, rematerialize
-from engine.compiler.fused_kernel import Fused
-from engine.compiler.kernel_selection import MicrokernelOp
+from engine.compiler.fused_kernel import Fused, MicrokernelOp
 from engine.compiler.loop_passes import hoist, lower, merge
 from engine.compiler.plan import Plan, graph_of, make_plan, standing_for
 from engine.compiler.sums import split_sums
-from engine.ir.body import Body
-from engine.ir.dtypes import has_loops
 from engine.ir.errors import OverMemory
-from engine.ir.graph import Builder, Graph, Node, Value, at_origin
-from engine.ir.limits import NO_DEADLINE, NO_LIMITS, Limits
+from engine.ir.graph import Builder, Graph, Node, Value, at_origin, permute, shaped, unpermute
 from engine.ir.op import Definition, Kernel
 from engine.ir.passes import Allowance, dce, optimise
-from engine.ir.tensor_type import BOOL, FLOAT64, DType, Shape, promote
-from engine.ir.value_functions import permute, shaped, unpermute
+from engine.ir.program import Body
+from engine.ir.run_context import NO_DEADLINE, NO_LIMITS, Limits
+from engine.ir.tensor_type import BOOL, FLOAT64, DType, Shape, has_loops, promote
 from engine.ops.common.numerics import count
 from engine.ops.control.while_loop import While, asking
 from engine.ops.elementwise.base import Elementwise
 from engine.ops.index.slice import UpdateSlice
 from engine.ops.reduce.logsumexp import Norm
-from engine.ops.reduce.reduction import Rowwise
-from engine.ops.reduce.sums import AllTrue, AnyTrue, Sum
+from engine.ops.reduce.sums import AllTrue, AnyTrue, Rowwise, Sum
 from engine.ops.shape.cat import Cat
 
 _PLANNED: Final[Mapping[str, type[RunsPlans]]] = {

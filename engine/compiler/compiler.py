@@ -8,12 +8,15 @@ segments, values recomputed, bodies with less memory, in the order of what costs
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
-from contextlib import suppress
+import gc
+import time
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import product
-from typing import Final, NamedTuple
+from threading import TIMEOUT_MAX, Event, Lock
+from typing import Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,25 +25,178 @@ from engine.autodiff.calls.call import FeedTypes, Scope
 from engine.autodiff.jvp import check_linear
 from engine.autodiff.vjp import expand_grad
 from engine.compiler.body_plans import runnable
-from engine.compiler.cache import Cache
 from engine.compiler.control_flow import RunsPlans
 from engine.compiler.fit_memory import choose_plan, is_nearer, rematerialize
-from engine.compiler.gc_pause import collector_paused
 from engine.compiler.loop_passes import has_scans, nest
-from engine.compiler.memory_plan import peak_memory_node
-from engine.compiler.plan import Plan
+from engine.compiler.plan import Plan, peak_memory_node
 from engine.ir.errors import EngineError, OverBudget, OverMemory, TooManyNodes
+from engine.ir.fairness import FairEviction, current_owner
 from engine.ir.graph import Builder, Graph, at_origin
-from engine.ir.limits import NO_DEADLINE, NO_END, Deadline, Limits
-from engine.ir.op import Definition
-from engine.ir.opset import LATEST, OPSET
+from engine.ir.op import Definition, Registry
 from engine.ir.passes import Allowance
 from engine.ir.program import GraphName, Program
-from engine.ir.registry import Registry
+from engine.ir.run_context import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.ir.run_report import IEEE, Precision
 from engine.ir.sample import Sample
+from engine.ir.spellings import LATEST, OPSET
 from engine.ir.statement import Statement
 from engine.ir.tensor_type import TensorType
+
+# An LRU cache with shares for owners, whose values are each made by one thread while the others wait for it.
+
+_Value = TypeVar("_Value")
+
+
+class Entry(Generic[_Value]):
+    """A value that is being made, or is there. Once it is `done`, a `value` of None says that making it failed."""
+
+    __slots__ = ("done", "nbytes", "value")
+
+    def __init__(self) -> None:
+        self.done = Event()
+        self.value: _Value | None = None
+        self.nbytes = 0
+
+    def wait(self, deadline: Deadline) -> _Value | None:
+        """Wait for the value. Raises DeadlineExceeded."""
+        while not self.done.is_set():
+            self.done.wait(min(max(deadline.at - time.monotonic(), 0), TIMEOUT_MAX))
+            deadline.check()
+        return self.value
+
+
+class Cache(Generic[_Value]):
+    """Values by key: at most `capacity`, of at most `bytes` in all, as `size` counts them.
+
+    Beyond, the owner that holds most loses the value that it used longest ago. So a single owner keeps what it used
+    most recently, and none of several displaces what the others keep within their shares. A value larger than `bytes`
+    is returned and not kept, so that it displaces nothing. May be shared by threads.
+    """
+
+    def __init__(self, capacity: int, bytes: int, size: Callable[[_Value], int]) -> None:
+        self.capacity = capacity
+        self.bytes = bytes
+        self._size = size
+        self._kept: dict[Hashable, Entry[_Value]] = {}
+        self._claims = FairEviction()
+        self._making: dict[Hashable, Entry[_Value]] = {}
+        self._held = 0
+        self._lock = Lock()
+
+    def get(self, key: Hashable, make: Callable[[], _Value], deadline: Deadline = NO_DEADLINE) -> tuple[_Value, bool]:
+        """Return the value of `key`, and whether somebody else has made it.
+
+        Of several threads that ask for it, one makes it, and the others wait, each within its own `deadline`. If making
+        it fails, the next one tries: the deadline may have been the other's, and the message may quote the other's
+        request. Raises DeadlineExceeded, and what `make` raises.
+        """
+        while True:
+            entry, is_new = self._entry(key)
+            if is_new:
+                return self._fill(key, entry, make), False
+            value = entry.wait(deadline)
+            if value is not None:
+                return value, True
+
+    def find(self, key: Hashable) -> _Value | None:
+        """Return the value of `key`, if it is cached; it counts as used."""
+        with self._lock:
+            entry = self._kept.get(key)
+            if entry is None:
+                return None
+            self._claims.use(key, current_owner(), entry.nbytes)
+            return entry.value
+
+    def _entry(self, key: Hashable) -> tuple[Entry[_Value], bool]:
+        """Return the entry of `key`, and whether it is new: then the caller fills it."""
+        with self._lock:
+            if entry := self._kept.get(key):
+                self._claims.use(key, current_owner(), entry.nbytes)
+                return entry, False
+            if key in self._making:
+                return self._making[key], False
+            entry = self._making[key] = Entry()
+            return entry, True
+
+    def _fill(self, key: Hashable, entry: Entry[_Value], make: Callable[[], _Value]) -> _Value:
+        try:
+            value = make()
+            entry.nbytes = self._size(value)
+            entry.value = value
+            return value
+        finally:
+            with self._lock:
+                del self._making[key]
+                self._keep(key, entry)
+            entry.done.set()
+
+    def _keep(self, key: Hashable, entry: Entry[_Value]) -> None:
+        if entry.value is None or entry.nbytes > self.bytes:
+            return
+        self._kept[key] = entry
+        self._held += entry.nbytes
+        self._claims.use(key, current_owner(), entry.nbytes)
+        while len(self._kept) > self.capacity or self._held > self.bytes:
+            gone = self._claims.let_go(by_size=self._held > self.bytes)
+            if gone is not None:
+                self._held -= self._kept.pop(gone).nbytes
+
+
+# Pause Python's garbage collector while a plan is made: every node is kept, so that it would find nothing.
+#
+# Planning makes objects by the ten thousand. The collector would go through all of them, and through all that the
+# process holds besides, several times.
+
+#: how long a pause can be joined: threads that plan one after the other must not put the collector off for ever
+SECONDS_OPEN: Final = 1.0
+
+
+class Pause:
+    """A pause of the collector that several threads may be in. The last one to leave ends it.
+
+    The collector is left as the first one found it. A thread that comes after SECONDS_OPEN stays out of the pause, and
+    plans with the collector as it is.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._inside = 0
+        self._begun = 0.0
+        self._was_on = False
+
+    def enter(self) -> bool:
+        """Enter the pause; return whether the caller is in it, and has to leave it."""
+        with self._lock:
+            now = time.perf_counter()
+            if not self._inside:
+                self._begun, self._was_on = now, gc.isenabled()
+                gc.disable()
+            elif now - self._begun > SECONDS_OPEN:
+                return False
+            self._inside += 1
+            return True
+
+    def leave(self) -> None:
+        """Leave the pause; the last one ends it."""
+        with self._lock:
+            self._inside -= 1
+            if not self._inside and self._was_on:
+                gc.enable()
+
+
+_pause: Final = Pause()
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Prevent automatic collections inside the `with`, in all threads."""
+    entered = _pause.enter()
+    try:
+        yield
+    finally:
+        if entered:
+            _pause.leave()
+
 
 #: bytes that one chunk of a Jacobian's sweep may hold; where the whole is over budget, the next smaller is tried
 CHUNK_BYTES: Final = (1 << 28, 1 << 25, 1 << 22, 1)

@@ -13,11 +13,9 @@ from engine.codegen.kernels.program import REDUCTIONS, Instruction, KernelOperan
 from engine.codegen.kernels.recurrence import Carry, Recurrence
 from engine.compiler.fused_kernel import Fused
 from engine.compiler.plan import Plan, Step
-from engine.ir.dtypes import DTYPES, real_dtype
-from engine.ir.limits import Deadline
 from engine.ir.op import Array, Kernel, KernelCall, ResultTypes
-from engine.ir.run_context import RunContext, RunPlan
-from engine.ir.tensor_type import TensorType
+from engine.ir.run_context import Deadline, RunContext, RunPlan
+from engine.ir.tensor_type import DTYPES, TensorType, real_dtype
 from engine.ops.elementwise.base import scalars_of
 
 #: the bound plans of an op's bodies

@@ -9,7 +9,7 @@ from engine.autodiff.calls import BatchSum
 from engine.compiler.compiler import Compiled, Compiler, CompileRequest, plan_call
 from engine.compiler.plan import Plan
 from engine.ir.errors import OverBudget, OverMemory, TooManyNodes, counted
-from engine.ir.limits import NO_END
+from engine.ir.run_context import NO_END
 
 #: bytes at the peak, and FLOPs, of a block whose size nobody states
 BLOCK_BYTES: Final = 64 << 20

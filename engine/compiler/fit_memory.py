@@ -14,17 +14,15 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from engine.compiler.fused_kernel import Fused
+from engine.compiler.fused_kernel import Fused, select_alike, select_microkernels
 from engine.compiler.fusion import WrittenKernel, fuse, kernels_in, with_kernels
-from engine.compiler.kernel_selection import select_alike, select_microkernels
-from engine.compiler.memory_plan import Storage, live_bytes, peak_memory_node
 from engine.compiler.output_layout import has_products, output_layout
-from engine.compiler.plan import Plan, make_plan
+from engine.compiler.plan import Plan, Storage, live_bytes, make_plan, peak_memory_node
 from engine.compiler.sums import split_sums
 from engine.ir.errors import OverBudget, OverMemory
 from engine.ir.graph import Builder, Graph, Node, Value, ancestors, at_origin
-from engine.ir.limits import NO_DEADLINE, NO_END, NO_LIMITS, Deadline, Limits
 from engine.ir.op import Kernel, ResultTypes
+from engine.ir.run_context import NO_DEADLINE, NO_END, NO_LIMITS, Deadline, Limits
 
 #: segments that are tried, one after the other
 _SEGMENTS: Final = (1, 2, 4, 8, 12, 16, 24, 32)

@@ -24,15 +24,14 @@ from typing import Final, NamedTuple
 from engine.codegen.kernels.program import KernelBuilder, Level, Scalar
 from engine.compiler.fused_kernel import Fused, RowLayout, Strides, lay_out
 from engine.compiler.fusion_groups import Group, Grouping, Member
-from engine.compiler.memory_plan import Storage
-from engine.ir.dtypes import real_dtype
+from engine.compiler.plan import Storage
 from engine.ir.graph import Graph, Node
 from engine.ir.op import View
 from engine.ir.passes import dce
-from engine.ir.tensor_type import Shape, Strided, TensorType
+from engine.ir.tensor_type import Shape, Strided, TensorType, real_dtype
 from engine.ops.common.numerics import count
 from engine.ops.elementwise.base import Elementwise, scalars_of
-from engine.ops.reduce.reduction import Rowwise
+from engine.ops.reduce.sums import Rowwise
 
 #: FLOPs for one element that a kernel may spend on what another has computed
 MOST_COST: Final = 100

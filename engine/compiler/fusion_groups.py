@@ -13,12 +13,11 @@ from collections.abc import Container, Hashable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 from engine.codegen.kernels.program import Level
-from engine.ir.dtypes import has_loops, real_dtype
 from engine.ir.graph import Graph, Node
 from engine.ir.op import View
-from engine.ir.tensor_type import BOOL, FLOAT64, DType, Shape, TensorType
+from engine.ir.tensor_type import BOOL, FLOAT64, DType, Shape, TensorType, has_loops, real_dtype
 from engine.ops.elementwise.base import Elementwise
-from engine.ops.reduce.reduction import Rowwise
+from engine.ops.reduce.sums import Rowwise
 
 #: the longest row that is reduced as a whole: several of them fit in a core's own cache
 LONGEST_ROW: Final = 1 << 16

@@ -14,12 +14,10 @@ from typing import Final, NamedTuple
 from engine.autodiff.bodies import derived, tidy
 from engine.autodiff.control_flow import Parts, RunsFunctions, emit_scan, in_parts, scan_attributes
 from engine.ir.attributes import keyed
-from engine.ir.body import Body
-from engine.ir.dtypes import INTEGERS
 from engine.ir.graph import Builder, Graph, Node, Value
-from engine.ir.limits import NO_DEADLINE, NO_LIMITS, Deadline, Limits
-from engine.ir.program import Program
-from engine.ir.tensor_type import TensorType
+from engine.ir.program import Body, Program
+from engine.ir.run_context import NO_DEADLINE, NO_LIMITS, Deadline, Limits
+from engine.ir.tensor_type import INTEGERS, TensorType
 from engine.ops.common.batching import bundled
 from engine.ops.elementwise.base import Elementwise
 from engine.ops.index.slice import cut

@@ -20,11 +20,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from engine.compiler.memory_plan import Storage
-from engine.ir.dtypes import FLOATS
-from engine.ir.graph import Graph, Node
-from engine.ir.tensor_type import FLOAT16, FLOAT32, FLOAT64, Shape, TensorType
-from engine.ir.value_functions import inverse
+from engine.compiler.plan import Storage
+from engine.ir.graph import Graph, Node, inverse
+from engine.ir.tensor_type import FLOAT16, FLOAT32, FLOAT64, FLOATS, Shape, TensorType
 from engine.ops.elementwise.arithmetic import Add
 from engine.ops.linalg.layouts import LaidProduct, LaidProducts, LaidResults, operands_of
 from engine.ops.linalg.matmul import MatMul, is_readable

@@ -27,11 +27,9 @@ from engine.codegen.microkernels.routine import MOVED_AS
 from engine.codegen.microkernels.ufunc_calls import SO_FAR, UfuncCall, adding_on, ufunc_calls
 from engine.codegen.microkernels.windows import DirectedPool
 from engine.compiler.geometry import Geometry, geometry_of, of_class
-from engine.ir.dtypes import has_loops
 from engine.ir.op import Kernel
-from engine.ir.tensor_type import FLOAT64, TensorType
-from engine.ops.elementwise.base import Elementwise, LibraryUfunc
-from engine.ops.elementwise.cast import Cast, PassThrough
+from engine.ir.tensor_type import FLOAT64, TensorType, has_loops
+from engine.ops.elementwise.base import Cast, Elementwise, LibraryUfunc, PassThrough
 from engine.ops.elementwise.erf import Erfinv
 from engine.ops.elementwise.exponential import Pow, PowScalar
 from engine.ops.index.gather import Gather, ScatterAdd

@@ -12,16 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from engine.compiler.fusion_groups import LONGEST_WHOLE, Domain, Grouping
-from engine.ir.dtypes import has_loops
-from engine.ir.graph import Builder, Graph, Node, Value
-from engine.ir.limits import NO_LIMITS
-from engine.ir.tensor_type import Shape, TensorType
-from engine.ir.value_functions import shaped
+from engine.ir.graph import Builder, Graph, Node, Value, shaped
+from engine.ir.run_context import NO_LIMITS
+from engine.ir.tensor_type import Shape, TensorType, has_loops
 from engine.ops.common.numerics import count
 from engine.ops.elementwise.arithmetic import Add, Div, DivScalar, Mul, MulScalar, Neg, Sub
 from engine.ops.reduce.extremes import Max, Min
-from engine.ops.reduce.reduction import Rowwise
-from engine.ops.reduce.sums import Mean, Sum
+from engine.ops.reduce.sums import Mean, Rowwise, Sum
 
 #: nodes that are gone back through from a sum to others, on all ways
 _MOST_BACK: Final = 64

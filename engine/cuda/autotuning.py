@@ -15,7 +15,7 @@ from threading import Condition, Lock
 from types import TracebackType
 from typing import Any, Final, NamedTuple
 
-from engine.codegen.native.kernel_store import KernelStore
+from engine.codegen.native.machine_code import KernelStore
 
 #: candidates of one computation that are timed
 MOST_CANDIDATES: Final = 4

@@ -25,12 +25,10 @@ import numpy as np
 from engine.codegen.microkernels.convolution import DirectedConvolution
 from engine.codegen.microkernels.product import Product
 from engine.codegen.microkernels.windows import DirectedPool
-from engine.codegen.native.kernel_errors import KernelUnavailable, Reasons
-from engine.codegen.native.kernel_store import KernelStore
+from engine.codegen.native.machine_code import KernelStore, KernelUnavailable, Reasons
 from engine.compiler.body_plans import plans_within
 from engine.compiler.geometry import GEOMETRIES, geometry_of, of_class
-from engine.compiler.memory_plan import Storage
-from engine.compiler.plan import Plan, Step, graph_of
+from engine.compiler.plan import Plan, Step, Storage, graph_of
 from engine.cuda.attention import (
     attention_gradients_recipe,
     attention_rows_recipe,

@@ -22,8 +22,8 @@ from engine.codegen.microkernels.product import Product
 from engine.cuda.cuda_text import cuda_definitions
 from engine.cuda.cudnn_plans import CudnnPlan
 from engine.cuda.launch import MOST_BLOCKS, Extent, thread_blocks
-from engine.ir.dtypes import FLOATS
 from engine.ir.run_report import IEEE, Precision
+from engine.ir.tensor_type import FLOATS
 
 CardPlaceKind = Literal["operand", "result", "workspace", "flag"]
 

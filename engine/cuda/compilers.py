@@ -17,9 +17,7 @@ from importlib.metadata import version
 from threading import Lock
 from typing import Any, Final, Literal, NamedTuple
 
-from engine.codegen.native.kernel_errors import KernelUnavailable
-from engine.codegen.native.kernel_store import kernel_key
-from engine.codegen.native.machine_code import demand_words, llvm
+from engine.codegen.native.machine_code import KernelUnavailable, demand_words, kernel_key, llvm
 from engine.codegen.native.native_call import share
 from engine.cuda.cuda_text import OPTIONS
 from engine.cuda.libraries import card_library

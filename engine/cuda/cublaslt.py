@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from engine.codegen.microkernels.product import Matrices, Product
-from engine.codegen.native.kernel_errors import KernelUnavailable
+from engine.codegen.native.machine_code import KernelUnavailable
 from engine.cuda.autotuning import MOST_CANDIDATES
 from engine.ir.run_report import PRECISIONS, Precision
 from engine.ir.tensor_type import FLOAT16, FLOAT32, FLOAT64

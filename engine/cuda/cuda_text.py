@@ -24,9 +24,18 @@ from typing import Final, Literal, NamedTuple
 
 from engine.codegen.kernels.c_text import EXTREMES, FIRST, CKernel
 from engine.codegen.kernels.compiled import range_condition
-from engine.codegen.kernels.program import REDUCTIONS, FusedKernel, Instruction, KernelBuilder, Level, Scalar
+from engine.codegen.kernels.program import (
+    REDUCTIONS,
+    FusedKernel,
+    Instruction,
+    KernelBuilder,
+    Level,
+    Scalar,
+    Sweep,
+    schedule,
+    table_layout,
+)
 from engine.codegen.kernels.recurrence import CRecurrence, Recurrence, recurrence_layout
-from engine.codegen.kernels.schedule import Sweep, schedule, table_layout
 
 #: threads of a warp
 WARP: Final = 32

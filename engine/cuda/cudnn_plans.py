@@ -13,8 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from engine.codegen.native.kernel_errors import Reasons, RefusedKernels
-from engine.codegen.native.kernel_store import KernelStore, kernel_key
+from engine.codegen.native.machine_code import KernelStore, Reasons, RefusedKernels, kernel_key
 from engine.cuda.autotuning import MOST_CANDIDATES, NO_CHOICES, Candidate, Choices, Contest, StreamLaunch
 from engine.ir.lru import LRU
 

@@ -8,13 +8,12 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from engine.codegen.microkernels.convolution import ConvolutionGeometry, Direction, Tensor
-from engine.codegen.native.kernel_store import KernelStore
+from engine.codegen.native.machine_code import KernelStore
 from engine.cuda.autotuning import NO_CHOICES, Choices
 from engine.cuda.card_recipe import CardPlace, CardRecipe, ClearPhase, CudnnPhase, Phase
 from engine.cuda.cudnn_plans import CudnnLibrary, CudnnPlans, PlanRequest, packed_strides
-from engine.ir.dtypes import FLOATS
 from engine.ir.run_report import IEEE, PRECISIONS, Precision
-from engine.ir.tensor_type import TensorType
+from engine.ir.tensor_type import FLOATS, TensorType
 from engine.ops.nn.attention import WIDTHS, is_half_attention
 
 #: numbers of the tensors in the graph of a convolution: images; the kernel; and one value for each window

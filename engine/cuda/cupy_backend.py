@@ -9,21 +9,29 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
-from engine.codegen.native.kernel_errors import Reasons
-from engine.codegen.native.kernel_store import KernelStore
+from engine.codegen.native.machine_code import KernelStore, Reasons
 from engine.compiler.plan import Plan
 from engine.cuda.autotuning import CardRuns, CudaClock
 from engine.cuda.binding import CardCalls, CudaBinder, CudaPlans
 from engine.cuda.kernels import CudaKernels
 from engine.cuda.prepared_plan import CudaPreparedPlan, KernelOutOfRange
 from engine.cuda.transfers import NoPinnedMemory, PinnedMemory, PinnedMemoryFull, RegisteredMemory
-from engine.ir.limits import NO_DEADLINE, Deadline
 from engine.ir.op import Array, Namespace
+from engine.ir.run_context import NO_DEADLINE, Deadline
 from engine.ir.run_report import UNCOMPILED
 from engine.ir.tensor_type import HostArray, TensorType
 from engine.runtime.binding import Binder
-from engine.runtime.instance_pool import IDLE_SHARE, INSTANCE_BYTES, InstancePool, ReadyPlan
-from engine.runtime.interpreter import DEVICE_WORKSPACE, Buffer, Executor, ExecutorSettings, Observer
+from engine.runtime.interpreter import (
+    DEVICE_WORKSPACE,
+    IDLE_SHARE,
+    INSTANCE_BYTES,
+    Buffer,
+    Executor,
+    ExecutorSettings,
+    InstancePool,
+    Observer,
+    ReadyPlan,
+)
 from engine.runtime.tiers import Compiling, Determinism, ExecutionTiers
 
 #: share of a card's memory that is taken at most: the rest is for its context, and for libraries

@@ -39,8 +39,7 @@ from engine.cuda.card_recipe import (
     unravelled,
 )
 from engine.cuda.cudnn_recipes import CardTerms
-from engine.ir.dtypes import FLOATS
-from engine.ir.tensor_type import TensorType
+from engine.ir.tensor_type import FLOATS, TensorType
 
 #: indices of a row up to which each element scans all of them
 LOOKED_THROUGH: Final = 64

@@ -10,10 +10,9 @@ from typing import Any, Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from engine.codegen.functions.expansions import reports_range
+from engine.codegen.kernels.program import lanes_of
 from engine.codegen.kernels.recurrence import recurrence_layout
-from engine.codegen.kernels.schedule import lanes_of
-from engine.codegen.native.kernel_errors import KernelUnavailable, RefusedKernels
-from engine.codegen.native.kernel_store import KernelStore
+from engine.codegen.native.machine_code import KernelStore, KernelUnavailable, RefusedKernels
 from engine.compiler.body_plans import kernel_ops
 from engine.compiler.control_flow import PlannedCountedScan, PlannedScan, StepLoop
 from engine.compiler.fused_kernel import Fused

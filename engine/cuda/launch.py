@@ -10,9 +10,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from engine.codegen.kernels.compiled import block_count
-from engine.codegen.kernels.program import FusedKernel, ResultKind, Space
+from engine.codegen.kernels.program import FusedKernel, ResultKind, Space, table_layout
 from engine.codegen.kernels.recurrence import Recurrence, recurrence_layout, recurrence_table
-from engine.codegen.kernels.schedule import table_layout
 from engine.cuda.cuda_text import SUMS_AT_ONCE, WARP, CudaParts, has_reductions, table_entries
 from engine.ir.op import Array
 from engine.ir.tensor_type import HostArray

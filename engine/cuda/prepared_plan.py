@@ -23,14 +23,13 @@ from engine.cuda.binding import CudaBinder
 from engine.cuda.transfers import CudaFlags, Exchange, ExchangedFlags, PinnedMemory, carried
 from engine.ir.errors import EngineError
 from engine.ir.graph import at_origin
-from engine.ir.limits import NO_DEADLINE, Deadline
 from engine.ir.op import Array, KernelCall, View
+from engine.ir.run_context import NO_DEADLINE, Deadline
 from engine.ir.run_report import IEEE, Precision, coarsest
 from engine.ir.tensor_type import HostArray
-from engine.ops.common.source import Source
+from engine.ops.common.numerics import Source
 from engine.ops.index.indices import INDEX_NOTES
-from engine.runtime.instance_pool import ReadyPlan
-from engine.runtime.interpreter import Buffer, Executor, fed
+from engine.runtime.interpreter import Buffer, Executor, ReadyPlan, fed
 from engine.runtime.memory_layout import roots_of
 from engine.runtime.prepared_plan import CALL_BYTES, binding_into
 

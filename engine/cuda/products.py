@@ -19,8 +19,7 @@ from typing import Any, Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from engine.codegen.microkernels.product import Matrices, Product
-from engine.codegen.native.kernel_errors import KernelUnavailable
-from engine.codegen.native.kernel_store import kernel_key
+from engine.codegen.native.machine_code import KernelUnavailable, kernel_key
 from engine.compiler.geometry import product_geometry
 from engine.cuda.autotuning import NO_CHOICES, Candidate, Choices, Contest, StreamLaunch
 from engine.cuda.card_recipe import CardPlace, CardRecipe, LaunchPhase, Phase, ProductPhase, by_items

@@ -13,12 +13,10 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-from engine.codegen.kernels.assembly import Assembly, CarriedValue
+from engine.codegen.kernels.assembly import Assembly, CarriedValue, KernelMemory
 from engine.codegen.kernels.llvm_text import FIRST_FLOATS, KernelText, literal, loop_names
-from engine.codegen.kernels.memory import KernelMemory
-from engine.codegen.kernels.program import FusedKernel, Scalars
+from engine.codegen.kernels.program import FusedKernel, Scalars, Schedule, Sweep, schedule, table_layout
 from engine.codegen.kernels.recurrence import Recurrence, RecurrenceText, recurrence_layout
-from engine.codegen.kernels.schedule import Schedule, Sweep, schedule, table_layout
 from engine.cuda.cuda_text import LONG, SUM_ENTRIES, SUMS_HEAD, WARP, CudaParts, has_reductions, table_entries
 
 #: metadata of the branch back of a loop that is not to be unrolled

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary, finalize
 import numpy as np
 
 from engine.codegen.functions.expansions import reports_range
-from engine.codegen.native.kernel_errors import Reasons
+from engine.codegen.native.machine_code import Reasons
 from engine.compiler.control_flow import PlannedScan
 from engine.compiler.fused_kernel import Fused
 from engine.compiler.plan import Step

@@ -33,16 +33,12 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from engine.ir.dtypes import has_infinities, is_complex
 from engine.ir.errors import EngineError
-from engine.ir.graph import Builder, Graph, Node, Value, works
-from engine.ir.inference import attributes_key
+from engine.ir.graph import Builder, Graph, Node, Value, attributes_key, works
 from engine.ir.kinds.scalars import typed_number
-from engine.ir.limits import NO_DEADLINE, NO_END, NO_LIMITS, Deadline
-from engine.ir.op import Narrowed, ResultTypes, RewriteRule, View
-from engine.ir.registry import Registry
-from engine.ir.run_context import RunContext
-from engine.ir.tensor_type import HostArray
+from engine.ir.op import Narrowed, Registry, ResultTypes, RewriteRule, View
+from engine.ir.run_context import NO_DEADLINE, NO_END, NO_LIMITS, Deadline, RunContext
+from engine.ir.tensor_type import HostArray, has_infinities, is_complex
 
 _Item = TypeVar("_Item")
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.ir.graph import Builder, Graph, Node, Value
-from engine.ir.registry import Registry
+from engine.ir.op import Registry
 from engine.ir.tensor_type import TensorType
 
 _LINE = re.compile(r"%(?P<id>\d+) = (?P<op>\w+)(\((?P<operands>[^)]*)\))?( (?P<attrs>\{.*\}))? : (?P<types>.*)")

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, MutableSet, Sequence
 from typing import Any, Final, NamedTuple
 
-from engine.ir.dtypes import element_type
 from engine.ir.errors import EngineError
-from engine.ir.graph import Graph, Node
-from engine.ir.inference import Stated
+from engine.ir.graph import Graph, Node, Stated
 from engine.ir.kinds import key
 from engine.ir.op import Composite, Kernel
+from engine.ir.tensor_type import element_type
 from engine.ir.text import print_node, print_outputs
 
 

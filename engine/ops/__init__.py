@@ -12,8 +12,7 @@ import pkgutil
 from collections.abc import Iterator
 from functools import lru_cache
 
-from engine.ir.op import Definition
-from engine.ir.registry import Registry
+from engine.ir.op import Definition, Registry
 
 
 @lru_cache(maxsize=1)

@@ -9,15 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import DTYPES
 from engine.ir.errors import BadAttribute, DtypeMismatch, ShapeMismatch
 from engine.ir.graph import Value
 from engine.ir.op import Array, Definition, Namespace, ResultTypes, View
 from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.sample import Sample
-from engine.ir.tensor_type import FLOAT64, INT64, DType, HostArray, Shape, TensorType, show_shape
+from engine.ir.tensor_type import DTYPES, FLOAT64, INT64, DType, HostArray, Shape, TensorType, show_shape
 from engine.ops.common.batching import PACK, BatchedAsIs
-from engine.ops.common.source import FILL_AS, Source, filled, is_integral, require_real, whole_limits
+from engine.ops.common.numerics import FILL_AS, Source, filled, is_integral, require_real, whole_limits
 
 
 class Leaf(Definition):

@@ -18,11 +18,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from engine.ir.dtypes import has_loops
 from engine.ir.graph import Node, Value
 from engine.ir.kinds.scalars import typed_number, weak_number
 from engine.ir.op import RewriteRule, rewrite
-from engine.ir.tensor_type import Shape, broadcast, reduced_shape
+from engine.ir.tensor_type import Shape, broadcast, has_loops, reduced_shape
 
 # Runs of one kind have been merged, so that rules leave two or three in a row. A client's chain of them, read by many,
 # is not followed to its end: that would take quadratic time.

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from engine.codegen.kernels.recurrence import Recurrence
-from engine.codegen.native.native_call import LoadedKernel
-from engine.codegen.native.runner import Runner
+from engine.codegen.native.native_call import LoadedKernel, Runner
 from engine.compiler.plan import Step
 from engine.ir.op import Array, KernelCall
 from engine.ir.run_context import RunContext

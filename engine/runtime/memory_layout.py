@@ -13,13 +13,12 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from engine.codegen.native.bounds import reach
-from engine.codegen.native.runner import MOST_AXES
+from engine.codegen.native.native_call import MOST_AXES, reach
 from engine.compiler.plan import Plan, Step
 from engine.ir.op import View
 from engine.ir.run_context import ALIGNMENT, aligned
 from engine.ir.tensor_type import HostArray, Strided, TensorType
-from engine.ops.common.source import Source
+from engine.ops.common.numerics import Source
 from engine.runtime.binding import Binder
 
 #: feeds and results below this size are copied; for larger ones, binding a few calls anew is cheaper

@@ -20,18 +20,15 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from engine.codegen.native.bounds import WATCHED, reach
-from engine.codegen.native.native_call import NativeCall, NativeGuard, joined
-from engine.codegen.native.runner import MOST_AXES, Runner
+from engine.codegen.native.native_call import MOST_AXES, WATCHED, NativeCall, NativeGuard, Runner, joined, reach
 from engine.compiler.control_flow import RunsPlans
 from engine.compiler.plan import Plan, Step
 from engine.ir.errors import DeadlineExceeded, EngineError
 from engine.ir.graph import Origin, at_origin
-from engine.ir.limits import NO_DEADLINE, Deadline
 from engine.ir.op import KernelCall
-from engine.ir.run_context import RunContext
+from engine.ir.run_context import NO_DEADLINE, Deadline, RunContext
 from engine.ir.tensor_type import HostArray
-from engine.ops.common.source import Source
+from engine.ops.common.numerics import Source
 from engine.runtime.binding import Binder
 from engine.runtime.memory_layout import (
     BodyLayout,
@@ -44,7 +41,7 @@ from engine.runtime.memory_layout import (
     memory_at,
     moves,
 )
-from engine.runtime.segments import MOST_NANOSECONDS, NativeStep, alone
+from engine.runtime.prepared_plan import MOST_NANOSECONDS, NativeStep, alone
 
 #: entry of a runner's list at which it always returns
 PAUSE_GUARD: Final = NativeGuard(np.ones(1, np.int64), (lambda: None, ()))

@@ -16,9 +16,18 @@ import numpy as np
 from engine.autodiff.control_flow import Parts, in_parts
 from engine.codegen.kernels.compiled import block_count
 from engine.codegen.kernels.recurrence import recurrence_layout, recurrence_table
-from engine.codegen.native.bounds import WATCHED
-from engine.codegen.native.native_call import NativeCall, NativeGuard, joined
-from engine.codegen.native.runner import CarryEntry, InitEntry, LoopEntry, MoveEntry, Runner, StackEntry
+from engine.codegen.native.native_call import (
+    WATCHED,
+    CarryEntry,
+    InitEntry,
+    LoopEntry,
+    MoveEntry,
+    NativeCall,
+    NativeGuard,
+    Runner,
+    StackEntry,
+    joined,
+)
 from engine.compiler.control_flow import PlannedCond, PlannedCountedScan, PlannedScan, PlannedWhile, RunsPlans, StepLoop
 from engine.compiler.plan import Plan, Step
 from engine.ir.op import Kernel, KernelCall
@@ -27,7 +36,7 @@ from engine.ir.tensor_type import HostArray, TensorType
 from engine.runtime.binding import Binder, StepKernel
 from engine.runtime.memory_layout import BodyNeeds, NativeMemory, array_on, body_needs, memory_at
 from engine.runtime.native_bodies import BoundBody, NotNative, Pointer, bind_body
-from engine.runtime.segments import NativeStep, alone
+from engine.runtime.prepared_plan import NativeStep, alone
 
 #: positions that are read at each step, looked up once
 _ENDED: Final = int(LoopEntry.ENDED)

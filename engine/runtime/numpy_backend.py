@@ -21,27 +21,35 @@ from engine.codegen.kernels.compiled import (
     part_sum_kernel,
 )
 from engine.codegen.kernels.llvm_text import llvm_text
-from engine.codegen.kernels.program import FusedKernel
+from engine.codegen.kernels.program import FusedKernel, lanes_of
 from engine.codegen.kernels.recurrence import recurrence_text
-from engine.codegen.kernels.schedule import lanes_of
 from engine.codegen.microkernels.recipe import bind_recipe
-from engine.codegen.native.kernel_errors import KernelUnavailable, RefusedKernels
-from engine.codegen.native.kernel_store import KernelStore, kernel_key
-from engine.codegen.native.machine_code import machine_code, target
-from engine.codegen.native.native_call import LoadedKernel, Otherwise, fallback, load_kernel
-from engine.codegen.native.runner import IS_SUPPORTED, Runner, shared_runner
+from engine.codegen.native.machine_code import (
+    KernelStore,
+    KernelUnavailable,
+    RefusedKernels,
+    kernel_key,
+    machine_code,
+    target,
+)
+from engine.codegen.native.native_call import (
+    IS_SUPPORTED,
+    LoadedKernel,
+    Otherwise,
+    Runner,
+    fallback,
+    load_kernel,
+    shared_runner,
+)
 from engine.compiler.body_plans import CompiledOp, kernel_ops
 from engine.compiler.control_flow import PlannedScan, RunsPlans
-from engine.compiler.fused_kernel import Fused
-from engine.compiler.kernel_selection import MicrokernelOp
+from engine.compiler.fused_kernel import Fused, MicrokernelOp
 from engine.compiler.plan import Plan, Step
-from engine.ir.limits import NO_DEADLINE, Deadline
 from engine.ir.op import Array, Kernel, KernelCall, Namespace
-from engine.ir.run_context import ALIGNMENT, RunContext
+from engine.ir.run_context import ALIGNMENT, NO_DEADLINE, Deadline, RunContext
 from engine.ir.tensor_type import TensorType
 from engine.runtime.binding import Binder, StepKernel, bind_step
-from engine.runtime.instance_pool import InstancePool
-from engine.runtime.interpreter import Buffer, Executor, ExecutorSettings
+from engine.runtime.interpreter import Buffer, Executor, ExecutorSettings, InstancePool
 from engine.runtime.native_loops import bind_loop, loop_workspaces
 from engine.runtime.prepared_plan import PreparedPlan
 from engine.runtime.tiers import Compiling, Determinism, ExecutionTiers

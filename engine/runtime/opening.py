@@ -10,9 +10,8 @@ from pkgutil import iter_modules
 from types import MappingProxyType
 from typing import Final
 
-from engine.codegen.native.kernel_store import KernelStore
-from engine.runtime.instance_pool import INSTANCE_BYTES
-from engine.runtime.interpreter import DEVICE_WORKSPACE, Executor, ExecutorSettings
+from engine.codegen.native.machine_code import KernelStore
+from engine.runtime.interpreter import DEVICE_WORKSPACE, INSTANCE_BYTES, Executor, ExecutorSettings
 from engine.runtime.tiers import Compiling, Determinism
 
 #: in a room above this one, so that only its name is known here; it imports CuPy when an executor is opened

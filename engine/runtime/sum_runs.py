@@ -13,8 +13,8 @@ import numpy as np
 from engine.autodiff.calls import BatchSum
 from engine.compiler.example_blocks import CompiledSum
 from engine.compiler.plan import Plan
-from engine.ir.limits import NO_DEADLINE, Deadline
 from engine.ir.op import Array, Namespace
+from engine.ir.run_context import NO_DEADLINE, Deadline
 from engine.ir.tensor_type import HostArray
 from engine.runtime.interpreter import Executor, Observer
 

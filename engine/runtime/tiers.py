@@ -26,15 +26,15 @@ from dataclasses import dataclass, field, replace
 from threading import Condition, Lock, Thread, current_thread
 from typing import Final, Literal, NamedTuple, Protocol
 
-from engine.codegen.native.kernel_errors import KernelUnavailable, Reasons
+from engine.codegen.native.machine_code import KernelUnavailable, Reasons
 from engine.compiler.body_plans import with_compiled_bodies
 from engine.compiler.control_flow import RunsPlans, has_long_loops
-from engine.compiler.estimates import compile_order, first_parts
 from engine.compiler.fit_memory import Compilable, compiled_within
+from engine.compiler.fused_kernel import compile_order, first_parts
 from engine.compiler.plan import Plan, graph_of, make_plan, standing_for
 from engine.ir.fairness import Turns, charge_to, current_owner
-from engine.ir.limits import NO_DEADLINE, NO_LIMITS, Deadline
 from engine.ir.op import Kernel
+from engine.ir.run_context import NO_DEADLINE, NO_LIMITS, Deadline
 from engine.ir.run_report import COMPILED, PARTLY_COMPILED, UNCOMPILED, RunTier
 from engine.ops import registry
 from engine.runtime.binding import Binder

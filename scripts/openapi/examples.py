@@ -22,8 +22,7 @@ from service.core.settings import Settings
 from service.store.commits import unconfirmed
 from service.store.fence import unseen
 from service.store.tables import no_graph
-from service.web.head import malformed, media_of, too_large, too_long
-from service.web.origin import OriginPolicy
+from service.web.head import OriginPolicy, malformed, media_of, too_large, too_long
 from service.web.pages.error_pages import Failure
 from service.web.routes import no_such_op
 from service.web.state import no_answer

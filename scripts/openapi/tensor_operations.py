@@ -15,8 +15,8 @@ from service.api.calls.description import MEAN, Json
 from service.store.changes import Condition
 from service.store.idempotency import under_way
 from service.store.tables import checked_name, table_full, unknown_tensor
+from service.web.head import page_of
 from service.web.pages.error_pages import Failure
-from service.web.query import page_of
 from service.workers.task import GET_TENSOR, PUT_TENSOR
 
 #: the name that examples have

@@ -18,10 +18,10 @@ import numpy as np
 import orjson
 
 from engine import EngineError, HostArray, Label, Limits, TensorType, printable
-from engine.ir.dtypes import ELEMENT_TYPES
+from engine.ir.tensor_type import ELEMENT_TYPES
 from service.api.json_codec import parse_json, parse_value
 from service.api.json_reader import JsonReader, Message
-from service.api.validation import NodePlace
+from service.api.tensors import NodePlace
 from service.core.errors import Refusal, from_engine
 from service.store.commit_objects import LENGTH, METADATA, safetensors_type
 

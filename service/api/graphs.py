@@ -34,13 +34,11 @@ from engine import (
     Statement,
     printable,
 )
-from engine.compiler.cache import Cache
-from engine.compiler.gc_pause import collector_paused
+from engine.compiler.compiler import Cache, collector_paused
 from engine.ir.op import Definition
 from schemas import Graph, GraphFunction, GraphNode, Tensor
 from service.api.json_codec import json_kind, parse_json
-from service.api.tensors import decode
-from service.api.validation import FunctionPlace, Location, NodePlace, pointer, spoken, validate
+from service.api.tensors import FunctionPlace, Location, NodePlace, decode, pointer, spoken, validate
 from service.core.errors import Refusal, from_engine
 
 #: bytes that a program holds for each of its nodes beside tensors, and for each function, as counted in CPython

@@ -23,7 +23,7 @@ import numpy as np
 from engine import HostArray
 from service.api.graphs import GraphSource, Programs
 from service.api.json_codec import BYTES_OF_A_PART, WithoutLists, elements, parse_json
-from service.api.validation import NodePlace
+from service.api.tensors import NodePlace
 from service.core.errors import Refusal
 
 #: graph of the rest of a request

@@ -14,8 +14,7 @@ import pybase64
 from engine import HostArray, TensorType, printable
 from engine.ir.tensor_type import BOOL, FLOAT64
 from service.api.json_codec import json_kind
-from service.api.tensors import encoded_bytes
-from service.api.validation import Location, pointer
+from service.api.tensors import Location, encoded_bytes, pointer
 from service.core.errors import Refusal
 
 #: extents of a shape that a sentence shows

@@ -13,7 +13,7 @@ from engine import HostArray, Label, Limits
 from service.api.answers import admit_answer
 from service.api.graphs import GraphSource, Programs
 from service.api.json_reader import NO_TENSORS
-from service.api.validation import NodePlace
+from service.api.tensors import NodePlace
 from service.facades.model import Model
 from service.facades.protocols import ForeignAnswer
 

@@ -11,8 +11,7 @@ import numpy as np
 import orjson
 
 from engine import TensorType
-from engine.ir.dtypes import is_complex
-from engine.ir.tensor_type import dtype_name
+from engine.ir.tensor_type import dtype_name, is_complex
 from service.api.residents import Find
 from service.core.errors import Refusal
 from service.store.tables import FREE

@@ -15,7 +15,7 @@ from pydantic import with_config
 from typing_extensions import TypedDict
 
 from engine import EngineError, HostArray, Limits, TensorType, printable
-from engine.ir.dtypes import ELEMENT_TYPES
+from engine.ir.tensor_type import ELEMENT_TYPES
 from schemas import Tensor
 from schemas.graph import CLOSED
 from service.api.answers import FIELD_BYTES
@@ -23,8 +23,7 @@ from service.api.binary import own_bytes
 from service.api.graphs import located, read_array
 from service.api.json_codec import json_kind, parse_json
 from service.api.media import JSON, OCTETS
-from service.api.tensors import encoded_bytes, type_of
-from service.api.validation import NodePlace, validate
+from service.api.tensors import NodePlace, encoded_bytes, type_of, validate
 from service.core.errors import Refusal
 from service.facades.elements import base64_tensor, flat_or_nested, require_finite, shown_shape, text_bytes
 from service.facades.foreign_call import ForeignCall, OwnRequest, ReadLimits, ResultArrays

@@ -15,8 +15,7 @@ from schemas import Tensor
 from service.api.answers import FIELD_BYTES
 from service.api.graphs import located, read_array
 from service.api.json_codec import json_kind, parse_json
-from service.api.tensors import encoded_bytes, type_of
-from service.api.validation import Location, pointer
+from service.api.tensors import Location, encoded_bytes, pointer, type_of
 from service.core.errors import Refusal
 from service.facades.elements import (
     bad_tensor,

@@ -15,8 +15,7 @@ from engine.ir.tensor_type import FLOAT64
 from schemas.graph import CLOSED
 from service.api.answers import FIELD_BYTES
 from service.api.json_codec import json_kind, parse_json
-from service.api.tensors import encoded_bytes
-from service.api.validation import validate
+from service.api.tensors import encoded_bytes, validate
 from service.core.errors import Refusal
 from service.facades.foreign_call import ForeignCall, OwnRequest, ReadLimits, ResultArrays, WeightedSum
 from service.facades.model import Model, Port

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import orjson
 
-from engine.ir.dtypes import ELEMENT_TYPES
+from engine.ir.tensor_type import ELEMENT_TYPES
 from service.store.journal import SYSTEM, Loaded, Surroundings
 from service.store.objects import Missing, Objects
 from service.store.writes import AnswerRecord, Commit, GraphWrite, ModelWrite, TensorWrite

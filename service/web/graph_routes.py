@@ -17,7 +17,7 @@ from service.store.changes import Change, end_of_graph, new_graph
 from service.store.idempotency import Repetition
 from service.store.tables import Registered
 from service.web.body_buffer import upload_of
-from service.web.query import page_of, timeout_of
+from service.web.head import page_of, timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import from_reply
 from service.web.routes import add_calls, ended

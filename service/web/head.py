@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from heapq import nsmallest
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Final, NamedTuple
+from urllib.parse import parse_qsl, unquote_plus
 
 from starlette.datastructures import Headers
 
@@ -13,10 +16,220 @@ from engine import printable
 from service.api.calls import calls
 from service.api.media import JSON, PIECE_SUMS, SAFETENSORS, SPOKEN, accepted, content_kind
 from service.core.errors import Refusal
-from service.core.settings import Settings
+from service.core.settings import EVERY, Settings
 from service.facades.protocols import BINARY_PATH, LENGTH_HEADER
-from service.web.origin import is_of_a_browser
-from service.web.query import timeout_of
+
+# By which names the server may be called, and by which web pages: a browser sends what any page tells it to.
+#
+# A page from elsewhere reaches a server on the loopback in two ways. It calls it by its address: then the browser says
+# where the page is from. Or the page's own name leads to 127.0.0.1 all at once (DNS rebinding), so that the browser
+# takes server and page for the same: then the name is a stranger's.
+
+_AUTHORITY: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:@/?#,\s]+)(?::([0-9]*))?")
+_ORIGIN: Final = re.compile(r"(https?)://(.*)", re.IGNORECASE)
+_USUAL_PORTS: Final = {"http": "80", "https": "443"}
+#: what is asked of any server under any address: whether it is well
+HEALTH: Final = "/health/"
+
+
+class OriginPolicy:
+    """Policy of a server of these settings on origins."""
+
+    def __init__(self, settings: Settings) -> None:
+        named = settings.allowed_hosts
+        # Who has to send a key is not helped by a name: a browser that is led astray sends none.
+        self._names = None if settings.asks_for_keys or EVERY in named else frozenset(map(canonical_origin, named))
+        self._origins = frozenset(settings.cors_origins)
+        self._reach = settings.asks_for_keys or settings.insecure == "on"
+
+    def check_address(self, host: str) -> None:
+        """Raise Refusal (forbidden) where others reach the address that a request came to, and may not.
+
+        Our own connections are on the loopback then. Of another server's it is known with the first request.
+        """
+        address = None if self._reach else _address(host)
+        if address is not None and not is_loopback(address):
+            detail = (
+                f"others reach this server, at {address}, and it asks for no key: set GRADSERVE_KEYS_FILE or "
+                "GRADSERVE_API_KEY, or GRADSERVE_INSECURE=on if everybody may compute here"
+            )
+            raise Refusal("forbidden", detail, expected="a server on the loopback, or one with keys")
+
+    def check(self, headers: Headers, scheme: str, route: str | None, *, visits: bool) -> None:
+        """Raise Refusal (misdirected, forbidden) where the request is not to be served.
+
+        `route` is the path that leads to what is asked for, None where none does; a page that is open to everybody may
+        be visited from anywhere, by a click on a link.
+        """
+        host = headers.get("host", "")
+        is_named = self._names is None or is_of_this_machine(host) or _name(host) in self._names
+        if not is_named and "host" in headers and not (route or "").startswith(HEALTH):
+            got = printable(host)
+            advice = "call it localhost, or start it with --allowed-hosts"
+            detail = f"the server is not known by the name “{got}”; {advice}"
+            raise Refusal("misdirected", detail, expected="localhost, or a name of --allowed-hosts", got=got)
+        origin = ", ".join(headers.getlist("origin"))
+        if origin in self._origins or (EVERY in self._origins and "origin" in headers):
+            return
+        if "origin" in headers:
+            if not _is_origin_of(origin, scheme, host):
+                raise _forbidden(origin)
+        elif is_cross_site(headers) and not (visits and is_visit(headers)):
+            raise _forbidden("other sites")
+
+
+def canonical_origin(name: str) -> str:
+    """Write a host's name or address as it is compared: in lower case, without a dot at its end; addresses in short."""
+    address = _address(name)
+    return str(address) if address is not None else name.lower().removesuffix(".")
+
+
+def is_of_this_machine(host: str) -> bool:
+    """Whether the value of `Host` names the loopback, under whatever port (RFC 6761, 6.3 for names)."""
+    name = _name(host)
+    if name is None:
+        return False
+    address = _address(name)
+    if address is None:
+        return name == "localhost" or (name.endswith(".localhost") and not name.startswith("."))
+    return is_loopback(address)
+
+
+def is_loopback(address: IPv4Address | IPv6Address) -> bool:
+    """Whether only this machine reaches it."""
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (mapped or address).is_loopback
+
+
+def is_of_a_browser(headers: Headers) -> bool:
+    """Whether a browser sends this for a page, as far as it says."""
+    return "origin" in headers or any(name.startswith("sec-fetch-") for name in headers)
+
+
+def is_cross_site(headers: Headers) -> bool:
+    """Whether a browser says that a page of another site asks."""
+    return "cross-site" in headers.get("sec-fetch-site", "").lower()
+
+
+def is_visit(headers: Headers) -> bool:
+    """Whether a person goes there, in a tab of its own, rather than a page fetches or frames it."""
+    return headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+
+
+def _is_origin_of(origin: str, scheme: str, host: str) -> bool:
+    found = _ORIGIN.fullmatch(origin)
+    if found is None or found[1].lower() != scheme:
+        return False
+    mine = _place(host, scheme)
+    return mine is not None and mine == _place(found[2], scheme)
+
+
+def _place(authority: str, scheme: str) -> tuple[str, str] | None:
+    found = _AUTHORITY.fullmatch(authority)
+    return None if found is None else (canonical_origin(found[1]), found[2] or _USUAL_PORTS[scheme])
+
+
+def _name(authority: str) -> str | None:
+    """Return the name or address without the port."""
+    found = _AUTHORITY.fullmatch(authority)
+    return None if found is None else canonical_origin(found[1])
+
+
+def _address(name: str) -> IPv4Address | IPv6Address | None:
+    """Read a name that is an address; those of IPv6 are in brackets, or were before `canonical_origin`."""
+    try:
+        found = ip_address(name.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return None
+    return None if isinstance(found, IPv4Address) and name.startswith("[") else found
+
+
+def _forbidden(origin: str) -> Refusal:
+    got = printable(origin)
+    return Refusal("forbidden", f"pages of {got} may not make this call", got=got)
+
+
+# The query of a request, read from the head so that the body need not be touched.
+
+#: the query's parameter that every call with a deadline takes
+TIME: Final = "timeout_ms"
+_MILLISECONDS: Final = re.compile(r"[0-9]{1,18}")
+#: entries of a page
+_USUAL: Final = 100
+_MOST: Final = 1000
+_COUNT: Final = re.compile(r"[0-9]{1,9}")
+
+
+def parameters_of(query: bytes, known: Sequence[str]) -> dict[str, str]:
+    """Read these parameters of a query, each once. Raises Refusal (invalid_field)."""
+    stated: dict[str, str] = {}
+    for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+        if name not in known or name in stated:
+            if name in stated:
+                detail = f"{name} stands twice in the query"
+                raise Refusal("invalid_field", detail, expected=f"{name} once", got="twice")
+            shown, listed = printable(name), ", ".join(known)
+            detail = f"the query has no parameter “{shown}” (known: {listed})"
+            raise Refusal("invalid_field", detail, expected=listed, got=shown)
+        stated[name] = value
+    return stated
+
+
+def timeout_of(query: bytes, most_ms: int) -> float:
+    """Seconds that a request may take: `timeout_ms`, lowered to the server's. Raises Refusal (invalid_field)."""
+    return timeout_in(parameters_of(query, (TIME,)), most_ms)
+
+
+def timeout_in(parameters: dict[str, str], most_ms: int) -> float:
+    """Read it where the query may state other things, too."""
+    stated = parameters.get(TIME)
+    if stated is None:
+        return most_ms / 1000
+    if not _MILLISECONDS.fullmatch(stated) or not int(stated):
+        got = printable(stated) or "nothing"
+        detail = f"timeout_ms must be a whole number of milliseconds of at least 1, but is {got}"
+        raise Refusal("invalid_field", detail, expected="a whole number of at least 1", got=got)
+    return min(int(stated), most_ms) / 1000
+
+
+def without_time(query: bytes) -> str:
+    """Leave the time out of a query: whoever asks the same with more time, or with less, has the same text."""
+    stated = query.decode("latin-1").split("&")
+    return "&".join(part for part in stated if unquote_plus(part.partition("=")[0]) != TIME)
+
+
+def choice_in(parameters: dict[str, str], name: str, choices: Sequence[str]) -> str:
+    """Read a choice of the query, the first one where nothing is stated. Raises Refusal (invalid_field)."""
+    value = parameters.get(name, choices[0])
+    if value not in choices:
+        expected, got = " or ".join(choices), printable(value) or "nothing"
+        raise Refusal("invalid_field", f"{name} must be {expected}, but is {got}", expected=expected, got=got)
+    return value
+
+
+class Page(NamedTuple):
+    """Page of a long listing: so many entries, from behind the one that is called `after`; None: from the first on."""
+
+    limit: int
+    after: str | None
+
+
+def names_of_page(there: Iterable[str], limit: int, after: str | None) -> tuple[list[str], str | None]:
+    """Return the names of a page, in their order, and the `after` of the next page, if there is one."""
+    names = nsmallest(limit + 1, there if after is None else (name for name in there if name > after))
+    return names[:limit], names[limit - 1] if len(names) > limit else None
+
+
+def page_of(query: bytes) -> Page:
+    """Return the page that a query asks for. Raises Refusal (invalid_field)."""
+    stated = parameters_of(query, ("limit", "after"))
+    limit = stated.get("limit", str(_USUAL))
+    if not _COUNT.fullmatch(limit) or not 1 <= int(limit) <= _MOST:
+        got = printable(limit) or "nothing"
+        expected = f"a whole number from 1 to {_MOST}"
+        raise Refusal("invalid_field", f"limit must be {expected}, but is {got}", expected=expected, got=got)
+    return Page(int(limit), stated.get("after"))
+
 
 _VERSIONED: Final = "/v1/"
 #: C0 and C1

@@ -15,7 +15,7 @@ from typing import Final
 
 from engine import printable
 from service.core.settings import EVERY, Settings
-from service.web.origin import is_loopback, is_of_this_machine
+from service.web.head import is_loopback, is_of_this_machine
 
 #: connections that wait to be accepted
 BACKLOG: Final = 2048

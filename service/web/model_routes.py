@@ -15,8 +15,7 @@ from service.store.changes import Change, Condition, end_of_model, new_model
 from service.store.idempotency import Repetition
 from service.store.tables import KeptModel, checked_name, graph_of_request
 from service.web.body_buffer import upload_of
-from service.web.head import Media
-from service.web.query import names_of_page, page_of, parameters_of, timeout_of
+from service.web.head import Media, names_of_page, page_of, parameters_of, timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import etag_header, from_reply, not_modified
 from service.web.routes import ended

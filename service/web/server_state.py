@@ -20,8 +20,7 @@ from service.observe.store import StateStore
 from service.web.body_reader import MinimumRate
 from service.web.listening import MONITOR_CONNECTIONS, allow_descriptors
 from service.web.observer import RequestObserver, unobserved
-from service.web.request_head import Head, HeadReader, KnownHeads
-from service.web.response_head import Dated
+from service.web.request_head import Dated, Head, HeadReader, KnownHeads
 from service.workers.pool import Pool
 from service.workers.process_pool import ProcessPool
 from service.workers.task import Reply, refused

@@ -17,8 +17,7 @@ from service.store.idempotency import Repetition
 from service.store.tables import TensorVersion, checked_name
 from service.store.writes import Stored, TensorWrite
 from service.web.body_buffer import upload_of
-from service.web.head import Media
-from service.web.query import TIME, choice_in, names_of_page, page_of, parameters_of, timeout_in
+from service.web.head import TIME, Media, choice_in, names_of_page, page_of, parameters_of, timeout_in
 from service.web.repetition import once, recorded
 from service.web.responses import answer, etag_header, from_reply, not_modified
 from service.web.routes import ended

@@ -13,8 +13,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Final
 
 from engine.ir.fairness import Turns
-from service.workers.admission import Accounts
-from service.workers.cost_model import QUICK, CostModel, kind_of
+from service.workers.admission import QUICK, Accounts, CostModel, kind_of
 from service.workers.supervisor import Supervisor
 from service.workers.ticket import Length, TaskState, Ticket
 from service.workers.worker_process import WorkerProcess

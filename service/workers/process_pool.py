@@ -26,9 +26,8 @@ from service.core.allocation import Allocation
 from service.core.errors import Refusal, fault, late, stopping
 from service.core.settings import Settings
 from service.store.tables import TensorVersion
-from service.workers.admission import Account, Accounts, Admission
+from service.workers.admission import MISJUDGED, QUICK, Account, Accounts, Admission, CostModel, TaskKind, kind_of
 from service.workers.claims import Claim, Claims
-from service.workers.cost_model import MISJUDGED, QUICK, CostModel, TaskKind, kind_of
 from service.workers.frames import INLINE
 from service.workers.lanes import Lanes
 from service.workers.memory import BodyAllocation, BodyMemory, TensorMemory

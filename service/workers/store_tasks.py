@@ -25,7 +25,7 @@ from engine import (
     graph_id,
 )
 from engine.ir.errors import BadReference, MissingFeed, UnexpectedFeed, counted
-from engine.ir.limits import NO_END
+from engine.ir.run_context import NO_END
 from engine.ir.tensor_type import dtype_name
 from schemas import Graph, NodeType, Tensor
 from schemas.resources import (
@@ -46,13 +46,19 @@ from service.api.json_codec import parse_json, parse_tensors
 from service.api.media import JSON, SAFETENSORS
 from service.api.request import ParsedRequest
 from service.api.residents import Find, new_etag
-from service.api.tensors import decode, encode, encoded_bytes, type_of
-from service.api.validation import NodePlace, validate
+from service.api.tensors import NodePlace, decode, encode, encoded_bytes, type_of, validate
 from service.core.errors import Refusal, from_engine
 from service.core.settings import Settings
 from service.store.tables import FREE, checked_name, is_name, no_graph, unknown_tensor
 from service.store.writes import Stored
-from service.workers.executions.execution import CallExecution, Engine, cost_of_analysis
+from service.workers.executions.execution import (
+    PLANNING,
+    UNPLANNED,
+    CallExecution,
+    Engine,
+    TaskContext,
+    cost_of_analysis,
+)
 from service.workers.task import (
     REGISTER,
     TEXT_RATE,
@@ -65,7 +71,6 @@ from service.workers.task import (
     TooLong,
     WantsTensors,
 )
-from service.workers.task_context import PLANNING, UNPLANNED, TaskContext
 
 #: the registered graph of a key, and its record where that was sent; None where it is not known
 FindGraph = Callable[[str, bytes | None], GraphSource | None]

@@ -14,18 +14,17 @@ import numpy as np
 import orjson
 
 from engine import HostArray, TensorType, printable
-from engine.compiler.estimates import run_seconds
+from engine.compiler.fused_kernel import run_seconds
 from engine.runtime.sum_runs import add_pieces, run_blocks
 from schemas import Feed
 from service.api.binary import own_bytes, write_request
 from service.api.media import PIECE_SUMS, SAFETENSORS
 from service.api.request import ParsedRequest
-from service.api.validation import NodePlace
+from service.api.tensors import NodePlace
 from service.core.errors import Refusal
 from service.workers.executions.batch import AddedUp, PreparedSum
-from service.workers.executions.execution import Engine
+from service.workers.executions.execution import Engine, TaskContext
 from service.workers.task import PIECE_HEADER, TEXT_RATE, Divisible, Piece, PieceRequest, Reply, Task, Total, run_header
-from service.workers.task_context import TaskContext
 
 #: seconds of a sum from which on it is worth a piece for others
 _WORTH: Final = 0.01

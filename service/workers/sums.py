@@ -25,8 +25,7 @@ from typing import Any, Final, Protocol
 
 from engine.ir.run_report import RunReport
 from service.core.errors import fault
-from service.workers.admission import Account
-from service.workers.cost_model import QUICK, TaskKind, kind_of
+from service.workers.admission import QUICK, Account, TaskKind, kind_of
 from service.workers.memory import BodyAllocation, offload
 from service.workers.pool import Done
 from service.workers.task import (

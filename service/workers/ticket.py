@@ -9,9 +9,8 @@ from typing import ClassVar, Final, Protocol
 
 from engine.ir.fairness import Turns
 from service.core.errors import Refusal
-from service.workers.admission import Account
+from service.workers.admission import Account, TaskKind
 from service.workers.claims import Claim
-from service.workers.cost_model import TaskKind
 from service.workers.memory import BodyAllocation
 from service.workers.pool import Done
 from service.workers.task import Estimate, Task

@@ -17,9 +17,9 @@ from functools import wraps
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec
 
 from engine import Compiled, Compiler, DeadlineExceeded, EngineError, HostArray, Limits, open_executor, registry
-from engine.codegen.native.kernel_store import KernelStore
-from engine.compiler.cache import Cache
-from engine.compiler.estimates import measured_dense_flop
+from engine.codegen.native.machine_code import KernelStore
+from engine.compiler.compiler import Cache
+from engine.compiler.fused_kernel import measured_dense_flop
 from engine.ir.fairness import charge_to
 from schemas.graph import NAME_CHARACTERS
 from schemas.resources import without_graph
@@ -28,9 +28,8 @@ from service.api.graphs import GraphSource, Programs, Translator
 from service.api.json_codec import parse_tensors
 from service.api.json_reader import NO_TENSORS, JsonReader, Message, split_graph
 from service.api.media import JSON, PIECE_SUMS, SAFETENSORS
-from service.api.request import ParsedRequest, PrecisionChoice, RequestReader
+from service.api.request import ParsedRequest, PrecisionChoice, RequestReader, RequestTemplate
 from service.api.residents import Kept
-from service.api.templates import RequestTemplate
 from service.core import machine
 from service.core.budget import REQUESTS_OF_A_PLAN
 from service.core.errors import Refusal, fault, from_engine, out_of_memory, unreadable
@@ -43,7 +42,15 @@ from service.facades.tesseract import TESSERACT_CALLS, Document, Health
 from service.facades.umbridge import UMBRIDGE_CALLS
 from service.workers.executions import executions
 from service.workers.executions.computing import Computing
-from service.workers.executions.execution import AnyExecution, CachedRequest, Engine, cost_of_analysis
+from service.workers.executions.execution import (
+    PLANNING,
+    UNPLANNED,
+    AnyExecution,
+    CachedRequest,
+    Engine,
+    TaskContext,
+    cost_of_analysis,
+)
 from service.workers.sandbox import kernel_folder
 from service.workers.shared_memory import Vitals
 from service.workers.store_tasks import ModelTasks, Registration, TensorTasks
@@ -66,7 +73,6 @@ from service.workers.task import (
     WantsTensors,
     refused,
 )
-from service.workers.task_context import PLANNING, UNPLANNED, TaskContext
 
 _logger = logging.getLogger("gradserve.worker")
 _Given = ParamSpec("_Given")

@@ -12,7 +12,7 @@ import pytest
 from engine import DTYPES
 from tests.architecture.source import PACKAGES, files, name, parsed
 
-TABLE = "engine/ir/dtypes.py"
+TABLE = "engine/ir/tensor_type.py"
 #: name formats that operands are rounded to, which are no dtypes of tensors
 PRECISIONS = ("engine/ir/run_report.py", "schemas/request.py")
 DTYPE = re.compile(r"bool|u?int\d+|b?float\d+|complex\d+")

@@ -21,7 +21,7 @@ from engine.compiler.plan import graph_of
 from engine.cuda.binding import card_recipe_for
 from engine.cuda.card_recipe import CardRecipe
 from engine.ir.op import Kernel
-from engine.ops.reduce.reduction import Rowwise
+from engine.ops.reduce.sums import Rowwise
 
 SMALL = residual_network((8, 16), blocks=1, batch=4, side=32, classes=10)
 

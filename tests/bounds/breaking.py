@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from engine.codegen.kernels import compiled as native
 from engine.codegen.kernels.assembly import Assembly
 from engine.codegen.kernels.llvm_text import KernelText
-from engine.codegen.kernels.schedule import TableEntry
+from engine.codegen.kernels.program import TableEntry
 from engine.codegen.microkernels import product
 from engine.codegen.microkernels.correlation import Columns
 from engine.codegen.microkernels.routine import Routine

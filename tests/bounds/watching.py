@@ -16,20 +16,17 @@ import pytest
 
 from engine import Graph, HostArray, Plan
 from engine.codegen.kernels.llvm_text import llvm_text
-from engine.codegen.kernels.schedule import lanes_of, table_layout
+from engine.codegen.kernels.program import lanes_of, table_layout
 from engine.codegen.native import machine_code
-from engine.codegen.native.bounds import WATCHED, FaultEntry, reach
-from engine.codegen.native.native_call import NativeCall, make_calls
+from engine.codegen.native.native_call import WATCHED, FaultEntry, NativeCall, make_calls, reach
 from engine.compiler.body_plans import with_compiled_bodies
 from engine.compiler.control_flow import RunsPlans
-from engine.compiler.fused_kernel import Fused
+from engine.compiler.fused_kernel import Fused, MicrokernelOp, select_microkernels
 from engine.compiler.fusion import fuse
-from engine.compiler.kernel_selection import MicrokernelOp, select_microkernels
 from engine.compiler.plan import Step, make_plan
 from engine.ir.errors import IndexOutOfRange
-from engine.ir.limits import NO_DEADLINE, NO_LIMITS
 from engine.ir.op import Array, KernelCall
-from engine.ir.run_context import RunContext
+from engine.ir.run_context import NO_DEADLINE, NO_LIMITS, RunContext
 from engine.runtime.binding import Binder
 from engine.runtime.numpy_backend import Kernels, NumPyExecutor
 from engine.runtime.tiers import ExecutionTier

@@ -14,7 +14,7 @@ from clients.conformance.make import content
 from clients.conformance.making.function_cases import DECAY
 from clients.conformance.steps import graph_of
 from engine import registry
-from engine.ir.dtypes import ELEMENT_TYPES
+from engine.ir.tensor_type import ELEMENT_TYPES
 from service.api.calls import calls
 from service.core.errors import KINDS as CODES
 from tests.docs.marked import blocks

@@ -38,12 +38,12 @@ from engine import (
     Values,
     registry,
 )
-from engine.codegen.native.kernel_store import KernelStore
+from engine.codegen.native.machine_code import KernelStore
 from engine.compiler.compiler import CompileRequest, compile_call
-from engine.compiler.kernel_selection import select_microkernels
+from engine.compiler.fused_kernel import select_microkernels
 from engine.compiler.plan import graph_of, make_plan
 from engine.ir.attributes import keyed
-from engine.ir.limits import NO_LIMITS
+from engine.ir.run_context import NO_LIMITS
 from engine.runtime.numpy_backend import Kernels, NumPyExecutor
 from engine.runtime.tiers import ExecutionTier
 from tests.contract.cases import Array, Case, all_cases, has_rule

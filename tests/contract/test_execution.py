@@ -15,7 +15,7 @@ from engine import Builder, EngineError, Graph, Limits, TensorType, open_executo
 from engine.autodiff.vjp import vjp_or_zeros
 from engine.autodiff.vmap import vmap
 from engine.compiler.plan import Plan, make_plan
-from engine.ir.inference import work
+from engine.ir.graph import work
 from engine.ir.op import Definition, Kernel, View
 from engine.ir.passes import optimise
 from engine.ir.run_context import RunContext
@@ -269,7 +269,8 @@ def test_memory_that_is_not_declared_is_asked_for(
     for attribute, value in changed.items():
         monkeypatch.setattr(type(case.op), attribute, value)
     monkeypatch.setattr(work, "known", {})  # what it took before
-    wanted = rf"bytes are allocated .* and 0 declared; state them in `{member}` of class {type(case.op).__name__} \(engine/ops/.*\.py\)"
+    place = rf"`{member}` of class {type(case.op).__name__} \(engine/ops/.*\.py\)"
+    wanted = rf"bytes are allocated .* and 0 declared; state them in {place}"
     with pytest.raises(AssertionError, match=wanted):
         measure(case, "dense")
 

@@ -9,18 +9,17 @@ import pytest
 
 from engine import LATEST, Limits, Plan, Program, Statement, TensorType, registry
 from engine.autodiff.vjp import vjp_or_zeros
-from engine.codegen.native.kernel_store import KernelStore
-from engine.codegen.native.runner import IS_SUPPORTED
+from engine.codegen.native.machine_code import KernelStore
+from engine.codegen.native.native_call import IS_SUPPORTED
 from engine.compiler import recipes as indexing
 from engine.compiler.fit_memory import compiled_within
-from engine.compiler.kernel_selection import MicrokernelOp
+from engine.compiler.fused_kernel import MicrokernelOp
 from engine.compiler.plan import make_plan
 from engine.ir.errors import IndexOutOfRange
 from engine.ir.passes import optimise
 from engine.runtime import memory_layout as lifetimes
 from engine.runtime.numpy_backend import Kernels, NumPyExecutor
-from engine.runtime.prepared_plan import PreparedPlan
-from engine.runtime.segments import Region
+from engine.runtime.prepared_plan import PreparedPlan, Region
 from tests.contract.cases import Array, Case, each, feeds_of
 
 pytest.importorskip("llvmlite")

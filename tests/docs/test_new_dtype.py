@@ -12,7 +12,7 @@ from tests.copied_tree import copy_tree, run
 
 pytestmark = pytest.mark.slow
 
-TABLE = "engine/ir/dtypes.py"
+TABLE = "engine/ir/tensor_type.py"
 BEFORE = '    ElementType("int64",'
 #: whole numbers, which everything written for them takes as they are
 WHOLE = '    ElementType("uint32", "integer", 4, False, "U32", 11),\n'
@@ -23,7 +23,7 @@ import numpy as np
 from fastapi.testclient import TestClient
 from safetensors.numpy import load, save
 from engine import TensorType, registry
-from engine.ir.dtypes import in_opset
+from engine.ir.tensor_type import in_opset
 from engine.ir.tensor_type import promote
 from tests.service.application import create_app
 from service.api.binary import write_one

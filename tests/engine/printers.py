@@ -24,11 +24,10 @@ import numpy as np
 import pytest
 
 from engine import Plan, registry
+from engine.codegen.kernels.blocks import run_on_arrays
 from engine.codegen.kernels.compiled import LANES, NativeKernel, part_sum_kernel
-from engine.codegen.kernels.program import FusedKernel
-from engine.codegen.kernels.schedule import lanes_of
-from engine.codegen.kernels.whole_arrays import run_on_arrays
-from engine.codegen.native.kernel_store import KernelStore
+from engine.codegen.kernels.program import FusedKernel, lanes_of
+from engine.codegen.native.machine_code import KernelStore
 from engine.compiler.body_plans import kernel_ops
 from engine.compiler.control_flow import RunsPlans
 from engine.compiler.fused_kernel import Fused
@@ -37,9 +36,8 @@ from engine.compiler.plan import Step, graph_of, make_plan
 from engine.cuda.kernels import cuda_fused_kernel
 from engine.cuda.launch import CudaKernel
 from engine.ir.graph import Graph
-from engine.ir.limits import NO_DEADLINE, NO_LIMITS, Deadline
 from engine.ir.op import Array, KernelCall
-from engine.ir.run_context import RunContext
+from engine.ir.run_context import NO_DEADLINE, NO_LIMITS, Deadline, RunContext
 from engine.runtime.binding import Binder, bind_step
 from engine.runtime.numpy_backend import CompiledKernel, KernelBinder, Kernels, NumPyExecutor, sum_kinds
 from engine.runtime.tiers import ExecutionTier

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from engine import LATEST, Builder, Program, Statement, TensorType, Value, registry
 from engine.ir.attributes import bind
-from engine.ir.body import NO_BUDGET
-from engine.ir.program import Function, FunctionTyping
+from engine.ir.program import NO_BUDGET, Function, FunctionTyping
 
 Array = np.ndarray[Any, Any]
 Draw = Callable[[st.SearchStrategy[Any]], Any]

@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import DTYPES
 from engine.ir.op import Definition
 from engine.ir.sample import Sample
+from engine.ir.tensor_type import DTYPES
 from tests.fuzz.values import Random, choice
 
 Shape = Sequence[int]

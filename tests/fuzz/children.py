@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from engine.codegen.native.kernel_store import KernelStore
+from engine.codegen.native.machine_code import KernelStore
 from tests.engine.ir.verified import verified
 from tests.fuzz.graphs import Request, random_request
 from tests.fuzz.tiers import Way, little_is_shared_out, ways

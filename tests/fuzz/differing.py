@@ -16,8 +16,8 @@ from typing import Any, Final
 import numpy as np
 
 from engine import Builder, EngineError, Graph, Plan, registry
+from engine.codegen.kernels.blocks import WholeArrayKernel
 from engine.codegen.kernels.program import REDUCTIONS, KernelBuilder, Level
-from engine.codegen.kernels.whole_arrays import WholeArrayKernel
 from engine.compiler.control_flow import RunsPlans
 from engine.compiler.plan import graph_of
 from engine.ir.attributes import bind
@@ -27,7 +27,7 @@ from engine.ir.run_context import RunContext, RunPlan
 from engine.ir.sample import Sample
 from engine.ir.tensor_type import TensorType
 from engine.ops.elementwise.base import Elementwise
-from engine.ops.reduce.reduction import Rowwise
+from engine.ops.reduce.sums import Rowwise
 from tests.fuzz.values import Array, Random, in_parts, of_parts
 
 Feeds = Mapping[Hashable, Array]

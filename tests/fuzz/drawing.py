@@ -11,11 +11,10 @@ import numpy as np
 
 from engine import Builder, Limits, OverBudget, Statement, TensorType, Value, registry
 from engine.ir.attributes import bind
-from engine.ir.body import BodyBudget
-from engine.ir.dtypes import real_dtype
 from engine.ir.op import Definition
-from engine.ir.program import Function, FunctionTyping
+from engine.ir.program import BodyBudget, Function, FunctionTyping
 from engine.ir.sample import Operand
+from engine.ir.tensor_type import real_dtype
 from service.api.tensors import encode
 from tests.fuzz.values import Array, Mood, Random, choice, numbers
 

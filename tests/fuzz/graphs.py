@@ -18,7 +18,7 @@ from engine.ir.graph import ancestors
 from engine.ir.op import Definition, View
 from engine.ir.sample import Operand, Sample
 from engine.ops.elementwise.base import Elementwise
-from engine.ops.reduce.reduction import Rowwise
+from engine.ops.reduce.sums import Rowwise
 from service.api.tensors import encode
 from tests.fuzz.attributes import drawn_attributes
 from tests.fuzz.drawing import MOST_OF_ONE, Drawing

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine import HostArray, registry
 from engine.ir.graph import ancestors
-from engine.ir.limits import Limits
+from engine.ir.run_context import Limits
 from service.api.tensors import decode, encode
 from tests.fuzz.graphs import Request
 from tests.fuzz.values import Array

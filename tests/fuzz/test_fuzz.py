@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.codegen.native.runner import IS_SUPPORTED
+from engine.codegen.native.native_call import IS_SUPPORTED
 from tests.fuzz.keeping import kept_files
 from tests.sampling import sampled
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from engine import Builder, EngineError, Limits, TensorType, registry
-from engine.codegen.native.kernel_store import KernelStore
+from engine.codegen.native.machine_code import KernelStore
 from engine.compiler.plan import Plan, Step, make_plan
 from engine.runtime.numpy_backend import NumPyExecutor
 from service.api.calls import calls

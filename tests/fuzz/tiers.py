@@ -12,16 +12,14 @@ import numpy as np
 import pytest
 
 from engine import HostArray, Plan, registry
-from engine.codegen.native.kernel_store import KernelStore
+from engine.codegen.native.machine_code import KernelStore
 from engine.compiler.body_plans import with_compiled_bodies
 from engine.compiler.fit_memory import compiled_within
-from engine.compiler.fused_kernel import BLOCK_ELEMENTS, Fused
+from engine.compiler.fused_kernel import BLOCK_ELEMENTS, Fused, MicrokernelOp, select_microkernels
 from engine.compiler.fusion import fuse
-from engine.compiler.kernel_selection import MicrokernelOp, select_microkernels
 from engine.compiler.plan import graph_of, make_plan
 from engine.compiler.sums import split_sums
-from engine.ir.limits import NO_DEADLINE, NO_LIMITS, Deadline
-from engine.ir.run_context import aligned
+from engine.ir.run_context import NO_DEADLINE, NO_LIMITS, Deadline, aligned
 from engine.runtime import prepared_plan
 from engine.runtime.interpreter import Buffer, Executor, Observer
 from engine.runtime.numpy_backend import Kernels, NumPyExecutor, kernel_ops

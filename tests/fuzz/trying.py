@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from engine import EngineError, certify
-from engine.codegen.native.kernel_store import KernelStore
+from engine.codegen.native.machine_code import KernelStore
 from engine.compiler.plan import Plan
 from engine.runtime.interpreter import Executor
 from service.core.errors import Refusal

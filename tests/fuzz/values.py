@@ -7,8 +7,8 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from engine.ir.dtypes import real_dtype
 from engine.ir.sample import Operand
+from engine.ir.tensor_type import real_dtype
 
 Array = np.ndarray[Any, Any]
 Random = np.random.Generator

@@ -17,7 +17,7 @@ import pytest
 
 from engine import registry
 from engine.ir.attributes import Attr
-from engine.ir.inference import RuleCache
+from engine.ir.graph import RuleCache
 from scripts.mutants import Measured, Session, Tally, forked, measure_all, options, report
 from scripts.mutants_apply import FunctionKey, NotApplied, alive, apply, changed
 from scripts.mutants_cost import only_for_costs

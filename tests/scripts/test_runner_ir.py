@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from engine.codegen.native.runner import runner_text
+from engine.codegen.native.native_call import runner_text
 from scripts.runner_ir import KEPT, SOURCE, VERSION, compiler, digest, made
 from tests.architecture.source import ROOT
 

@@ -263,7 +263,7 @@ def test_an_object_of_many_unknown_fields_is_refused_for_the_first(
     client: Client, monkeypatch: pytest.MonkeyPatch, body: dict[str, Any], pointer: str
 ) -> None:
     """Reporting each of a million unknown fields would take a minute: the validator is not even asked."""
-    monkeypatch.setattr("service.api.validation._refusal", None)
+    monkeypatch.setattr("service.api.tensors._refusal", None)
     report = problem(client.post("/v1/forward", json=body), 422, "invalid_field")
     assert report["pointer"] == f"{pointer}/field0"
     assert "errors" not in report

@@ -12,8 +12,8 @@ import pytest
 
 from service.api.media import JSON
 from service.core.settings import Settings
+from service.workers.executions.execution import TaskContext
 from service.workers.task import Task
-from service.workers.task_context import TaskContext
 from service.workers.worker import KnownRequest, Worker
 from tests.conftest import Client
 from tests.service.support import SQUARES, Json, feed, node, problem

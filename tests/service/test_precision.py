@@ -13,14 +13,14 @@ import pytest
 
 from engine import Deadline
 from engine.compiler.plan import Plan
-from engine.ir.limits import NO_DEADLINE
+from engine.ir.run_context import NO_DEADLINE
 from engine.ir.run_report import PRECISIONS, Precision
 from engine.runtime.interpreter import Executor, Observer
 from schemas.request import Precision as Spoken
 from service.api.media import JSON, SAFETENSORS
 from service.core.settings import Settings, read_settings
+from service.workers.executions.execution import TaskContext
 from service.workers.task import Reply, Task
-from service.workers.task_context import TaskContext
 from service.workers.worker import KnownRequest, Worker
 from tests.conftest import Client
 from tests.service.api.safetensors_support import BINARY, body, unpacked

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine import LATEST, OPSET, registry
-from engine.ir.dtypes import ELEMENT_TYPES
+from engine.ir.tensor_type import ELEMENT_TYPES
 
 FROZEN = [
     tomllib.loads(Path(__file__).with_name(f"opset{opset}.toml").read_text(encoding="utf-8"))

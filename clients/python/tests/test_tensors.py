@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clients.python.tests.arrays import arrays, same_bits
-from engine.ir.dtypes import ELEMENT_TYPES
+from engine.ir.tensor_type import ELEMENT_TYPES
 from gradserve_client.errors import InputError, MalformedAnswer
 from gradserve_client.tensors import (
     DTYPES,

@@ -6,8 +6,16 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from engine.codegen.kernels.program import FusedKernel, Scalars, extreme, refuse_pairs
-from engine.codegen.kernels.schedule import Schedule, Sweep, TableEntry, table_layout
+from engine.codegen.kernels.program import (
+    FusedKernel,
+    Scalars,
+    Schedule,
+    Sweep,
+    TableEntry,
+    extreme,
+    refuse_pairs,
+    table_layout,
+)
 
 # In the expressions, F is the kernel's float, I an int as wide, P a pair of floats; a bool is an int of 0 or 1. The
 # names in capitals are macros, so that another dialect of C needs other definitions and nothing else.

@@ -11,12 +11,21 @@ from typing import Any, Final
 import numpy as np
 
 from engine.codegen.kernels.llvm_text import llvm_text
-from engine.codegen.kernels.program import FusedKernel, KernelBuilder, Level, Space, part_elements
-from engine.codegen.kernels.schedule import Schedule, TableLayout, lanes_of, put_space, schedule, table_layout
-from engine.codegen.native.bounds import WATCHED
-from engine.codegen.native.machine_code import machine_code
-from engine.codegen.native.native_call import SIGNATURE, NativeCall, Otherwise, guarded
-from engine.codegen.native.object_file import load_function
+from engine.codegen.kernels.program import (
+    FusedKernel,
+    KernelBuilder,
+    Level,
+    Schedule,
+    Space,
+    TableLayout,
+    lanes_of,
+    part_elements,
+    put_space,
+    schedule,
+    table_layout,
+)
+from engine.codegen.native.machine_code import load_function, machine_code
+from engine.codegen.native.native_call import SIGNATURE, WATCHED, NativeCall, Otherwise, guarded
 from engine.ir.op import NONE, KernelCall
 from engine.ir.tensor_type import HostArray
 

@@ -11,10 +11,20 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from engine.codegen.kernels.assembly import Assembly, CarriedValue, LoopNames
-from engine.codegen.kernels.memory import KernelMemory
-from engine.codegen.kernels.program import PAIR_PARTS, FusedKernel, Scalars, extreme, refuse_pairs
-from engine.codegen.kernels.schedule import Schedule, Sweep, TableEntry, TableLayout, schedule, table_layout
+from engine.codegen.kernels.assembly import Assembly, CarriedValue, KernelMemory, LoopNames
+from engine.codegen.kernels.program import (
+    PAIR_PARTS,
+    FusedKernel,
+    Scalars,
+    Schedule,
+    Sweep,
+    TableEntry,
+    TableLayout,
+    extreme,
+    refuse_pairs,
+    schedule,
+    table_layout,
+)
 
 _BINARY: Final = {
     "add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "and": "and", "or": "or",

@@ -11,14 +11,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from engine.codegen.kernels.assembly import Assembly, CarriedValue
+from engine.codegen.kernels.assembly import Assembly, CarriedValue, KernelMemory
 from engine.codegen.kernels.c_text import NAMES, CKernel
 from engine.codegen.kernels.compiled import range_condition
 from engine.codegen.kernels.llvm_text import KernelText, instruction, loop_names
-from engine.codegen.kernels.memory import KernelMemory
-from engine.codegen.kernels.program import FusedKernel, Level, Scalars, Space
-from engine.codegen.kernels.schedule import Schedule, TableLayout, put_space, table_layout
-from engine.codegen.native.bounds import WATCHED
+from engine.codegen.kernels.program import (
+    FusedKernel,
+    Level,
+    Scalars,
+    Schedule,
+    Space,
+    TableLayout,
+    put_space,
+    table_layout,
+)
+from engine.codegen.native.native_call import WATCHED
 from engine.ir.tensor_type import HostArray
 
 

@@ -8,8 +8,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from engine.codegen.kernels.compiled import WORTH_THREADS
-from engine.codegen.native.bounds import WATCHED
-from engine.codegen.native.native_call import LoadedKernel, NativeCall, Otherwise, guarded
+from engine.codegen.native.native_call import WATCHED, LoadedKernel, NativeCall, Otherwise, guarded
 from engine.ir.op import KernelCall
 from engine.ir.tensor_type import HostArray
 

@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from engine.codegen.kernels.assembly import Assembly, CarriedValue, LoopNames
+from engine.codegen.kernels.assembly import Assembly, CarriedValue, KernelMemory, LoopNames
 from engine.codegen.kernels.llvm_text import literal
-from engine.codegen.kernels.memory import KernelMemory
 from engine.codegen.microkernels.recipe import KernelPhase, PlaceKind, TableEntryOf
 
 Int64 = int | str

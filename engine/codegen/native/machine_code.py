@@ -2,15 +2,84 @@
 
 from __future__ import annotations
 
+import ctypes
+import hashlib
+import logging
+import mmap
+import os
 import platform
 import re
+import secrets
+import stat
+import struct
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Final
+from threading import Lock
+from typing import Any, Final, NamedTuple
 
-from engine.codegen.native.kernel_errors import KernelUnavailable
+from engine.ir.lru import LRU
+
+# Kernels that are not there: the error, the keys that are not tried again, and one line of the log for each reason.
+#
+# This is never a reason to fail, since NumPy computes the same.
+
+#: kernels, or plans of libraries, that are remembered: the first of them is forgotten for one more
+MOST_REFUSED: Final = 4096
+#: reasons that are remembered as told
+MOST_TOLD: Final = 256
+
+_logger = logging.getLogger("gradserve.kernels")
+
+
+class KernelUnavailable(Exception):
+    """Absence of machine code of a kernel; the message says why: a whole sentence for an operator."""
+
+
+class RefusedKernels:
+    """Keys of kernels that could not be made, with the reasons. They are not tried again, so that a plan runs one way.
+
+    Threads may share it.
+    """
+
+    def __init__(self) -> None:
+        self._reasons: dict[str, str] = {}
+        self._lock = Lock()
+
+    def add(self, key: str, reason: str) -> None:
+        """Remember a kernel that could not be made."""
+        with self._lock:
+            self._reasons[key] = reason
+            if len(self._reasons) > MOST_REFUSED:
+                del self._reasons[next(iter(self._reasons))]
+
+    def __contains__(self, key: str) -> bool:
+        """Whether a kernel could not be made; false if it was not tried, or long ago."""
+        return key in self._reasons
+
+    def demand(self, key: str) -> None:
+        """Raise KernelUnavailable, with the reason, if a kernel could not be made."""
+        reason = self._reasons.get(key)
+        if reason is not None:
+            raise KernelUnavailable(reason)
+
+
+class Reasons:
+    """Reasons that have been logged so far, each in one line. `message` has a place for the reason."""
+
+    def __init__(self, message: str) -> None:
+        self._message = message
+        self._told: set[str] = set()
+
+    def tell(self, reason: str) -> None:
+        """Log a reason, unless it was told before, or too many were."""
+        if reason not in self._told and len(self._told) < MOST_TOLD:
+            self._told.add(reason)
+            _logger.warning(self._message, reason)
+
 
 #: what instructions a processor has, and how they are best arranged, on x86 and on ARM
 _TELLING: Final = frozenset(
@@ -139,3 +208,372 @@ def link(data: bytes, name: str) -> tuple[int, Any]:
     if not address:
         raise KernelUnavailable(f"the object file of a kernel has no {name}")
     return address, engine
+
+
+# Loading object files: those of x86-64 and ELF by hand, in a tenth of a millisecond and without LLVM; others by LLVM.
+#
+# System V ABI, AMD64 supplement: sections that are allocated are laid out one after the other, and their references to
+# one another, which are all relative, are filled in.
+
+_FAILED: Final = ctypes.c_void_p(-1).value
+
+
+class ExecutableMemory:
+    """Machine code in memory that is never writable and executable at once. Raises KernelUnavailable if refused."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.nbytes = -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
+        self.address: int = 0
+        library = _library()
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        address = library.mmap(None, self.nbytes, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
+        if address in (None, _FAILED):
+            raise KernelUnavailable(f"there is no memory for a kernel of {self.nbytes} bytes")
+        self.address = address
+
+    def write_image(self, image: bytes) -> None:
+        """Put `image` there, and make it executable: once."""
+        ctypes.memmove(self.address, image, len(image))
+        if _library().mprotect(self.address, self.nbytes, mmap.PROT_READ | mmap.PROT_EXEC):
+            raise KernelUnavailable("the system refuses executable memory, so kernels are not compiled")
+
+    def __del__(self) -> None:
+        if self.address:
+            _library().munmap(self.address, self.nbytes)
+
+
+@cache
+def _library() -> Any:
+    """Load the system's mmap, mprotect and munmap: Python's own mmap cannot make memory executable later."""
+    library = ctypes.CDLL(None, use_errno=True)
+    library.mmap.restype = ctypes.c_void_p
+    library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    library.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    library.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    return library
+
+
+_RELOCATABLE, _X86_64 = 1, 62
+_PROGBITS, _SYMTAB, _RELA, _UNWIND = 1, 2, 4, 0x70000001
+_ALLOCATED: Final = 2
+#: R_X86_64_PC32 and R_X86_64_PLT32: 32 bits, relative to where they stand
+_RELATIVE: Final = (2, 4)
+
+
+class LoadedCode(NamedTuple):
+    """Address of a function, and the object that keeps it loaded."""
+
+    address: int
+    memory: Any
+
+
+class _Section(NamedTuple):
+    name: int
+    type: int
+    flags: int
+    address: int
+    offset: int
+    size: int
+    link: int
+    info: int
+    align: int
+    entry: int
+
+
+class _Symbol(NamedTuple):
+    name: int
+    info: int
+    other: int
+    section: int
+    value: int
+    size: int
+
+
+class _Unknown(Exception):
+    """Failure of an object file that seems sound, but is for another loader."""
+
+
+def load_function(data: bytes, name: str = "kernel") -> LoadedCode:
+    """Load the function of that name in an object file into executable memory.
+
+    Raises KernelUnavailable if the file is damaged, or not for this machine, or executable memory is refused.
+    """
+    try:
+        image, start = _image(data, name.encode())
+    except _Unknown:
+        return LoadedCode(*link(data, name))
+    except (struct.error, IndexError, ValueError) as error:
+        raise KernelUnavailable(f"the object file of a kernel is damaged ({error})") from error
+    memory = ExecutableMemory(len(image))
+    memory.write_image(image)
+    return LoadedCode(memory.address + start, memory)
+
+
+def _image(data: bytes, name: bytes) -> tuple[bytes, int]:
+    """Make the image of the memory, and find the beginning of the function in it."""
+    sections = _sections(data)
+    places = _places(sections, len(data))
+    image = bytearray(max((places[i] + sections[i].size for i in places), default=0))
+    for i, place in places.items():
+        image[place : place + sections[i].size] = _contents(data, sections[i])
+    table = next((section for section in sections if section.type == _SYMTAB), None)
+    if table is None:
+        raise ValueError("it has no symbols")
+    symbols = [_Symbol(*fields) for fields in struct.iter_unpack("<IBBHQQ", _contents(data, table))]
+    for section in sections:
+        if section.type == _RELA and section.info in places:
+            _relocate(image, places, symbols, places[section.info], _contents(data, section))
+    return bytes(image), _start(symbols, places, _contents(data, sections[table.link]), name, len(image))
+
+
+def _sections(data: bytes) -> list[_Section]:
+    if data[:4] != b"\x7fELF" and sys.platform == "linux":
+        raise ValueError("it is not an ELF file")
+    if data[:6] != b"\x7fELF\x02\x01" or struct.unpack_from("<HH", data, 16) != (_RELOCATABLE, _X86_64):
+        if sys.platform == "linux" and platform.machine() == "x86_64":  # LLVM may crash on what is no object file
+            raise ValueError("it is not for this machine")
+        raise _Unknown
+    (start,) = struct.unpack_from("<Q", data, 40)
+    (count,) = struct.unpack_from("<H", data, 60)
+    return [_Section(*struct.unpack_from("<IIQQQQIIQQ", data, start + 64 * i)) for i in range(count)]
+
+
+def _places(sections: list[_Section], most: int) -> dict[int, int]:
+    """Place the sections that are allocated, none above `most` bytes, in the image."""
+    places, end = {}, 0
+    for i, section in enumerate(sections):
+        if section.flags & _ALLOCATED:
+            if section.type not in (_PROGBITS, _UNWIND):
+                raise _Unknown
+            if section.size > most or section.align > mmap.PAGESIZE:
+                raise ValueError("a section has no sensible size")
+            align = max(64, section.align)
+            places[i] = -(-end // align) * align
+            end = places[i] + section.size
+    return places
+
+
+def _contents(data: bytes, section: _Section) -> bytes:
+    contents = data[section.offset : section.offset + section.size]
+    if len(contents) != section.size:
+        raise ValueError("it is cut off")
+    return contents
+
+
+def _relocate(
+    image: bytearray, places: dict[int, int], symbols: list[_Symbol], section: int, relocations: bytes
+) -> None:
+    """Fill in the references of a section to other places."""
+    for offset, info, addend in struct.iter_unpack("<QQq", relocations):
+        symbol = symbols[info >> 32]
+        if info & 0xFFFFFFFF not in _RELATIVE or symbol.section not in places:
+            raise _Unknown
+        at = section + offset
+        struct.pack_into("<i", image, at, places[symbol.section] + symbol.value + addend - at)
+
+
+def _start(symbols: list[_Symbol], places: dict[int, int], names: bytes, name: bytes, size: int) -> int:
+    for symbol in symbols:
+        if symbol.section in places and names[symbol.name :].startswith(name + b"\0"):
+            start = places[symbol.section] + symbol.value
+            if start < size:
+                return start
+    raise ValueError(f"it has no {name.decode()}")
+
+
+# Compiled kernels by key, in memory and in a folder: what one process has compiled, the next one loads.
+
+# Kernels of a folder are mapped and run, so a folder is used only while it is ours and nobody else can write to it.
+# This is checked on the open folder, each time, and every name is looked up in the very folder that was checked. An
+# entry states its kind and key, and has the hash of its code: one that was torn, cut or put there by another program is
+# as good as absent. Several processes may share a folder. An entry is written beside its place and renamed to it, so
+# that readers meet all of it or nothing; it is not forced onto the disk first, since the hash finds what a loss of
+# power tears.
+
+#: bytes of the entries of a folder together, about
+MOST_BYTES_OF_A_FOLDER: Final = 256 << 20
+#: bytes that a store keeps in memory, of code that is not mapped
+MOST_BYTES_IN_MEMORY: Final = 32 << 20
+#: whether this system can tell whose a folder is, and look names up in one that is open
+FOLDERS_CAN_BE_CHECKED: Final = hasattr(os, "geteuid") and os.open in os.supports_dir_fd
+
+_MAGIC: Final = b"gradserve kernel"
+_FORMAT: Final = 1
+_HEADER: Final = struct.Struct("<16sI32sQ32s")  # magic, format, key, length of the code, its SHA-256
+_ENTRY: Final = ".kernel"
+_PART: Final = ".part"  # an entry that is being written, or whose writer was killed
+_WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
+
+
+class KernelFolder:
+    """The entries of one folder, which is made by the first that is written; the least recently used go first."""
+
+    def __init__(self, path: Path, most_bytes: int = MOST_BYTES_OF_A_FOLDER) -> None:
+        self.path = path
+        self._most_bytes = most_bytes
+        self._unswept = most_bytes  # bytes written since entries were last counted; at first, nothing is known
+
+    def read_code(self, key: str) -> bytes | None:
+        """Read the code that was written for a key; None if there is none that is whole and ours.
+
+        Raises OSError if the folder is there and cannot be used.
+        """
+        with suppress(FileNotFoundError), self._opened() as folder:
+            code = unpacked(key, _content(key + _ENTRY, folder, self._most_bytes))
+            if code is not None:
+                with suppress(OSError):  # a folder may be there for reading alone
+                    os.utime(key + _ENTRY, dir_fd=folder, follow_symlinks=False)
+            return code
+        return None
+
+    def write_code(self, key: str, code: bytes) -> None:
+        """Keep the code of a key, in place of what is there. Raises OSError if that cannot be done."""
+        entry = packed(key, code)
+        if len(entry) > self._most_bytes:
+            return
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._opened() as folder:
+            _replace(key + _ENTRY, entry, folder)
+            self._unswept += len(entry)
+            if self._unswept > self._most_bytes // 16:
+                self._sweep(folder)
+
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        folder = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            _require_private(os.fstat(folder))
+            yield folder
+        finally:
+            os.close(folder)
+
+    def _sweep(self, folder: int) -> None:
+        kept = 0
+        for _, name, nbytes in sorted(_listed(folder), reverse=True):
+            kept += nbytes
+            if kept > self._most_bytes:
+                with suppress(OSError):  # another process has removed it
+                    os.unlink(name, dir_fd=folder)
+        self._unswept = 0
+
+
+def packed(key: str, code: bytes) -> bytes:
+    """Make the entry of a key, 64 hexadecimal digits: header and code."""
+    return _HEADER.pack(_MAGIC, _FORMAT, bytes.fromhex(key), len(code), hashlib.sha256(code).digest()) + code
+
+
+def unpacked(key: str, entry: bytes) -> bytes | None:
+    """Return the code of an entry; None if it is not exactly what was packed for this key."""
+    code = entry[_HEADER.size :]
+    return code if entry and entry == packed(key, code) else None
+
+
+def _require_private(status: os.stat_result) -> None:
+    if status.st_uid != os.geteuid():
+        raise PermissionError(f"it belongs to user {status.st_uid}, and this is user {os.geteuid()}")
+    if status.st_mode & _WRITABLE_BY_OTHERS:
+        raise PermissionError(f"others may write to it (mode {stat.S_IMODE(status.st_mode):o})")
+
+
+def _content(name: str, folder: int, most_bytes: int) -> bytes:
+    """Read a file's bytes; none if it is absent, cannot be read, is not ours, or is larger than all may be."""
+    try:
+        # A link is not followed, and a pipe not waited for.
+        file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        return b""
+    try:
+        status = os.fstat(file)
+        _require_private(status)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > most_bytes:
+            return b""
+        with os.fdopen(file, "rb", closefd=False) as stream:
+            return stream.read()
+    except OSError:
+        return b""
+    finally:
+        os.close(file)
+
+
+def _replace(name: str, entry: bytes, folder: int) -> None:
+    part = secrets.token_hex(8) + _PART
+    try:
+        file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
+        try:
+            rest = memoryview(entry)
+            while rest:
+                rest = rest[os.write(file, rest) :]
+        finally:
+            os.close(file)
+        with suppress(FileNotFoundError):  # another process has counted it, and found it to be too much
+            os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(part, dir_fd=folder)
+        raise
+
+
+def _listed(folder: int) -> Iterator[tuple[int, str, int]]:
+    """Yield the time when each file of ours was last used, its name and its bytes."""
+    with os.scandir(folder) as found:
+        for file in found:
+            if file.name.endswith((_ENTRY, _PART)):
+                with suppress(FileNotFoundError):  # another process has removed it
+                    status = file.stat(follow_symlinks=False)
+                    yield status.st_mtime_ns, file.name, status.st_size
+
+
+def kernel_key(text: str, *, system: str, processor: str, compiler: str) -> str:
+    """Make the key of a kernel, 64 hexadecimal digits: the SHA-256 of all that its code depends on.
+
+    `text` is what the compiler reads; `system`, `processor` and `compiler` are those of `machine_code.target`.
+    """
+    return hashlib.sha256(repr((text, system, processor, compiler)).encode()).hexdigest()
+
+
+class KernelStore:
+    """Object code by key: the most recently used in memory, all of it in `folder`, if one is given and can be used.
+
+    A folder that cannot be used, or is full, costs one line of the log; memory goes on by itself. May be shared by
+    threads, and the folder by processes.
+    """
+
+    def __init__(self, folder: Path | None = None, most_bytes: int = MOST_BYTES_IN_MEMORY) -> None:
+        self._folder = KernelFolder(folder) if folder and FOLDERS_CAN_BE_CHECKED else None
+        self._kept: LRU[str, bytes] = LRU(most_bytes, len)
+        self._lock = Lock()
+        self._complained = False
+        if folder and not FOLDERS_CAN_BE_CHECKED:
+            self._complain(folder, "this system cannot tell whose it is")
+
+    def get(self, key: str) -> bytes | None:
+        """Return the code of a key, exactly as it was put, or None. Raises no error of the disk."""
+        code = self._kept.hit(key)
+        if code is None:
+            code = self._read_code(key)
+            if code is not None:
+                self._kept.put(key, code)
+        return code
+
+    def put(self, key: str, code: bytes) -> None:
+        """Keep the code of a key. Raises no error of the disk."""
+        self._kept.put(key, code)
+        if self._folder is not None:
+            try:
+                self._folder.write_code(key, code)
+            except OSError as error:
+                self._complain(self._folder.path, error.strerror or str(error))
+
+    def _read_code(self, key: str) -> bytes | None:
+        if self._folder is not None:
+            try:
+                return self._folder.read_code(key)
+            except OSError as error:
+                self._complain(self._folder.path, error.strerror or str(error))
+        return None
+
+    def _complain(self, folder: Path, reason: str) -> None:
+        with self._lock:
+            said, self._complained = self._complained, True
+        if not said:
+            _logger.warning("kernels are kept in memory alone, not in %s: %s", folder, reason)

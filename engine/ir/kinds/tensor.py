@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.ir.dtypes import DTYPES, real_dtype
 from engine.ir.kinds.kind import AttributeKind, JsonSchema
-from engine.ir.tensor_type import DType, HostArray, TensorType, read_only_copy
+from engine.ir.tensor_type import DTYPES, DType, HostArray, TensorType, read_only_copy, real_dtype
 
 
 class TensorKind(AttributeKind):

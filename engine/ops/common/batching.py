@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from engine.ir.dtypes import DTYPES
 from engine.ir.graph import Builder, Value
 from engine.ir.op import NONE, Array, Op, ResultTypes
 from engine.ir.run_context import RunContext
-from engine.ir.tensor_type import TensorType
+from engine.ir.tensor_type import DTYPES, TensorType
 
 
 def size(mapped: Sequence[bool], operands: Sequence[Value]) -> int:

@@ -5,16 +5,111 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 
-from engine.ir.dtypes import has_infinities
+from engine.ir.attributes import Attr
+from engine.ir.errors import BadAttribute, DtypeMismatch, ShapeMismatch, counted
 from engine.ir.graph import Value
-from engine.ir.op import Array, KernelCall, Namespace, Op
+from engine.ir.kinds.scalars import typed_number
+from engine.ir.op import Array, Kernel, KernelCall, Namespace, Op, ResultTypes
 from engine.ir.run_context import DeviceFunction, RunContext
-from engine.ir.tensor_type import FLOAT16, FLOAT32, INT32, DType, HostArray, Shape, TensorType
-from engine.ops.common.source import whole_limits
+from engine.ir.tensor_type import (
+    FLOAT16,
+    FLOAT32,
+    INT32,
+    DType,
+    HostArray,
+    Shape,
+    TensorType,
+    has_infinities,
+    is_complex,
+    show_shape,
+)
+
+# Base of the ops without operands, and the numbers that their attributes may be.
+
+_WORDS: Final[Mapping[str, float]] = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+#: beside the attribute `fill`
+FILL_AS: Final = Attr(
+    "string",
+    None,
+    "an infinity or NaN, in place of `fill`; of a float dtype",
+    choices=tuple(_WORDS),
+    since=2,
+    instead_of="fill",
+)
+
+
+class Source(Kernel):
+    """Base of ops without operands: nothing to differentiate, nothing to batch."""
+
+    operands: ClassVar[tuple[str, ...]] = ()
+    gradient: ClassVar[str] = "none: there are no operands"
+
+    def tensor(self, run: RunContext, type: TensorType, **attrs: Any) -> Array:
+        """The result, to be read only: new memory, or some that holds it already."""
+        out = run.xp.empty(type.shape, type.dtype)
+        self.forward(run, out=out, **attrs)
+        return out
+
+    def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+        """None: memory is only filled."""
+        return 0
+
+
+def check_representable(fill: float, dtype: DType) -> None:
+    """Raise BadAttribute unless the attribute `fill` is a number of `dtype`; floats round, whatever their size."""
+    if not is_representable(fill, dtype):
+        wanted = f"a whole number that {dtype.name} holds"
+        raise BadAttribute(f"attribute fill must be {wanted}, but is {fill:g}", expected=wanted, got=f"{fill:g}")
+
+
+def require_real(dtype: DType) -> None:
+    """Raise DtypeMismatch for an attribute `dtype` that is complex."""
+    if is_complex(dtype):
+        wanted, got = "a dtype that is not complex", dtype.name
+        raise DtypeMismatch(f"attribute dtype must be {wanted}, but is {got}", expected=wanted, got=got)
+
+
+def is_representable(number: float, dtype: DType) -> bool:
+    """Whether `number` is one of `dtype`; floats round, whatever their size."""
+    if has_infinities(dtype):
+        return True
+    low, high = whole_limits(dtype)
+    return is_integral(number) and low <= int(number) <= high
+
+
+def is_integral(number: float) -> bool:
+    """Whether it has no fraction."""
+    return float(number).is_integer()
+
+
+def whole_limits(dtype: DType) -> tuple[int, int]:
+    """The least and the greatest number of an integer dtype or bool."""
+    return (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
+
+
+# Numbers around and everywhere: those that JSON has no word for are stated by one.
+
+
+def filled(attrs: Mapping[str, Any], dtype: DType) -> dict[str, Any]:
+    """Attributes with `fill` as a number of `dtype`, and `fill_as` no longer there. Raises BadAttribute."""
+    word = attrs["fill_as"]
+    if word is None:
+        check_representable(attrs["fill"], dtype)
+        return {**attrs, "fill": typed_number(attrs["fill"], dtype)}
+    if dtype.kind != "f":
+        got = dtype.name
+        raise BadAttribute(f"attribute fill_as needs a float dtype, but fills {got}", expected="a float dtype", got=got)
+    return {**attrs, "fill": _WORDS[word], "fill_as": None}
+
+
+def word_of(number: float) -> str | None:
+    """The word of a number that JSON has none for; None of all others."""
+    return None if math.isfinite(number) else str(float(number))
+
 
 # Short rows on the CPU. NumPy starts anew for each row of a reduction, which takes longer than a short row itself.
 
@@ -231,3 +326,48 @@ def are_numbers(_: RunContext, x: Array) -> bool:
 @are_numbers.on("cpu")
 def _are_numbers(_: RunContext, x: HostArray) -> bool:
     return not has_infinities(x.dtype) or not bool(np.isnan(x).any())
+
+
+# Errors that several families raise about the shape of an operand.
+
+
+def wrong_shape(i: int, name: str, wanted: str, got: TensorType) -> ShapeMismatch:
+    """The error for operand `i` called `name` that must have `wanted` and does not."""
+    shown = show_shape(got.shape)
+    return ShapeMismatch(
+        f"operand {i} ({name}) must have {wanted}, but has shape {shown}", operand=i, expected=wanted, got=shown
+    )
+
+
+def require_shape(type: TensorType, shape: Shape, i: int, name: str, why: str) -> None:
+    """Raise ShapeMismatch, saying why, unless operand `i` called `name` has this shape."""
+    if type.shape != shape:
+        raise wrong_shape(i, name, f"shape {show_shape(shape)}, {why}", type)
+
+
+def require_extent(type: TensorType, axis: int, extent: int, i: int, name: str, why: str) -> None:
+    """Raise ShapeMismatch, saying why, unless operand `i` called `name` has this extent on `axis`."""
+    if type.shape[axis] != extent:
+        raise wrong_shape(i, name, f"extent {extent} on axis {axis} ({why})", type)
+
+
+def require_axes(x: TensorType, least: int, why: str) -> None:
+    """Raise ShapeMismatch unless the first operand has at least this many axes; `why` says what for."""
+    if x.ndim < least:
+        wanted = f"at least {counted(least, 'axis', 'axes')}"
+        raise ShapeMismatch(
+            f"needs {wanted} {why}, but the operand has {x.ndim}",
+            operand=0,
+            expected=wanted,
+            got=counted(x.ndim, "axis", "axes"),
+        )
+
+
+def one_for_each_axis(ndim: int) -> str:
+    """Describe an attribute with an entry for each axis."""
+    return f"{counted(ndim, 'entry', 'entries')}, one for each axis"
+
+
+def with_extent(shape: Shape, axis: int, extent: int) -> Shape:
+    """`shape` with another extent on one axis."""
+    return (*shape[:axis], extent, *shape[axis + 1 :])

@@ -10,15 +10,24 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import DTYPES, real_dtype
 from engine.ir.errors import BadAttribute, ShapeMismatch, counted
 from engine.ir.graph import Value
 from engine.ir.op import Array, Composite, Op, ResultTypes
 from engine.ir.run_context import DeviceMethod, RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
-from engine.ir.tensor_type import DType, Shape, TensorType, normalise_axes, show_shape, to_average, to_complex
+from engine.ir.tensor_type import (
+    DTYPES,
+    DType,
+    Shape,
+    TensorType,
+    normalise_axes,
+    real_dtype,
+    show_shape,
+    to_average,
+    to_complex,
+)
 from engine.ops.common.batching import shift
-from engine.ops.common.operands import with_extent
+from engine.ops.common.numerics import with_extent
 from engine.ops.conv.windows import regular_places, windows_at
 from engine.ops.index.indices import column_of
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from engine.ir.dtypes import DTYPES, real_dtype
-from engine.ir.graph import Value
+from engine.ir.graph import Value, conjugate
 from engine.ir.op import Array, NoGradient
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
-from engine.ir.tensor_type import COMPLEX64, DType, promote, to_float
-from engine.ir.value_functions import conjugate
+from engine.ir.tensor_type import COMPLEX64, DTYPES, DType, promote, real_dtype, to_float
 from engine.ops.elementwise.arithmetic import unit_of, without_zeros
 from engine.ops.elementwise.base import Binary, Unary, unbroadcast
 from engine.ops.rewrites import MOVING, twice

@@ -8,13 +8,12 @@ from typing import Any, ClassVar
 from engine.autodiff.bodies import batched, derived, inputs_of, narrow, tidy, way_back
 from engine.autodiff.control_flow import RunsFunctions, require_count, require_results, require_same, zeros
 from engine.ir.attributes import Attr
-from engine.ir.body import Body
-from engine.ir.dtypes import DTYPES
 from engine.ir.errors import DtypeMismatch, NotDifferentiable, ShapeMismatch
 from engine.ir.graph import Builder, Value
 from engine.ir.op import Definition, Narrowed, ResultTypes
+from engine.ir.program import Body
 from engine.ir.sample import Real, Sample
-from engine.ir.tensor_type import BOOL, FLOAT64, TensorType, require_type, show_shape
+from engine.ir.tensor_type import BOOL, DTYPES, FLOAT64, TensorType, require_type, show_shape
 from engine.ops.common.batching import bundled, size
 from engine.ops.control.scan import picked
 

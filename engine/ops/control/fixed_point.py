@@ -8,12 +8,11 @@ from typing import Any, ClassVar
 from engine.autodiff.bodies import BodyBack, batched, derived, inputs_of, narrow, tidy, way_back
 from engine.autodiff.control_flow import RunsFunctions, in_parts, require_count, require_same
 from engine.ir.attributes import Attr
-from engine.ir.body import Body
-from engine.ir.dtypes import real_dtype
 from engine.ir.errors import BadAttribute, DtypeMismatch
 from engine.ir.graph import Value
 from engine.ir.op import Narrowed, ResultTypes
-from engine.ir.tensor_type import BOOL, FLOAT64, INT64, DType, TensorType
+from engine.ir.program import Body
+from engine.ir.tensor_type import BOOL, FLOAT64, INT64, DType, TensorType, real_dtype
 from engine.ops.common.batching import bundled, size
 from engine.ops.control.call import emit_call
 

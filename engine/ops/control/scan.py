@@ -21,10 +21,10 @@ from engine.autodiff.control_flow import (
     zeros,
 )
 from engine.ir.attributes import Attr
-from engine.ir.body import Body
 from engine.ir.errors import BadAttribute, ShapeMismatch, counted
 from engine.ir.graph import Builder, Value
 from engine.ir.op import Narrowed, ResultTypes
+from engine.ir.program import Body
 from engine.ir.tensor_type import FLOAT64, TensorType, show_shape
 from engine.ops.common.batching import bundled, size
 from engine.ops.index.slice import cut

@@ -17,9 +17,9 @@ from engine.autodiff.control_flow import (
     stacking,
 )
 from engine.ir.attributes import Attr
-from engine.ir.body import Body
 from engine.ir.graph import Value
 from engine.ir.op import Narrowed, ResultTypes
+from engine.ir.program import Body
 from engine.ir.tensor_type import BOOL, FLOAT64, INT64, TensorType
 from engine.ops.common.batching import bundled, size
 from engine.ops.control.call import emit_call

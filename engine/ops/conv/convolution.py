@@ -9,16 +9,14 @@ from operator import add, sub
 from typing import Any, ClassVar
 
 from engine.ir.attributes import REQUIRED, Attr
-from engine.ir.dtypes import FLOATS, NUMBERS
 from engine.ir.errors import counted
-from engine.ir.graph import Value
+from engine.ir.graph import Value, shaped
 from engine.ir.op import Array, Composite, Op, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Real, Sample, Truth
-from engine.ir.tensor_type import Shape, TensorType, promote
-from engine.ir.value_functions import shaped
+from engine.ir.tensor_type import FLOATS, NUMBERS, Shape, TensorType, promote
 from engine.ops.common import batching
-from engine.ops.common.operands import require_extent, require_shape
+from engine.ops.common.numerics import require_extent, require_shape
 from engine.ops.conv.im2col import (
     Layout,
     add_windows,

@@ -10,17 +10,23 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import NUMBERS
 from engine.ir.errors import BadAttribute
 from engine.ir.graph import Value
 from engine.ir.op import Array, Namespace, NoGradient, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Real, Sample, Truth
-from engine.ir.tensor_type import INT64, DType, Shape, TensorType, show_shape, to_average
+from engine.ir.tensor_type import INT64, NUMBERS, DType, Shape, TensorType, show_shape, to_average
 from engine.ops.common import batching
 from engine.ops.common.batching import BatchedAsIs
-from engine.ops.common.numerics import accumulator, are_numbers, identity_of, wide_out, wide_out_bytes
-from engine.ops.common.operands import require_shape, wrong_shape
+from engine.ops.common.numerics import (
+    accumulator,
+    are_numbers,
+    identity_of,
+    require_shape,
+    wide_out,
+    wide_out_bytes,
+    wrong_shape,
+)
 from engine.ops.conv.im2col import slices, within_chunk
 from engine.ops.conv.windows import Windows, check_fits, check_spatial
 

@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import NUMBERS
 from engine.ir.errors import BadAttribute, ShapeMismatch, counted
 from engine.ir.graph import Value
 from engine.ir.op import Composite, ResultTypes
 from engine.ir.sample import Ints, Real, Sample, Truth
-from engine.ir.tensor_type import FLOAT16, DType, Shape, TensorType, show_shape, to_average
-from engine.ops.common.numerics import identity_of, wide
-from engine.ops.common.operands import wrong_shape
+from engine.ir.tensor_type import FLOAT16, NUMBERS, DType, Shape, TensorType, show_shape, to_average
+from engine.ops.common.numerics import identity_of, wide, wrong_shape
 from engine.ops.conv.pooling import KERNEL_SIZE, STRIDE, check_padding
 from engine.ops.conv.windows import Windows, adaptive_ranges, check_spatial, first_largest, regular_places, windows_at
 from engine.ops.index.indices import column_of

@@ -16,7 +16,7 @@ from engine.ir.errors import BadAttribute, ShapeMismatch
 from engine.ir.graph import Value
 from engine.ir.op import Array, Namespace
 from engine.ir.tensor_type import Shape, TensorType, show_shape
-from engine.ops.common.operands import wrong_shape
+from engine.ops.common.numerics import wrong_shape
 from engine.ops.index.indices import read_at
 
 

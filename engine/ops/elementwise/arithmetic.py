@@ -7,13 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import DTYPES
-from engine.ir.graph import Value
+from engine.ir.graph import Value, conjugate
 from engine.ir.op import Array, Namespace, NoGradient
 from engine.ir.run_context import DeviceMethod, RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
-from engine.ir.tensor_type import DType, TensorType
-from engine.ir.value_functions import conjugate
+from engine.ir.tensor_type import DTYPES, DType, TensorType
 from engine.ops.common.numerics import sum_parts_bytes, wide, widened
 from engine.ops.elementwise.base import Binary, Unary, WithConstants, unbroadcast
 from engine.ops.rewrites import (

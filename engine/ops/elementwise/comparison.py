@@ -8,15 +8,13 @@ from typing import Any, ClassVar
 
 from engine.codegen.kernels.program import Scalar, Scalars
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import DTYPES
 from engine.ir.graph import Value
 from engine.ir.kinds.scalars import typed_number
 from engine.ir.op import Array, NoGradient
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Bools, Ints, Real, Sample
-from engine.ir.tensor_type import DType, TensorType, promote
-from engine.ops.common.numerics import is_chosen
-from engine.ops.common.source import is_representable
+from engine.ir.tensor_type import DTYPES, DType, TensorType, promote
+from engine.ops.common.numerics import is_chosen, is_representable
 from engine.ops.elementwise.base import Binary, Elementwise, Predicate, Unary, WithConstants, unbroadcast
 
 _IN_VJP = NoGradient("written out in vjp")

@@ -10,14 +10,12 @@ import numpy as np
 
 from engine.codegen.kernels.program import Scalar
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import DTYPES, REALS, is_complex
 from engine.ir.errors import BadAttribute, OperandCount
-from engine.ir.graph import Value
+from engine.ir.graph import Value, conjugate
 from engine.ir.op import Array, Namespace, NoGradient
 from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
-from engine.ir.tensor_type import TensorType
-from engine.ir.value_functions import conjugate
+from engine.ir.tensor_type import DTYPES, REALS, TensorType, is_complex
 from engine.ops.common.numerics import wide
 from engine.ops.elementwise.arithmetic import AddScalar
 from engine.ops.elementwise.base import Binary, FloatBinary, FloatUnary, Formula, Unary, WithConstants

@@ -14,8 +14,7 @@ from engine.ir.errors import NotDifferentiable
 from engine.ir.graph import Value
 from engine.ir.sample import Ints, Real, Sample, Truth
 from engine.ir.tensor_type import HostArray
-from engine.ops.elementwise.base import LibraryUfunc, power_series
-from engine.ops.elementwise.cast import PassThrough
+from engine.ops.elementwise.base import LibraryUfunc, PassThrough, power_series
 
 # The gamma distribution in nodes: its density, and how its distribution function changes with the shape.
 #

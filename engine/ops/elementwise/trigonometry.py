@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from engine.codegen.kernels.program import Scalar
-from engine.ir.dtypes import DTYPES
 from engine.ir.graph import Value
 from engine.ir.sample import Ints, Real, Sample, Truth
+from engine.ir.tensor_type import DTYPES
 from engine.ops.elementwise.base import Binary, FloatUnary, Unary, power_series
 
 _INSIDE = (Sample(Real(2, 3, low=-0.8, high=0.8)), Sample(Real(low=0, high=0.8)))

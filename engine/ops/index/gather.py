@@ -8,16 +8,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import DTYPES
 from engine.ir.errors import BadAttribute, OperandCount, ShapeMismatch
 from engine.ir.graph import Value
 from engine.ir.op import Array, Composite, Op, ResultTypes
 from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
-from engine.ir.tensor_type import INT64, HostArray, Shape, TensorType, normalise_axis, promote, show_shape
+from engine.ir.tensor_type import DTYPES, INT64, HostArray, Shape, TensorType, normalise_axis, promote, show_shape
 from engine.ops.common import batching
-from engine.ops.common.numerics import atomic_accumulator
-from engine.ops.common.operands import with_extent, wrong_shape
+from engine.ops.common.numerics import atomic_accumulator, with_extent, wrong_shape
 from engine.ops.index.indices import (
     FROM_END,
     check_indices,

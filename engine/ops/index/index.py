@@ -12,15 +12,13 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import DTYPES
 from engine.ir.errors import BadAttribute, OperandCount, ShapeMismatch, counted
-from engine.ir.graph import Value
+from engine.ir.graph import Value, permute, unpermute
 from engine.ir.op import Array, Composite, NoGradient, Op, ResultTypes
 from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
-from engine.ir.tensor_type import INT64, HostArray, Shape, TensorType, normalise_axes, promote, show_shape
-from engine.ir.value_functions import permute, unpermute
-from engine.ops.common.operands import wrong_shape
+from engine.ir.tensor_type import DTYPES, INT64, HostArray, Shape, TensorType, normalise_axes, promote, show_shape
+from engine.ops.common.numerics import wrong_shape
 from engine.ops.index.indices import FROM_END, check_indices, column_of, require_integer, within_extent
 from engine.ops.reduce.segments import offset_indices, reduce_segments
 

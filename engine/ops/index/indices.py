@@ -7,14 +7,13 @@ from contextvars import ContextVar
 from typing import Any, ClassVar, Final, Protocol
 
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import INTEGERS
 from engine.ir.errors import IndexOutOfRange
 from engine.ir.graph import Value
 from engine.ir.op import Array, Namespace, NoGradient, ResultTypes, wrong_dtype
 from engine.ir.run_context import RunContext
-from engine.ir.tensor_type import INT64, TensorType
+from engine.ir.tensor_type import INT64, INTEGERS, TensorType
 from engine.ops.common.batching import BatchedAsIs
-from engine.ops.common.operands import with_extent
+from engine.ops.common.numerics import with_extent
 
 #: whoever runs a plan on a device sets it: then no check raises, and a kernel reads and writes somewhere in its arrays
 INDEX_NOTES: Final[ContextVar[IndexNotes | None]] = ContextVar("INDEX_NOTES", default=None)

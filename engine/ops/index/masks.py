@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import DTYPES
 from engine.ir.graph import Builder, Value
 from engine.ir.op import Composite, NoGradient, ResultTypes, wrong_dtype
 from engine.ir.sample import Bools, Ints, Real, Sample, Truth
-from engine.ir.tensor_type import INT64, TensorType, normalise_axis
+from engine.ir.tensor_type import DTYPES, INT64, TensorType, normalise_axis
 from engine.ops.common.batching import bundled
-from engine.ops.common.operands import require_axes, require_shape, with_extent
-from engine.ops.common.source import FILL_AS, filled
+from engine.ops.common.numerics import FILL_AS, filled, require_axes, require_shape, with_extent
 from engine.ops.index.indices import column_of, read_at
 
 _K = Attr("int", doc="how many entries there are to be", minimum=0)

@@ -8,16 +8,22 @@ from itertools import accumulate, chain, pairwise
 from typing import Any, ClassVar
 
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import DTYPES
 from engine.ir.errors import BadAttribute, counted
 from engine.ir.graph import Value
 from engine.ir.op import Array, Composite, Namespace, Op, ResultTypes, View
 from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.sample import Bools, Ints, Real, Sample, Truth
-from engine.ir.tensor_type import INT64, HostArray, Shape, TensorType, normalise_axis, promote, show_shape
+from engine.ir.tensor_type import DTYPES, INT64, HostArray, Shape, TensorType, normalise_axis, promote, show_shape
 from engine.ops.common import batching
-from engine.ops.common.operands import one_for_each_axis, require_axes, require_shape, with_extent, wrong_shape
-from engine.ops.common.source import FILL_AS, filled
+from engine.ops.common.numerics import (
+    FILL_AS,
+    filled,
+    one_for_each_axis,
+    require_axes,
+    require_shape,
+    with_extent,
+    wrong_shape,
+)
 from engine.ops.index.indices import require_integer
 from engine.ops.rewrites import unchanged
 

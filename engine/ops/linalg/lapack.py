@@ -13,9 +13,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from engine.ir.dtypes import is_complex
 from engine.ir.run_context import RunContext
-from engine.ir.tensor_type import DType, HostArray, Shape, TensorType
+from engine.ir.tensor_type import DType, HostArray, Shape, TensorType, is_complex
 from engine.ops.linalg.matrices import admit, wide_dtype
 
 # Workspace of LAPACK, as it states it: it is asked where a graph is planned, as it is with a length of −1.

@@ -11,11 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from engine.ir.dtypes import DTYPES
+from engine.ir.graph import inverse
 from engine.ir.op import Array, Kernel, Namespace, ResultTypes
 from engine.ir.run_context import RunContext
-from engine.ir.tensor_type import Shape, Strided, TensorType
-from engine.ir.value_functions import inverse
+from engine.ir.tensor_type import DTYPES, Shape, Strided, TensorType
 from engine.ops.common.numerics import accumulator
 from engine.ops.linalg.matmul import is_readable
 

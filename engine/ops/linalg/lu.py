@@ -8,13 +8,11 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from engine.ir.dtypes import DTYPES, real_dtype
-from engine.ir.graph import Value
+from engine.ir.graph import Value, adjoint, conjugate
 from engine.ir.op import NONE, Array, Namespace, Op, ResultTypes
 from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.sample import Real, Sample, Truth
-from engine.ir.tensor_type import INT64, HostArray, Shape, TensorType
-from engine.ir.value_functions import adjoint, conjugate
+from engine.ir.tensor_type import DTYPES, INT64, HostArray, Shape, TensorType, real_dtype
 from engine.ops.common.numerics import wide
 from engine.ops.linalg.lapack import lapack_bytes
 from engine.ops.linalg.matrices import (

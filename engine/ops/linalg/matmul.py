@@ -11,14 +11,12 @@ from itertools import combinations
 from typing import Any
 
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import DTYPES
 from engine.ir.errors import BadAttribute, ShapeMismatch, counted, printable
-from engine.ir.graph import Value
+from engine.ir.graph import Value, adjoint, permute, shaped
 from engine.ir.op import Array, Composite, KernelCall, Op, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Ints, Real, Sample
-from engine.ir.tensor_type import DType, Shape, TensorType, broadcast, promote, show_shape
-from engine.ir.value_functions import adjoint, permute, shaped
+from engine.ir.tensor_type import DTYPES, DType, Shape, TensorType, broadcast, promote, show_shape
 from engine.ops.common import batching
 from engine.ops.common.numerics import accumulator, wide, wide_out_bytes
 from engine.ops.elementwise.base import unbroadcast

@@ -10,23 +10,24 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import DTYPES, is_complex, real_dtype
 from engine.ir.errors import ShapeMismatch
-from engine.ir.graph import Builder, Value
+from engine.ir.graph import Builder, Value, adjoint, permute, shaped, unpermute
 from engine.ir.op import Array, Op, ResultTypes
 from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.tensor_type import (
     COMPLEX128,
+    DTYPES,
     FLOAT64,
     DType,
     HostArray,
     Shape,
     TensorType,
+    is_complex,
     promote,
+    real_dtype,
     show_shape,
     to_average,
 )
-from engine.ir.value_functions import adjoint, permute, shaped, unpermute
 from engine.ops.common import batching
 from engine.ops.common.batching import BatchedAsIs
 from engine.ops.common.numerics import accumulator

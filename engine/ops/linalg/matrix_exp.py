@@ -9,13 +9,11 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import DTYPES
-from engine.ir.graph import Value
+from engine.ir.graph import Value, adjoint
 from engine.ir.op import NONE, Array, Composite, Namespace, Op, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Real, Sample, Truth
-from engine.ir.tensor_type import Shape, TensorType, to_average
-from engine.ir.value_functions import adjoint
+from engine.ir.tensor_type import DTYPES, Shape, TensorType, to_average
 from engine.ops.common import batching
 from engine.ops.common.numerics import wide
 from engine.ops.linalg.matrices import Decomposition, admit, chunk_workspace, chunks, identity_like, operations, square

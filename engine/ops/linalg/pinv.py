@@ -9,16 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import DTYPES, real_dtype
 from engine.ir.errors import BadAttribute
-from engine.ir.graph import Value
+from engine.ir.graph import Value, adjoint
 from engine.ir.op import Array, Composite, NoGradient, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Real, Sample, Truth
-from engine.ir.tensor_type import INT64, DType, TensorType, promote, to_average
-from engine.ir.value_functions import adjoint
-from engine.ops.common.numerics import wide, widened
-from engine.ops.common.operands import wrong_shape
+from engine.ir.tensor_type import DTYPES, INT64, DType, TensorType, promote, real_dtype, to_average
+from engine.ops.common.numerics import wide, widened, wrong_shape
 from engine.ops.linalg.lapack import lapack_bytes
 from engine.ops.linalg.matmul import product_type
 from engine.ops.linalg.matrices import (

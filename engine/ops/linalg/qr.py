@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.ir.errors import NotDifferentiable
-from engine.ir.graph import Value
+from engine.ir.graph import Value, adjoint
 from engine.ir.op import Array, ResultTypes
 from engine.ir.run_context import DeviceMethod, RunContext
 from engine.ir.sample import Real, Sample, Truth
 from engine.ir.tensor_type import TensorType, show_shape
-from engine.ir.value_functions import adjoint
 from engine.ops.common.numerics import wide
 from engine.ops.linalg.lapack import is_for_lapack, lapack_bytes, qr_each, qr_each_bytes
 from engine.ops.linalg.matrices import (

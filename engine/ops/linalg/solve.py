@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from engine.ir.attributes import Attr
-from engine.ir.graph import Value
+from engine.ir.graph import Value, adjoint, conjugate
 from engine.ir.op import Array, ResultTypes
 from engine.ir.run_context import DeviceFunction, DeviceMethod, RunContext
 from engine.ir.sample import Real, Sample
 from engine.ir.tensor_type import Shape, TensorType
-from engine.ir.value_functions import adjoint, conjugate
 from engine.ops.common.numerics import accumulator, wide_out, widened
 from engine.ops.elementwise.base import unbroadcast
 from engine.ops.linalg.lapack import factor_each, factor_each_bytes, is_for_lapack, solve_each, solve_each_bytes

@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar, Final
 
 from engine.ir.attributes import Attr
-from engine.ir.graph import Value
+from engine.ir.graph import Value, adjoint
 from engine.ir.op import Array, Narrowed, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Real, Sample, Truth
 from engine.ir.tensor_type import Shape, TensorType
-from engine.ir.value_functions import adjoint
 from engine.ops.common.numerics import wide
 from engine.ops.linalg.lapack import lapack_bytes
 from engine.ops.linalg.matrices import (

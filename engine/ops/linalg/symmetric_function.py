@@ -9,13 +9,11 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from engine.ir.attributes import REQUIRED, Attr
-from engine.ir.dtypes import REALS
-from engine.ir.graph import Value
+from engine.ir.graph import Value, adjoint
 from engine.ir.op import Array, Namespace, Op, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Real, Sample, Truth
-from engine.ir.tensor_type import TensorType
-from engine.ir.value_functions import adjoint
+from engine.ir.tensor_type import REALS, TensorType
 from engine.ops.common import batching
 from engine.ops.common.numerics import wide, widened
 from engine.ops.linalg.lapack import lapack_bytes

@@ -10,12 +10,11 @@ import numpy as np
 
 from engine.codegen.kernels.program import Scalar
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import DTYPES, NUMBERS, REALS
 from engine.ir.graph import Value
 from engine.ir.op import Array, NoGradient, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Ints, Real, Sample
-from engine.ir.tensor_type import DType, TensorType, to_float
+from engine.ir.tensor_type import DTYPES, NUMBERS, REALS, DType, TensorType, to_float
 from engine.ops.common.numerics import wide
 from engine.ops.elementwise.base import FloatUnary, Formula, Unary, WithConstants
 

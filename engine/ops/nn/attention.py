@@ -7,14 +7,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import FLOATS, REALS
 from engine.ir.errors import ShapeMismatch
 from engine.ir.graph import Value
 from engine.ir.op import Array, ResultTypes, wrong_dtype
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Real, Sample, Truth
-from engine.ir.tensor_type import FLOAT16, FLOAT32, DType, Shape, TensorType, broadcast, promote, show_shape
-from engine.ops.common.operands import require_extent, wrong_shape
+from engine.ir.tensor_type import (
+    FLOAT16,
+    FLOAT32,
+    FLOATS,
+    REALS,
+    DType,
+    Shape,
+    TensorType,
+    broadcast,
+    promote,
+    show_shape,
+)
+from engine.ops.common.numerics import require_extent, wrong_shape
 from engine.ops.elementwise.base import Formula, unbroadcast
 from engine.ops.nn.attention_tiles import GRADIENTS, ROWS, Masking, Saved, ScoreOp, WayBack, batch_axes
 

@@ -12,11 +12,10 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from engine.ir.attributes import Attr
-from engine.ir.graph import Value
+from engine.ir.graph import Value, shaped
 from engine.ir.op import Array, Namespace, Op, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.tensor_type import BOOL, Shape, TensorType, broadcast
-from engine.ir.value_functions import shaped
 from engine.ops.common import batching
 from engine.ops.common.numerics import are_finite
 from engine.ops.elementwise.base import unbroadcast

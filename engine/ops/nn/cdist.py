@@ -11,7 +11,7 @@ from engine.ir.graph import Value
 from engine.ir.op import ResultTypes
 from engine.ir.sample import Real, Sample, Truth
 from engine.ir.tensor_type import TensorType, promote
-from engine.ops.common.operands import require_axes, require_extent, wrong_shape
+from engine.ops.common.numerics import require_axes, require_extent, wrong_shape
 from engine.ops.elementwise.base import Formula
 from engine.ops.nn.attention import leading
 

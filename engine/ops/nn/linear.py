@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import DTYPES, REALS
 from engine.ir.errors import BadAttribute, ShapeMismatch
 from engine.ir.graph import Value
 from engine.ir.op import Array, Composite, NoGradient, Op, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
-from engine.ir.tensor_type import FLOAT64, DType, Shape, TensorType, promote, show_shape
-from engine.ops.common.operands import require_axes, wrong_shape
-from engine.ops.common.source import require_real
+from engine.ir.tensor_type import DTYPES, FLOAT64, REALS, DType, Shape, TensorType, promote, show_shape
+from engine.ops.common.numerics import require_axes, require_real, wrong_shape
 from engine.ops.elementwise.base import Formula
 from engine.ops.elementwise.trigonometry import Sin, Tanh
 from engine.ops.index.indices import FROM_END, check_indices, from_front, require_integer

@@ -8,14 +8,12 @@ from typing import Any, ClassVar
 
 from engine.codegen.kernels.program import Scalar
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import FLOATS, INTEGERS, REALS
 from engine.ir.graph import Value
 from engine.ir.op import Array, ResultTypes, wrong_dtype
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Ints, Real, Sample
-from engine.ir.tensor_type import Shape, TensorType, promote
-from engine.ops.common.numerics import accumulator, axis_first, chunk_size, wide, widened
-from engine.ops.common.operands import require_shape, wrong_shape
+from engine.ir.tensor_type import FLOATS, INTEGERS, REALS, Shape, TensorType, promote
+from engine.ops.common.numerics import accumulator, axis_first, chunk_size, require_shape, wide, widened, wrong_shape
 from engine.ops.elementwise.base import Formula
 from engine.ops.nn.softmax import Softmax
 

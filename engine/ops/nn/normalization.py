@@ -8,15 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import FLOATS
 from engine.ir.errors import BadAttribute
 from engine.ir.graph import Value
 from engine.ir.op import Composite, ResultTypes
 from engine.ir.sample import Real, Sample, Truth
-from engine.ir.tensor_type import Shape, TensorType, normalise_axes, normalise_axis, promote
+from engine.ir.tensor_type import FLOATS, Shape, TensorType, normalise_axes, normalise_axis, promote
 from engine.ops.common.batching import bundled
-from engine.ops.common.numerics import wide
-from engine.ops.common.operands import require_axes, require_shape
+from engine.ops.common.numerics import require_axes, require_shape, wide
 from engine.ops.conv.windows import check_groups
 from engine.ops.elementwise.base import Formula
 

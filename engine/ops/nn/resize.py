@@ -12,7 +12,7 @@ from engine.ir.graph import Builder, Value
 from engine.ir.op import ResultTypes
 from engine.ir.sample import Real, Sample, Truth
 from engine.ir.tensor_type import FLOAT64, INT64, Shape, TensorType, normalise_axes, show_shape
-from engine.ops.common.operands import with_extent
+from engine.ops.common.numerics import with_extent
 from engine.ops.elementwise.base import Formula
 from engine.ops.index.indices import column_of, read_at
 

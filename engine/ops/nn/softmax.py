@@ -13,7 +13,7 @@ from engine.ir.run_context import RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
 from engine.ir.tensor_type import FLOAT64, TensorType, normalise_axis
 from engine.ops.common.numerics import accumulator, axis_first, chunk_size, widened
-from engine.ops.reduce.reduction import Rowwise
+from engine.ops.reduce.sums import Rowwise
 
 
 def _share(x: Scalar) -> Scalar:

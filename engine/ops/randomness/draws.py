@@ -13,16 +13,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.codegen.kernels.ufuncs import WordPair, mixed, wide_bits, write_uniform
+from engine.codegen.kernels.block_program import WordPair, mixed, wide_bits, write_uniform
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import INTEGERS
 from engine.ir.graph import Value
 from engine.ir.op import Array, Composite, Definition, NoGradient, Op, ResultTypes, wrong_dtype
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth, Words
-from engine.ir.tensor_type import INT64, UINT32, DType, HostArray, Shape, TensorType, normalise_axis
+from engine.ir.tensor_type import INT64, INTEGERS, UINT32, DType, HostArray, Shape, TensorType, normalise_axis
 from engine.ops.common import batching
-from engine.ops.common.operands import require_shape
+from engine.ops.common.numerics import require_shape
 from engine.ops.index.slice import cut
 from engine.ops.randomness import threefry
 from engine.ops.randomness.threefry import (

@@ -8,16 +8,15 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from engine.codegen.kernels.ufuncs import ROUNDS_OF_FOUR, WordPair, mixed
+from engine.codegen.kernels.block_program import ROUNDS_OF_FOUR, WordPair, mixed
 from engine.ir.attributes import Attr
-from engine.ir.graph import Value
+from engine.ir.graph import Value, shaped
 from engine.ir.op import Array, KernelCall, Namespace, NoGradient, ResultTypes, View
 from engine.ir.run_context import DeviceFunction, RunContext, copying
 from engine.ir.sample import Sample
 from engine.ir.tensor_type import FLOAT32, UINT32, DType, Shape, TensorType
-from engine.ir.value_functions import shaped
 from engine.ops.common.batching import BatchedAsIs
-from engine.ops.common.source import Source
+from engine.ops.common.numerics import Source
 from engine.ops.elementwise.base import Elementwise
 
 #: integer operations for each pair of words: an addition, a rotation of three, an exclusive or; every fourth time, keys

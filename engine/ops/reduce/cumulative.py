@@ -10,13 +10,23 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import COMPLEX, DTYPES, FLOATS
-from engine.ir.graph import Value
+from engine.ir.graph import Value, conjugate
 from engine.ir.op import Array, Op, ResultTypes
 from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
-from engine.ir.tensor_type import FLOAT16, INT64, DType, HostArray, TensorType, normalise_axis, to_add_up, to_average
-from engine.ir.value_functions import conjugate
+from engine.ir.tensor_type import (
+    COMPLEX,
+    DTYPES,
+    FLOAT16,
+    FLOATS,
+    INT64,
+    DType,
+    HostArray,
+    TensorType,
+    normalise_axis,
+    to_add_up,
+    to_average,
+)
 from engine.ops.common import batching
 from engine.ops.common.numerics import accumulator, is_nan, wide, wide_out, wide_out_bytes, widened
 from engine.ops.index.indices import column_of

@@ -13,7 +13,7 @@ from engine.ir.run_context import DeviceMethod, RunContext
 from engine.ir.sample import Ints, Real, Sample
 from engine.ir.tensor_type import INT64, Strided, TensorType, normalise_axis, reduced_shape, show_shape
 from engine.ops.common.numerics import count, first_extreme, is_chosen
-from engine.ops.reduce.reduction import KEEPDIMS, Reduction, Rowwise, keep
+from engine.ops.reduce.sums import KEEPDIMS, Reduction, Rowwise, keep
 
 
 class Extremum(Rowwise, Reduction):

@@ -16,7 +16,7 @@ from engine.ir.run_context import DeviceMethod, RunContext
 from engine.ir.sample import Ints, Real, Sample
 from engine.ir.tensor_type import DType, HostArray, TensorType, reduced_shape, to_average
 from engine.ops.common.numerics import accumulator, count, widened
-from engine.ops.reduce.reduction import Reduction, Rowwise, keep
+from engine.ops.reduce.sums import Reduction, Rowwise, keep
 
 # Sums of squares on the CPU, in one pass over memory.
 

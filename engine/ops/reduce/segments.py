@@ -8,15 +8,22 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import DTYPES
 from engine.ir.graph import Value
 from engine.ir.op import Array, Composite, NoGradient, Op, ResultTypes
 from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
-from engine.ir.tensor_type import FLOAT16, INT64, DType, HostArray, TensorType, to_add_up, to_average
+from engine.ir.tensor_type import DTYPES, FLOAT16, INT64, DType, HostArray, TensorType, to_add_up, to_average
 from engine.ops.common.batching import expand
-from engine.ops.common.numerics import accumulator, identity_of, is_chosen, wide, wide_out, wide_out_bytes
-from engine.ops.common.operands import require_axes, require_shape
+from engine.ops.common.numerics import (
+    accumulator,
+    identity_of,
+    is_chosen,
+    require_axes,
+    require_shape,
+    wide,
+    wide_out,
+    wide_out_bytes,
+)
 from engine.ops.index.gather import add_rows, add_rows_bytes
 from engine.ops.index.indices import check_indices, column_of, require_integer
 from engine.ops.reduce.cumulative import recurrence, recurrence_back, shifted

@@ -14,8 +14,7 @@ from engine.ir.op import Array, Namespace, NoGradient, Op, ResultTypes
 from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.sample import Ints, Real, Sample
 from engine.ir.tensor_type import INT64, TensorType, normalise_axis
-from engine.ops.common.numerics import first_extreme, identity_of
-from engine.ops.common.operands import with_extent
+from engine.ops.common.numerics import first_extreme, identity_of, with_extent
 
 #: so many are found one by one faster than by sorting all
 _FEW: Final = 256

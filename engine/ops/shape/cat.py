@@ -7,16 +7,14 @@ from itertools import groupby
 from typing import Any, ClassVar
 
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import DTYPES
 from engine.ir.errors import BadAttribute, OverBudget, ShapeMismatch
 from engine.ir.graph import Value
-from engine.ir.limits import Limits
 from engine.ir.op import Array, Composite, Namespace, Op, ResultTypes
-from engine.ir.run_context import RunContext
+from engine.ir.run_context import Limits, RunContext
 from engine.ir.sample import Bools, Real, Sample
-from engine.ir.tensor_type import Shape, TensorType, normalise_axis, promote, show_shape
+from engine.ir.tensor_type import DTYPES, Shape, TensorType, normalise_axis, promote, show_shape
 from engine.ops.common import batching
-from engine.ops.common.operands import require_axes, with_extent
+from engine.ops.common.numerics import require_axes, with_extent
 from engine.ops.index.slice import along, bounds, cut
 
 _AXIS = Attr("int", 0, "the axis that is cut")

@@ -8,14 +8,13 @@ from itertools import pairwise
 from typing import Any, ClassVar, Final
 
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import DTYPES
 from engine.ir.graph import Value
 from engine.ir.op import Array, Composite, Namespace, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Real, Sample
-from engine.ir.tensor_type import TensorType
+from engine.ir.tensor_type import DTYPES, TensorType
 from engine.ops.common.batching import BatchedAsIs
-from engine.ops.common.operands import require_axes
+from engine.ops.common.numerics import require_axes
 from engine.ops.index.slice import spread_out
 
 #: rows of a block

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import DTYPES
 from engine.ir.errors import BadAttribute
 from engine.ir.graph import Value
 from engine.ir.op import Array, Composite, Namespace, Op, ResultTypes, View
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Real, Sample
-from engine.ir.tensor_type import Shape, TensorType, normalise_axes
+from engine.ir.tensor_type import DTYPES, Shape, TensorType, normalise_axes
 from engine.ops.common.batching import shift
 from engine.ops.index.slice import along
 

@@ -8,15 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import DTYPES
 from engine.ir.errors import BadAttribute, ShapeMismatch, counted
-from engine.ir.graph import Value
+from engine.ir.graph import Value, inverse
 from engine.ir.op import Array, Composite, Namespace, ResultTypes, View
 from engine.ir.sample import Real, Sample
-from engine.ir.tensor_type import Shape, TensorType, normalise_axes, show_shape
-from engine.ir.value_functions import inverse
+from engine.ir.tensor_type import DTYPES, Shape, TensorType, normalise_axes, show_shape
 from engine.ops.common.batching import shift
-from engine.ops.common.operands import require_axes
+from engine.ops.common.numerics import require_axes
 from engine.ops.elementwise.base import unbroadcast
 from engine.ops.rewrites import (
     broadcast_of_broadcast,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from engine import Batch, BatchSum, Call, CompiledSum, Deadline, HostArray, NonfiniteWatch, Plan, compile_sum
 from engine.analysis.diagnose import Nonfinite
-from engine.compiler.estimates import run_seconds
+from engine.compiler.fused_kernel import run_seconds
 from engine.ir.run_report import RunReport
 from engine.runtime.sum_runs import finished, run_blocks
 from service.api.calls.batch import BatchCall

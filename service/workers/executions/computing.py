@@ -22,13 +22,12 @@ from engine import (
 )
 from engine.analysis.diagnose import Nonfinite
 from engine.compiler.compiler import CompileRequest
-from engine.compiler.estimates import run_seconds
+from engine.compiler.fused_kernel import run_seconds
 from engine.ir.run_report import IEEE, Precision
 from service.api.answers import FIELD_BYTES, PLACE_BYTES, AnswerBody, RunStats, admit_answer, write_result
 from service.api.calls.description import ComputingDescription
-from service.api.request import ParsedRequest, types_of
+from service.api.request import AnswerTemplate, ParsedRequest, types_of
 from service.api.residents import Destination, Kept, ResidentFeed, Storing, check_gradients, read_places, sources_of
-from service.api.templates import AnswerTemplate
 from service.api.tensors import encoded_bytes
 from service.workers.executions.execution import CachedRequest, CallExecution, Engine
 from service.workers.task import Estimate

@@ -34,8 +34,7 @@ from service.api.calls.plan import PlanCall
 from service.api.graphs import written
 from service.api.json_codec import json_kind
 from service.api.request import ParsedRequest
-from service.api.tensors import encode, encoded_bytes
-from service.api.validation import NodePlace
+from service.api.tensors import NodePlace, encode, encoded_bytes
 from service.core.errors import Refusal
 from service.workers.executions import executions
 from service.workers.executions.computing import CallArguments, Computing

@@ -12,9 +12,9 @@ from engine import Builder, Compiler, Gradients, Limits, Value, Values, certify,
 from engine.analysis.certificate import Certificate
 from engine.analysis.point import Point
 from engine.autodiff.bodies import BodyBack
-from engine.ir.body import Body
 from engine.ir.graph import ancestors
-from engine.ir.limits import NO_DEADLINE
+from engine.ir.program import Body
+from engine.ir.run_context import NO_DEADLINE
 from tests.engine.looping import EXECUTOR, Write, Writer, Written, random, run, written
 from tests.engine.printers import COMPILED
 

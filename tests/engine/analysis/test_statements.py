@@ -8,7 +8,7 @@ import numpy as np
 
 from engine import Builder, Function, Limits, Program, Statement, TensorType, registry
 from engine.analysis.export import StatementWriter
-from engine.ir.body import Body
+from engine.ir.program import Body
 from engine.ir.tensor_type import FLOAT64
 
 OPS = registry().ops

@@ -10,8 +10,8 @@ from engine.autodiff.jvp import Dummy, check_linear, jvp
 from engine.compiler.plan import make_plan
 from engine.ir.errors import NotDifferentiable
 from engine.ir.graph import Origin
-from engine.ir.limits import NO_LIMITS
 from engine.ir.passes import dce
+from engine.ir.run_context import NO_LIMITS
 from engine.runtime.numpy_backend import NumPyExecutor
 
 VECTOR = TensorType((3,), np.dtype("float64"))

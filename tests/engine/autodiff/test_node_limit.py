@@ -12,7 +12,7 @@ from engine.autodiff.calls import HVP, JVP, VJP, Call, Gradients, Hessian, Jacob
 from engine.autodiff.vjp import expand_grad
 from engine.compiler.compiler import CompileRequest, write_call
 from engine.ir.errors import DeadlineExceeded, TooManyNodes
-from engine.ir.limits import Deadline
+from engine.ir.run_context import Deadline
 
 F64 = np.dtype("float64")
 

@@ -8,8 +8,8 @@ from engine import Builder, TensorType, Value, registry
 from engine.autodiff.vjp import vjp, vjp_or_zeros
 from engine.compiler.plan import make_plan
 from engine.ir.graph import Origin
-from engine.ir.limits import NO_LIMITS
 from engine.ir.passes import dce
+from engine.ir.run_context import NO_LIMITS
 from engine.runtime.numpy_backend import NumPyExecutor
 
 VECTOR = TensorType((3,), np.dtype("float64"))

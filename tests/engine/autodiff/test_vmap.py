@@ -8,7 +8,7 @@ import pytest
 from engine import Builder, TensorType, registry
 from engine.autodiff.vmap import vmap
 from engine.compiler.plan import make_plan
-from engine.ir.limits import NO_LIMITS
+from engine.ir.run_context import NO_LIMITS
 from engine.runtime.numpy_backend import NumPyExecutor
 
 VECTOR = TensorType((3,), np.dtype("float64"))

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from engine import Builder, Graph, Limits, TensorType, Value, open_executor, registry
 from engine.autodiff.vjp import vjp_or_zeros
-from engine.compiler.memory_plan import MOST_PACKED, Block, Packing, Storage, aligned, pack
-from engine.compiler.plan import Plan, Step, make_plan
+from engine.compiler.plan import MOST_PACKED, Block, Packing, Plan, Step, Storage, aligned, make_plan, pack
 from engine.ir.passes import optimise
 from engine.ir.run_context import ALIGNMENT
 from engine.runtime.interpreter import Executor

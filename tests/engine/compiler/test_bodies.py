@@ -13,10 +13,9 @@ from engine import Batch, Call, Compiler, Gradients, Hessian, Limits, OverBudget
 from engine.compiler import body_plans as bodies
 from engine.compiler.control_flow import RunsPlans
 from engine.compiler.plan import Plan
-from engine.ir.body import Body
 from engine.ir.errors import IndexOutOfRange, ShapeMismatch, TooManyNodes
-from engine.ir.limits import NO_DEADLINE, Deadline
-from engine.ir.program import Function, FunctionTyping
+from engine.ir.program import Body, Function, FunctionTyping
+from engine.ir.run_context import NO_DEADLINE, Deadline
 from tests.engine.looping import Write, Writer, Written, run, written
 
 DEEP = Limits(depth=64)

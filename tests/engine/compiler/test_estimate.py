@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from engine import Compiler, Limits, Plan, Program, Statement, TensorType, registry
-from engine.compiler import estimates as estimate
-from engine.compiler.estimates import DENSE_FLOP, RUN, STEP, measured_dense_flop, planning_seconds, run_seconds
+from engine.compiler import fused_kernel as estimate
+from engine.compiler.fused_kernel import DENSE_FLOP, RUN, STEP, measured_dense_flop, planning_seconds, run_seconds
 from engine.ir.tensor_type import FLOAT64
 
 OPS = registry().ops

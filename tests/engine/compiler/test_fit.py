@@ -7,8 +7,7 @@ import pytest
 
 from engine import Builder, Limits, TensorType, Value, registry
 from engine.compiler.fit_memory import compiled_within
-from engine.compiler.fused_kernel import Fused
-from engine.compiler.kernel_selection import MicrokernelOp
+from engine.compiler.fused_kernel import Fused, MicrokernelOp
 from engine.compiler.plan import make_plan
 
 NOTHING = 0

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from engine import Builder, Limits, Plan, TensorType, Value, registry
-from engine.compiler import estimates as heaviest
-from engine.compiler.estimates import SharedKernels, compile_order, first_parts
+from engine.compiler import fused_kernel as heaviest
 from engine.compiler.fit_memory import Compilable, compiled_within
-from engine.compiler.fused_kernel import Fused
+from engine.compiler.fused_kernel import Fused, SharedKernels, compile_order, first_parts
 from engine.compiler.plan import graph_of, make_plan
 
 PLENTY = 1 << 40

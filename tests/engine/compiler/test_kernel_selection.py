@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from engine import Builder, Compiler, Graph, Limits, Program, Statement, TensorType, Value, registry
 from engine.compiler.fit_memory import compiled_within
-from engine.compiler.kernel_selection import MicrokernelOp, select_microkernels
+from engine.compiler.fused_kernel import MicrokernelOp, select_microkernels
 from engine.compiler.plan import Plan, graph_of, make_plan
 from engine.ir.op import View
 

@@ -13,7 +13,7 @@ from engine.compiler.plan import make_plan
 from engine.compiler.sums import _Known, _Writer, reuse_sums
 from engine.ir.passes import dce, optimise
 from engine.ir.tensor_type import Shape
-from engine.ops.reduce.reduction import Rowwise
+from engine.ops.reduce.sums import Rowwise
 
 SHAPES = {"x": (3, 4, 5), "g": (3, 4, 5), "factor": (1, 4, 1), "row": (4, 1), "whole": ()}
 AXES = (0, 2)

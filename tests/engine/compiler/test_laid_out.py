@@ -11,9 +11,8 @@ import pytest
 from engine import Builder, Graph, Limits, TensorType, Value, open_executor, registry
 from engine.compiler.fit_memory import compiled_within
 from engine.compiler.fused_kernel import Fused
-from engine.compiler.memory_plan import Storage
 from engine.compiler.output_layout import output_layout
-from engine.compiler.plan import make_plan
+from engine.compiler.plan import Storage, make_plan
 from engine.ir.tensor_type import HostArray
 from engine.ops.linalg.layouts import LaidProducts, LaidResults
 from engine.ops.nn.attention_tiles import GRADIENTS, ROWS

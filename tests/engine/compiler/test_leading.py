@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine import Builder, Graph, TensorType, Value, registry
-from engine.compiler.kernel_selection import read_extents
+from engine.compiler.fused_kernel import read_extents
 from engine.ir.tensor_type import Shape
 
 

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from engine import Builder, Graph, Limits, Plan, TensorType, registry
-from engine.codegen.native.kernel_errors import KernelUnavailable
-from engine.codegen.native.kernel_store import KernelStore
+from engine.codegen.native.machine_code import KernelStore, KernelUnavailable
 from engine.codegen.native.native_call import NativeCall
 from engine.compiler.fit_memory import compiled_within
-from engine.compiler.kernel_selection import MicrokernelOp, select_microkernels
+from engine.compiler.fused_kernel import MicrokernelOp, select_microkernels
 from engine.compiler.plan import Step, make_plan
 from engine.ir.errors import IndexOutOfRange
 from engine.ir.op import KernelCall

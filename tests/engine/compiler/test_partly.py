@@ -15,14 +15,12 @@ import pytest
 from engine import Builder, Gradients, Graph, Limits, Plan, TensorType, registry
 from engine.autodiff.vjp import vjp_or_zeros
 from engine.compiler.compiler import CompileRequest, plan_call
-from engine.compiler.estimates import _kernels_of
 from engine.compiler.fit_memory import Compilable, compiled_within
-from engine.compiler.fused_kernel import Fused
-from engine.compiler.kernel_selection import MicrokernelOp
+from engine.compiler.fused_kernel import Fused, MicrokernelOp, _kernels_of
 from engine.compiler.plan import graph_of, make_plan
-from engine.ir.limits import NO_DEADLINE
 from engine.ir.op import Kernel
 from engine.ir.passes import optimise
+from engine.ir.run_context import NO_DEADLINE
 from engine.runtime.numpy_backend import Kernels, NumPyExecutor
 from engine.runtime.tiers import ExecutionTier
 from tests.contract.cases import Array, Case, has_rule, sample

@@ -12,8 +12,8 @@ import pytest
 
 from engine import Compiler, EngineError, Limits, Program, Statement, TensorType, registry
 from engine.compiler import compiler as compiling
-from engine.compiler import gc_pause as pause
-from engine.compiler.gc_pause import Pause, collector_paused
+from engine.compiler import compiler as pause
+from engine.compiler.compiler import Pause, collector_paused
 
 
 @pytest.fixture(autouse=True)

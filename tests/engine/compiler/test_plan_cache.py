@@ -12,7 +12,7 @@ import pytest
 
 import engine.compiler.compiler as compiling
 from engine import Compiler, Deadline, DeadlineExceeded, EngineError, Limits, Program, Statement, TensorType, registry
-from engine.compiler.cache import Cache
+from engine.compiler.compiler import Cache
 from engine.ir.fairness import charge_to
 
 TYPES = {0: TensorType((4,), np.dtype("float64"))}

@@ -12,7 +12,7 @@ from engine.autodiff.calls import Values
 from engine.compiler.body_plans import with_compiled_bodies
 from engine.compiler.compiler import with_precision
 from engine.compiler.plan import graph_of, make_plan
-from engine.ir.limits import NO_LIMITS
+from engine.ir.run_context import NO_LIMITS
 from engine.ir.run_report import IEEE, PRECISIONS, Precision
 from tests.engine.looping import EXECUTOR, Writer, Written, written
 

@@ -12,7 +12,7 @@ from engine.compiler.fit_memory import choose_plan, compiled_within
 from engine.compiler.fused_kernel import Fused
 from engine.compiler.plan import make_plan
 from engine.compiler.sums import split_sums
-from engine.ops.reduce.reduction import Rowwise
+from engine.ops.reduce.sums import Rowwise
 from tests.engine.looping import Array
 
 LIMITS = Limits()

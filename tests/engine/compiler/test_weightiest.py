@@ -7,7 +7,7 @@ import numpy as np
 from engine import Gradients, Limits, Values
 from engine.compiler.body_plans import runnable
 from engine.compiler.compiler import CompileRequest, write_call
-from engine.compiler.memory_plan import peak_memory_node
+from engine.compiler.plan import peak_memory_node
 from engine.ir.passes import Allowance
 from tests.engine.autodiff.calls.asking import Net
 from tests.engine.looping import Writer, written

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from engine.codegen.native.kernel_errors import KernelUnavailable
+from engine.codegen.native.machine_code import KernelUnavailable
 from engine.cuda import binding as cuda_recipes
 from engine.cuda import compilers as cuda_compiling
 from engine.cuda.compilers import CardAssembler

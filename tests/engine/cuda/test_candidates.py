@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.codegen.native.kernel_store import KernelStore
+from engine.codegen.native.machine_code import KernelStore
 from engine.cuda import autotuning as candidates
 from engine.cuda.autotuning import MOST_CANDIDATES, NO_CHOICES, Candidate, Choices, Contest, StreamLaunch
 

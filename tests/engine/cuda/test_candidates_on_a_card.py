@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from engine import Builder, Limits, Plan, TensorType, registry
-from engine.codegen.native.kernel_store import KernelStore
+from engine.codegen.native.machine_code import KernelStore
 from engine.compiler.plan import make_plan
 from engine.cuda import autotuning as cuda_clock
 from engine.cuda import binding as cuda_recipes

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.codegen.native import machine_code
-from engine.codegen.native.kernel_errors import KernelUnavailable
+from engine.codegen.native.machine_code import KernelUnavailable
 from engine.cuda import compilers as module
 from engine.cuda.compilers import card_assembler, card_code, card_ptx
 from engine.cuda.libraries import CardLibrary, card_library

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from engine.codegen.microkernels.convolution import ConvolutionGeometry, Direction, Tensor
-from engine.codegen.native.kernel_store import KernelStore
+from engine.codegen.native.machine_code import KernelStore
 from engine.cuda.autotuning import Choices
 from engine.cuda.card_recipe import CardPlace, CardRecipe, ClearPhase, CudnnPhase
 from engine.cuda.cudnn_plans import CudnnLibrary, CudnnPlans

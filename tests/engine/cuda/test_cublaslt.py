@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from engine.codegen.native.kernel_errors import KernelUnavailable
+from engine.codegen.native.machine_code import KernelUnavailable
 from engine.cuda import cublaslt as lt
 from engine.cuda.cublaslt import CublasLt, CublasLtError, Matmul, MatmulTerms, StoredMatrix
 from engine.cuda.libraries import card_library

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from engine import Builder, Limits, Plan, TensorType, Value, registry
-from engine.codegen.native.kernel_store import KernelStore
+from engine.codegen.native.machine_code import KernelStore
 from engine.compiler.plan import make_plan
 from engine.cuda.cupy_backend import CuPyExecutor
 from engine.ir.errors import IndexOutOfRange

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.codegen.native.kernel_errors import KernelUnavailable
-from engine.codegen.native.kernel_store import KernelStore
+from engine.codegen.native.machine_code import KernelStore, KernelUnavailable
 from engine.compiler.fusion import fuse
 from engine.compiler.plan import Plan, make_plan
 from engine.cuda import compilers as cuda_compiling
@@ -21,7 +20,7 @@ from engine.cuda.cuda_text import cuda_parts
 from engine.cuda.kernels import CudaKernels, kernel_card_text
 from engine.cuda.launch import CudaKernel
 from engine.ir.graph import Builder
-from engine.ir.limits import NO_LIMITS
+from engine.ir.run_context import NO_LIMITS
 from engine.ir.tensor_type import TensorType
 from engine.ops import registry
 from tests.engine.codegen.kernels.cases import random_case

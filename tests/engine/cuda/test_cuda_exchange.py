@@ -11,7 +11,7 @@ import pytest
 
 from engine import Builder, Limits, Plan, TensorType, Value, registry
 from engine.autodiff.vjp import vjp
-from engine.codegen.native.kernel_errors import Reasons
+from engine.codegen.native.machine_code import Reasons
 from engine.compiler.plan import make_plan
 from engine.cuda import cupy_backend
 from engine.cuda.cupy_backend import CuPyExecutor
@@ -19,7 +19,7 @@ from engine.cuda.prepared_plan import MOST_MADE, CudaPreparedPlan
 from engine.cuda.transfers import MOST_CARRIED, Exchange, PinnedMemory, carried
 from engine.ir.errors import DeadlineExceeded, IndexOutOfRange, MissingFeed, ShapeMismatch
 from engine.ir.graph import Origin
-from engine.ir.limits import Deadline
+from engine.ir.run_context import Deadline
 from engine.runtime.numpy_backend import NumPyExecutor
 from tests.engine.cuda.card_memory import CARD
 from tests.engine.runtime.kernel_plans import FEED, layers, warnings

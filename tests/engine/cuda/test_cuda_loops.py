@@ -18,8 +18,7 @@ from engine.cuda.binding import CudaBinder
 from engine.cuda.cuda_text import cuda_steps
 from engine.cuda.kernels import CompiledCudaRecurrence, CudaKernels
 from engine.cuda.launch import Launch
-from engine.ir.limits import NO_LIMITS
-from engine.ir.run_context import RunContext
+from engine.ir.run_context import NO_LIMITS, RunContext
 from tests.engine.codegen.kernels.c_compiler import COMPILER, compile_c
 from tests.engine.codegen.kernels.cuda_shim import launch_on_host, shimmed
 from tests.engine.looping import EXECUTOR, Array, Writer, Written, random, same, written

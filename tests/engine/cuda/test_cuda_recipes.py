@@ -22,8 +22,7 @@ from engine.cuda.cupy_backend import WORKSPACE_SHARE, CuPyExecutor
 from engine.cuda.kernels import CudaKernels
 from engine.cuda.products import SPLIT_TEXT
 from engine.ir.errors import IndexOutOfRange
-from engine.ir.limits import NO_LIMITS
-from engine.ir.run_context import RunContext
+from engine.ir.run_context import NO_LIMITS, RunContext
 from engine.ops.index.gather import Gather
 from engine.ops.reduce.sort import Sort
 from engine.runtime.interpreter import DEVICE_WORKSPACE

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine import Plan
-from engine.codegen.native.kernel_errors import Reasons
+from engine.codegen.native.machine_code import Reasons
 from engine.cuda import transfers as cuda_registered
 from engine.cuda.cupy_backend import CuPyExecutor
 from engine.cuda.transfers import COPIED_AT_ONCE, RegisteredMemory

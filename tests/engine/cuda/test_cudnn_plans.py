@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.codegen.native.kernel_store import KernelStore
+from engine.codegen.native.machine_code import KernelStore
 from engine.cuda import cudnn_plans
 from engine.cuda.autotuning import Choices
 from engine.cuda.cudnn_plans import CudnnLibrary, CudnnPlan, CudnnPlans, PlanRequest, packed_strides

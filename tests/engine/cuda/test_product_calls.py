@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from engine.codegen.microkernels.product import Product
-from engine.codegen.native.kernel_errors import KernelUnavailable
-from engine.codegen.native.kernel_store import KernelStore
+from engine.codegen.native.machine_code import KernelStore, KernelUnavailable
 from engine.compiler.geometry import geometry_of
 from engine.cuda.autotuning import NO_CHOICES, Choices
 from engine.cuda.card_recipe import CardPlace, ProductPhase

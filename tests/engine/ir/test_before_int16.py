@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from engine import DTYPES, Compiler, EngineError, Limits, Program, Statement, TensorType, open_executor, registry
-from engine.ir.dtypes import INTEGERS
-from engine.ir.tensor_type import promote
+from engine.ir.tensor_type import INTEGERS, promote
 
 SIGNED, UNSIGNED = np.array([[100, -100], [7, 127]], "int8"), np.array([[200, 3], [9, 255]], "uint8")
 ROW = np.array([255, 1], "uint8")

@@ -23,9 +23,8 @@ from engine import (
 )
 from engine.autodiff.vjp import vjp
 from engine.compiler.plan import make_plan
-from engine.ir.dtypes import COMPLEX, REALS, has_infinities, has_loops
 from engine.ir.run_context import RunContext
-from engine.ir.tensor_type import promote, to_complex
+from engine.ir.tensor_type import COMPLEX, REALS, has_infinities, has_loops, promote, to_complex
 from engine.ir.text import parse_graph, print_graph
 from engine.ops.common.numerics import are_finite, are_numbers
 

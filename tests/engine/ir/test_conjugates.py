@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine import Builder, TensorType, Value, registry
-from engine.ir.value_functions import adjoint, conjugate, for_dtype, for_real
+from engine.ir.graph import adjoint, conjugate, for_dtype, for_real
 
 
 def leaf(dtype: str) -> Value:

@@ -11,10 +11,9 @@ import pytest
 
 from engine import Builder, EngineError, TensorType, Value, registry
 from engine.autodiff.vjp import vjp
-from engine.ir.dtypes import ELEMENT_TYPES
-from engine.ir.inference import inferred
+from engine.ir.graph import inferred
 from engine.ir.op import Definition, NoGradient
-from engine.ir.tensor_type import INT64
+from engine.ir.tensor_type import ELEMENT_TYPES, INT64
 from engine.ir.verify import MalformedGraph, verify
 
 F = TensorType((2, 3), np.dtype("float64"))

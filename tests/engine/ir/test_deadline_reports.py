@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 
-from engine.ir.limits import NO_DEADLINE, Deadline
+from engine.ir.run_context import NO_DEADLINE, Deadline
 from engine.ir.run_report import PRECISIONS, Precision, RunReport, coarsest
 
 

@@ -10,7 +10,7 @@ import pytest
 from engine import DTYPES, TensorType
 from engine.codegen.functions.elementary import FORMATS
 from engine.codegen.microkernels.routine import MOVED_AS
-from engine.ir.dtypes import (
+from engine.ir.tensor_type import (
     COMPLEX,
     ELEMENT_TYPES,
     FLOATS,
@@ -22,9 +22,9 @@ from engine.ir.dtypes import (
     has_infinities,
     has_loops,
     in_opset,
+    promote,
     real_dtype,
 )
-from engine.ir.tensor_type import promote
 
 #: NumPy's letters for the kinds
 LETTERS = {"b": "boolean", "i": "integer", "u": "integer", "f": "floating", "c": "complex"}

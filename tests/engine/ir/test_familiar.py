@@ -13,8 +13,7 @@ from engine import Program, Statement, registry
 from engine.ir import spellings as near
 from engine.ir.attributes import Attr, bind
 from engine.ir.errors import BadAttribute, UnknownOp
-from engine.ir.op import Op
-from engine.ir.registry import Registry
+from engine.ir.op import Op, Registry
 from engine.ir.spellings import LOOKED_AT, familiar_attributes, familiar_ops, familiar_systems, plain
 
 ROOT = Path(__file__).parents[3]

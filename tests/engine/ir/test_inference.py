@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from engine import Builder, EngineError, Limits, OverBudget, TensorType, Value, registry
-from engine.ir import inference as memory
-from engine.ir.inference import inferred, work
+from engine.ir import graph as memory
+from engine.ir.graph import inferred, work
 from engine.ir.tensor_type import Strided
 
 F = TensorType((2, 3), np.dtype("float64"))

@@ -11,11 +11,10 @@ import pytest
 
 from engine import TensorType, registry
 from engine.ir.attributes import Attr
-from engine.ir.dtypes import COMPLEX, FLOATS
 from engine.ir.kinds import ATTRIBUTE_KINDS, is_remembered, key
-from engine.ir.kinds.function import Callee
 from engine.ir.kinds.kind import LONGEST_REMEMBERED, AttributeKind
-from engine.ir.kinds.scalars import exact, typed_number, weak_number
+from engine.ir.kinds.scalars import Callee, exact, typed_number, weak_number
+from engine.ir.tensor_type import COMPLEX, FLOATS
 
 
 def values() -> Iterator[Any]:

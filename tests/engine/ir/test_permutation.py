@@ -6,7 +6,7 @@ from itertools import permutations
 
 import numpy as np
 
-from engine.ir.value_functions import permute, shaped, unpermute
+from engine.ir.graph import permute, shaped, unpermute
 from tests.engine.ops.values import written
 
 X = np.arange(24.0).reshape(2, 3, 4)

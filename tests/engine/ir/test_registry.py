@@ -13,8 +13,7 @@ import engine
 from engine import describe, registry
 from engine.ir.attributes import REQUIRED, Attr, bind, key
 from engine.ir.errors import BadAttribute
-from engine.ir.op import Composite, Definition, Kernel, NoGradient, Op
-from engine.ir.registry import Registry
+from engine.ir.op import Composite, Definition, Kernel, NoGradient, Op, Registry
 
 
 def twin(op: Definition, **changes: Any) -> Definition:

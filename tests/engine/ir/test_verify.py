@@ -16,10 +16,9 @@ from engine.autodiff.vmap import vmap
 from engine.compiler import compiler
 from engine.compiler.compiler import CompileRequest
 from engine.compiler.plan import make_plan
-from engine.ir.graph import Origin
-from engine.ir.inference import Stated
+from engine.ir.graph import Origin, Stated
+from engine.ir.op import Registry
 from engine.ir.passes import PASSES, Allowance, run_passes
-from engine.ir.registry import Registry
 from engine.ir.verify import MalformedGraph, verify
 from tests.engine.ir.verified import made
 

@@ -22,9 +22,8 @@ from engine import (
 )
 from engine.compiler.plan import Plan, make_plan
 from engine.ir.errors import DeadlineExceeded, DeadlineTooNear
-from engine.ir.limits import Deadline
 from engine.ir.passes import optimise
-from engine.ir.run_context import RunContext
+from engine.ir.run_context import Deadline, RunContext
 from engine.ops.linalg import matrices as factors
 from engine.ops.linalg.lu import cofactors
 from engine.ops.linalg.matrix_exp import exponential_slope

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from engine import registry
+from engine.codegen.kernels.blocks import WholeArrayKernel
 from engine.codegen.kernels.program import KernelBuilder, Level
-from engine.codegen.kernels.whole_arrays import WholeArrayKernel
 from engine.ir.run_context import RunContext
 from engine.ops.elementwise.base import Elementwise
-from engine.ops.reduce.reduction import Rowwise
+from engine.ops.reduce.sums import Rowwise
 
 Array = np.ndarray[Any, Any]
 INF, NAN = math.inf, math.nan

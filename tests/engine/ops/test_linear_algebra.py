@@ -7,8 +7,8 @@ import pytest
 
 from engine import Builder, Limits, TensorType, Value, open_executor, registry
 from engine.compiler.plan import make_plan
-from engine.ir.dtypes import INTEGERS
 from engine.ir.passes import optimise
+from engine.ir.tensor_type import INTEGERS
 from engine.ops.nn.linear import ACTIVATIONS
 from tests.engine.ops.planned import plan_of
 from tests.engine.ops.run import Array, error, grads, run

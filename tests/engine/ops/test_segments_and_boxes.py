@@ -11,9 +11,9 @@ from engine import DTYPES, Builder, Compiler, Program, Statement, TensorType, re
 from engine.autodiff.vjp import vjp_or_zeros
 from engine.autodiff.vmap import vmap
 from engine.compiler.plan import make_plan
-from engine.ir.dtypes import REALS
 from engine.ir.errors import BadAttribute, IndexOutOfRange
 from engine.ir.passes import optimise
+from engine.ir.tensor_type import REALS
 from tests.engine.looping import batch, written
 from tests.engine.ops.run import EXECUTOR, Array, error, grads, run
 

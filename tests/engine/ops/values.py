@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from engine import Builder, TensorType, registry
-from engine.ir.body import Body
 from engine.ir.graph import Value
+from engine.ir.program import Body
 from tests.contract.cases import run_graph
 
 Array = np.ndarray[Any, Any]

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from engine import Call, Compiler, Deadline, Values, open_executor, registry
-from engine.codegen.native.kernel_store import KernelStore
+from engine.codegen.native.machine_code import KernelStore
 from engine.compiler.body_plans import with_compiled_bodies
 from engine.compiler.plan import Plan, graph_of, make_plan
-from engine.ir.limits import NO_DEADLINE, NO_LIMITS
+from engine.ir.run_context import NO_DEADLINE, NO_LIMITS
 from engine.runtime.native_bodies import PythonStep
 from engine.runtime.numpy_backend import Kernels
 from tests.engine.looping import Written

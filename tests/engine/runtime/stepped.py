@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from engine.codegen.native.kernel_errors import KernelUnavailable
+from engine.codegen.native.machine_code import KernelUnavailable
 from engine.runtime.tiers import CompileJob
 
 

@@ -16,7 +16,7 @@ from threading import Event, Thread
 
 import pytest
 
-from engine.codegen.native.kernel_errors import KernelUnavailable
+from engine.codegen.native.machine_code import KernelUnavailable
 from engine.ir.fairness import charge_to, current_owner
 from engine.runtime import tiers as compiling
 from engine.runtime.tiers import BackgroundCompiler

@@ -14,7 +14,7 @@ from engine.compiler.plan import make_plan
 from engine.ir.fairness import charge_to
 from engine.runtime import numpy_backend
 from engine.runtime import numpy_backend as kernels
-from engine.runtime.instance_pool import MOST_OF_A_PLAN, InstancePool
+from engine.runtime.interpreter import MOST_OF_A_PLAN, InstancePool
 from engine.runtime.numpy_backend import NumPyExecutor
 from engine.runtime.prepared_plan import PreparedPlan
 

@@ -17,11 +17,9 @@ import pytest
 
 from engine import Builder, Limits, TensorType, registry
 from engine.codegen.native import machine_code
-from engine.codegen.native import object_file as executable
-from engine.codegen.native.kernel_errors import KernelUnavailable
-from engine.codegen.native.kernel_store import KernelStore, kernel_key
-from engine.codegen.native.machine_code import described_processor
-from engine.codegen.native.runner import IS_SUPPORTED, runner_text, shared_runner
+from engine.codegen.native import machine_code as executable
+from engine.codegen.native.machine_code import KernelStore, KernelUnavailable, described_processor, kernel_key
+from engine.codegen.native.native_call import IS_SUPPORTED, runner_text, shared_runner
 from engine.compiler.fused_kernel import Fused
 from engine.compiler.fusion import fuse
 from engine.compiler.plan import make_plan
@@ -210,7 +208,7 @@ import sys, hashlib
 from pathlib import Path
 import engine.runtime.numpy_backend as kernels
 from engine.runtime.numpy_backend import NumPyExecutor
-from engine.codegen.native.kernel_store import KernelStore
+from engine.codegen.native.machine_code import KernelStore
 from tests.engine.runtime.kernel_plans import FEED, bits, layers
 texts = []
 compiled = kernels.machine_code

@@ -24,7 +24,7 @@ from engine import (
     Values,
     open_executor,
 )
-from engine.codegen.native.runner import IS_SUPPORTED
+from engine.codegen.native.native_call import IS_SUPPORTED
 from engine.compiler.control_flow import RunsPlans
 from engine.ir.errors import IndexOutOfRange
 from tests.engine.looping import EXECUTOR, Ticking, Write, Writer, Written, random, same, written

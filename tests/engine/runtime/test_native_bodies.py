@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from engine import Call, Compiler, Gradients, Values, open_executor
-from engine.codegen.native.runner import IS_SUPPORTED
+from engine.codegen.native.native_call import IS_SUPPORTED
 from engine.compiler.control_flow import PlannedScan
 from engine.runtime.native_bodies import PythonStep
 from tests.contract.cases import Case, all_cases, aspects, has_rule

@@ -19,7 +19,7 @@ from engine import (
     Values,
     open_executor,
 )
-from engine.codegen.native.runner import IS_SUPPORTED
+from engine.codegen.native.native_call import IS_SUPPORTED
 from engine.ir.errors import IndexOutOfRange
 from engine.ir.run_report import COMPILED
 from tests.engine.looping import EXECUTOR, Array, Write, Writer, Written, random, same, written

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from engine import Batch, Call, Compiler, Deadline, DeadlineExceeded, Gradients, Hessian, Values, open_executor
-from engine.codegen.native.runner import IS_SUPPORTED
+from engine.codegen.native.native_call import IS_SUPPORTED
 from engine.compiler.control_flow import PlannedScan, RunsPlans
 from engine.compiler.plan import Plan
-from engine.ir.limits import NO_LIMITS
+from engine.ir.run_context import NO_LIMITS
 from engine.ir.run_report import COMPILED
 from engine.runtime.tiers import ExecutionTier
 from tests.engine.looping import EXECUTOR, Array, Write, Writer, Written, random, same, written

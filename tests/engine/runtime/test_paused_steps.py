@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from engine import Limits, registry
-from engine.codegen.native.runner import IS_SUPPORTED
+from engine.codegen.native.native_call import IS_SUPPORTED
 from tests.contract.cases import Case
 from tests.engine.looping import EXECUTOR, Writer, Written, same, written
 from tests.engine.runtime.leaving import Bound, compiled

@@ -11,7 +11,7 @@ import pytest
 
 from engine import Plan
 from engine.autodiff.vjp import vjp_or_zeros
-from engine.codegen.kernels.schedule import lanes_of
+from engine.codegen.kernels.program import lanes_of
 from engine.compiler.fused_kernel import Fused
 from engine.compiler.plan import make_plan
 from engine.cuda.kernels import cuda_fused_kernel

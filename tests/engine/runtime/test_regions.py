@@ -13,14 +13,13 @@ import pytest
 
 from engine import Builder, Deadline, DeadlineExceeded, Limits, Plan, TensorType, Value, registry
 from engine.codegen.kernels import compiled as native
-from engine.codegen.native.runner import IS_SUPPORTED
+from engine.codegen.native.native_call import IS_SUPPORTED
 from engine.compiler.fusion import fuse
 from engine.compiler.plan import make_plan
 from engine.runtime import memory_layout as lifetimes
 from engine.runtime import numpy_backend as kernels
 from engine.runtime.numpy_backend import KernelBinder, Kernels, NumPyExecutor
-from engine.runtime.prepared_plan import PreparedPlan
-from engine.runtime.segments import Region
+from engine.runtime.prepared_plan import PreparedPlan, Region
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.skipif(not IS_SUPPORTED, reason="there is no runner for this system")

@@ -31,8 +31,7 @@ from engine.ir.run_context import RunContext
 from engine.runtime import memory_layout as lifetimes
 from engine.runtime.binding import Binder
 from engine.runtime.numpy_backend import NumPyExecutor
-from engine.runtime.prepared_plan import PreparedPlan
-from engine.runtime.segments import MOST_CALLS
+from engine.runtime.prepared_plan import MOST_CALLS, PreparedPlan
 
 Array = np.ndarray[Any, Any]
 LARGE = 50_000

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from engine import Graph, Plan, Registry
-from engine.codegen.native.kernel_errors import KernelUnavailable
+from engine.codegen.native.machine_code import KernelUnavailable
 from engine.compiler.fused_kernel import Fused
 from engine.compiler.plan import graph_of
 from engine.ir.op import Kernel

@@ -11,12 +11,10 @@ import pytest
 
 from engine import Builder, Deadline, Limits, Plan, TensorType, registry
 from engine.codegen.kernels.llvm_text import llvm_text
-from engine.codegen.kernels.schedule import lanes_of
-from engine.codegen.native.kernel_errors import KernelUnavailable
-from engine.codegen.native.kernel_store import KernelStore
-from engine.compiler.estimates import FEW, compile_order, first_parts
+from engine.codegen.kernels.program import lanes_of
+from engine.codegen.native.machine_code import KernelStore, KernelUnavailable
 from engine.compiler.fit_memory import Compilable, compiled_within
-from engine.compiler.fused_kernel import Fused
+from engine.compiler.fused_kernel import FEW, Fused, compile_order, first_parts
 from engine.compiler.plan import graph_of, make_plan
 from engine.runtime import numpy_backend as kernels
 from engine.runtime import tiers

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import numpy as np
 
-from engine.ir.dtypes import real_dtype
+from engine.ir.tensor_type import real_dtype
 from tests.service.support import Json
 
 KIND = "application/vnd.safetensors"

@@ -13,7 +13,7 @@ from safetensors import safe_open
 from safetensors.numpy import load, save
 
 from engine import DTYPES, LATEST
-from engine.ir.dtypes import REALS, has_infinities, real_dtype
+from engine.ir.tensor_type import REALS, has_infinities, real_dtype
 from service.api.calls import calls
 from tests.conftest import Client, RunningServer
 from tests.service.api.safetensors_support import (

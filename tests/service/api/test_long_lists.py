@@ -16,8 +16,7 @@ from engine import EngineError, Limits
 from schemas import Tensor
 from service.api import json_codec as long_lists
 from service.api.json_codec import LongList, WithoutLists, parse_json, parse_tensors
-from service.api.tensors import decode
-from service.api.validation import validate
+from service.api.tensors import decode, validate
 from service.core.errors import Refusal
 from service.core.settings import Settings
 from service.workers.task import Task

@@ -25,8 +25,7 @@ from engine import DTYPES, Label, Limits, TensorType, registry
 from service.api.binary import read_request, write_response
 from service.api.graphs import Programs, Translator
 from service.api.json_reader import JsonReader
-from service.api.tensors import encoded_bytes
-from service.api.validation import NodePlace
+from service.api.tensors import NodePlace, encoded_bytes
 from service.core.settings import Settings
 from service.workers.task import Reply, Task
 from service.workers.worker import Worker

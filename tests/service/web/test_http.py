@@ -8,7 +8,7 @@ import pytest
 
 from engine import registry
 from service.api.media import JSON, SAFETENSORS, SPOKEN, accepted
-from service.web.query import timeout_of
+from service.web.head import timeout_of
 from tests.conftest import Client
 from tests.service.support import SQUARES, problem
 

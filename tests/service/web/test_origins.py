@@ -13,7 +13,7 @@ import pytest
 from service.app import open_ring
 from service.core.keys.authentication import Gate
 from service.core.settings import Settings
-from service.web.origin import is_of_this_machine
+from service.web.head import is_of_this_machine
 from tests.service.application import create_routes, wrap
 from tests.service.web.harness import FakePool, chunked, house, on_each_loop, post, run
 from tests.service.web.test_doors import told, without_orders

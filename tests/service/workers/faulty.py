@@ -10,8 +10,8 @@ if __name__ == "__main__":
 import os
 import signal
 
-from engine.codegen.native.runner import StepEntry
-from engine.runtime import segments as regions
+from engine.codegen.native.native_call import StepEntry
+from engine.runtime import prepared_plan as regions
 from service.workers.child import computing
 from service.workers.worker_main import run_worker
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.compiler.cache import Cache
+from engine.compiler.compiler import Cache
 from service.api.calls import calls, computing_calls
 from service.api.media import JSON, SAFETENSORS
 from service.core.settings import Settings

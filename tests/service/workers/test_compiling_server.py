@@ -19,7 +19,7 @@ import orjson
 import pytest
 
 import engine
-from engine.codegen.native.runner import IS_SUPPORTED
+from engine.codegen.native.native_call import IS_SUPPORTED
 from service.core.settings import Settings
 from service.workers import child, worker
 from service.workers.task import Task
@@ -77,8 +77,8 @@ executable._library = Library
 IMPORTS: Final = """
 import sys, threading
 import engine.runtime.numpy_backend as kernels
-import engine.codegen.native.object_file as executable
-from engine.codegen.native.kernel_errors import KernelUnavailable
+import engine.codegen.native.machine_code as executable
+from engine.codegen.native.machine_code import KernelUnavailable
 from service.workers.child import computing
 from service.workers.worker_main import run_worker
 """

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from service.workers.cost_model import LARGE_BODY, QUICK, CostModel, TaskKind, kind_of
+from service.workers.admission import LARGE_BODY, QUICK, CostModel, TaskKind, kind_of
 from service.workers.task import Estimate, Task
 
 PLAN = Estimate(2.0, 5, 7)

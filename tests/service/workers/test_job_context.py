@@ -7,9 +7,9 @@ import time
 import pytest
 
 from engine.ir.errors import DeadlineExceeded
-from service.workers import task_context as job_context
+from service.workers.executions import execution as job_context
+from service.workers.executions.execution import TaskContext
 from service.workers.task import Estimate, Task
-from service.workers.task_context import TaskContext
 
 
 class Clock:

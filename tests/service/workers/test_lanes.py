@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from service.core.settings import Settings
-from service.workers.admission import Admission
-from service.workers.cost_model import LARGE_BODY, QUICK, CostModel, TaskKind, kind_of
+from service.workers.admission import LARGE_BODY, QUICK, Admission, CostModel, TaskKind, kind_of
 from service.workers.process_pool import ProcessPool
 from service.workers.task import Estimate
 from service.workers.topology import topology_for

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.ir.dtypes import DTYPES
+from engine.ir.tensor_type import DTYPES
 from service.workers.residents import array_of
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from engine.ir.limits import NO_LIMITS
+from engine.ir.run_context import NO_LIMITS
 from engine.runtime.host_mapping import mapping_of
 from service.api.binary import read_one, write_one
 from service.workers import shared_memory as shared_buffers

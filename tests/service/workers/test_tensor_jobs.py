@@ -17,9 +17,9 @@ from service.api.residents import Version
 from service.core.errors import Refusal
 from service.core.settings import Settings
 from service.store.writes import Stored
+from service.workers.executions.execution import TaskContext
 from service.workers.store_tasks import TensorTasks
 from service.workers.task import GET_TENSOR, PUT_TENSOR, NotDone, Reply, Task, TooLong, WantsTensors
-from service.workers.task_context import TaskContext
 from tests.service.support import tensor
 
 X = np.array([[1.5, -2.0, 3.0]], "float32")

@@ -10,7 +10,7 @@ import pytest
 from engine import HVP, JVP, VJP, Batch, Gradients, Hessian, Jacobian, Values
 from engine.compiler.compiler import CompileRequest, plan_call
 from engine.ir.errors import EngineError
-from engine.ir.limits import Deadline
+from engine.ir.run_context import Deadline
 from tests.contract.cases import LIMITS
 from tests.engine.autodiff.calls.asking import Net, kind
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.codegen.kernels.c_text import FIRST, NAMES, STORED, CKernel, host_definitions
-from engine.codegen.kernels.program import FusedKernel
+from engine.codegen.kernels.program import FusedKernel, Sweep, schedule
 from engine.codegen.kernels.recurrence import CRecurrence, Recurrence
-from engine.codegen.kernels.schedule import Sweep, schedule
 
 
 def c_text(loop: FusedKernel, lanes: int) -> str:

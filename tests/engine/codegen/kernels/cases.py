@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.codegen.kernels.program import ARITHMETIC, BITS, FusedKernel, KernelBuilder, Level, Scalar, Space
-from engine.codegen.kernels.schedule import lanes_of
+from engine.codegen.kernels.program import ARITHMETIC, BITS, FusedKernel, KernelBuilder, Level, Scalar, Space, lanes_of
 
 Array = np.ndarray[Any, Any]
 COLUMNS = (1, 2, 3, 7, 10, 16, 33, 64, 65, 100, 130)

@@ -10,12 +10,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from engine.codegen.kernels.program import ARITHMETIC, BITS, KernelBuilder, Level, Scalar, Space
+from engine.codegen.kernels.program import ARITHMETIC, BITS, KernelBuilder, Level, Scalar, Space, lanes_of
 from engine.codegen.kernels.recurrence import Carry, Recurrence, recurrence_layout, recurrence_table, recurrence_text
-from engine.codegen.kernels.schedule import lanes_of
-from engine.codegen.native.machine_code import machine_code
+from engine.codegen.native.machine_code import load_function, machine_code
 from engine.codegen.native.native_call import SIGNATURE
-from engine.codegen.native.object_file import load_function
 from engine.cuda.cuda_text import cuda_steps
 from engine.cuda.launch import recurrence_launch
 from engine.cuda.ptx_text import ptx_recurrence_text

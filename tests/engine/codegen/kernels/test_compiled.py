@@ -13,8 +13,7 @@ from engine.codegen.functions.expansions import expand_functions
 from engine.codegen.kernels import compiled as native
 from engine.codegen.kernels.compiled import NativeKernel, bind_native, native_kernel, native_workspace
 from engine.codegen.kernels.llvm_text import llvm_text
-from engine.codegen.kernels.program import FUNCTIONS, KernelBuilder, Level, Space
-from engine.codegen.kernels.schedule import lanes_of, schedule
+from engine.codegen.kernels.program import FUNCTIONS, KernelBuilder, Level, Space, lanes_of, schedule
 from engine.codegen.native.machine_code import host_processor, machine_code
 from engine.codegen.native.native_call import NativeCall
 from engine.ir.op import KernelCall

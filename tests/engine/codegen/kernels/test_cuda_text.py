@@ -11,8 +11,7 @@ import pytest
 
 from engine.codegen.functions.expansions import expand_functions
 from engine.codegen.kernels.compiled import bind_native
-from engine.codegen.kernels.program import RANDOM, FusedKernel, KernelBuilder, Level, Space
-from engine.codegen.kernels.schedule import schedule
+from engine.codegen.kernels.program import RANDOM, FusedKernel, KernelBuilder, Level, Space, schedule
 from engine.cuda.cuda_text import OPTIONS, SUMS_AT_ONCE, cuda_parts, cuda_text
 from engine.cuda.launch import CudaKernel
 from tests.engine.codegen.kernels import nvrtc

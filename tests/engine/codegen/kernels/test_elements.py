@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.codegen.kernels.blocks import SHARED_ROW_BLOCK
+from engine.codegen.kernels.blocks import MOST_BOUND, SHARED_ROW_BLOCK, ElementKernel
 from engine.codegen.kernels.program import KernelBuilder, Level, Scalar
-from engine.codegen.kernels.whole_arrays import MOST_BOUND, ElementKernel
 from engine.ir.errors import DeadlineExceeded
 from engine.ir.run_context import RunContext
 from tests.engine.codegen.kernels.test_blocks import chained, elementwise

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from engine import registry
+from engine.codegen.kernels.blocks import WholeArrayKernel
 from engine.codegen.kernels.program import KernelBuilder, Level
-from engine.codegen.kernels.whole_arrays import WholeArrayKernel
 from engine.ir.op import Kernel
 from engine.ir.run_context import RunContext
 from engine.ir.tensor_type import TensorType
 from engine.ops.elementwise.base import Elementwise
-from engine.ops.reduce.reduction import Rowwise
+from engine.ops.reduce.sums import Rowwise
 from tests.contract.cases import Case, all_cases
 
 Array = np.ndarray[Any, Any]

@@ -10,19 +10,17 @@ import numpy as np
 import pytest
 
 from engine.codegen.functions import expansions
-from engine.codegen.kernels import memory, program
-from engine.codegen.kernels import memory as bounds_writer
-from engine.codegen.kernels.assembly import Assembly
+from engine.codegen.kernels import assembly as bounds_writer
+from engine.codegen.kernels import assembly as memory
+from engine.codegen.kernels import program
+from engine.codegen.kernels.assembly import Assembly, KernelMemory
 from engine.codegen.kernels.llvm_text import llvm_text
-from engine.codegen.kernels.memory import KernelMemory
 from engine.codegen.microkernels import routine
 from engine.codegen.microkernels.recipe import KernelPhase
 from engine.codegen.microkernels.routine import Routine
 from engine.codegen.native import native_call
-from engine.codegen.native.bounds import WATCHED, FaultEntry, reach
-from engine.codegen.native.machine_code import machine_code
-from engine.codegen.native.native_call import SIGNATURE, NativeCall
-from engine.codegen.native.object_file import load_function
+from engine.codegen.native.machine_code import load_function, machine_code
+from engine.codegen.native.native_call import SIGNATURE, WATCHED, FaultEntry, NativeCall, reach
 from engine.cuda import ptx_text
 from tests.engine.codegen.kernels.cases import Array, random_case
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from engine import LATEST, Compiler, Limits, Program, Statement, TensorType, Values, registry
-from engine.codegen.functions.complex_functions import split_pairs
-from engine.codegen.functions.expansions import expand_functions, reports_range
+from engine.codegen.functions.expansions import expand_functions, reports_range, split_pairs
 from engine.codegen.kernels.c_text import c_expression
 from engine.codegen.kernels.llvm_text import llvm_text
 from engine.codegen.kernels.program import FusedKernel, KernelBuilder, Level
@@ -20,7 +19,7 @@ from engine.compiler.fused_kernel import Fused
 from engine.compiler.fusion import fuse
 from engine.compiler.plan import graph_of
 from engine.cuda.cuda_text import OPTIONS, cuda_parts, cuda_text
-from engine.ir.dtypes import COMPLEX
+from engine.ir.tensor_type import COMPLEX
 from engine.ops.elementwise.base import Elementwise
 from tests.engine.codegen.kernels import nvrtc
 from tests.engine.looping import Writer

@@ -12,7 +12,7 @@ import pytest
 from engine.codegen.functions.expansions import expand_functions
 from engine.codegen.kernels.compiled import bind_native
 from engine.codegen.kernels.program import ARITHMETIC, BITS, RANDOM, FusedKernel, KernelBuilder, Level, Space
-from engine.codegen.native.kernel_errors import KernelUnavailable
+from engine.codegen.native.machine_code import KernelUnavailable
 from engine.cuda.compilers import card_assembler, card_code, card_ptx
 from engine.cuda.cuda_text import LONG, SUMS_AT_ONCE, cuda_parts
 from engine.cuda.launch import CudaKernel

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from engine.codegen.kernels.program import KernelBuilder, Level
-from engine.codegen.kernels.schedule import schedule
+from engine.codegen.kernels.program import KernelBuilder, Level, schedule
 
 
 def test_softmax_takes_three_sweeps_and_keeps_the_exponential() -> None:

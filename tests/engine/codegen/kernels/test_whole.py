@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from engine.codegen.functions.expansions import expand_functions
-from engine.codegen.kernels.blocks import bind_blocks
+from engine.codegen.kernels.blocks import WholeArrayKernel, bind_blocks, run_on_arrays
 from engine.codegen.kernels.program import FusedKernel, KernelBuilder, Level, Space
-from engine.codegen.kernels.whole_arrays import WholeArrayKernel, run_on_arrays
 from engine.codegen.native.native_call import make_calls
 from engine.ir.run_context import RunContext
 from tests.engine.codegen.kernels.test_blocks import chained, elementwise, softmax_and_sums

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from engine.codegen.functions.expansions import expand_functions
-from engine.codegen.kernels.blocks import bind_blocks
+from engine.codegen.kernels.blocks import bind_blocks, run_on_arrays
 from engine.codegen.kernels.compiled import NativeKernel, bind_within_range, compile_kernel, native_kernel
 from engine.codegen.kernels.program import FusedKernel, KernelBuilder, Level, Space
-from engine.codegen.kernels.whole_arrays import run_on_arrays
 from engine.codegen.native.native_call import NativeCall, Otherwise, make_calls
 from engine.ir.op import KernelCall
 from engine.ir.run_context import RunContext

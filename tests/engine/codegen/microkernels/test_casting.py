@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from engine.codegen.microkernels.axis_kernels import casting
-from engine.ir.dtypes import COMPLEX, REALS
-from engine.ir.tensor_type import Strided, TensorType
+from engine.ir.tensor_type import COMPLEX, REALS, Strided, TensorType
 from tests.engine.codegen.microkernels.running import Array, run_recipe
 
 pytest.importorskip("llvmlite")

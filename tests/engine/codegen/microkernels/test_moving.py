@@ -10,8 +10,8 @@ import pytest
 
 from engine import Builder, Limits, TensorType, Value, registry
 from engine.codegen.microkernels import recipe as binding
-from engine.codegen.native.kernel_store import KernelStore
-from engine.compiler.kernel_selection import MicrokernelOp, select_microkernels
+from engine.codegen.native.machine_code import KernelStore
+from engine.compiler.fused_kernel import MicrokernelOp, select_microkernels
 from engine.compiler.plan import graph_of, make_plan
 from engine.ir.errors import IndexOutOfRange
 from engine.ops.index.gather import Gather, ScatterAdd

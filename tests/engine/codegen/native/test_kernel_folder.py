@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import engine
-from engine.codegen.native.kernel_store import KernelFolder, packed
+from engine.codegen.native.machine_code import KernelFolder, packed
 
 ROOT = Path(engine.__file__).parents[1]
 KEY, OTHER = "c" * 64, "d" * 64
@@ -84,7 +84,7 @@ def test_an_entry_that_another_process_removes_first(folder: Path, monkeypatch: 
 WRITER = """
 import sys
 from pathlib import Path
-from engine.codegen.native.kernel_store import KernelFolder
+from engine.codegen.native.machine_code import KernelFolder
 key, code, folder = sys.argv[1], bytes(range(256)) * 2000, KernelFolder(Path(sys.argv[2]), 2 << 20)
 sys.stdin.read(1)
 for i in range(100):

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import engine
-from engine.codegen.native import kernel_store as kernel_folder
-from engine.codegen.native.kernel_store import KernelFolder, KernelStore, kernel_key, packed, unpacked
+from engine.codegen.native import machine_code as kernel_folder
+from engine.codegen.native.machine_code import KernelFolder, KernelStore, kernel_key, packed, unpacked
 
 ROOT = Path(engine.__file__).parents[1]
 TARGET = {"system": "linux x86_64", "processor": "flags avx2 fma", "compiler": "llvmlite 0.50"}
@@ -66,7 +66,7 @@ def test_what_ends_one_part_of_a_key_does_not_begin_the_next() -> None:
 @pytest.mark.slow
 def test_a_key_is_the_same_in_another_process() -> None:
     """Or nothing would ever be found: Python's own hashes differ from process to process."""
-    program = f"from engine.codegen.native.kernel_store import kernel_key as k; print(k('kernel a', **{TARGET!r}))"
+    program = f"from engine.codegen.native.machine_code import kernel_key as k; print(k('kernel a', **{TARGET!r}))"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == KEY
 
@@ -339,7 +339,7 @@ def test_a_disk_that_has_room_again_is_written_to(folder: Path, monkeypatch: pyt
 def test_a_system_that_cannot_check_folders_uses_none(
     folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("engine.codegen.native.kernel_store.FOLDERS_CAN_BE_CHECKED", False)
+    monkeypatch.setattr("engine.codegen.native.machine_code.FOLDERS_CAN_BE_CHECKED", False)
     works_in_memory(folder)
     assert len(complaints(caplog)) == 1
     assert not folder.exists()

@@ -11,10 +11,10 @@ import pytest
 
 from engine.codegen.kernels.compiled import bind_native, compile_kernel, kernel_at, native_kernel
 from engine.codegen.kernels.program import FusedKernel, KernelBuilder, Level, Space
-from engine.codegen.native import machine_code, object_file
-from engine.codegen.native import object_file as executable
-from engine.codegen.native.kernel_errors import KernelUnavailable
-from engine.codegen.native.object_file import load_function
+from engine.codegen.native import machine_code
+from engine.codegen.native import machine_code as executable
+from engine.codegen.native import machine_code as object_file
+from engine.codegen.native.machine_code import KernelUnavailable, load_function
 
 pytest.importorskip("llvmlite")
 LANES = 8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.codegen.native.kernel_errors import MOST_TOLD, Reasons
+from engine.codegen.native.machine_code import MOST_TOLD, Reasons
 from tests.engine.runtime.kernel_plans import warnings
 
 

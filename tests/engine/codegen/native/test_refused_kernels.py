@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.codegen.native import kernel_errors as refused_kernels
-from engine.codegen.native.kernel_errors import KernelUnavailable, RefusedKernels
+from engine.codegen.native import machine_code as refused_kernels
+from engine.codegen.native.machine_code import KernelUnavailable, RefusedKernels
 
 
 def test_a_reason_is_known_by_its_key() -> None:

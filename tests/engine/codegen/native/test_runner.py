@@ -17,15 +17,26 @@ import pytest
 
 import engine
 from engine import Deadline, DeadlineExceeded
-from engine.codegen.native import runner as runners
-from engine.codegen.native.kernel_errors import KernelUnavailable
-from engine.codegen.native.kernel_store import KernelStore, kernel_key
-from engine.codegen.native.machine_code import machine_code, target
-from engine.codegen.native.native_call import SIGNATURE, NativeCall, NativeGuard
-from engine.codegen.native.object_file import load_function
-from engine.codegen.native.runner import IS_SUPPORTED, Runner, runner_text, shared_runner
-from engine.ir.limits import NO_DEADLINE
-from engine.runtime.segments import PART_NANOSECONDS, NativeStep, Region, RegionWatch
+from engine.codegen.native import native_call as runners
+from engine.codegen.native.machine_code import (
+    KernelStore,
+    KernelUnavailable,
+    kernel_key,
+    load_function,
+    machine_code,
+    target,
+)
+from engine.codegen.native.native_call import (
+    IS_SUPPORTED,
+    SIGNATURE,
+    NativeCall,
+    NativeGuard,
+    Runner,
+    runner_text,
+    shared_runner,
+)
+from engine.ir.run_context import NO_DEADLINE
+from engine.runtime.prepared_plan import PART_NANOSECONDS, NativeStep, Region, RegionWatch
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.skipif(not IS_SUPPORTED, reason="there is no runner for this system")

@@ -10,7 +10,7 @@ import pytest
 
 from engine import LATEST, Compiler, Limits, Program, Statement, TensorType, registry
 from engine.ir.errors import BadAttribute
-from engine.ops.common.source import word_of
+from engine.ops.common.numerics import word_of
 from engine.runtime.numpy_backend import NumPyExecutor
 
 WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}

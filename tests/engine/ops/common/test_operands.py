@@ -7,7 +7,7 @@ import pytest
 
 from engine.ir.errors import ShapeMismatch
 from engine.ir.tensor_type import TensorType
-from engine.ops.common.operands import one_for_each_axis, require_axes, require_extent, require_shape, with_extent
+from engine.ops.common.numerics import one_for_each_axis, require_axes, require_extent, require_shape, with_extent
 
 X = TensorType((2, 3), np.dtype("float64"))
 

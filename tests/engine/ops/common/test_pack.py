@@ -8,8 +8,7 @@ import pytest
 from engine import Builder, TensorType
 from engine.autodiff.vjp import vjp
 from engine.autodiff.vmap import vmap
-from engine.ir.limits import NO_LIMITS
-from engine.ir.run_context import RunContext
+from engine.ir.run_context import NO_LIMITS, RunContext
 from engine.ops import registry
 from engine.ops.common.batching import PACK, bundled
 

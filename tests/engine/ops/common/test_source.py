@@ -9,7 +9,7 @@ from engine import registry
 from engine.ir.errors import BadAttribute, DtypeMismatch
 from engine.ir.run_context import RunContext
 from engine.ir.tensor_type import TensorType
-from engine.ops.common.source import (
+from engine.ops.common.numerics import (
     Source,
     check_representable,
     is_integral,

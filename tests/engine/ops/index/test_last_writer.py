@@ -10,8 +10,7 @@ import pytest
 from engine import Builder, TensorType, registry
 from engine.autodiff.vmap import vmap
 from engine.ir.errors import IndexOutOfRange
-from engine.ir.limits import NO_LIMITS
-from engine.ir.run_context import RunContext
+from engine.ir.run_context import NO_LIMITS, RunContext
 from engine.ops.index import index as module
 from engine.ops.index.index import last_writer
 from tests.contract.cases import run_graph

@@ -9,8 +9,7 @@ import pytest
 
 from engine import TensorType
 from engine.ir.errors import DeadlineExceeded
-from engine.ir.limits import Deadline
-from engine.ir.run_context import RunContext
+from engine.ir.run_context import Deadline, RunContext
 from engine.ir.tensor_type import Strided
 from engine.ops.linalg import matrices as factors
 from engine.ops.linalg.matrices import _factored, admit, at_once, chunk_bytes, chunks, factored, symmetric_part

@@ -10,9 +10,8 @@ import pytest
 from engine import Builder, Limits, TensorType, Value, registry
 from engine.compiler.plan import make_plan
 from engine.ir.errors import DeadlineTooNear
-from engine.ir.limits import Deadline
 from engine.ir.passes import optimise
-from engine.ir.run_context import RunContext
+from engine.ir.run_context import Deadline, RunContext
 from engine.ops.linalg import lapack
 from tests.contract.cases import EXECUTOR, assert_planned_peak_holds
 from tests.engine.ops.matrices import evaluate

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.codegen.kernels.ufuncs import WordPair, mixed, write_uniform
+from engine.codegen.kernels.block_program import WordPair, mixed, write_uniform
 from engine.ir.errors import DeadlineExceeded
-from engine.ir.limits import Deadline
-from engine.ir.run_context import RunContext
+from engine.ir.run_context import Deadline, RunContext
 from engine.ops.randomness import threefry
 
 RUN = RunContext(np)

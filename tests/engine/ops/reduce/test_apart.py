@@ -8,7 +8,7 @@ import pytest
 from engine import Builder, TensorType, registry
 from engine.autodiff.vmap import vmap
 from engine.ir.errors import IndexOutOfRange
-from engine.ir.limits import NO_LIMITS
+from engine.ir.run_context import NO_LIMITS
 from engine.ops.reduce.segments import offset_indices
 from tests.contract.cases import run_graph
 

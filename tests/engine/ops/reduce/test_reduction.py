@@ -11,8 +11,7 @@ from engine import registry
 from engine.ir.errors import EngineError
 from engine.ir.graph import Value
 from engine.ir.tensor_type import TensorType
-from engine.ops.reduce.reduction import Reduction, broadcast_back, keep
-from engine.ops.reduce.sums import AnyTrue, Sum
+from engine.ops.reduce.sums import AnyTrue, Reduction, Sum, broadcast_back, keep
 from tests.engine.ops.values import come_to, written
 
 RNG = np.random.default_rng(18)

@@ -9,7 +9,7 @@ import pytest
 
 from engine import registry
 from engine.ir.tensor_type import TensorType
-from engine.ops.reduce.reduction import Rowwise
+from engine.ops.reduce.sums import Rowwise
 
 
 def extent(op: str, shape: tuple[int, ...], dtype: str = "float64", **attrs: Any) -> int:

@@ -9,8 +9,8 @@ import pytest
 
 from engine import Builder, TensorType, Value, open_executor, registry
 from engine.compiler.plan import make_plan
-from engine.ir.limits import Limits
 from engine.ir.passes import dce, simplify
+from engine.ir.run_context import Limits
 
 RNG = np.random.default_rng(3)
 Formula = Callable[[Value, Value], Value]
