@@ -26,9 +26,9 @@ from .compiler.plan import Plan
 from .ir.errors import DeadlineExceeded, EngineError, Faults, OverBudget, printable
 from .ir.graph import Builder, Graph, Node, Value
 from .ir.op import Op, Registry
+from .ir.opset import LATEST, OPSET
 from .ir.program import Function, Program, graph_id
 from .ir.run_context import NO_DEADLINE, NO_END, Deadline, Limits
-from .ir.spellings import LATEST, OPSET
 from .ir.statement import Statement
 from .ir.tensor_type import DTYPES, HostArray, TensorType
 from .ops import registry

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from engine import Compiler, Gradients, Limits, OverBudget, Program, Statement, TensorType, registry
+from engine.ir.opset import LATEST
 from engine.ir.program import Function
-from engine.ir.spellings import LATEST
 
 PICTURE = Path(__file__).parents[1] / "docs" / "guide" / "memory.svg"
 #: budgets, each so much smaller than the one before

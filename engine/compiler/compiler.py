@@ -33,12 +33,12 @@ from engine.ir.errors import EngineError, OverBudget, OverMemory, TooManyNodes
 from engine.ir.fairness import FairEviction, current_owner
 from engine.ir.graph import Builder, Graph, at_origin
 from engine.ir.op import Definition, Registry
+from engine.ir.opset import LATEST, OPSET
 from engine.ir.passes import Allowance
 from engine.ir.program import GraphName, Program
 from engine.ir.run_context import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.ir.run_report import IEEE, Precision
 from engine.ir.sample import Sample
-from engine.ir.spellings import LATEST, OPSET
 from engine.ir.statement import Statement
 from engine.ir.tensor_type import TensorType
 

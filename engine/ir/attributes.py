@@ -11,7 +11,8 @@ import numpy as np
 from engine.ir.errors import BadAttribute, Faults, OverBudget, counted, printable
 from engine.ir.kinds import ATTRIBUTE_KINDS, key
 from engine.ir.kinds.kind import AttributeKind
-from engine.ir.spellings import LATEST, admit_attribute, familiar_attributes, nearest, plain
+from engine.ir.opset import LATEST, admit_attribute
+from engine.ir.spellings import familiar_attributes, nearest, plain
 
 REQUIRED: Final = object()
 

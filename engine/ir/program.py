@@ -42,8 +42,8 @@ from engine.ir.graph import Builder, Graph, Origin, Stated, Value, attributes_ke
 from engine.ir.kinds import key
 from engine.ir.kinds.scalars import Callee
 from engine.ir.op import Definition, Registry
+from engine.ir.opset import LATEST, OPSET, admit_dtype, admit_op
 from engine.ir.run_context import NO_DEADLINE, NO_LIMITS, Deadline, Limits
-from engine.ir.spellings import LATEST, OPSET, admit_dtype, admit_op
 from engine.ir.statement import Repeats, Statement, WrittenValues, check_functions, check_references, count_operands
 from engine.ir.tensor_type import TensorType
 

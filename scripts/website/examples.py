@@ -13,8 +13,8 @@ import numpy as np
 
 from engine.ir.graph import inferred
 from engine.ir.op import Definition
+from engine.ir.opset import OPSET
 from engine.ir.sample import Operand, Sample
-from engine.ir.spellings import OPSET
 from engine.ir.tensor_type import TensorType, is_complex, is_differentiable
 from service.api.tensors import numbers_of
 from service.web.pages.error_pages import laid_out

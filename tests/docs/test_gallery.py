@@ -14,7 +14,7 @@ FOLDER = ROOT / "examples" / "gallery"
 GALLERY = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
 MEMBERS = {"title", "paragraph", "source", "tags", "drawing", "mode", "request", "expected"}
 FIELDS = {"physics", "statistics", "machine learning", "optimisation", "finance", "graphics"}
-BUNDLED = ROOT / "service" / "web" / "pages" / "playground" / "gallery.json"
+BUNDLED = ROOT / "service" / "web" / "pages" / "generated" / "playground" / "gallery.json"
 
 
 def test_how_many_there_are() -> None:

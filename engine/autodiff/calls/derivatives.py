@@ -27,8 +27,8 @@ from engine.autodiff.vjp import Dependence, or_zeros, vjp
 from engine.autodiff.vmap import vmap_onto
 from engine.ir.errors import BadReference, InvalidField, NonScalarOutput, ShapeMismatch
 from engine.ir.graph import Value
+from engine.ir.opset import OPSET
 from engine.ir.program import Program
-from engine.ir.spellings import OPSET
 from engine.ir.tensor_type import TensorType, show_shape
 
 #: the role that cotangents are fed under: ("cotangents", node)

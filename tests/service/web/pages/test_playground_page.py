@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import Client
 
-FOLDER = Path(str(files("service.web.pages"))) / "playground"
+FOLDER = Path(str(files("service.web.pages"))) / "generated" / "playground"
 #: what makes the page; the graphs of the gallery lie beside it, and are loaded by it
 BUNDLE = ["app.js", "page.css", "index.html", "licences.txt"]
 MOST, MOST_ZIPPED, MOST_OF_GALLERY = 500_000, 170_000, 150_000  # bytes
