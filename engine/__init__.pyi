@@ -27,9 +27,8 @@ from .ir.errors import DeadlineExceeded, EngineError, Faults, OverBudget, printa
 from .ir.graph import Builder, Graph, Node, Value
 from .ir.op import Op, Registry
 from .ir.opset import LATEST, OPSET
-from .ir.program import Function, Program, graph_id
+from .ir.program import Function, Program, Statement, graph_id
 from .ir.run_context import NO_DEADLINE, NO_END, Deadline, Limits
-from .ir.statement import Statement
 from .ir.tensor_type import DTYPES, HostArray, TensorType
 from .ops import registry
 from .runtime.opening import open_executor

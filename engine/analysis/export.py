@@ -15,9 +15,8 @@ from engine.compiler.compiler import open_scope
 from engine.ir.graph import Builder, Graph, Node, Value, ancestors
 from engine.ir.kinds import key
 from engine.ir.passes import Allowance, optimise
-from engine.ir.program import Body, Function, Program
+from engine.ir.program import Body, Function, Program, Statement
 from engine.ir.run_context import NO_DEADLINE, Deadline, Limits
-from engine.ir.statement import Statement
 from engine.ir.tensor_type import TensorType
 from engine.ops.common.numerics import word_of
 

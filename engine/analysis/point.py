@@ -23,9 +23,8 @@ from engine.compiler.compiler import open_scope
 from engine.compiler.plan import Plan, make_plan
 from engine.ir.graph import Builder, Node, Value
 from engine.ir.passes import Allowance
-from engine.ir.program import Body, Function, Program
+from engine.ir.program import Body, Function, Program, Statement
 from engine.ir.run_context import Deadline, Limits
-from engine.ir.statement import Statement
 from engine.ir.tensor_type import BOOL, COMPLEX, COMPLEX128, FLOAT64, FLOATS, INT64, HostArray, TensorType
 from engine.ops.common.batching import bundled
 from engine.ops.control.fixed_point import emit_adjoint

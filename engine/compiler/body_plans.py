@@ -22,11 +22,13 @@ from engine.compiler.control_flow import (
     PlannedScan,
     PlannedWhile,
     RunsPlans,
+    hoist,
+    lower,
+    merge,
     step_loop,
 )
 from engine.compiler.fit_memory import choose_plan, compiled_within, rematerialize
 from engine.compiler.fused_kernel import Fused, MicrokernelOp
-from engine.compiler.loop_passes import hoist, lower, merge
 from engine.compiler.plan import Plan, graph_of, make_plan, standing_for
 from engine.compiler.sums import split_sums
 from engine.ir.errors import OverMemory

@@ -25,9 +25,8 @@ from engine.autodiff.calls.call import FeedTypes, Scope
 from engine.autodiff.jvp import check_linear
 from engine.autodiff.vjp import expand_grad
 from engine.compiler.body_plans import runnable
-from engine.compiler.control_flow import RunsPlans
+from engine.compiler.control_flow import RunsPlans, has_scans, nest
 from engine.compiler.fit_memory import choose_plan, is_nearer, rematerialize
-from engine.compiler.loop_passes import has_scans, nest
 from engine.compiler.plan import Plan, peak_memory_node
 from engine.ir.errors import EngineError, OverBudget, OverMemory, TooManyNodes
 from engine.ir.fairness import FairEviction, current_owner
@@ -35,11 +34,10 @@ from engine.ir.graph import Builder, Graph, at_origin
 from engine.ir.op import Definition, Registry
 from engine.ir.opset import LATEST, OPSET
 from engine.ir.passes import Allowance
-from engine.ir.program import GraphName, Program
+from engine.ir.program import GraphName, Program, Statement
 from engine.ir.run_context import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.ir.run_report import IEEE, Precision
 from engine.ir.sample import Sample
-from engine.ir.statement import Statement
 from engine.ir.tensor_type import TensorType
 
 # An LRU cache with shares for owners, whose values are each made by one thread while the others wait for it.

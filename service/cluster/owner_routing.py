@@ -28,7 +28,7 @@ from service.cluster.shared_store import SharedStore
 from service.core.errors import Refusal
 from service.core.settings import Settings
 from service.observe.store import StoreService
-from service.web.request_head import HEADER
+from service.web.head import HEADER
 from service.web.responses import report
 
 #: bytes of a body that are kept until it is known that the owner takes it; of a longer one, the owner is tried once

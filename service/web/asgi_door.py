@@ -13,7 +13,7 @@ from service.core.errors import Refusal, fault
 from service.core.keys.caller import ANYONE
 from service.web.body_reader import Wanted, framing_of
 from service.web.connection import Connection
-from service.web.request_head import Head
+from service.web.head import Head
 from service.web.routing import route_of
 
 _logger = logging.getLogger("gradserve")

@@ -8,8 +8,7 @@ from enum import Enum, auto
 from typing import Final, Protocol, TypeAlias
 
 from service.core.errors import Refusal
-from service.web.head import malformed, too_long
-from service.web.request_head import Head
+from service.web.head import Head, malformed, too_long
 
 _SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,16})((?:;[^\x00-\x08\x0a-\x1f\x7f]*)?)\r\n")
 _PLAIN_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,8})\r\n")

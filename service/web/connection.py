@@ -30,9 +30,8 @@ from service.core.keys.authentication import Keyholder
 from service.core.keys.caller import ANYONE, tenant_of
 from service.store.tables import Registered
 from service.web.body_reader import Incoming, Wanted
-from service.web.head import HEALTH, Order, malformed, too_large
+from service.web.head import CONTINUE, HEALTH, Head, Order, infeasible, malformed, new_id, too_large
 from service.web.observer import Finished
-from service.web.request_head import CONTINUE, Head, infeasible, new_id
 from service.web.responses import Sending, unsent_bytes
 from service.web.server_state import ServerState
 from service.workers.task import Reply

@@ -13,11 +13,10 @@ from service.core.errors import Refusal
 from service.facades.protocols import Facade, FacadeRoute, Listing
 from service.observe.store import StoreService
 from service.store.tables import no_graph
-from service.web.body_buffer import upload_of
 from service.web.head import TIME, parameters_of, timeout_in
 from service.web.responses import answer, from_reply
 from service.web.state import current, state_of, store_of
-from service.web.tasks import task_of_upload, tenant_of_request
+from service.web.tasks import task_of_upload, tenant_of_request, upload_of
 from service.workers.pool import awaited
 from service.workers.task import FindModel, ModelOfGraph, Task
 

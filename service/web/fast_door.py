@@ -7,12 +7,10 @@ import logging
 from service.core.allocation import GrowingAllocation
 from service.core.errors import Refusal
 from service.store.tables import Registered
-from service.web.body_buffer import BodyBuffer
 from service.web.body_reader import Wanted, framing_of
 from service.web.connection import Connection
-from service.web.head import Order
-from service.web.request_head import Head
-from service.web.tasks import task_of
+from service.web.head import Head, Order
+from service.web.tasks import BodyBuffer, task_of
 from service.workers.frames import INLINE
 from service.workers.pool import Done
 from service.workers.task import Reply, Task, refused

@@ -16,13 +16,12 @@ from service.observe.store import StoreService
 from service.store.changes import Change, end_of_graph, new_graph
 from service.store.idempotency import Repetition
 from service.store.tables import Registered
-from service.web.body_buffer import upload_of
 from service.web.head import page_of, timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import from_reply
 from service.web.routes import add_calls, ended
 from service.web.state import current, state_of, store_of
-from service.web.tasks import task_of_upload, tenant_of_request
+from service.web.tasks import task_of_upload, tenant_of_request, upload_of
 from service.workers.pool import awaited
 from service.workers.task import REGISTER, Reply, Task
 

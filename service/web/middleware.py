@@ -28,8 +28,18 @@ from service.core.keys.caller import credential_of
 from service.core.prefix import path_within, prefix_of
 from service.core.settings import Settings
 from service.facades.protocols import Facade, owner_of
-from service.web.head import OriginPolicy, check_head, media_of, most_bytes, too_large, too_long
-from service.web.request_head import HEADER, NO_SNIFFING, new_id, sane
+from service.web.head import (
+    HEADER,
+    NO_SNIFFING,
+    OriginPolicy,
+    check_head,
+    media_of,
+    most_bytes,
+    new_id,
+    sane,
+    too_large,
+    too_long,
+)
 from service.web.responses import report
 from service.web.routing import route_path, scope_of, shortened_path
 

@@ -14,13 +14,12 @@ from service.core.errors import Refusal
 from service.store.changes import Change, Condition, end_of_model, new_model
 from service.store.idempotency import Repetition
 from service.store.tables import KeptModel, checked_name, graph_of_request
-from service.web.body_buffer import upload_of
 from service.web.head import Media, names_of_page, page_of, parameters_of, timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import etag_header, from_reply, not_modified
 from service.web.routes import ended
 from service.web.state import condition_of, current, state_of, store_of
-from service.web.tasks import Asker, task_of, task_of_upload, tenant_of_request
+from service.web.tasks import Asker, task_of, task_of_upload, tenant_of_request, upload_of
 from service.workers.pool import awaited
 from service.workers.task import PUT_MODEL, READ_MODEL, Reply, Task
 

@@ -17,9 +17,9 @@ from service.observe.store import StateStore, outcome
 from service.store.changes import Change, new_answer
 from service.store.idempotency import KEY_HEADER, AnswerTable, Repetition, check_key
 from service.store.writes import AnswerRecord
-from service.web.body_buffer import BodyBuffer
 from service.web.head import without_time
 from service.web.state import deadline_of
+from service.web.tasks import BodyBuffer
 from service.workers.memory import offload
 from service.workers.task import Reply
 

@@ -18,12 +18,11 @@ from service.observe.store import StateStore
 from service.store.changes import Change
 from service.store.idempotency import KEY_HEADER, Repetition
 from service.store.tables import no_graph
-from service.web.body_buffer import upload_of
 from service.web.head import timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import answer, from_reply
 from service.web.state import deadline_of, state_of, store_of
-from service.web.tasks import task_of_upload, tenant_of_request
+from service.web.tasks import task_of_upload, tenant_of_request, upload_of
 from service.workers.pool import awaited
 from service.workers.task import Reply, Task
 

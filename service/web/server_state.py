@@ -18,9 +18,9 @@ from service.facades.protocols import facades_of, owner_of
 from service.observe.banner import banner
 from service.observe.store import StateStore
 from service.web.body_reader import MinimumRate
+from service.web.head import Dated, Head, HeadReader, KnownHeads
 from service.web.listening import MONITOR_CONNECTIONS, allow_descriptors
 from service.web.observer import RequestObserver, unobserved
-from service.web.request_head import Dated, Head, HeadReader, KnownHeads
 from service.workers.pool import Pool
 from service.workers.process_pool import ProcessPool
 from service.workers.task import Reply, refused

@@ -2,16 +2,98 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol, cast
 
 from starlette.requests import Request
 
 from service.core.allocation import GrowingAllocation
+from service.core.errors import Refusal
 from service.core.keys.caller import Caller, tenant_of
+from service.core.settings import Settings
 from service.store.tables import Registered
-from service.web.body_buffer import BodyBuffer
-from service.web.head import Media
+from service.web.head import Media, most_bytes
+from service.workers.frames import INLINE
+from service.workers.pool import Pool
 from service.workers.task import Task
+
+# A body for a worker: one that goes in a frame as one part, a large one received straight into memory of the pool.
+#
+# Nothing is reserved for what a head announces: memory is claimed as bytes come.
+
+
+class BodyBuffer:
+    """A body of `most` bytes at most, in what `rent` gives for so many of a tenant's."""
+
+    def __init__(self, rent: Callable[[int, str], GrowingAllocation], most: int, tenant: str) -> None:
+        self._rent, self._most, self._tenant = rent, most, tenant
+        self._small = bytearray()
+        #: bytes that came so far
+        self.got = 0
+        self.memory: GrowingAllocation | None = None
+
+    @property
+    def body(self) -> bytes | memoryview:
+        """Bytes that came; many, as memory of the pool, which nobody takes back from now on."""
+        if self.memory is None:
+            return bytes(self._small)
+        self.memory.pin()
+        return self.memory.view[: self.got]
+
+    def put(self, part: bytes) -> None:
+        """The next part. Raises Refusal where there is no memory for it."""
+        end = self.got + len(part)
+        if self.memory is None and end > INLINE:
+            self.memory = self._rent(self._most, self._tenant)
+            self.memory.reserve(end)
+            self.memory.view[: self.got] = self._small
+            self._small = bytearray()
+        if self.memory is None:
+            self._small += part
+        else:
+            self.memory.reserve(end)
+            self.memory.view[self.got : end] = part
+        self.got = end
+
+    def place(self, most: int) -> memoryview | None:
+        """Return the memory that is left, where it is to be had and worth it."""
+        if self.memory is None or most < INLINE:
+            return None
+        try:
+            reserved = self.memory.reserve(self.got + INLINE)
+        except Refusal:
+            return None  # it is told of by the next part
+        return self.memory.view[self.got : min(self.got + most, reserved)]
+
+    def placed(self, nbytes: int) -> None:
+        """Note that so many bytes were received there."""
+        self.got += nbytes
+
+    def give_back(self) -> None:
+        """Give back the memory of a body that nobody wants."""
+        if self.memory is not None:
+            self.memory.give_back()
+
+
+async def upload_of(request: Request, pool: Pool, settings: Settings, tenant: str) -> BodyBuffer:
+    """Receive a body, into memory of the pool where it is large, out of a tenant's share.
+
+    Raises what the guard and the pool raise, and ClientDisconnect; Refusal (bad_request_framing).
+    """
+    announced = request.headers.get("content-length", "")
+    most = int(announced) if announced.isdecimal() else most_bytes(request.state.media, settings)
+    upload = BodyBuffer(pool.allocate, most, tenant)
+    try:
+        async for part in request.stream():
+            if upload.got + len(part) > most:
+                raise Refusal("bad_request_framing", f"the body has more bytes than the {most} that were announced")
+            upload.put(part)
+        if announced.isdecimal() and upload.got != most:
+            raise Refusal("bad_request_framing", f"the body has {upload.got} bytes, but {most} were announced")
+    except BaseException:
+        upload.give_back()
+        raise
+    return upload
 
 
 class Asker(Protocol):

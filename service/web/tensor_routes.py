@@ -16,13 +16,12 @@ from service.store.changes import Change, end_of_tensor
 from service.store.idempotency import Repetition
 from service.store.tables import TensorVersion, checked_name
 from service.store.writes import Stored, TensorWrite
-from service.web.body_buffer import upload_of
 from service.web.head import TIME, Media, choice_in, names_of_page, page_of, parameters_of, timeout_in
 from service.web.repetition import once, recorded
 from service.web.responses import answer, etag_header, from_reply, not_modified
 from service.web.routes import ended
 from service.web.state import condition_of, current, state_of, store_of
-from service.web.tasks import Asker, task_of, task_of_upload, tenant_of_request
+from service.web.tasks import Asker, task_of, task_of_upload, tenant_of_request, upload_of
 from service.workers.pool import awaited
 from service.workers.task import GET_TENSOR, PUT_TENSOR
 

@@ -9,7 +9,7 @@ from typing import Final, cast
 import pytest
 
 from service.core.allocation import Allocation, GrowingAllocation, Held
-from service.web.body_buffer import BodyBuffer
+from service.web.tasks import BodyBuffer
 from service.workers.claims import Claims
 from service.workers.memory import COPIED, BodyMemory, HeapAllocation, TensorMemory
 from service.workers.task import Reply

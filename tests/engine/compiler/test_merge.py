@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine import HVP, Builder, Compiler, Gradients, Limits, TensorType, registry
-from engine.compiler.control_flow import RunsPlans
-from engine.compiler.loop_passes import merge
+from engine.compiler.control_flow import RunsPlans, merge
 from engine.compiler.plan import Plan
 from engine.ir.tensor_type import FLOAT64
 from engine.ops.control.while_loop import StackingWhile

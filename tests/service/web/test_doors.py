@@ -18,8 +18,8 @@ from service.core.settings import Settings
 from service.observe.store import StoreService
 from service.store.journal import MemoryJournal
 from service.store.tables import Registered
+from service.web.head import HeadReader, KnownHeads
 from service.web.observer import Finished
-from service.web.request_head import HeadReader, KnownHeads
 from service.web.server_state import ServerState
 from service.workers.task import REGISTER, Reply, Task
 from service.workers.worker import Worker

@@ -6,7 +6,7 @@ import pytest
 
 from service.core.errors import Refusal
 from service.core.settings import Settings
-from service.web.request_head import Head, HeadReader, KnownHeads
+from service.web.head import Head, HeadReader, KnownHeads
 
 READ = HeadReader(Settings(device="cpu"))
 
