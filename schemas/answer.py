@@ -111,8 +111,7 @@ class Problem(TypedDict):
     code: str
     node: NotRequired[
         Annotated[
-            NodeId,
-            Field(description="the node it happened at; inside a function, the node of the graph that uses it"),
+            NodeId, Field(description="the node it happened at; inside a function, the node of the graph that uses it")
         ]
     ]
     function: NotRequired[Annotated[Int64, Field(description="index of the function it happened in")]]

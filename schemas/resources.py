@@ -97,9 +97,7 @@ ModelName = Annotated[
 ]
 ModelEtag = Annotated[str, Field(description="16 hexadecimal digits that no other version of a model has")]
 FreeShape = Annotated[
-    list[Int64],
-    FailFast(),
-    Field(description="extents of the axes; -1 is one that each call states anew"),
+    list[Int64], FailFast(), Field(description="extents of the axes; -1 is one that each call states anew")
 ]
 
 

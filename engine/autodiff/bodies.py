@@ -60,8 +60,7 @@ def tidy(body: Body) -> Body:
     """The body, its gradients written out. Raises EngineError for what they find wrong."""
     limits, deadline = body.budget.limits, body.budget.deadline
     return body.made(
-        "tidy",
-        lambda: derived(body, compared_as_floats(expand_grad(body.graph, limits, deadline)), body.inputs),
+        "tidy", lambda: derived(body, compared_as_floats(expand_grad(body.graph, limits, deadline)), body.inputs)
     )
 
 

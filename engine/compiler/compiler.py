@@ -40,8 +40,6 @@ from engine.ir.run_report import IEEE, Precision
 from engine.ir.sample import Sample
 from engine.ir.tensor_type import TensorType
 
-# An LRU cache with shares for owners, whose values are each made by one thread while the others wait for it.
-
 _Value = TypeVar("_Value")
 
 
@@ -335,11 +333,7 @@ class Compiler:
         self.block_sizes: Cache[int] = Cache(capacity, capacity, lambda _: 1)
 
     def forward(
-        self,
-        program: Program,
-        types: FeedTypes,
-        outputs: Sequence[int] | None = None,
-        deadline: Deadline = NO_DEADLINE,
+        self, program: Program, types: FeedTypes, outputs: Sequence[int] | None = None, deadline: Deadline = NO_DEADLINE
     ) -> Compiled:
         """Plan the values of `outputs` (default: the last node). Raises EngineError."""
         return self.compile(program, types, Values.of_program(program, outputs), deadline)
@@ -514,14 +508,7 @@ def write_call(request: CompileRequest, chunk_bytes: int = CHUNK_BYTES[0]) -> Tr
     program, call = request.program, request.call
     example = call.example(program, request.types)
     scope = open_scope(
-        program,
-        example,
-        call.roots,
-        call.wrt_nodes,
-        request.limits,
-        request.deadline,
-        chunk_bytes,
-        request.levels,
+        program, example, call.roots, call.wrt_nodes, request.limits, request.deadline, chunk_bytes, request.levels
     )
     results, disconnected = call.write_graph(scope)
     labels = tuple(label for label, _ in results)

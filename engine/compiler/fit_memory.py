@@ -50,12 +50,7 @@ def in_elements(graph: Graph) -> Graph:
 
 
 def choose_plan(
-    graph: Graph,
-    limits: Limits,
-    deadline: Deadline = NO_DEADLINE,
-    loop_threads: int = 1,
-    *,
-    splits_sums: bool = False,
+    graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE, loop_threads: int = 1, *, splits_sums: bool = False
 ) -> Plan:
     """Plan an optimised graph, fused for so many threads, if any; or as it is, if that needs less memory.
 

@@ -136,12 +136,7 @@ class _Attention:
     """Operands and results of attention, for all of its stretches."""
 
     def __init__(
-        self,
-        terms: CardTerms,
-        types: Sequence[TensorType],
-        results: Sequence[TensorType],
-        scale: float,
-        causal: bool,
+        self, terms: CardTerms, types: Sequence[TensorType], results: Sequence[TensorType], scale: float, causal: bool
     ) -> None:
         self.terms, self.types, self.results, self.causal = terms, types, results, causal
         self.dtype = types[0].dtype

@@ -64,10 +64,7 @@ class Choices:
     """
 
     def __init__(
-        self,
-        store: KernelStore | None = None,
-        clock: CudaClock | None = None,
-        stop: Callable[[], bool] = lambda: False,
+        self, store: KernelStore | None = None, clock: CudaClock | None = None, stop: Callable[[], bool] = lambda: False
     ) -> None:
         """Choices are kept in `store`. Nothing more is timed once `stop` comes true."""
         self._store, self._clock, self._stop = store, clock, stop

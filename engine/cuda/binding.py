@@ -70,11 +70,7 @@ from engine.runtime.binding import Binder
 
 #: kind of geometry → function of the terms and the geometry: the recipe, or None
 GEOMETRY_CARD_RECIPES: Final[Mapping[type, Callable[[CardTerms, Any], CardRecipe | None]]] = MappingProxyType(
-    {
-        DirectedConvolution: convolution_card_recipe,
-        DirectedPool: pool_card_recipe,
-        Product: product_card_recipe,
-    }
+    {DirectedConvolution: convolution_card_recipe, DirectedPool: pool_card_recipe, Product: product_card_recipe}
 )
 #: class of ops → function of the terms, the result's type, the operands' types and attributes: the recipe, or None
 CARD_RECIPES: Final[Mapping[type[Kernel], Callable[..., CardRecipe | None]]] = MappingProxyType(
@@ -358,13 +354,7 @@ class CudaBinder(Binder):
         return 0 if code is None else code.workspace
 
     def launches(
-        self,
-        run: RunContext,
-        step: Step,
-        operands: Sequence[Array],
-        out: Any,
-        flag: int,
-        precision: Precision = IEEE,
+        self, run: RunContext, step: Step, operands: Sequence[Array], out: Any, flag: int, precision: Precision = IEEE
     ) -> StepLaunches:
         """Bind a step; `flag` is the address of a byte that becomes 1 if a kernel is out of range.
 

@@ -64,11 +64,7 @@ const char* from = (const char*)table[0]; char* to = (char*)table[1];
 }}
 }}
 """
-_VALUES: Final = {
-    "move": "*(const E*)from",
-    "round_off": "NARROW(*(const F*)from)",
-    "clear": "NARROW((F)0)",
-}
+_VALUES: Final = {"move": "*(const E*)from", "round_off": "NARROW(*(const F*)from)", "clear": "NARROW((F)0)"}
 
 
 class CardPlace(NamedTuple):

@@ -163,11 +163,7 @@ if (!inside) *(int*)table[3] = (int)table[7];
 
 
 def index_sum_recipe(
-    of: Adding,
-    workspace: int,
-    x: CardPlace | None = _X,
-    index: CardPlace = _INDEX,
-    updates: CardPlace = _UPDATES,
+    of: Adding, workspace: int, x: CardPlace | None = _X, index: CardPlace = _INDEX, updates: CardPlace = _UPDATES
 ) -> CardRecipe | None:
     """Make the recipe of x, or zeros, with updates added at the indices, in at most so many bytes of workspace.
 

@@ -249,8 +249,7 @@ def _request(op: Kernel) -> _Request:
 def kernel_card_text(loop: CudaKernel) -> CardText:
     """Write the kernels of a fused node, in each language."""
     return CardText(
-        cache(lambda: cuda_text(loop.parts, loop.lanes)),
-        cache(lambda: ptx_text(loop.parts, loop.lanes, loop.kernels)),
+        cache(lambda: cuda_text(loop.parts, loop.lanes)), cache(lambda: ptx_text(loop.parts, loop.lanes, loop.kernels))
     )
 
 

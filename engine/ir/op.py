@@ -46,11 +46,7 @@ class RewriteRule:
 
 
 def rewrite(
-    *,
-    needs: Sequence[str] | None = None,
-    needs_number: bool = False,
-    alone: int | None = None,
-    of_outputs: bool = True,
+    *, needs: Sequence[str] | None = None, needs_number: bool = False, alone: int | None = None, of_outputs: bool = True
 ) -> Callable[[Rewriting], RewriteRule]:
     """A function made a rule; see `RewriteRule`."""
     return lambda find: RewriteRule(
@@ -412,9 +408,6 @@ class Composite(Definition):
     @abstractmethod
     def compose(self, *operands: Any, **attrs: Any) -> Emitted:
         """The result, as nodes."""
-
-
-# The opset as one object: ops by all their names, and one type for each attribute name.
 
 
 class Registry:

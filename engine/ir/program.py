@@ -46,8 +46,6 @@ from engine.ir.opset import LATEST, OPSET, admit_dtype, admit_op
 from engine.ir.run_context import NO_DEADLINE, NO_LIMITS, Deadline, Limits
 from engine.ir.tensor_type import TensorType
 
-# A statement: one node as a client wrote it, the checks that need no types, and where its value is written.
-
 
 @dataclass(slots=True, unsafe_hash=True)  # frozen, making one would take four times as long
 class Statement:
@@ -162,8 +160,6 @@ class Repeats:
             return
         self._known[op, attrs, *[id(nodes[i].types) for i in made.operands]] = made
 
-
-# A body: a function for operands of given types, as ops run it, differentiate it and batch it.
 
 _Made = TypeVar("_Made")
 

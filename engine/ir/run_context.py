@@ -17,8 +17,6 @@ from engine.ir.errors import DeadlineExceeded, DeadlineTooNear, OverBudget, Over
 from engine.ir.run_report import IEEE, UNCOMPILED, Precision, RunReport, RunTier, coarsest
 from engine.ir.tensor_type import HostArray, TensorType
 
-# Limits of one request: budgets that are compared before anything is allocated, and its time.
-
 _Error = TypeVar("_Error", bound=OverBudget)
 
 #: of nodes, axes, bytes or FLOPs: more than any graph comes to
@@ -310,9 +308,6 @@ class DeviceMethod(_KernelTable, Generic[_Self, _P, _Result]):
     def __call__(self, op: _Self, run: RunContext, /, *args: _P.args, **kwargs: _P.kwargs) -> _Result:
         """Run the device's kernel."""
         return self.table.get(run.device, self.general)(op, run, *args, **kwargs)
-
-
-# Copies of views: NumPy's own, and in strips for a transposed array, so that cache lines are read once.
 
 
 @DeviceFunction

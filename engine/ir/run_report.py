@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple, get_args
 
-# Precision: how products and convolutions may read float32 operands on a GPU.
-
 Precision = Literal["float32", "tf32x3", "tf32", "bfloat16"]
 
 #: all of them, the finest first

@@ -14,8 +14,6 @@ import numpy as np
 
 from engine.ir.errors import BadAttribute, DtypeMismatch, ShapeMismatch
 
-# The dtypes of the opset: one table, and what types, attributes, ops, messages and bodies read in it.
-
 ElementKind = Literal["boolean", "integer", "floating", "complex"]
 
 

@@ -63,9 +63,6 @@ def broadcasted(x: Value, shape: Shape) -> Value:
     return x if x.shape == shape else x.broadcast_to(shape=shape)
 
 
-# Rules of simplification for numbers: neutral elements, factors and signs.
-
-
 def without(neutral: float, *, either: bool) -> RewriteRule:
     """x ∘ c = x for the neutral element c; on either side, or on the right alone."""
 
@@ -161,9 +158,6 @@ def sign_out(position: int) -> RewriteRule:
         return -inner.builder.emit(node.op, unsigned, node.attrs)
 
     return rule
-
-
-# Rules of simplification for what moves or repeats elements.
 
 
 @rewrite()
@@ -286,9 +280,6 @@ def sum_of_broadcast(node: Node, operands: Sequence[Value]) -> Value | None:
     if not node.attrs["keepdims"]:
         scaled = reshaped(scaled, tuple(extent for i, extent in enumerate(inner.shape) if i + lead not in axes))
     return broadcasted(scaled, node.type.shape)
-
-
-# Rules of simplification for products of matrices: a sum of one need not make all of it, nor a transpose move it.
 
 
 @rewrite(needs=["matmul", "neg"], alone=0)

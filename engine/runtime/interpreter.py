@@ -46,8 +46,6 @@ from engine.runtime.binding import Binder
 from engine.runtime.crash_record import crash_record
 from engine.runtime.tiers import Compiling, Determinism, ExecutionTier, ExecutionTiers
 
-# Pool of idle prepared plans, bounded in bytes: the plans that were used lately stay.
-
 #: of a limited memory, idle plans take one part in so many: the rest is for running plans and other caches
 IDLE_SHARE: Final = 4
 #: bytes of all idle plans, if no limit is stated

@@ -136,13 +136,7 @@ class BoundBody:
 
 
 def bind_body(
-    binder: Binder,
-    runner: Runner,
-    run: RunContext,
-    plan: Plan,
-    memory: NativeMemory,
-    fixed: Sequence[int],
-    consts: int,
+    binder: Binder, runner: Runner, run: RunContext, plan: Plan, memory: NativeMemory, fixed: Sequence[int], consts: int
 ) -> BoundBody:
     """Bind a body. Its results go to the loop's memory, but for those that are `fixed`. Raises NotNative."""
     inner = RunContext(run.xp)

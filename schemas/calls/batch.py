@@ -18,8 +18,7 @@ Reduce = Annotated[
     Field(description="what is made of the N examples, differentiated as one; default none: the answer has their axis"),
 ]
 Block = Annotated[
-    Int64,
-    Field(description="with `reduce`: how many examples are added up at a time; default: by their plan"),
+    Int64, Field(description="with `reduce`: how many examples are added up at a time; default: by their plan")
 ]
 
 

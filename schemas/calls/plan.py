@@ -83,10 +83,7 @@ class PlanAnswer(TypedDict):
     stops_gradient: Annotated[list[NodeId], Field(description="nodes that no derivative passes through")]
     admitted: Annotated[bool, Field(description="whether the request is within the limits")]
     block: NotRequired[
-        Annotated[
-            Int64,
-            Field(description="where `batch` reduces: examples at a time, of which bytes are"),
-        ]
+        Annotated[Int64, Field(description="where `batch` reduces: examples at a time, of which bytes are")]
     ]
     blocks: NotRequired[Annotated[Int64, Field(description="how many times, of which FLOPs are")]]
     limits: ServerLimits

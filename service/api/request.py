@@ -45,12 +45,7 @@ class RequestReader:
     """Validator of requests within limits."""
 
     def __init__(
-        self,
-        translator: Translator,
-        programs: Programs,
-        limits: Limits,
-        max_nodes: int,
-        precisions: PrecisionChoice,
+        self, translator: Translator, programs: Programs, limits: Limits, max_nodes: int, precisions: PrecisionChoice
     ) -> None:
         self.limits = limits
         self.translator = translator
@@ -366,11 +361,7 @@ class AnswerTemplate:
 
     @classmethod
     def of(
-        cls,
-        labels: Sequence[Label],
-        types: Sequence[TensorType],
-        disconnected: Sequence[int] | None,
-        stats: RunStats,
+        cls, labels: Sequence[Label], types: Sequence[TensorType], disconnected: Sequence[int] | None, stats: RunStats
     ) -> Self | None:
         """Make the template of answers of these types; None if elements may need another form, or are many."""
         if sum(t.nbytes for t in types) > MOST_ELEMENT_BYTES or any(t.dtype == np.int64 for t in types):

@@ -119,12 +119,7 @@ class Storing:
     def _kept(self, place: Destination, array: HostArray, condition: str | None) -> Kept:
         etag = new_etag()
         stored = Stored(place.name, etag, dtype_name(array.dtype), array.shape, condition, place.durable)
-        told: dict[str, Any] = {
-            "node": place.node,
-            "tensor_id": place.name,
-            "etag": etag,
-            "durable": place.durable,
-        }
+        told: dict[str, Any] = {"node": place.node, "tensor_id": place.name, "etag": etag, "durable": place.durable}
         if not place.durable:
             told["written_within_ms"] = self.written_within_ms
         return Kept(stored, told, array)

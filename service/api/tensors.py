@@ -23,8 +23,6 @@ from service.api.json_codec import LongList, json_kind
 from service.core.errors import Refusal
 from service.core.spelling import hint
 
-# Validation of parsed JSON against the schemas: findings become one refusal that names the place and the node.
-
 #: advice for null in place of a list that may be absent
 OR_LEFT_OUT: Final = "leave the field out or send []"
 #: name of a field in other systems → ours, of which a message has one at most
@@ -274,10 +272,7 @@ def _node(model: type, place: Location, request: Any) -> GraphPlace | None:
     match place:
         case (str(field), int(i), "tensor" | "tensor_id" | "rows" | "if_match" | "durable" | "gradient", *_) if _parts(
             model
-        ).get(field) in (
-            Feed,
-            StoreEntry,
-        ):
+        ).get(field) in (Feed, StoreEntry):
             node = request[field][i].get("node")
             return NodePlace(node) if type(node) is int and -(2**63) <= node < 2**63 else None
     return _graph_node(place)

@@ -45,8 +45,6 @@ from service.core.budget import (
 )
 from service.core.spelling import hint
 
-# Sizes in bytes, as people write and read them: 4GiB, 64MiB, 500MB, 1024.
-
 _DECIMAL: Final = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _BINARY: Final = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _UNITS: Final = {name.upper(): factor for name, factor in (_DECIMAL | _BINARY).items()}
@@ -211,9 +209,7 @@ class Settings(BaseModel):
         "eighth of the memory where that is less",
     )
     device_bytes: Size = Field(
-        0,
-        ge=0,
-        description="bytes of a GPU's memory that its worker takes at most; 0: nine tenths of it",
+        0, ge=0, description="bytes of a GPU's memory that its worker takes at most; 0: nine tenths of it"
     )
     device_workspace: Size = Field(
         64 << 20,
@@ -314,11 +310,7 @@ class Settings(BaseModel):
         "openinference, tesseract",
     )
     header_timeout: float = Field(
-        8.0,
-        gt=0,
-        le=3600,
-        allow_inf_nan=False,
-        description="seconds in which a request's head has to come",
+        8.0, gt=0, le=3600, allow_inf_nan=False, description="seconds in which a request's head has to come"
     )
     body_timeout: float = Field(
         8.0, gt=0, le=3600, allow_inf_nan=False, description="seconds without a byte of the body before 408"

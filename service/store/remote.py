@@ -51,9 +51,7 @@ def open_remote(url: str) -> Remote:
     def opened(time: timedelta, repeats: bool) -> ObjectStore:
         options: Any = {"connect_timeout": _CONNECT, "timeout": time, "allow_http": plain}
         return from_url(
-            url,
-            client_options=options,
-            retry_config={"retry_timeout": _REPEAT, "max_retries": 5 if repeats else 0},
+            url, client_options=options, retry_config={"retry_timeout": _REPEAT, "max_retries": 5 if repeats else 0}
         )
 
     try:

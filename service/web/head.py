@@ -158,8 +158,6 @@ def _forbidden(origin: str) -> Refusal:
     return Refusal("forbidden", f"pages of {got} may not make this call", got=got)
 
 
-# The query of a request, read from the head so that the body need not be touched.
-
 #: the query's parameter that every call with a deadline takes
 TIME: Final = "timeout_ms"
 _MILLISECONDS: Final = re.compile(r"[0-9]{1,18}")
@@ -358,8 +356,6 @@ def _accepted(headers: Headers, spoken: Sequence[str]) -> str:
 # A head, read: bytes up to the empty line become what the connection and both doors need to know.
 #
 # h11 parses, which is safe and slow; what it lets pass and two readers could take differently is refused here.
-
-# The line and headers of a response, as bytes.
 
 #: of a request's id: the client's own where it is sane, else a new one
 HEADER: Final = "X-Request-Id"

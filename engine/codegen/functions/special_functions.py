@@ -102,8 +102,6 @@ def tail_factor(x: Scalar) -> TailFactor:
     return TailFactor(inverse, series(TAIL, t, singly=2), error, t.fma(-0.25, 1.25))
 
 
-# The inverse error function, and the logarithm of the normal distribution, in IEEE primitives, in float32.
-
 #: −log(1 − x²) from where on the inverse error function is a polynomial of its root; what that is centred at
 _TAIL_START: Final = 4.25
 _TAIL_CENTRE: Final = 3.0
@@ -153,8 +151,6 @@ def write_log_ndtr(x: Scalar) -> Scalar:
     right = write_log1p(-above) - rounded / (1.0 - above)
     return (x < 0.0).where(left, right)
 
-
-# log Γ(x) and its second derivative for x > 0, written in IEEE primitives, in float32.
 
 #: between the zeros, where the polynomials around them take turns
 _BETWEEN: Final = 1.4

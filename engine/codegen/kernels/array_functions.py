@@ -14,8 +14,6 @@ import numpy as np
 from engine.ir.op import Array, Namespace
 from engine.ir.run_context import DeviceFunction, RunContext
 
-# Error functions on arrays of NumPy, the libraries of special functions, and how they are gone through in blocks.
-
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 #: array module → that of its special functions
@@ -159,8 +157,6 @@ def polynomial(coefficients: tuple[float, ...], x: Floats) -> Floats:
         y += coefficient
     return y
 
-
-# log |Γ(x)| and its derivatives by SciPy, mended where that is wrong beyond a few units in the last place.
 
 # log Γ(2 + z) / z for −3/4 ≤ z ≤ 1/2: Chebyshev interpolant, found in 60 digits and written out in powers, highest
 # first. Off by 1e-17 at most, before rounding.

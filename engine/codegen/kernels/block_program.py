@@ -16,8 +16,6 @@ from engine.ir.op import Array, KernelCall, Namespace
 from engine.ir.run_context import RunContext
 from engine.ir.tensor_type import HostArray
 
-# The primitives of fused kernels as functions of NumPy and CuPy.
-
 # Threefry-2x32 on arrays: two words of 32 bits, mixed under a key of two others, and uniform numbers made of them.
 # J. Salmon, M. Moraes, R. Dror and D. Shaw, "Parallel random numbers: as easy as 1, 2, 3" (2011), in 20 rounds. It is
 # made of integers alone, so every device has the same bits.

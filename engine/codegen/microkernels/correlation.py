@@ -114,15 +114,7 @@ class Columns(NamedTuple):
                 yield RowRun(image, (d, h), window.index, to.sub(ends, window.index), column)
 
     def pack(
-        self,
-        to: Routine,
-        memory: str,
-        x: str,
-        packed: str,
-        first: Int64,
-        width: int,
-        channels: Int64,
-        pitch: int,
+        self, to: Routine, memory: str, x: str, packed: str, first: Int64, width: int, channels: Int64, pitch: int
     ) -> None:
         """Write the panel of the columns from `first` on: rows [channel][tap] of `pitch` bytes, zeros where it is over.
 
@@ -209,13 +201,7 @@ class Columns(NamedTuple):
                 to.store(to.load_row(here, apart, masked), to.at(into, tap * pitch))
 
     def _is_safe(
-        self,
-        to: Routine,
-        bounds: tuple[Int64, Int64],
-        image: str,
-        offsets: Sequence[int],
-        apart: int,
-        channels: Int64,
+        self, to: Routine, bounds: tuple[Int64, Int64], image: str, offsets: Sequence[int], apart: int, channels: Int64
     ) -> Int64:
         """Write 1 if whole vectors can be read for all taps and channels, else 0."""
         if self.channel_step < 0 or apart <= 0:

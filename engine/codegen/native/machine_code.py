@@ -381,8 +381,6 @@ def _start(symbols: list[_Symbol], places: dict[int, int], names: bytes, name: b
     raise ValueError(f"it has no {name.decode()}")
 
 
-# Compiled kernels by key, in memory and in a folder: what one process has compiled, the next one loads.
-
 # Kernels of a folder are mapped and run, so a folder is used only while it is ours and nobody else can write to it.
 # This is checked on the open folder, each time, and every name is looked up in the very folder that was checked. An
 # entry states its kind and key, and has the hash of its code: one that was torn, cut or put there by another program is

@@ -126,8 +126,6 @@ def first_word(position: int) -> int:
     return 3 + 2 * position
 
 
-# Work shared among threads: chunks of it, claimed by whichever is free.
-
 #: chunks a thread finds, if all are as fast: the fewer, the longer the others wait for the last one
 CHUNKS_PER_THREAD: Final = 4
 Own = TypeVar("Own")
@@ -304,10 +302,7 @@ Otherwise: TypeAlias = Callable[[Sequence[HostArray], Sequence[HostArray]], Sequ
 
 
 def fallback(
-    otherwise: Otherwise,
-    operands: Sequence[HostArray],
-    results: Sequence[HostArray],
-    calls: Sequence[KernelCall] = (),
+    otherwise: Otherwise, operands: Sequence[HostArray], results: Sequence[HostArray], calls: Sequence[KernelCall] = ()
 ) -> KernelCall:
     """Return the fallback of a kernel that is missing, or met arguments that it has no formula for.
 

@@ -241,9 +241,6 @@ class DtypeKind(AttributeKind):
         return {"type": "string", "x-extensible-enum": list(DTYPES)}
 
 
-# Functions of a graph: stated by their index, bound to one that is typed.
-
-
 class Callee:
     """Function that an op may run, told from others by a digest of all that it says."""
 

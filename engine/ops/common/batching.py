@@ -36,9 +36,6 @@ def shift(axes: Sequence[int]) -> tuple[int, ...]:
     return tuple(a + 1 for a in axes)
 
 
-# Several values as one node: what a rule gives for an op of several results.
-
-
 class BatchedAsIs(Op):
     """Base: leading axes are free, so that the op itself serves N examples, with the same attributes."""
 

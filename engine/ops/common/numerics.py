@@ -28,8 +28,6 @@ from engine.ir.tensor_type import (
     show_shape,
 )
 
-# Base of the ops without operands, and the numbers that their attributes may be.
-
 _WORDS: Final[Mapping[str, float]] = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 #: beside the attribute `fill`
 FILL_AS: Final = Attr(
@@ -89,9 +87,6 @@ def is_integral(number: float) -> bool:
 def whole_limits(dtype: DType) -> tuple[int, int]:
     """The least and the greatest number of an integer dtype or bool."""
     return (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
-
-
-# Numbers around and everywhere: those that JSON has no word for are stated by one.
 
 
 def filled(attrs: Mapping[str, Any], dtype: DType) -> dict[str, Any]:
@@ -299,9 +294,6 @@ def identity_of(ufunc: str, dtype: DType) -> Any:
     return least if ufunc == "maximum" else greatest
 
 
-# Knowledge of elements before they are computed with; on a card there is none, since one would wait for it.
-
-
 @DeviceFunction
 def are_finite(_: RunContext, *arrays: Array, dtype: DType | None = None) -> bool:  # noqa: ARG001 - nothing is known
     """Whether all elements are known to be finite, so that 0 times one of them is 0.
@@ -326,9 +318,6 @@ def are_numbers(_: RunContext, x: Array) -> bool:
 @are_numbers.on("cpu")
 def _are_numbers(_: RunContext, x: HostArray) -> bool:
     return not has_infinities(x.dtype) or not bool(np.isnan(x).any())
-
-
-# Errors that several families raise about the shape of an operand.
 
 
 def wrong_shape(i: int, name: str, wanted: str, got: TensorType) -> ShapeMismatch:

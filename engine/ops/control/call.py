@@ -106,12 +106,7 @@ class FunctionCall(RunsFunctions):
         return found
 
     def batch(
-        self,
-        mapped: Sequence[bool],
-        *operands: Value,
-        body: Body,
-        derivative: Body | None,
-        recompute: bool,
+        self, mapped: Sequence[bool], *operands: Value, body: Body, derivative: Body | None, recompute: bool
     ) -> Value:
         """The body on all examples. It is not differentiated any more."""
         many = batched(body, mapped, size(mapped, operands)).body

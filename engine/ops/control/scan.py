@@ -384,13 +384,7 @@ class Map(RunsFunctions):
         return found
 
     def batch(
-        self,
-        mapped: Sequence[bool],
-        *operands: Value,
-        body: Body,
-        sequences: int,
-        sums: int = 0,
-        **attrs: Any,
+        self, mapped: Sequence[bool], *operands: Value, body: Body, sequences: int, sums: int = 0, **attrs: Any
     ) -> Value:
         """A map of the batched body."""
         n, parts, flags = size(mapped, operands), in_parts(operands, 0, sequences), in_parts(mapped, 0, sequences)
@@ -426,10 +420,7 @@ class SummingMap(Map):
 
     name = "summing_map"
     internal = True
-    attrs: ClassVar[Mapping[str, Attr]] = {
-        **Map.attrs,
-        "sums": Attr("int", 0, "how many results are sums", minimum=0),
-    }
+    attrs: ClassVar[Mapping[str, Attr]] = {**Map.attrs, "sums": Attr("int", 0, "how many results are sums", minimum=0)}
 
     def infer(self, *types: TensorType, body: Body, sequences: int, sums: int = 0, **attrs: Any) -> ResultTypes:
         """Sums, then stacks."""

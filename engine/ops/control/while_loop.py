@@ -84,15 +84,9 @@ class While(RunsFunctions):
         wanted = {k if k < carries else k - 2 for k in read if not 0 <= k - carries < 2}
         results, inputs = step_needs(body, consts, carries, wanted, inputs_of(condition, [0]))
         kept = sum(i >= consts for i in inputs)
-        fewer = {
-            "condition": narrow(condition, [0], inputs),
-            "body": narrow(body, results, inputs),
-            "carries": kept,
-        }
+        fewer = {"condition": narrow(condition, [0], inputs), "body": narrow(body, results, inputs), "carries": kept}
         return Narrowed(
-            {**attrs, **fewer},
-            inputs,
-            [*results[:kept], carries, carries + 1, *[k + 2 for k in results[kept:]]],
+            {**attrs, **fewer}, inputs, [*results[:kept], carries, carries + 1, *[k + 2 for k in results[kept:]]]
         )
 
     def vjp(
@@ -124,13 +118,7 @@ class While(RunsFunctions):
         )
 
     def batch(
-        self,
-        mapped: Sequence[bool],
-        *operands: Value,
-        condition: Body,
-        body: Body,
-        carries: int,
-        max_steps: int,
+        self, mapped: Sequence[bool], *operands: Value, condition: Body, body: Body, carries: int, max_steps: int
     ) -> Value:
         """All examples together while any goes on; one that is done stays as it is."""
         n, parts = size(mapped, operands), in_parts(operands, carries)

@@ -296,9 +296,6 @@ def _add_products(xp: Namespace, narrow: Array, seen: Array, sums: Array, sizes:
     sums += xp.matmul(values, columns(xp, seen, sizes).swapaxes(1, 2))
 
 
-# ------------------------------------------------------------ columns
-
-
 def windows_of(xp: Namespace, x: Array, sizes: Layout) -> Array:
     """View x [images, groups, channels, *extents] by windows: [images, groups, channels, *size, *positions]."""
     taken, inside = sizes.windows.met(x.shape[3:], sizes.positions)
@@ -351,9 +348,6 @@ def matrix(xp: Namespace, array: Array, shape: Shape, dtype: DType) -> Array:
     row, step = found.strides[-2:]
     readable = step == found.itemsize and row >= found.shape[-1] * step
     return found if readable else xp.ascontiguousarray(found)
-
-
-# ------------------------------------------------------------ memory
 
 
 def correlate_workspace(sizes: Layout, out: TensorType, x: TensorType, kernel: TensorType) -> int:

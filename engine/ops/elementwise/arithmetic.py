@@ -297,10 +297,7 @@ class Rem(Binary):
     truths = (
         Truth(operands=[[7, -7, 7, -7], [2, 2, -2, -2]], value=[1, -1, 1, -1], source="C's %"),
         Truth(
-            operands=[[7.5, -7.5], [2.0, 2.0]],
-            value=[1.5, -1.5],
-            gradients=[[1.0, 1.0], [-3.0, 3.0]],
-            source="by hand",
+            operands=[[7.5, -7.5], [2.0, 2.0]], value=[1.5, -1.5], gradients=[[1.0, 1.0], [-3.0, 3.0]], source="by hand"
         ),
     )
 

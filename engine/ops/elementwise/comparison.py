@@ -84,11 +84,7 @@ class Connective(Predicate, Binary):
 
     section = "logic"
     commutative = True
-    samples = (
-        Sample(Bools(2, 3), Bools(3)),
-        Sample(Real(2, 1), Ints(3, high=2)),
-        Sample(Bools(), Bools(0, 2)),
-    )
+    samples = (Sample(Bools(2, 3), Bools(3)), Sample(Real(2, 1), Ints(3, high=2)), Sample(Bools(), Bools(0, 2)))
 
 
 class LogicalAnd(Connective):

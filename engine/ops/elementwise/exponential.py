@@ -241,10 +241,7 @@ class Pow(Binary):
         Sample(Ints(2, 3, high=5, low=-4), Ints(3, high=3, low=-3)),
         Sample(Real(2, 3), exponent=3),
     )
-    partials = (
-        lambda y, a, b, exponent: _lowered(a, b),
-        lambda y, a, b, exponent: y * _finite_log(a, b),
-    )
+    partials = (lambda y, a, b, exponent: _lowered(a, b), lambda y, a, b, exponent: y * _finite_log(a, b))
 
     def infer(self, *types: TensorType, exponent: float | None) -> Any:
         """The exponent is either an operand or an attribute."""

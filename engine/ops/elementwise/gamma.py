@@ -85,9 +85,7 @@ class Polygamma(FloatUnary):
     name = "polygamma"
     section = "lgamma"
     is_captured = False
-    attrs: ClassVar[Mapping[str, Attr]] = {
-        "order": Attr("int", doc="which derivative of digamma: 0 to 170", minimum=0),
-    }
+    attrs: ClassVar[Mapping[str, Attr]] = {"order": Attr("int", doc="which derivative of digamma: 0 to 170", minimum=0)}
     cost = 200
     gradient = "g · polygamma(x, order + 1)"
     samples = (

@@ -25,8 +25,6 @@ from engine.ops.reduce.segments import offset_indices, reduce_segments
 INDEXED_AXES: Final = Attr("ints", None, "the axis that each index is of; absent: the first ones, in their order")
 _ATTRS: Mapping[str, Attr] = {"axes": INDEXED_AXES, "from_end": FROM_END}
 
-# The last entry that writes to a place: its number, so that the same one stands on every device.
-
 
 class LastWriter(Op):
     """y[p] = the last i with index[i] = p, or −1 where there is none: int64 [extent], of an index [n]."""

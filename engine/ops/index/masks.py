@@ -61,12 +61,7 @@ class NonZero(Composite):
         Sample(Bools(3), k=0),
     )
     truths = (
-        Truth(
-            operands=[[[False, True], [True, True]]],
-            attrs={"k": 2},
-            value=([[0, 1], [1, 0]], 3),
-            source="by hand",
-        ),
+        Truth(operands=[[[False, True], [True, True]]], attrs={"k": 2}, value=([[0, 1], [1, 0]], 3), source="by hand"),
     )
 
     def infer(self, mask: TensorType, *, k: int) -> ResultTypes:

@@ -17,8 +17,6 @@ from engine.ir.run_context import RunContext
 from engine.ir.tensor_type import DType, HostArray, Shape, TensorType, is_complex
 from engine.ops.linalg.matrices import admit, wide_dtype
 
-# Workspace of LAPACK, as it states it: it is asked where a graph is planned, as it is with a length of −1.
-
 #: shapes whose answers are kept: which ones there are is up to callers
 _KEPT: Final = 1024
 #: extent that LAPACK knows

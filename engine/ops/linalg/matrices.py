@@ -199,8 +199,6 @@ def _floats(x: TensorType) -> TensorType:
     return x if x.is_differentiable else x.with_dtype(FLOAT64)
 
 
-# Matrices taken apart, some at a time: a batch in chunks, and in it matrices that have no answer.
-
 #: elements of a chunk, and FLOPs of one in units of n³: a few milliseconds of work between two looks at the deadline
 _ELEMENTS: Final = 1 << 15
 _CUBES: Final = 1 << 20

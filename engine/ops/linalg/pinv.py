@@ -273,12 +273,7 @@ class MatrixRank(Composite):
     since = 2
     gradient = "none: a rank is a whole number"
     vjp = NoGradient("a rank is a whole number")
-    samples = (
-        Sample(Real(3, 3)),
-        Sample(Real(2, 3, 2)),
-        Sample(Real(0, 3)),
-        Sample(Real(0, 2, 2)),
-    )
+    samples = (Sample(Real(3, 3)), Sample(Real(2, 3, 2)), Sample(Real(0, 3)), Sample(Real(0, 2, 2)))
     truths = (
         Truth(operands=[[[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]], value=1, source="by hand"),
         Truth(operands=[[[1.0, 2.0, 0.0], [2.0, 5.0, 0.0]]], value=2, source="by hand"),

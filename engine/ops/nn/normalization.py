@@ -165,11 +165,7 @@ class GroupNorm(Normalization):
             attrs={"groups": 2, "eps": 3.0},
             value=[[-0.5, 1.5, 7.0, 7.0]],
             cotangent=[[4.0, 0.0, 1.0, 2.0]],
-            gradients=[
-                [[1.5, -1.5, -2.5 / 3**0.5, 2.5 / 3**0.5]],
-                [-2.0, 0.0, 0.0, 0.0],
-                [4.0, 0.0, 1.0, 2.0],
-            ],
+            gradients=[[[1.5, -1.5, -2.5 / 3**0.5, 2.5 / 3**0.5]], [-2.0, 0.0, 0.0, 0.0], [4.0, 0.0, 1.0, 2.0]],
             source="by hand: deviations of 1 and 0",
         ),
     )
@@ -202,10 +198,7 @@ class RMSNorm(Normalization):
     operands = ("x", "weight?")
     attrs: ClassVar[Mapping[str, Attr]] = {"axes": _AXES, "eps": EPS}
     gradient = "with z normalised and h = g · weight: dx = (h − z · mean(h·z)) / √(mean x² + eps)"
-    samples = (
-        Sample(Real(2, 4)),
-        Sample(Real(2, 3, 2), Real(2, 2), axes=[0, 2], eps=0.1),
-    )
+    samples = (Sample(Real(2, 4)), Sample(Real(2, 3, 2), Real(2, 2), axes=[0, 2], eps=0.1))
 
     def normalised(self, x: Value, *, axes: Sequence[int], eps: float) -> Value:
         """As the formula."""

@@ -16,8 +16,6 @@ from engine.ops.common.numerics import with_extent
 from engine.ops.elementwise.base import Formula
 from engine.ops.index.indices import column_of, read_at
 
-# Weights by which an axis is brought to another extent: computed like all else, so that a plan holds no tables.
-
 Method = Literal["nearest", "linear", "cubic"]
 
 #: how far from its place an entry counts, in distances of entries

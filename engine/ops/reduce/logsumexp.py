@@ -18,8 +18,6 @@ from engine.ir.tensor_type import DType, HostArray, TensorType, reduced_shape, t
 from engine.ops.common.numerics import accumulator, count, widened
 from engine.ops.reduce.sums import Reduction, Rowwise, keep
 
-# Sums of squares on the CPU, in one pass over memory.
-
 #: squares that are added up in one go: beyond, sums of sums are more accurate, and BLAS would take several threads
 LONGEST: Final = 4096
 #: powers of two that bring the squares of large numbers, and those of small ones, within the range of their dtype

@@ -83,9 +83,6 @@ def offset_indices(index: Value, extent: int, operand: int, axis: int = 0) -> Va
     return index.builder.emit(_OP, (index,), {"axis": axis, "extent": extent, "operand": operand})
 
 
-# Reductions of rows by segment, by any ufunc that is associative: rows of a segment are brought together first.
-
-
 @DeviceFunction
 def reduce_segments(run: RunContext, ufunc: str, x: Array, segment_ids: Array, out: Array) -> None:
     """out[s, …] = the reduction of x[i, …] over the rows i with segment_ids[i] = s; where there is none, it is left.

@@ -38,8 +38,6 @@ from engine.ops.common.numerics import (
 from engine.ops.index.slice import cut
 from engine.ops.rewrites import sum_of_broadcast, sum_of_product, sum_of_transpose
 
-# Base of the reductions: `axes` and `keepdims`, shapes, batching, and formulas for a row of elements.
-
 AXES = Attr("ints", None, "axes to reduce over; absent: all")
 KEEPDIMS = Attr("bool", False, "keep the reduced axes, with extent 1")
 #: attributes that say which axes make a row, and how the result lies: a formula for a row is not told
@@ -100,9 +98,6 @@ def broadcast_back(g: Value, x: Value, axes: Sequence[int]) -> Value:
 def keep(g: Value, x: Value, axes: Sequence[int]) -> Value:
     """g with the reduced axes of x put back at extent 1."""
     return shaped(g, reduced_shape(x.shape, axes, True))
-
-
-# Formulas for a row of elements, over scalars of a loop: fused kernels read them.
 
 
 class Rowwise:

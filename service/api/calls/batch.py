@@ -21,6 +21,4 @@ class BatchCall(ComputingDescription):
     answer = GradientsAnswer
     scalar = True
     guide = Guide("f and ∇f of N inputs", "N times, in one execution", "gradients of each example, many chains")
-    examples = {
-        "three values of w": MEAN | {"mapped": [0], "feeds": [feed([3, 2], [1.5, -2.0, 0.0, 1.0, 3.0, 4.0])]},
-    }
+    examples = {"three values of w": MEAN | {"mapped": [0], "feeds": [feed([3, 2], [1.5, -2.0, 0.0, 1.0, 3.0, 4.0])]}}

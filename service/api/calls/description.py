@@ -61,9 +61,6 @@ class ComputingDescription(CallDescription):
         cls.tensor_fields = ("feeds", *cls.beside, *cls.single)
 
 
-# The graph that the examples of all calls share: a mean of squares.
-
-
 def feed(shape: list[int], data: list[float], node: int = 0, dtype: str = "float64") -> Json:
     """A tensor for a node."""
     return {"node": node, "tensor": {"dtype": dtype, "shape": shape, "data": data}}

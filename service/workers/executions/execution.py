@@ -175,8 +175,6 @@ def cost_of_analysis(program: Program, times: int = 1) -> Estimate:
 AnyExecution = CallExecution[Any, Any, Any]
 
 
-# Context of a task while a worker has it: its deadline, and the times at which its parts ended.
-
 #: seconds that planning may take even where what is over a time is not to be run: it is done once
 PLANNING: Final = 0.05
 #: what is expected of a task that was not planned in that time
