@@ -132,6 +132,10 @@ class ModelOfGraph(NamedTuple):
 FindModel = Callable[[str], ModelOfGraph]
 
 
+def _no_tensor(_: str) -> Version | None:
+    return None
+
+
 def _no_model(name: str) -> ModelOfGraph:
     raise AssertionError(f"nobody was to ask for the model {name}")
 
@@ -175,7 +179,7 @@ class Task:
     namespace: str = ""
     subject: str | None = None
     tenant: str = ""
-    resident: Find = lambda name: None
+    resident: Find = _no_tensor
     may_ask: bool = False
     consulted: bool = False
     model: bytes | None = None
