@@ -17,13 +17,12 @@ from service.workers.frames import INLINE
 from service.workers.pool import Pool
 from service.workers.task import Task
 
-# A body for a worker: one that goes in a frame as one part, a large one received straight into memory of the pool.
-#
-# Nothing is reserved for what a head announces: memory is claimed as bytes come.
-
 
 class BodyBuffer:
-    """A body of `most` bytes at most, in what `rent` gives for so many of a tenant's."""
+    """A body of `most` bytes at most, in what `rent` gives for so many of a tenant's.
+
+    Memory is claimed as bytes come: nothing is reserved for what a head announces.
+    """
 
     def __init__(self, rent: Callable[[int, str], GrowingAllocation], most: int, tenant: str) -> None:
         self._rent, self._most, self._tenant = rent, most, tenant

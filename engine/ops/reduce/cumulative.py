@@ -402,12 +402,9 @@ class CumMin(RunningExtremum):
     )
 
 
-# Running sums. On the CPU, NumPy's wait for each sum before they begin the next.
-
-
 @DeviceFunction
 def running_sums(run: RunContext, x: Array, out: Array, axis: int) -> None:
-    """out[i] = x[0] + … + x[i] along `axis`, in the dtype of `out`, which is dense.
+    """out[i] = x[0] + … + x[i] along `axis`, in the dtype of `out`, which is dense. NumPy's add one after the other.
 
     An infinity or NaN stays in all sums that have it. Where a sum of some elements overflows, one of more may not.
     """
