@@ -11,20 +11,21 @@ import os
 import signal
 
 from engine.codegen.native.native_call import StepEntry
-from engine.runtime import prepared_plan as regions
+from engine.runtime import prepared_plan
 from service.workers.child import computing
 from service.workers.worker_main import run_worker
 
-_write_step = regions._write_step
+_step_rows = prepared_plan._step_rows
 
 
-def write_badly(row, step):
-    """As it should be, but for the address."""
-    _write_step(row, step)
-    row[StepEntry.FUNCTION] = 8
+def write_badly(steps):
+    """Write rows as they should be, but for the address."""
+    rows = _step_rows(steps)
+    rows[:, StepEntry.FUNCTION] = 8
+    return rows
 
 
-regions._write_step = write_badly
+prepared_plan._step_rows = write_badly
 
 if __name__ == "__main__":
     signal.signal(signal.SIGSEGV, signal.SIG_DFL)
