@@ -127,7 +127,7 @@ def open_ingress(address: str) -> Elsewhere:
 def open_store(
     settings: Settings, pool: Pool, tally: Tally, ring: KeyRing | None = None, cluster: Cluster | None = None
 ) -> StateStore:
-    """What keeps tensors and graphs where the settings say, counted in `tally`; shared out by `ring`, if any.
+    """Open the store of tensors and graphs that the settings name, counted in `tally`; shared out by `ring`, if any.
 
     Raises RuntimeError where that place cannot be had.
     """

@@ -146,7 +146,7 @@ class Full(Source):
         return attrs["fill"]
 
     def infer(self, *types: TensorType, shape: Sequence[int], dtype: DType, **attrs: Any) -> ResultTypes:
-        """As stated."""
+        """Return the type that the attributes state."""
         return TensorType(tuple(shape), dtype)
 
     def forward(self, run: RunContext, *arrays: Array, out: Array, fill: float, **attrs: Any) -> None:
@@ -175,12 +175,12 @@ class GetOutput(BatchedAsIs, View):
         return x[index]
 
     def compose(self, x: Value, *, index: int) -> Value | None:
-        """Of values that are packed, the value itself."""
+        """Return the value itself, if it was packed."""
         made = x.node
         return x.builder.value(made.operands[index]) if made.op is PACK else None
 
     def view(self, xp: Namespace, x: Sequence[Array], *, index: int) -> Array:
-        """That result."""
+        """Return a view of that result."""
         return x[index]
 
     def vjp(self, g: Value, y: Value, x: Value, *, index: int) -> Sequence[Any]:

@@ -258,7 +258,7 @@ class Connection(asyncio.BufferedProtocol):
         self._unsent = unsent
 
     def overdue(self, now: float) -> None:
-        """What was due has not come."""
+        """Handle lateness: something that was due has not come."""
         if self.state is _ENDED:
             if not self.paused:  # else `look` decides: the client may be taking what was written
                 self.abort()
@@ -524,7 +524,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def tenant(self) -> str:
-        """Whose share the request at hand comes out of."""
+        """Return the tenant whose share the current request comes out of."""
         return self.address if self.caller is ANYONE else tenant_of(self.caller, self.client)
 
     @property

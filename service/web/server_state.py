@@ -58,7 +58,7 @@ class Client(Protocol):
         """Whether its last request came with a key."""
 
     def overdue(self, now: float) -> None:
-        """What was due has not come."""
+        """Handle lateness: something that was due has not come."""
 
     def look(self, now: float) -> None:
         """See whether the client takes what is written to it."""
@@ -159,7 +159,7 @@ class ServerState:
             client.drain()
 
     def give_up(self) -> None:
-        """What is not answered is told so."""
+        """Have every client tell that its request is not answered."""
         for client in self.clients:
             client.give_up()
 

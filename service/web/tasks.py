@@ -166,5 +166,5 @@ def task_of_upload(
 
 
 def tenant_of_request(request: Request) -> str:
-    """Whose share a request comes out of."""
+    """Return the tenant whose share a request comes out of."""
     return tenant_of(request.state.caller, request.client.host if request.client else "")

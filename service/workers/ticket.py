@@ -81,7 +81,7 @@ class Carrier(Protocol):
         """The task is not to begin, or to end early."""
 
     def begun(self, ticket: Ticket) -> float | None:
-        """When it began to do this, on the monotonic clock; None where it has not."""
+        """Return when it began this ticket, on the monotonic clock; None if it has not."""
 
     def kill(self, reason: str) -> None:
         """End the worker now."""

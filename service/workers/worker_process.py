@@ -60,7 +60,7 @@ class Receiver(Protocol):
 
     @property
     def residents(self) -> Mapping[TensorKey, TensorVersion]:
-        """What tasks read that are sent from now on."""
+        """Versions of tensors that tasks read from now on."""
 
     @property
     def most_mapped(self) -> float:

@@ -362,7 +362,7 @@ def write_threefry_bits(first: Scalar, second: Scalar, row: Scalar, column: Scal
 
 
 def write_threefry_word(first: Scalar, second: Scalar, row: Scalar, column: Scalar) -> Scalar:
-    """Of counter row + column / 2, the first word, or where column is odd the second one, as the bits of a float."""
+    """Write the first word of counter row + column / 2, or for odd columns the second, as the bits of a float."""
     x, y = _mixed(first, second, _sum(row.bits(), _shifted(column.bits(), 1, 2**31 - 1)))
     all_if_odd = _integer(column, 0).isub(column.bits().iand(_integer(column, 1)))
     return x.ixor(x.ixor(y).iand(all_if_odd)).from_bits()

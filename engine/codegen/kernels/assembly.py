@@ -374,7 +374,7 @@ class KernelMemory:
     """The accesses of a kernel while it is written. Types are scalars in LLVM's words; lanes make vectors of them."""
 
     def __init__(self, to: Assembly, *, checkable: bool = True) -> None:
-        """What is `checkable` is bound with the extents of its buffers, where these are checked: not on a card."""
+        """Check accesses if they are `checkable`, and the build checks any: not on a card."""
         self._to = to
         self._checks = BoundsWriter(to) if WATCHED.checked and checkable else None
         #: of each pointer, or vector of pointers, by name

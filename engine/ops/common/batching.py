@@ -55,7 +55,7 @@ class Pack(Op):
     dtypes = DTYPES
 
     def infer(self, *types: TensorType, **attrs: Any) -> ResultTypes:
-        """Those of the operands."""
+        """Return the types of the operands."""
         return types
 
     def forward(self, run: RunContext, *arrays: Array, out: Sequence[Array], **attrs: Any) -> None:
@@ -64,7 +64,7 @@ class Pack(Op):
             y[...] = x
 
     def vjp(self, g: Sequence[Value | None], y: Value, *operands: Value, **attrs: Any) -> Sequence[Value | None]:
-        """As they are."""
+        """Pass the cotangents on."""
         return g
 
     def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:

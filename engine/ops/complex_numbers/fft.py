@@ -90,7 +90,7 @@ class Transform(Op):
         return sizes
 
     def result_extents(self, sizes: Shape) -> Shape:
-        """Those of the result."""
+        """Return the extents of the result."""
         return sizes
 
     def result_dtype(self, x: TensorType) -> DType:
@@ -105,7 +105,7 @@ class Transform(Op):
         return TensorType(shape, self.result_dtype(x))
 
     def compose(self, x: Value, *, axes: Shape, sizes: Shape, norm: str) -> Value | None:
-        """Of x cut or padded, where it has not as many points."""
+        """Transform x cut or padded, if it has another number of points."""
         fitted = _fitted(x, axes, self.operand_extents(sizes))
         if fitted is x:
             return None
@@ -133,11 +133,11 @@ class Transform(Op):
 
     @abstractmethod
     def transformed(self, fft: Any, x: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
-        """By a module like `numpy.fft`."""
+        """Transform with a module like `numpy.fft`."""
 
     @abstractmethod
     def transformed_by_scipy(self, fft: Any, x: Array, out: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
-        """By `scipy.fft`, which may write to `out`."""
+        """Transform with `scipy.fft`, which may write to `out`."""
 
     def batch(self, mapped: Sequence[bool], x: Value, *, axes: Shape, sizes: Shape, norm: str) -> Value:
         """The next axes."""
@@ -150,7 +150,7 @@ class Transform(Op):
         return math.ceil(max(x.size, ys.size) * each / (1 if x.is_complex and ys.is_complex else 2))
 
     def workspace(self, out: TensorType, *types: TensorType, axes: Shape, sizes: Shape, norm: str) -> int:
-        """What lies beside the result, and a line of each axis."""
+        """Count the bytes beside the result, and of a line of each axis."""
         return self.spare(out, types[0], axes) + _LINE * sum(sizes)
 
     @abstractmethod
@@ -165,7 +165,7 @@ class CompleteTransform(Transform):
     function: ClassVar[str]
 
     def transformed(self, fft: Any, x: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
-        """By the function."""
+        """Call the function."""
         return getattr(fft, self.function)(x, axes=axes, norm=norm)
 
     def transformed_by_scipy(self, fft: Any, x: Array, out: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
@@ -246,7 +246,7 @@ class InverseFft(CompleteTransform):
     )
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: Shape, sizes: Shape, norm: str) -> Sequence[Value | None]:
-        """As that of fft."""
+        """Use the rule of fft."""
         return (g.fft(axes=axes, norm=_ADJOINT[norm]),)
 
 
@@ -293,7 +293,7 @@ class RealFft(HalfTransform):
         return self.half(sizes)
 
     def transformed(self, fft: Any, x: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
-        """By `rfftn`."""
+        """Call `rfftn`."""
         return fft.rfftn(x, axes=axes, norm=norm)
 
     def transformed_by_scipy(self, fft: Any, x: Array, out: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
@@ -305,7 +305,7 @@ class RealFft(HalfTransform):
         return out.nbytes + (0 if x.dtype == real_dtype(out.dtype) else out.dtype.itemsize // 2 * x.size)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: Shape, sizes: Shape, norm: str) -> Sequence[Value | None]:
-        """By `irfft`, which takes what is inside twice."""
+        """Use `irfft`, which counts inner frequencies twice."""
         return (_inner_times(g, 0.5, axes, sizes).irfft(axes=axes, sizes=sizes, norm=_ADJOINT[norm]),)
 
 
@@ -347,7 +347,7 @@ class InverseRealFft(HalfTransform):
         return self.half(sizes)
 
     def result_dtype(self, x: TensorType) -> DType:
-        """That of x's parts; float64 of integers."""
+        """Return the dtype of x's parts; float64 for integers."""
         return real_dtype(to_average(x.dtype))
 
     def transformed(self, fft: Any, x: Array, axes: Shape, sizes: Shape, norm: str) -> Array:

@@ -66,7 +66,7 @@ class ComplexPart(Unary):
     partials = _IN_VJP
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
-        """That of the parts."""
+        """Return the dtype of the parts."""
         return real_dtype(dtypes[0])
 
 
@@ -187,7 +187,7 @@ class Angle(Unary):
     )
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
-        """That of the parts; integers as NumPy's exp."""
+        """Return the dtype of the parts; for integers, that of NumPy's exp."""
         return real_dtype(to_float(*dtypes))
 
     def compose(self, x: Value) -> Value | None:
@@ -198,7 +198,7 @@ class Angle(Unary):
         return fixed.full_like(0.0).atan2(fixed)
 
     def compute(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
-        """By NumPy's arctan2 of the parts."""
+        """Call NumPy's arctan2 on the parts."""
         run.xp.arctan2(xs[0].imag, xs[0].real, out=out)
 
     def vjp(self, g: Value, y: Value, *xs: Value, **attrs: Any) -> Sequence[Value | None]:

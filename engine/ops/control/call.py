@@ -54,7 +54,7 @@ class FunctionCall(RunsFunctions):
         return {**attrs, "body": body, "derivative": derivative}
 
     def infer(self, *types: TensorType, body: Body, **attrs: Any) -> ResultTypes:
-        """Those of the body."""
+        """Return the result types of the body."""
         return body.outputs
 
     def compose(self, *operands: Any, body: Body, derivative: Body | None, recompute: bool) -> Value | None:
@@ -151,7 +151,7 @@ class Cond(RunsFunctions):
         return {"then": then, "otherwise": otherwise}
 
     def infer(self, *types: TensorType, then: Body, otherwise: Body) -> ResultTypes:
-        """Those of either function."""
+        """Return the result types of either function."""
         return then.outputs
 
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:

@@ -60,7 +60,7 @@ class FixedPoint(RunsFunctions):
         return {**attrs, "body": body}
 
     def infer(self, *types: TensorType, body: Body, **attrs: Any) -> ResultTypes:
-        """Those of x, steps and finished."""
+        """Return the types of x, steps and finished."""
         return (*body.outputs, TensorType((), INT64), TensorType((), BOOL))
 
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
@@ -74,7 +74,7 @@ class FixedPoint(RunsFunctions):
     def vjp(
         self, g: Sequence[Value | None], y: Value, *operands: Value, body: Body, carries: int, **attrs: Any
     ) -> Sequence[Value | None]:
-        """By the implicit function theorem, at what was reached."""
+        """Apply the implicit function theorem at the point that was reached."""
         consts = in_parts(operands, carries).consts
         x = [y.output(k) for k in range(carries)]
         arrived = [value.full_like(0.0) if part is None else part for value, part in zip(x, g, strict=False)]

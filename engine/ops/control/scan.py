@@ -154,11 +154,11 @@ class CountedScan(Scan):
     internal = True
 
     def consts(self, operands: int, **attrs: Any) -> int:
-        """As a scan's, of the operands before the count."""
+        """Count the consts as a scan does, among the operands before the count."""
         return super().consts(operands - 1, **attrs)
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """As a scan, of the operands before the count."""
+        """Check as a scan does, on the operands before the count."""
         return super().canonical(attrs, *types[:-1])
 
     def vjp(self, g: Sequence[Value | None], y: Value, *operands: Value, **attrs: Any) -> Sequence[Value | None]:
@@ -167,7 +167,7 @@ class CountedScan(Scan):
         return [*self.gradients(g, y, given, count=count, **attrs), None]
 
     def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
-        """As a scan; where examples have counts of their own, one that is done stays as it is."""
+        """Batch as a scan; if examples have counts of their own, one that is done stays as it is."""
         *given, count = operands
         if not mapped[-1]:
             return self.batch_steps(mapped[:-1], given, count=count, **attrs)

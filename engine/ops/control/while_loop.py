@@ -73,7 +73,7 @@ class While(RunsFunctions):
         require_count("body", body, carries)
 
     def infer(self, *types: TensorType, body: Body, carries: int, max_steps: int, **attrs: Any) -> ResultTypes:
-        """Those of the carries, steps and finished; and stacks, where the engine asks for some."""
+        """Return the types of the carries, steps and finished; and of stacks, if the engine asks for some."""
         stacks = [type.with_shape((max_steps, *type.shape)) for type in body.outputs[carries:]]
         return (*body.outputs[:carries], TensorType((), INT64), TensorType((), BOOL), *stacks)
 
@@ -134,7 +134,7 @@ class While(RunsFunctions):
         return bundled(loop.builder, [*found, *[behind_steps(loop.output(carries + 2 + k)) for k in range(stacks)]])
 
     def _batch_ends(self, n: int, parts: Parts, flags: Parts, condition: Body, body: Body, max_steps: int) -> Value:
-        """Where each example ends by itself: whether it goes on, and how far it has come, are carries, too."""
+        """Batch a loop whose examples end one by one: whether each goes on, and its step, are carries, too."""
         carries = len(parts.carries)
         stacks = len(body.outputs) - carries
         moving = (*flags.consts, *[True] * carries)

@@ -71,7 +71,7 @@ class Convolution(Op):
 
     @abstractmethod
     def layout(self, out: TensorType, x: TensorType, windows: Windows, groups: int) -> Layout:
-        """What is laid out to compute `out`."""
+        """Return the layout with which `out` is computed."""
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """The least numbers that place the windows so. Raises BadAttribute, ShapeMismatch."""
@@ -240,7 +240,7 @@ class KernelGradient(Op):
         return wide.builder.emit(self, (wide, narrow), {**attrs, "groups": groups})
 
     def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
-        """As a convolution of exchanged views."""
+        """Write it as a convolution of exchanged views."""
         wide, narrow = operands
         return (_by_convolution(wide, narrow, **attrs),)
 
@@ -303,7 +303,7 @@ class Correlation(Convolution):
     kernel_axes: ClassVar[str] = "features, channels / groups"
 
     def least(self, windows: Windows, extents: Sequence[int], attrs: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Of windows that move over x."""
+        """Return the smallest equivalent placing of windows that move over x."""
         check_fits(windows, extents)
         return windows.least(extents).placing
 
@@ -410,7 +410,7 @@ class TransposedConvolution(Convolution):
     kernel_axes: ClassVar[str] = "channels, features / groups"
 
     def least(self, windows: Windows, extents: Sequence[int], attrs: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Of windows that spread over the result."""
+        """Return the smallest equivalent placing of windows that spread over the result."""
         more = attrs["output_padding"]
         check_spread(windows, extents, more)
         check_extents(tuple(map(add, windows.cover(extents), more)), windows.padding)
@@ -496,7 +496,7 @@ class ConvTranspose1D(Composite, TransposedConvolution):
     )
 
     def compose(self, x: Value, kernel: Value, bias: Value | None = None, **attrs: Any) -> Value:
-        """That of images of height 1."""
+        """Convolve images of height 1."""
         windows = Windows(kernel.shape[2:], *(attrs[name] for name in ("stride", "padding", "dilation")))
         images, taps = (v.unsqueeze(axes=(2,)) for v in (x, kernel))
         biases = () if bias is None else (bias,)

@@ -88,7 +88,7 @@ class Layout:
 
     @property
     def exchanged(self) -> Layout:
-        """Of the correlation in which images and channels, taps and positions have changed places."""
+        """Return the sizes with images and channels, and taps and positions, exchanged."""
         w = self.windows
         wide = (self.depth, self.groups * self.wide[0], *self.wide[2:])
         narrow = (self.depth, self.narrow[1], *w.size)
@@ -106,7 +106,7 @@ class Layout:
 
     @property
     def groups_at_once(self) -> int:
-        """As many groups as CHUNK holds the columns of one image of, one at least."""
+        """Count the groups whose columns of one image CHUNK holds, at least 1."""
         return within_chunk(self.groups, self.places * self.place_bytes // self.groups)
 
     def parts(self) -> Iterator[tuple[slice, Layout]]:
@@ -122,7 +122,7 @@ class Layout:
 
     @property
     def images_at_once(self) -> int:
-        """As many images as CHUNK holds the columns of, or as have LEAST windows, one at least."""
+        """Count the images whose columns CHUNK holds, or that have LEAST windows, at least 1."""
         return _within(max(CHUNK, LEAST * self.place_bytes), self.wide[0], self.places * self.place_bytes)
 
     def image_chunks(self) -> Iterator[slice]:
@@ -137,7 +137,7 @@ class Layout:
 
     @property
     def rows_at_once(self) -> int:
-        """As many rows of windows as CHUNK holds the columns of, LEAST windows at least."""
+        """Count the rows of windows whose columns CHUNK holds, of at least LEAST windows."""
         axis, length = self.rows
         return _within(max(CHUNK // max(self.place_bytes, 1), LEAST), self.positions[axis], length)
 

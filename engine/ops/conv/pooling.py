@@ -285,7 +285,7 @@ class MaxPool2DBack(Pooling):
             give_back(run, g[some], x[some], out[some], placed(**attrs))
 
     def vjp(self, g: Value, y: Value, *operands: Value, **attrs: Any) -> Sequence[Value | None]:
-        """What the cotangent is where g went."""
+        """Pick the cotangent at the places that g went to."""
         given, x = operands
         lead, spatial = given.shape[:-2], (math.prod(given.shape[-2:]),)
         index = x.max_pool2d_indices(**attrs).reshape(shape=(*lead, *spatial))
@@ -298,7 +298,7 @@ class MaxPool2DBack(Pooling):
         return g.builder.emit(self, (g, x), attrs)
 
     def workspace(self, out: TensorType, *types: TensorType, **attrs: Any) -> int:
-        """What the first planes take: the most that are looked at together."""
+        """Count the bytes of the first planes: the most that are looked at together."""
         g, x = types
         if x.ndim > 2:
             out, g, x = (t.with_shape((_planes_at_once(x), *t.shape[1:])) for t in (out, g, x))

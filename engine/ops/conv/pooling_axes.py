@@ -73,7 +73,7 @@ class AxisPool(Composite):
         return TensorType((*lead, *self._positions(x, attrs)), self.result_dtype(x.dtype))
 
     def compose(self, x: Value, **attrs: Any) -> Value:
-        """From the last axis on, so that the first of equal ones is the first in row-major order."""
+        """Pool the last axis first, so that the first of equal elements is the first in row-major order."""
         counts, dtype = self._positions(x.type, attrs), self.result_dtype(x.dtype)
         y = wide(x.cast(dtype=dtype) if x.dtype != dtype else x)
         placing = _windows(attrs)
@@ -88,7 +88,7 @@ class AxisPool(Composite):
 
     @abstractmethod
     def around(self, dtype: DType) -> float:
-        """What padding holds."""
+        """Return the value of padding."""
 
     @abstractmethod
     def reduced(self, windows: Value, axis: int, extent: int, stride: int) -> Value:
@@ -126,7 +126,7 @@ class MaxAxisPool(AxisPool):
     gradient: ClassVar[str] = "g, added at the first maximum (in row-major order) of each window"
 
     def around(self, dtype: DType) -> float:
-        """What nothing lies below."""
+        """Return the lowest value."""
         return float(identity_of("maximum", dtype))
 
     def reduced(self, windows: Value, axis: int, extent: int, stride: int) -> Value:
@@ -304,7 +304,7 @@ class AdaptivePool(Composite):
         return TensorType((*x.shape[: x.ndim - len(sizes)], *sizes), self.result_dtype(x.dtype))
 
     def compose(self, x: Value, *, sizes: Shape) -> Value:
-        """From the last axis on; what is behind a window's end is its last element again."""
+        """Pool the last axis first; behind a window's end, its last element is repeated."""
         dtype = self.result_dtype(x.dtype)
         y = wide(x.cast(dtype=dtype) if x.dtype != dtype else x)
         for i, size in reversed(list(enumerate(sizes, x.ndim - len(sizes)))):
@@ -370,7 +370,7 @@ class AdaptiveAvgPool(AdaptivePool):
     result_dtype = staticmethod(to_average)
 
     def reduced(self, windows: Value, axis: int, within: Value, lengths: Value) -> Value:
-        """What is there again does not count."""
+        """Average, without counting repeated elements."""
         behind = [1] * (windows.ndim - axis - 2)
         counts = within.reshape(shape=(*within.shape, *behind)).where(windows, 0.0).sum(axes=(axis + 1,))
         return counts / lengths.cast(dtype=windows.dtype).reshape(shape=(windows.shape[axis], *behind))

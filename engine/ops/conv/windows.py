@@ -110,7 +110,7 @@ class Windows:
         return type(self)(self.size, *zip(*(_least(*axis) for axis in axes), strict=True))
 
     def least_spread(self, positions: Sequence[int], more: Sequence[int]) -> tuple[Self, Shape]:
-        """As `least`, of windows at `positions` that spread over a tensor, and of what that has `more` behind the last.
+        """Return `least` for windows at `positions` that spread over a tensor, with `more` elements behind the last.
 
         `more` stays less than the larger of the two distances, as it is: where nothing else is felt of one, it is so
         much larger.

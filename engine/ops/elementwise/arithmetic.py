@@ -269,7 +269,7 @@ class TruncDiv(WholeQuotient):
     )
 
     def compute(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
-        """Of integers what is left without the remainder, which b divides."""
+        """Divide; the remainder of integers is taken off first, so that b divides the rest."""
         xp = run.xp
         if out.dtype.kind == "f":
             xp.divide(a, b, out=out)
@@ -383,7 +383,7 @@ class Abs(Unary):
     partials = (lambda y, x: x.sign(),)
 
     def vjp(self, g: Value, y: Value, *xs: Any, **attrs: Any) -> Sequence[Value | None]:
-        """Of a complex x, along its direction."""
+        """Take the cotangent of a complex x along its direction."""
         return (unit_of(xs[0], y) * g,) if xs[0].type.is_complex else super().vjp(g, y, *xs, **attrs)
 
 

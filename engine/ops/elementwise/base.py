@@ -120,7 +120,7 @@ class Elementwise(Op):
     samples: ClassVar[tuple[Sample, ...]] = (Sample(Real(2, 3)), Sample(Real()), Sample(Real(0, 2)))
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
-        """As NumPy 2 decides for the ufunc. Raises DtypeMismatch where NumPy has no loop for these dtypes."""
+        """Return the dtype that NumPy 2 gives the ufunc. Raises DtypeMismatch if NumPy has no loop for these dtypes."""
         return _ufunc_dtype(self.ufunc, dtypes)
 
     def compute(self, run: RunContext, *xs: Any, **attrs: Any) -> None:
@@ -155,7 +155,7 @@ class Elementwise(Op):
         return None if primitive is None else read[0].builder.apply(primitive, *read)
 
     def reads(self, *types: Scalars) -> Sequence[Scalars]:
-        """As what the formula takes operands of these types: numbers, where nothing else is said."""
+        """Return the kinds in which the formula takes operands of these types: numbers by default."""
         is_primitive = self.scalar is None and self.ufunc in PRIMITIVE_OF
         return PRIMITIVES[PRIMITIVE_OF[self.ufunc]].takes if is_primitive else ["float"] * len(types)
 
@@ -193,7 +193,7 @@ class Elementwise(Op):
         return type(self).compute is not Elementwise.compute or type(self).forward is not Elementwise.forward
 
     def fill(self, run: RunContext, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> None:
-        """As `compute`, the formula's kernel found by what is known to tell the attributes apart."""
+        """Compute with the kernel of the formula, cached under a key of the attributes."""
         if self.computes_by_itself:
             super().fill(run, operands, out, attrs)
         else:
@@ -488,7 +488,7 @@ class Cast(BatchedAsIs):
         out[...] = x
 
     def in_elements(self, x: Value, *, dtype: DType) -> Value | None:
-        """Of a real x of the same width as a complex number's parts: with an imaginary part of 0."""
+        """Add an imaginary part of 0 to a real x as wide as a complex number's parts."""
         return x.make_complex(0.0) if is_complex(dtype) and real_dtype(dtype) == x.dtype else None
 
     def bind(self, run: RunContext, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:

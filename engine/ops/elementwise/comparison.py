@@ -155,7 +155,7 @@ class Where(Elementwise):
         return promote(*dtypes[1:])
 
     def compute_complex(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
-        """By NumPy's function, which has no `out`."""
+        """Call NumPy's function, which has no `out`."""
         out[...] = run.xp.where(*xs)
 
     def reads(self, *types: Scalars) -> Sequence[Scalars]:

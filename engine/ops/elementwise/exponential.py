@@ -100,7 +100,7 @@ class LogEps(Formula):
     gradient = "g / (x + eps)"
 
     def infer(self, *types: TensorType, eps: float) -> Any:
-        """As the sum with a constant."""
+        """Infer as the sum with a constant does."""
         return AddScalar().infer(*types, scalar=eps)
 
     def formula(self, x: Value, *, eps: float) -> Value:
@@ -202,14 +202,14 @@ class PowScalar(WithConstants):
         return out.nbytes * (attrs["exponent"] == 3) if out.is_complex else super().workspace(out, *types, **attrs)
 
     def compute(self, run: RunContext, x: Array, *, out: Array, exponent: float) -> None:
-        """As the formula, or by NumPy's power where there is none."""
+        """Compute the formula, or NumPy's power if there is none."""
         if exponent in _POWERS or is_complex(out.dtype):
             super().compute(run, x, out=out, exponent=exponent)
         else:
             run.xp.power(x, out.dtype.type(exponent), out=out)
 
     def compute_complex(self, run: RunContext, *xs: Array, out: Array, exponent: float, **attrs: Any) -> None:
-        """By the same few products and roots, or by NumPy's power: exp(exponent · log x), or products."""
+        """Use the same few products and roots, or NumPy's power: exp(exponent · log x), or products."""
         (x,), xp = xs, run.xp
         if exponent in _COMPLEX_POWERS:
             _COMPLEX_POWERS[exponent](xp, x, out)
@@ -272,7 +272,7 @@ class Pow(Binary):
                 xp.copyto(out, 0, where=(b < 0) & (xp.abs(a) != 1))
 
     def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
-        """Of signed integers: the exponents; |a|; and where there is a fraction, which takes three masks to tell."""
+        """Count, for signed integers, the exponents, |a|, and three masks that tell fractions."""
         a, b = types
         if b.dtype.kind != "i" or a.is_float:
             return 0
@@ -338,7 +338,7 @@ class Reciprocal(WithConstants):
     scalar = staticmethod(lambda x: 1 / x)
 
     def compute_complex(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
-        """By NumPy's ufunc."""
+        """Call NumPy's ufunc."""
         run.xp.reciprocal(*xs, out=out)
 
     partials = (lambda y, x: -y.square(),)
@@ -375,7 +375,7 @@ class Rsqrt(FloatUnary):
     scalar = staticmethod(lambda x: 1 / x.sqrt())
 
     def compute_complex(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
-        """By NumPy's ufuncs."""
+        """Call NumPy's ufuncs."""
         _inverse_root(run.xp, xs[0], out)
 
     partials = (lambda y, x: -0.5 * y * y.square(),)

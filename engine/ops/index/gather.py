@@ -351,7 +351,7 @@ class ScatterAdd(Op):
         return x.with_dtype(promote(x.dtype, updates.dtype))
 
     def compose(self, x: Value, index: Value, updates: Value, *, axis: int, from_end: bool) -> Value | None:
-        """Of indices that may be negative, those that are not."""
+        """Make indices that may be negative non-negative."""
         places = from_front(index, x.shape[axis], 1, from_end)
         return x.scatter_add(places, updates, axis=axis) if from_end else None
 

@@ -56,7 +56,7 @@ class LastWriter(Op):
         return (found < 0).where(found, own)
 
     def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
-        """As the largest number of a segment."""
+        """Write it as the largest number of a segment."""
         (index,) = operands
         numbers = index.builder.arange(index.shape[0])
         return (numbers.segment_max(index, segments=attrs["extent"]).clamp(min=-1),)
@@ -164,7 +164,7 @@ class IndexedAxes:
         return permute(x, self.order).reshape(shape=(*before, self.places, *behind))
 
     def parted(self, x: Value) -> Value:
-        """What `joined` made x from."""
+        """Undo `joined`."""
         moved = tuple(self.shape[i] for i in self.order)
         return unpermute(x.reshape(shape=moved), self.order)
 
@@ -277,7 +277,7 @@ class WritesAtIndices(Composite):
         return x.with_dtype(promote(x.dtype, updates.dtype))
 
     def compose(self, x: Value, *operands: Value, axes: tuple[int, ...], from_end: bool) -> Value:
-        """By places on the axes as one."""
+        """Write at places on the joined axes."""
         *indices, updates = operands
         at = IndexedAxes(x.shape, axes, common_shape([i.type for i in indices]))
         whole = updates if updates.shape == at.result else updates.broadcast_to(shape=at.result)
@@ -345,7 +345,7 @@ class IndexSet(WritesAtIndices):
     )
 
     def written(self, at: IndexedAxes, x: Value, flat: Value, updates: Value) -> Value:
-        """Of each place the last to write, if there is one."""
+        """Write each place's last entry, if there is one."""
         dtype = promote(x.dtype, updates.dtype)
         if not updates.type.size:
             return x.cast(dtype=dtype)

@@ -121,13 +121,13 @@ class FromEnd(BatchedAsIs):
             out += added
 
     def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
-        """As a choice."""
+        """Write it as a `where`."""
         (index,) = operands
         wide = index.cast(dtype=INT64)
         return ((wide < 0).where(wide.add(attrs["extent"]), wide) if attrs["negative"] else wide,)
 
     def workspace(self, out: TensorType, *types: TensorType, **attrs: Any) -> int:
-        """What is added."""
+        """Count the bytes of the sum with the extent."""
         return out.nbytes if attrs["negative"] else 0
 
 

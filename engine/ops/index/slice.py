@@ -101,7 +101,7 @@ class Slice(View):
         return x[(..., *map(slice, starts, stops, steps))]
 
     def leading_part(self, read: Shape, operand: Shape, attrs: Mapping[str, Any]) -> Shape:
-        """As much, where it begins at the beginning and leaves nothing out."""
+        """Return the shape read if the slice begins at 0 and leaves nothing out; else the operand's."""
         return read if not any(attrs["starts"]) and set(attrs["steps"]) <= {1} else operand
 
     def vjp(self, g: Value, y: Value, x: Value, *, starts: Shape, stops: Shape, steps: Shape) -> Sequence[Value | None]:
@@ -239,7 +239,7 @@ class Pad(Op):
         return [(out, fill), (out[(..., *(slice(b, b + e) for b, e in zip(starts, x.shape, strict=True)))], x)]
 
     def vjp(self, g: Value, y: Value, x: Value, *, pad_width: Shape, **attrs: Any) -> Sequence[Value | None]:
-        """What is around x is constant."""
+        """Slice g: elements around x are constant."""
         starts = pad_width[::2]
         return (g.slice(starts=starts, stops=[b + e for b, e in zip(starts, x.shape, strict=True)]),)
 
@@ -457,7 +457,7 @@ class UpdateSliceAt(Op):
         write_box(run, out, starts, updates)
 
     def vjp(self, g: Value, y: Value, x: Value, updates: Value, starts: Value) -> Sequence[Value | None]:
-        """What was replaced has no say."""
+        """Zero the cotangent of replaced elements."""
         return (
             g.update_slice_at(g.full_like(0.0, updates.shape), starts),
             g.slice_at(starts, sizes=updates.shape),
@@ -528,7 +528,7 @@ class UpdateSlice(Op):
         return [(out, x), (out[_box(attrs["starts"], update)], update)]
 
     def vjp(self, g: Value, y: Value, x: Value, update: Value, *, starts: Shape) -> Sequence[Value | None]:
-        """What was replaced has no say."""
+        """Zero the cotangent of replaced elements."""
         stops = [s + n for s, n in zip(starts, update.shape, strict=True)]
         return g.update_slice(g.full_like(0.0, update.shape), starts=starts), g.slice(starts=starts, stops=stops)
 

@@ -62,14 +62,14 @@ class LaidProducts(Kernel):
                 to[...] = product
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """As of products, and a sum for each number that a bias is added to."""
+        """Count the products, and a sum for each element that a bias is added to."""
         return sum(
             math.prod(part.shape) * (2 * types[numbers[0]].shape[-1] + part.has_bias)
             for part, numbers in operands_of(self.parts)
         )
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
-        """Of the largest part: its product, where that is copied, and copies of what BLAS cannot read as it lies."""
+        """Count the largest part: its product, if that is copied, and copies of operands that BLAS cannot read."""
         dtype, found = accumulator(out), 0
         for part, (a, b, *_) in operands_of(self.parts):
             copies = sum(types[i].size for i in (a, b) if not is_readable(types[i], dtype))
@@ -121,7 +121,7 @@ class LaidResults(Kernel):
         object.__setattr__(self, "attrs", self.op.attrs)
 
     def infer(self, *types: Any, **attrs: Any) -> ResultTypes:
-        """Those of the op, with their axes in order."""
+        """Return the types of the op, with their axes in order."""
         found = self.op.infer(*types, **attrs)
         assert isinstance(found, tuple)
         return self.turned(found)
@@ -132,16 +132,16 @@ class LaidResults(Kernel):
         return tuple(type.with_shape([type.shape[a] for a in order]) for type, order in each)
 
     def forward(self, run: RunContext, *arrays: Array, out: tuple[Array, ...], **attrs: Any) -> None:
-        """As the op, on views."""
+        """Run the op on views."""
         turned = (array.transpose(inverse(order)) for array, order in zip(out, self.orders, strict=True))
         self.op.forward(run, *arrays, out=tuple(turned), **attrs)
 
     def flops(self, out: Any, *types: Any, **attrs: Any) -> int:
-        """Those of the op."""
+        """Return the FLOPs of the op."""
         return self.op.flops(self.lying(out), *types, **attrs)
 
     def workspace(self, out: Any, *types: Any, **attrs: Any) -> int:
-        """That of the op."""
+        """Return the workspace of the op."""
         return self.op.workspace(self.lying(out), *types, **attrs)
 
     def lying(self, out: Sequence[TensorType]) -> tuple[TensorType, ...]:

@@ -91,7 +91,7 @@ class LU(Decomposition):
             left[lost] = right[lost] = np.nan
 
     def vjp(self, g: Sequence[Value | None], y: Value, x: Value) -> Sequence[Value | None]:
-        """Of the square part and of what is beside it, and then each row where it came from."""
+        """Differentiate the square part and the part beside it, then move each row back."""
         if g[1] is None and g[2] is None:
             return (None,)
         if not x.type.size:
@@ -253,11 +253,11 @@ class Cofactors(Op):
     gradient: ClassVar[str] = "(Σ(g ∘ z) z − z gᵀ z) / conj det x, z the conjugate of y"
 
     def infer(self, x: TensorType) -> ResultTypes:
-        """That of x."""
+        """Return the type of x."""
         return x
 
     def forward(self, run: RunContext, x: Array, *, out: Array) -> None:
-        """By singular values."""
+        """Compute from singular values."""
         if out.size:
             for (part,), (y,) in chunks(run, [x], [out]):
                 u, s, vh = factored(run, "svd", part)
@@ -266,7 +266,7 @@ class Cofactors(Op):
                 y[...] = (u.conj() * others[:, None, :]) @ vh.conj()
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
-        """From d(det x x⁻ᵀ)."""
+        """Differentiate det x · x⁻ᵀ."""
         z = conjugate(y)
         total = (g * z).sum(axes=(x.ndim - 2, x.ndim - 1), keepdims=True)
         return ((total * z - z @ g.transpose() @ z) / conjugate(x.det()).reshape(shape=total.shape),)
@@ -276,7 +276,7 @@ class Cofactors(Op):
         return cofactors(x)
 
     def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
-        """By the inverse."""
+        """Write it with the inverse."""
         (x,) = operands
         return [x.det().reshape(shape=(*x.shape[:-2], 1, 1)) * x.inv().transpose()]
 

@@ -228,7 +228,7 @@ class Factor:
 
     @property
     def extents(self) -> dict[str, int]:
-        """What each letter stands for."""
+        """Map each letter to its extent."""
         return dict(zip(self.letters, self.value.shape, strict=True))
 
     def ordered(self, letters: str) -> Value:

@@ -154,7 +154,7 @@ class ExponentialSlope(Op):
     gradient: ClassVar[str] = "by g: the derivative at xᵀ along h; by x: that of the block's exponential"
 
     def infer(self, x: TensorType, g: TensorType) -> ResultTypes:
-        """That of x."""
+        """Return the type of x."""
         return x
 
     def forward(self, run: RunContext, x: Array, g: Array, *, out: Array) -> None:
@@ -175,7 +175,7 @@ class ExponentialSlope(Op):
         return exponential_slope(*batching.expand(mapped, (x, g)))
 
     def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
-        """As the block."""
+        """Write it as a block of the exponential of a block matrix."""
         x, g = operands
         return [_quarter(_block(x, g).matrix_exp(), 0, x.shape[-1], x.shape[-1])]
 
@@ -184,7 +184,7 @@ class ExponentialSlope(Op):
         return operations(types[0], 3 * exponential_flops(types[0].shape))
 
     def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """What a chunk with one direction takes."""
+        """Count the workspace of a chunk with one direction."""
         return exponentials_bytes(types[0], 1)
 
 
@@ -262,7 +262,7 @@ class MatrixExp(Decomposition):
     )
 
     def infer(self, x: TensorType) -> ResultTypes:
-        """That of x, in float64 what is not float. Raises ShapeMismatch."""
+        """Return the type of x; float64 unless x is float. Raises ShapeMismatch."""
         return square(x)
 
     def forward(self, run: RunContext, x: Array, *, out: Array) -> None:
@@ -280,7 +280,7 @@ class MatrixExp(Decomposition):
         return operations(types[0], exponential_flops(types[0].shape))
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
-        """Of a chunk, a copy, powers and sums of these."""
+        """Count a copy of a chunk, its powers and their sums."""
         return exponentials_bytes(x, 0)
 
 
@@ -327,7 +327,7 @@ class MatrixPower(Composite):
     )
 
     def infer(self, x: TensorType, *, k: int) -> ResultTypes:
-        """That of x, in float64 what is not float. Raises ShapeMismatch."""
+        """Return the type of x; float64 unless x is float. Raises ShapeMismatch."""
         return square(x)
 
     def compose(self, x: Value, *, k: int) -> Value:

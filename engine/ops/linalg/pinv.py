@@ -178,7 +178,7 @@ class LstSq(Composite):
         return _admitted(attrs)
 
     def infer(self, a: TensorType, b: TensorType, *, rcond: float | None) -> ResultTypes:
-        """As of the product a⁻¹ b. Raises ShapeMismatch."""
+        """Infer as the product a⁻¹ b does. Raises ShapeMismatch."""
         m, n = matrix_type(a, 0, "a").shape[-2:]
         if m < n:
             raise wrong_shape(0, "a", "at least as many rows as columns", a)

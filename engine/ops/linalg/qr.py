@@ -83,7 +83,7 @@ class QR(Decomposition):
             QR.forward.general(self, run, x, out=out)
 
     def vjp(self, g: Sequence[Value | None], y: Value, x: Value) -> Sequence[Value | None]:
-        """By a triangular system. Raises NotDifferentiable where rows < columns."""
+        """Solve a triangular system. Raises NotDifferentiable if rows < columns."""
         m, n = x.shape[-2:]
         if m < n:
             wanted, got = "at least as many rows as columns", show_shape(x.shape)

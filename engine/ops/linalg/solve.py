@@ -110,7 +110,7 @@ class Inv(SquareMatrix):
         answer_each(run, "inv", run.xp.asarray(x, dtype=computed(run, out)), out=out)
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
-        """From dy = −y dx y."""
+        """Apply dy = −y dx y."""
         y, _ = widened(self, y, (x,), {})
         turned = adjoint(y)
         return (-(turned @ g @ turned),)
@@ -148,7 +148,7 @@ class TriangularSolve(System):
     )
 
     def forward(self, run: RunContext, a: Array, b: Array, *, out: Array, lower: bool, transpose: bool) -> None:
-        """By substitution: what the diagonal holds divides, as it is."""
+        """Substitute, dividing by the diagonal as it is."""
         xp = run.xp
         y = wide_out(xp, out)
         y[...] = b
@@ -278,7 +278,7 @@ class Cholesky(SquareMatrix):
             Cholesky.forward.general(self, run, x, out=out)
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
-        """By triangular systems, and no inverse."""
+        """Solve triangular systems, without an inverse."""
         y, _ = widened(self, y, (x,), {})
         product = adjoint(y) @ (g * 0.5)
         inner = product.tril() + product.tril(offset=-1)

@@ -136,7 +136,7 @@ class Eigh(Decomposition):
         return Narrowed(attrs, (0,), (0,), _EIGENVALUES) if read == {0} else Narrowed(attrs, (0,), (0, 1))
 
     def vjp(self, g: Sequence[Value | None], y: Value, x: Value, *, degenerate: str) -> Sequence[Value | None]:
-        """Of eigenvalues, and of vectors by their components along others."""
+        """Differentiate eigenvalues, and vectors by their components along the other vectors."""
         if not x.type.size:
             return (of_nothing(x, g),)
         if wide(x) is not x:

@@ -51,11 +51,11 @@ class SymmetricSlope(Op):
     gradient: ClassVar[str] = "by e: itself along h; by x: that of the equation that it solves"
 
     def infer(self, x: TensorType, e: TensorType, *, function: str) -> ResultTypes:
-        """That of x."""
+        """Return the type of x."""
         return x
 
     def forward(self, run: RunContext, x: Array, e: Array, *, out: Array, function: str) -> None:
-        """By eigenvalues."""
+        """Compute from eigenvalues."""
         if out.size:
             for (at, along), (y,) in chunks(run, [x, e], [out]):
                 w, v = factored(run, "eigh", symmetric_part(at))
@@ -79,7 +79,7 @@ class SymmetricSlope(Op):
         return symmetric_slope(x, e, function)
 
     def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
-        """By eigenvalues and vectors as results."""
+        """Write it with eigenvalues and vectors as results."""
         x, e = operands
         both = x.eigh()
         w, v = both.output(0), both.output(1)
@@ -208,7 +208,7 @@ class SymmetricFunction(Decomposition):
     )
 
     def infer(self, x: TensorType, *, function: str) -> ResultTypes:
-        """That of x, in float64 what is not float. Raises ShapeMismatch."""
+        """Return the type of x; float64 unless x is float. Raises ShapeMismatch."""
         return square(x)
 
     def forward(self, run: RunContext, x: Array, *, out: Array, function: str) -> None:
@@ -222,7 +222,7 @@ class SymmetricFunction(Decomposition):
                 y[...] = (v * values[..., None, :]) @ v.swapaxes(-1, -2)
 
     def vjp(self, g: Value, y: Value, x: Value, *, function: str) -> Sequence[Value | None]:
-        """Of the symmetric part of both."""
+        """Apply `function_slope` to the symmetric parts of both."""
         y, x = widened(self, y, (x,), {"function": function})
         return (function_slope(hermitian_part(x), y, hermitian_part(wide(g)), function),)
 

@@ -96,7 +96,7 @@ class Activation(Formula):
         return types[0].with_dtype(to_float(types[0].dtype))
 
     def compose(self, *operands: Value, **attrs: Any) -> Value:
-        """Of floats."""
+        """Compute on floats."""
         (x,) = operands
         return super().compose(x if x.type.is_differentiable else x.cast(dtype=to_float(x.dtype)), **attrs)
 
@@ -144,7 +144,7 @@ class Gelu(Activation):
     gradient = "g · (Φ(x) + x · Φ′(x))"
 
     def formula(self, x: Value, *, approximate: str) -> Value:
-        """By erfc, or by the sigmoid of twice the argument of tanh: both keep their accuracy for x → −∞."""
+        """Use erfc, or the sigmoid of twice the argument of tanh: both stay accurate for x → −∞."""
         # Beyond these bounds Φ is 0 or 1 to the last bit: so it must be beside an infinite x; and the cube overflows.
         bound = 40.0 if approximate == "none" else 22.0
         low = x.clamp(min=-bound)
@@ -187,7 +187,7 @@ class Sigmoid(FloatUnary):
     partials = (lambda y, x: y * (1 - y),)
 
     def compute_complex(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
-        """Of z = e^∓x, by the sign of Re x, which does not overflow: 1 / (1 + z) or z / (1 + z)."""
+        """Compute 1 / (1 + z) or z / (1 + z) with z = e^∓x, by the sign of Re x, which does not overflow."""
         (x,), xp = xs, run.xp
         left = x.real < 0
         z = xp.where(left, x, -x)

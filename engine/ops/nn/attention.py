@@ -60,14 +60,14 @@ class HalfRows(ScoreOp):
         return q.with_shape((*lead, v.shape[-1])), TensorType((*lead, 1), FLOAT32)
 
     def forward(self, run: RunContext, *arrays: Array, out: tuple[Array, Array], **attrs: Any) -> None:
-        """As `attention_rows`, on float32."""
+        """Run `attention_rows` on float32."""
         y, lse = out
         found = run.xp.empty(y.shape, FLOAT32)
         ROWS.forward(run, *(x.astype(FLOAT32) for x in arrays), out=(found, lse), **attrs)
         y[...] = found
 
     def vjp(self, g: Sequence[Value | None], y: Value, *operands: Value, **attrs: Any) -> Sequence[Value | None]:
-        """By the op of the way back, unless somebody differentiates the logarithms."""
+        """Use the op of the backward pass, unless the logarithms are differentiated."""
         by_y = y.output(0).full_like(0.0) if g[0] is None else g[0]
         saved = (*operands, y.output(0), y.output(1), by_y)
         if g[1] is None:
@@ -104,7 +104,7 @@ class HalfGradients(ScoreOp):
         return tuple(x.with_shape((*lead, *x.shape[-2:])) for x in (q, k, v))
 
     def forward(self, run: RunContext, *arrays: Array, out: tuple[Array, ...], **attrs: Any) -> None:
-        """As `attention_gradients`, on float32."""
+        """Run `attention_gradients` on float32."""
         xp = run.xp
         q, k, v, y, lse, g = (x.astype(FLOAT32) for x in arrays)
         delta = xp.sum(xp.multiply(y, g, out=y), axis=-1, keepdims=True)
@@ -238,7 +238,7 @@ class Attention(Formula):
         return super().compose(*operands, **attrs)
 
     def formula(self, q: Value, k: Value, v: Value, mask: Value | None = None, *, scale: float, causal: bool) -> Value:
-        """By whole matrices of scores, or, where these are large, a block of queries at a time."""
+        """Use whole matrices of scores, or a block of queries at a time if these are large."""
         operands = [x for x in (q, k, v, mask) if x is not None]
         dtype = promote(*(x.dtype for x in operands if x.type.is_float))
         if not is_large(_scores(dtype, *(x.type for x in operands)), q.type, k.type, v.type):

@@ -146,7 +146,7 @@ class WayBack:
         return by_operands if mask is None else [*by_operands, self._masking.by_mask(by_s)]
 
     def _by_ds(self, cq: Value | None, ck: Value | None, cs: Value | None) -> Value:
-        """What arrives at ds from dq, from dk and directly."""
+        """Add what ds receives from dq, from dk and directly."""
         arriving = [] if cs is None else [cs.broadcast_to(shape=self.ds.shape)]
         if cq is not None:
             arriving.append(cq * self._scale @ self._saved.k.transpose())
@@ -182,7 +182,7 @@ class ScoreTile(NamedTuple):
         return x[self.lead][..., self.queries, self.keys]
 
     def of_mask(self, x: Array) -> Array:
-        """As `of_scores`, of an x that has extent 1 on axes along which it is broadcast."""
+        """Return `of_scores` for an x with extent 1 on axes along which it is broadcast."""
         index = zip((*self.lead, self.queries, self.keys), x.shape, strict=True)
         return x[tuple(i if e > 1 else 0 if isinstance(i, int) else slice(None) for i, e in index)]
 
@@ -335,7 +335,7 @@ class AttentionGradients(ScoreOp):
         return WayBack(Saved(*operands), **attrs).by_operands
 
     def workspace(self, out: Any, *types: TensorType, causal: bool, **attrs: Any) -> int:
-        """Those of the tiles, and a product that is added."""
+        """Count the tiles, and a product that is added."""
         return _bytes(*types, causal=causal) + types[0].dtype.itemsize * _sum_size(_squares(*types), *out)
 
 
@@ -376,7 +376,7 @@ class AttentionMaskGradient(ScoreOp):
         return (unbroadcast(WayBack(Saved(*operands), **attrs).ds, operands[-1]),)
 
     def workspace(self, out: Any, *types: TensorType, causal: bool, **attrs: Any) -> int:
-        """Those of the tiles, and a sum of one of them."""
+        """Count the tiles, and a sum of one of them."""
         tiles = _squares(*types)
         return _bytes(*types, causal=causal) + types[0].dtype.itemsize * tiles.size
 
@@ -487,7 +487,7 @@ class AttentionRows(ScoreOp):
     def vjp(
         self, g: Sequence[Value | None], y: Value, *operands: Value, scale: float, causal: bool
     ) -> Sequence[Value | None]:
-        """By the ops of the way back, from the logarithms and δ = Σ g·y, less the cotangent of the logarithms."""
+        """Use the ops of the backward pass, with the logarithms and δ = Σ g·y − cotangent of the logarithms."""
         q, k, v, *mask = operands
         attrs = {"scale": scale, "causal": causal}
         by_y = y.full_like(0.0) if g[0] is None else g[0]

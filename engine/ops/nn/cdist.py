@@ -67,7 +67,7 @@ class CDist(Formula):
         return TensorType((*leading(a, b), a.shape[-2], b.shape[-2]), promote(a.dtype, b.dtype))
 
     def formula(self, a: Value, b: Value, *, p: float) -> Value:
-        """Of all differences; a 0 is kept from powers, whose derivatives would be infinite there."""
+        """Reduce all differences; 0 is kept from powers, whose derivatives would be infinite there."""
         apart = a.unsqueeze(axes=(a.ndim - 1,)) - b.unsqueeze(axes=(b.ndim - 2,))
         last = (apart.ndim - 1,)
         if p == 2:

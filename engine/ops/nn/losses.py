@@ -79,7 +79,7 @@ class CrossEntropy(Loss):
         return reduced(rows, reduction, logits)
 
     def single(self, logits: Value, targets: Value) -> Value:
-        """From log softmax, which keeps its digits where the loss is small."""
+        """Use log softmax, which keeps its digits if the loss is small."""
         logp = logits.log_softmax()
         if targets.type.is_float:
             return -(targets * logp).sum(axes=(logp.ndim - 1,))
@@ -110,7 +110,7 @@ class MSELoss(ElementwiseLoss):
     )
 
     def single(self, x: Value, y: Value) -> Value:
-        """As the formula."""
+        """Apply the formula."""
         return (x - y).square()
 
 
@@ -129,7 +129,7 @@ class BCEWithLogits(ElementwiseLoss):
     )
 
     def single(self, x: Value, y: Value) -> Value:
-        """As the formula."""
+        """Apply the formula."""
         return -(y * x.log_sigmoid() + (1 - y) * (-x).log_sigmoid())
 
 
@@ -171,7 +171,7 @@ class LogSoftmax(Softmax):
         return x.log_softmax(axis=axis + 1)
 
     def workspace(self, out: Any, *types: TensorType, axis: int) -> int:
-        """As softmax, and the exponentials: of a chunk, or of all of x."""
+        """Count as softmax does, and the exponentials of a chunk, or of all of x."""
         (x,) = types
         exponentials = chunk_size(x, axis) * out.dtype.itemsize or int(out.nbytes)
         return exponentials + super().workspace(out, x, axis=axis)

@@ -130,7 +130,7 @@ class BatchNorm(Normalization):
         return of_features(attrs, types[0])
 
     def parameter_axes(self, **attrs: Any) -> tuple[int, ...]:
-        """That of the features."""
+        """Return the axis of the features."""
         return (attrs["axis"],)
 
     def normalised(self, x: Value, *, axis: int, eps: float) -> Value:
@@ -178,7 +178,7 @@ class GroupNorm(Normalization):
         return attrs
 
     def parameter_axes(self, **attrs: Any) -> tuple[int, ...]:
-        """That of the channels."""
+        """Return the axis of the channels."""
         return (1,)
 
     def normalised(self, x: Value, *, groups: int, eps: float) -> Value:
@@ -201,7 +201,7 @@ class RMSNorm(Normalization):
     samples = (Sample(Real(2, 4)), Sample(Real(2, 3, 2), Real(2, 2), axes=[0, 2], eps=0.1))
 
     def normalised(self, x: Value, *, axes: Sequence[int], eps: float) -> Value:
-        """As the formula."""
+        """Apply the formula."""
         return x * (x.square().mean(axes=tuple(axes), keepdims=True) + eps).rsqrt()
 
 

@@ -205,11 +205,11 @@ class RandomSplit(Drawn):
         return (attrs["k"],)
 
     def drawn_dtype(self, **attrs: Any) -> DType:
-        """That of words."""
+        """Return the dtype of words."""
         return UINT32
 
     def in_elements(self, key: Value, *, k: int) -> Value | None:
-        """Of as many as one word counts."""
+        """Draw element by element, if one word can count the elements."""
         return split_elements(key, k) if can_count((k, 2)) else None
 
 
@@ -243,7 +243,7 @@ class RandomBits(Drawn):
     write_block = staticmethod(threefry.write_bits)
 
     def in_elements(self, key: Value, *, shape: Shape, dtype: DType) -> Value | None:
-        """Of as many as one word counts."""
+        """Draw element by element, if one word can count the elements."""
         return bits_elements(key, shape) if can_count(shape) else None
 
 
@@ -264,7 +264,7 @@ class RandomUniform(Drawn):
     write_block = staticmethod(write_uniform)
 
     def in_elements(self, key: Value, *, shape: Shape, dtype: DType) -> Value | None:
-        """Of as many as one word counts."""
+        """Draw element by element, if one word can count the elements."""
         return uniform_elements(key, shape, dtype) if can_count(shape) else None
 
 
@@ -287,7 +287,7 @@ class RandomPermutation(RandomOp):
         return TensorType((*self.lead(key, (2,), 0, "key"), k), INT64)
 
     def forward(self, run: RunContext, key: Array, *, out: Array, k: int) -> None:
-        """What is sorted by lies where the order will."""
+        """Sort by words that are drawn into the memory of the result."""
         keys = key.reshape(-1, 2)
         rows = out.reshape(len(keys), k).view("uint64")
         threefry.draw(run, keys, rows, _write_wide)
@@ -349,7 +349,7 @@ class RandomFoldIn(WithKey, RandomOp):
         return 6 * 4 * number.size
 
     def in_elements(self, key: Value, number: Value) -> Value | None:
-        """Where there are any."""
+        """Fold element by element, unless there are none."""
         return folded_elements(key, number) if number.type.size else None
 
 

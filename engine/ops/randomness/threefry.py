@@ -105,7 +105,7 @@ class Bitcast(BatchedAsIs, View):
         return TensorType(x.shape if each == 1 else (*x.shape, each), dtype)
 
     def view(self, xp: Namespace, x: Array, *, dtype: DType) -> Array:
-        """Of a dense array."""
+        """View a dense array as another dtype."""
         if dtype.itemsize == x.itemsize:
             return x.view(dtype)
         if dtype.itemsize > x.itemsize:
@@ -209,7 +209,7 @@ class CarriedWord(BatchedAsIs, View):
         return x.with_shape((*x.shape[:-1], *(1,) * ndim))
 
     def view(self, xp: Namespace, x: Array, *, index: int, ndim: int) -> Array:
-        """As many words apart as a key has."""
+        """View word `index` of each key, with `ndim` axes of extent 1 behind."""
         return x[(..., index, *[None] * ndim)]
 
 
@@ -226,7 +226,7 @@ class Counters(Source):
     }
 
     def infer(self, *types: TensorType, shape: Shape, dtype: DType, **attrs: Any) -> ResultTypes:
-        """As the attributes say."""
+        """Return the type that the attributes state."""
         return TensorType(shape, dtype)
 
     def forward(self, run: RunContext, *arrays: Array, out: Array, step: int, **attrs: Any) -> None:

@@ -67,7 +67,7 @@ class Running(Op):
         return {**attrs, "axis": normalise_axis(attrs["axis"], types[0].ndim)}
 
     def compose(self, x: Value, *, axis: int, reverse: bool) -> Value | None:
-        """From the end: of x turned round, turned back."""
+        """Run over x reversed, and reverse the result."""
         if not reverse:
             return None
         turned = x.builder.emit(self, (x.flip(axes=(axis,)),), {"axis": axis, "reverse": False})
@@ -265,7 +265,7 @@ class CumProd(RunningFloats):
     result_dtype = staticmethod(to_add_up)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int, **attrs: Any) -> Sequence[Value | None]:
-        """What is behind x[i] is gathered from the end, factor by factor; y / x would be 0 / 0 at a zero."""
+        """Gather the factors behind x[i] from the end; y / x would be 0 / 0 at a zero."""
         y, x = widened(self, y, (x,), {"axis": axis, **attrs})
         return (conjugate(shifted(y, axis, fill=1.0)) * recurrence_back(conjugate(x), wide(g), axis),)
 
@@ -300,7 +300,7 @@ class CumLogSumExp(RunningFloats):
     )
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int, **attrs: Any) -> Sequence[Value | None]:
-        """What comes back to y[i] from the end, in shares of at most 1: of x[i], and of all before it."""
+        """Split what y[i] receives from the end in shares of at most 1: of x[i], and of all before it."""
         y, x = widened(self, y, (x,), {"axis": axis, **attrs})
         own, before = _shares(y, x, axis)
         return (own * recurrence_back(before, wide(g), axis),)

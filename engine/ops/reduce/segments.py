@@ -65,7 +65,7 @@ class OffsetIndices(Op):
         return index.builder.emit(self, (index,), {"axis": axis + 1, **attrs})
 
     def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
-        """As a sum."""
+        """Write it as a sum."""
         (index,), axis = operands, attrs["axis"]
         offsets = index.builder.arange(index.shape[axis]).mul(attrs["extent"])
         return (index.cast(dtype=INT64) + offsets.reshape(shape=column_of(index.ndim, axis)),)

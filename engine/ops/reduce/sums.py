@@ -116,7 +116,7 @@ class Rowwise:
     is_one_of_one: ClassVar[bool] = True
 
     def divisor(self, extent: int) -> float | None:
-        """Of a sum, which may be made in parts: what Σ x over `extent` elements is divided by. None of all others."""
+        """Return the divisor of Σ x over `extent` elements, if it may be made in parts; else None."""
         return None
 
     def row_scalar(self, x: Scalar, extent: int, attrs: Mapping[str, Any]) -> Scalar:
@@ -195,7 +195,7 @@ class Mean(Rowwise, Reduction):
         run.xp.divide(total(run, x, out=out, axes=axes, keepdims=keepdims), count(x.shape, axes), out=out)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
-        """As the sum's, divided by n."""
+        """Divide the sum's cotangent by n."""
         return (broadcast_back(over(g, max(count(x.shape, axes), 1)), x, axes),)
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:

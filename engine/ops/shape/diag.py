@@ -80,7 +80,7 @@ class Tril(Triangle):
     gradient = "tril(g)"
 
     def forward(self, run: RunContext, x: Array, *, out: Array, offset: int) -> None:
-        """What lies before the diagonal's neighbour above."""
+        """Keep elements before the diagonal's neighbour above."""
         _split(run, x, out, offset + 1, keeps_front=True)
 
     def kept(self, row: int, columns: int, offset: int) -> slice:
@@ -95,11 +95,11 @@ class Triu(Triangle):
     gradient = "triu(g)"
 
     def forward(self, run: RunContext, x: Array, *, out: Array, offset: int) -> None:
-        """What lies from the diagonal on."""
+        """Keep elements from the diagonal on."""
         _split(run, x, out, offset, keeps_front=False)
 
     def kept(self, row: int, columns: int, offset: int) -> slice:
-        """From the diagonal on."""
+        """Select elements from the diagonal on."""
         return slice(max(0, min(row + offset, columns)), columns)
 
 

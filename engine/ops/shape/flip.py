@@ -101,7 +101,7 @@ class Roll(Op):
     def as_copies(
         self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]
     ) -> Sequence[tuple[Array, Array]]:
-        """What stays in front of the end, and what comes round."""
+        """Return the part that stays in front of the end, and the part that wraps round."""
         (x,), (distance,), (axis,) = operands, attrs["shifts"], attrs["axes"]
         extent = x.shape[axis]
         return [
