@@ -1,7 +1,7 @@
-"""The opset: one class an op, in families. Adding an op is adding a class (or a file) here and nothing else.
+"""Opset: one class per op, grouped in a package per family. To add an op, add a class (or a file) here; that is all.
 
-Each family is a package. What may live here: definitions of ops, found by walking this package, and what they compute
-with. What may not: lists of ops, or anything that knows of graphs as a whole.
+The package contains op definitions, found by walking it, and their implementations. It contains no list of ops, and
+nothing that works on whole graphs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from engine.ir.op import Definition, Registry
 
 @lru_cache(maxsize=1)
 def registry() -> Registry:
-    """All ops of this installation, discovered once."""
+    """Return all ops of this installation, discovered once."""
     return Registry(_discover())
 
 
@@ -25,8 +25,8 @@ def _discover() -> Iterator[Definition]:
     for module_info in pkgutil.walk_packages(__path__, f"{__name__}."):
         module = importlib.import_module(module_info.name)
         for _, cls in inspect.getmembers(module, inspect.isclass):
-            # A class without a name of its own is a base. Internal ops are emitted by rules alone: they are not made
-            # here, and may take arguments.
+            # A class without its own `name` is a base. Internal ops are only emitted by rules: they are not in the
+            # registry, and their constructors may take arguments.
             if (
                 issubclass(cls, Definition)
                 and cls.__module__ == module.__name__

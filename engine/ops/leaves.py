@@ -1,4 +1,4 @@
-"""Leaves: fed ones, constants, filled tensors and ranges, which are described instead of sent."""
+"""Leaves: fed tensors, constants, and filled tensors and ranges, which are described instead of sent."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.sample import Sample
 from engine.ir.tensor_type import DTYPES, FLOAT64, INT64, DType, HostArray, Shape, TensorType, show_shape
 from engine.ops.common.batching import PACK, BatchedAsIs
-from engine.ops.common.numerics import FILL_AS, Source, filled, is_integral, require_real, whole_limits
+from engine.ops.common.numerics import FILL_AS, Source, is_integral, require_real, resolve_fill, whole_limits
 
 
 class Leaf(Definition):
-    """Base of the fed leaves. Their type is that of the feed, which must match what is declared."""
+    """Base of the fed leaves. Their type is that of the feed, which must match the declared dtype and shape."""
 
     section = "leaves"
     operands: ClassVar[tuple[str, ...]] = ()
@@ -35,16 +35,18 @@ class Leaf(Definition):
     samples: ClassVar[tuple[Sample, ...]] = ()
 
     def infer(self, fed: TensorType, *, dtype: DType | None, shape: Shape | None, zero_d: bool) -> ResultTypes:
-        """The type of the feed. Raises DtypeMismatch and ShapeMismatch when it is not what is declared."""
+        """Return the feed's type. Raises DtypeMismatch or ShapeMismatch if it differs from the declared one."""
         if dtype is not None and dtype != fed.dtype:
-            wanted, got = dtype.name, fed.dtype.name
-            raise DtypeMismatch(f"is declared as {wanted}, but is fed {got}", expected=wanted, got=got)
+            expected, received = dtype.name, fed.dtype.name
+            raise DtypeMismatch(f"is declared as {expected}, but is fed {received}", expected=expected, got=received)
         declared = () if zero_d else shape
         if declared is not None and (
             len(declared) != fed.ndim or any(d not in (-1, s) for d, s in zip(declared, fed.shape, strict=True))
         ):
-            wanted, got = show_shape(declared), show_shape(fed.shape)
-            raise ShapeMismatch(f"is declared with shape {wanted}, but is fed shape {got}", expected=wanted, got=got)
+            expected, received = show_shape(declared), show_shape(fed.shape)
+            raise ShapeMismatch(
+                f"is declared with shape {expected}, but is fed shape {received}", expected=expected, got=received
+            )
         return fed
 
 
@@ -81,15 +83,17 @@ class Constant(Source):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The value in the machine's byte order. Raises BadAttribute for a dtype outside the opset."""
+        """Convert the value to native byte order. Raises BadAttribute for a dtype outside the opset."""
         value = attrs["value"]
         if value.dtype.name not in DTYPES:
-            wanted, got = "a tensor of dtype " + ", ".join(DTYPES), value.dtype.name
-            raise BadAttribute(f"attribute value must be {wanted}, but is {got}", expected=wanted, got=got)
+            expected, received = "a tensor of dtype " + ", ".join(DTYPES), value.dtype.name
+            raise BadAttribute(
+                f"attribute value must be {expected}, but is {received}", expected=expected, got=received
+            )
         return {"value": value.astype(value.dtype.newbyteorder("="), copy=False)}
 
     def infer(self, *types: TensorType, value: Array) -> ResultTypes:
-        """The type of the value."""
+        """Return the type of the value."""
         return TensorType.of(value)
 
     def forward(self, run: RunContext, *arrays: Array, out: Array, value: Array) -> None:
@@ -97,19 +101,19 @@ class Constant(Source):
         out[...] = run.xp.asarray(value)
 
     def tensor(self, run: RunContext, type: TensorType, **attrs: Array) -> Array:
-        """The value, where the device can read it."""
+        """Return the value in memory that the device can read."""
         return _dense_on_device(run, attrs["value"])
 
 
 @DeviceFunction
 def _dense_on_device(run: RunContext, value: HostArray) -> Array:
-    """A copy that lies densely."""
+    """Copy the value into dense memory of the device."""
     return run.xp.array(value, order="C")
 
 
 @_dense_on_device.on("cpu")
-def _dense(_: RunContext, value: HostArray) -> HostArray:
-    """The value itself, where it lies densely."""
+def _dense_on_cpu(_: RunContext, value: HostArray) -> HostArray:
+    """Return the value itself if it is dense, else a copy."""
     return value if value.flags.c_contiguous else value.copy()
 
 
@@ -138,19 +142,19 @@ class Full(Source):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The number that is stated, one way or the other. Raises BadAttribute when it is not one of `dtype`."""
-        return filled(attrs, attrs["dtype"])
+        """Resolve `fill` and `fill_as` to one number. Raises BadAttribute if `dtype` cannot represent it."""
+        return resolve_fill(attrs, attrs["dtype"])
 
     def number_everywhere(self, attrs: Mapping[str, Any]) -> Any:
-        """`fill`."""
+        """Return `fill`."""
         return attrs["fill"]
 
     def infer(self, *types: TensorType, shape: Sequence[int], dtype: DType, **attrs: Any) -> ResultTypes:
-        """Return the type that the attributes state."""
+        """Return the type given by the attributes."""
         return TensorType(tuple(shape), dtype)
 
     def forward(self, run: RunContext, *arrays: Array, out: Array, fill: float, **attrs: Any) -> None:
-        """Fill."""
+        """Fill the tensor."""
         out[...] = fill  # cupy's fill loses the sign of -0.0
 
 
@@ -167,24 +171,24 @@ class GetOutput(BatchedAsIs, View):
     reshapes = True
 
     def infer(self, *types: tuple[TensorType, ...], index: int) -> ResultTypes:
-        """The type of that result. Raises BadAttribute when there is none of this index."""
+        """Return the type of the result at `index`. Raises BadAttribute if the op has fewer results."""
         (x,) = types
         if index >= len(x):
-            wanted = f"between 0 and {len(x) - 1}"
-            raise BadAttribute(f"attribute index must be {wanted}, but is {index}", expected=wanted, got=str(index))
+            expected = f"between 0 and {len(x) - 1}"
+            raise BadAttribute(f"attribute index must be {expected}, but is {index}", expected=expected, got=str(index))
         return x[index]
 
     def compose(self, x: Value, *, index: int) -> Value | None:
-        """Return the value itself, if it was packed."""
-        made = x.node
-        return x.builder.value(made.operands[index]) if made.op is PACK else None
+        """Return the operand of a `pack` node instead of reading it back."""
+        producer = x.node
+        return x.builder.value(producer.operands[index]) if producer.op is PACK else None
 
     def view(self, xp: Namespace, x: Sequence[Array], *, index: int) -> Array:
-        """Return a view of that result."""
+        """Return the result at `index`."""
         return x[index]
 
     def vjp(self, g: Value, y: Value, x: Value, *, index: int) -> Sequence[Any]:
-        """g, for that result alone."""
+        """Pass g to the result at `index`; the op's other results have no cotangent."""
         return ({index: g},)
 
 
@@ -211,9 +215,9 @@ class Arange(Source):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """Raises BadAttribute for a step of 0, a range too long to count, and one that the dtype does not hold.
+        """Check the range: raise BadAttribute for a step of 0, an infinite length, or numbers outside the dtype.
 
-        Raises DtypeMismatch for a complex dtype: what is counted is ordered.
+        Raises DtypeMismatch for a complex dtype: complex numbers are not ordered.
         """
         require_real(attrs["dtype"])
         start, stop, step = attrs["start"], attrs["stop"], attrs["step"]
@@ -226,26 +230,27 @@ class Arange(Source):
         return attrs
 
     def infer(self, *types: TensorType, start: float, stop: float, step: float, dtype: DType) -> ResultTypes:
-        """One axis, as long as the range."""
+        """Return one axis with the length of the range."""
         return TensorType((_count(start, stop, step, dtype),), dtype)
 
     def forward(self, run: RunContext, *arrays: Array, out: Array, start: float, step: float, **attrs: Any) -> None:
-        """Count in float64, or for integers in int64; then cast."""
-        if not out.size:  # the ends of an empty range may lie anywhere
+        """Compute in float64, or in int64 for integers, then cast."""
+        # Start and step of an empty range are not checked: they may not even fit int64.
+        if not out.size:
             return
         counter, number = ("float64", float) if out.dtype.kind == "f" else ("int64", int)
-        ramp = run.xp.arange(out.size, dtype=counter)
-        ramp *= number(step)
-        ramp += number(start)
-        out[...] = ramp
+        numbers = run.xp.arange(out.size, dtype=counter)
+        numbers *= number(step)
+        numbers += number(start)
+        out[...] = numbers
 
     def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
-        """The numbers in 64 bits."""
+        """Count the bytes of the 64-bit range."""
         return 8 * out.size
 
 
 def _count(start: float, stop: float, step: float, dtype: DType) -> int:
-    """Count the numbers; one of floats, where the quotient is too small to be told from 0."""
+    """Return the length of the range; 1 for a float range that is not empty although its quotient underflows to 0."""
     if dtype.kind != "f":
         end = math.ceil(stop) if step > 0 else math.floor(stop)
         return max(0, -((int(start) - end) // int(step)))
@@ -254,16 +259,20 @@ def _count(start: float, stop: float, step: float, dtype: DType) -> int:
 
 
 def _check_whole(start: float, stop: float, step: float, dtype: DType) -> None:
-    """Raise BadAttribute unless all numbers of the range are whole and lie in `dtype`."""
+    """Raise BadAttribute unless all numbers of the range are whole and representable in `dtype`."""
     if not (is_integral(start) and is_integral(step)):
-        wanted = f"whole numbers, as dtype is {dtype.name}"
-        got = f"{start:g} and {step:g}"
-        raise BadAttribute(f"attributes start and step must be {wanted}, but are {got}", expected=wanted, got=got)
+        expected = f"whole numbers, as dtype is {dtype.name}"
+        received = f"{start:g} and {step:g}"
+        raise BadAttribute(
+            f"attributes start and step must be {expected}, but are {received}", expected=expected, got=received
+        )
     (low, high), count = whole_limits(dtype), _count(start, stop, step, dtype)
     first, last = int(start), int(start) + (count - 1) * int(step)
-    # The counter's arithmetic is in int64, where a product may wrap around but a sum then wraps back.
+    # forward computes in int64, where i · step may wrap around, but adding start wraps it back.
     if count and not (low <= first <= high and low <= last <= high and abs(step) < 2**63):
-        wanted, got = f"between {low} and {high}", f"{start:g} to {stop:g} by {step:g}"
+        expected, received = f"between {low} and {high}", f"{start:g} to {stop:g} by {step:g}"
         raise BadAttribute(
-            f"the range must lie {wanted}, as dtype is {dtype.name}, but is {got}", expected=wanted, got=got
+            f"the range must lie {expected}, as dtype is {dtype.name}, but is {received}",
+            expected=expected,
+            got=received,
         )

@@ -1,1 +1,1 @@
-"""Parts that ops of several families share: shapes of operands, batching, sums, sources."""
+"""Code that ops of several families share: shape checks, batching, sums, ops without operands."""

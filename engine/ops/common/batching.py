@@ -1,4 +1,4 @@
-"""Helpers of batching rules: mapped operands brought into line, and several values as one node."""
+"""Helpers for batching rules: align mapped operands, and pack several values into one node."""
 
 from __future__ import annotations
 
@@ -12,40 +12,42 @@ from engine.ir.tensor_type import DTYPES, TensorType
 
 
 def size(mapped: Sequence[bool], operands: Sequence[Value]) -> int:
-    """The batch size N: the leading extent of any mapped operand."""
-    return next(x.shape[0] for m, x in zip(mapped, operands, strict=True) if m)
+    """Return the batch size N: the leading extent of any mapped operand."""
+    return next(x.shape[0] for is_mapped, x in zip(mapped, operands, strict=True) if is_mapped)
 
 
 def align(mapped: Sequence[bool], operands: Sequence[Value]) -> list[Value]:
-    """Operands that broadcast as before, with N in front: unit axes go behind N where a mapped rank is short."""
-    rank = max(x.ndim - m for m, x in zip(mapped, operands, strict=True))
+    """Insert unit axes after N in mapped operands of lower rank, so that all still broadcast as without N."""
+    rank = max(x.ndim - is_mapped for is_mapped, x in zip(mapped, operands, strict=True))
     return [
-        x.reshape(shape=(x.shape[0], *[1] * (rank + 1 - x.ndim), *x.shape[1:])) if m and x.ndim <= rank else x
-        for m, x in zip(mapped, operands, strict=True)
+        x.reshape(shape=(x.shape[0], *[1] * (rank + 1 - x.ndim), *x.shape[1:])) if is_mapped and x.ndim <= rank else x
+        for is_mapped, x in zip(mapped, operands, strict=True)
     ]
 
 
 def expand(mapped: Sequence[bool], operands: Sequence[Value]) -> list[Value]:
-    """All operands with the leading axis N: the ones that lack it are broadcast."""
+    """Broadcast unmapped operands, so that all have the leading axis N."""
     n = size(mapped, operands)
-    return [x if m else x.broadcast_to(shape=(n, *x.shape)) for m, x in zip(mapped, operands, strict=True)]
+    return [
+        x if is_mapped else x.broadcast_to(shape=(n, *x.shape)) for is_mapped, x in zip(mapped, operands, strict=True)
+    ]
 
 
 def shift(axes: Sequence[int]) -> tuple[int, ...]:
-    """Axes (counted from the front) of the unbatched operand, as axes of the batched one."""
+    """Convert axes of the unbatched operand (counted from the front) to axes of the batched one."""
     return tuple(a + 1 for a in axes)
 
 
 class BatchedAsIs(Op):
-    """Base: leading axes are free, so that the op itself serves N examples, with the same attributes."""
+    """Base: the op treats leading axes alike, so it computes N examples with the same attributes."""
 
     def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
-        """Itself: N is one more leading axis."""
+        """Emit the op itself: N is one more leading axis."""
         return operands[0].builder.emit(self, operands, attrs)
 
 
 class Pack(Op):
-    """The operands themselves. `get_output` of it is the operand, so that nothing reads it once all is written."""
+    """The operands unchanged, as results of one node. `get_output` of it is rewritten to the operand."""
 
     name = "pack"
     operands = ("x...",)
@@ -59,7 +61,7 @@ class Pack(Op):
         return types
 
     def forward(self, run: RunContext, *arrays: Array, out: Sequence[Array], **attrs: Any) -> None:
-        """Copies."""
+        """Copy the operands."""
         for x, y in zip(arrays, out, strict=True):
             y[...] = x
 
@@ -68,7 +70,7 @@ class Pack(Op):
         return g
 
     def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
-        """Each with the axis."""
+        """Pack the operands again, all with the axis N."""
         return bundled(operands[0].builder, expand(mapped, operands))
 
 
@@ -76,5 +78,5 @@ PACK = Pack()
 
 
 def bundled(builder: Builder, values: Sequence[Value]) -> Value:
-    """Append a node whose results these are."""
+    """Append a node whose results are `values`."""
     return builder.emit(PACK, values, NONE)

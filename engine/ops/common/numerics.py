@@ -1,4 +1,4 @@
-"""Numerics that several families share: sums in wide dtypes, short rows on the CPU, float16, NaN, finite operands."""
+"""Numerics that several families share: accumulation dtypes, short rows on the CPU, float16, NaN, infinities."""
 
 from __future__ import annotations
 
@@ -28,51 +28,51 @@ from engine.ir.tensor_type import (
     show_shape,
 )
 
-_WORDS: Final[Mapping[str, float]] = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
-#: beside the attribute `fill`
+_SPECIAL_NUMBERS: Final[Mapping[str, float]] = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+#: attribute that stands in for `fill` if the number is an infinity or NaN, which JSON lacks
 FILL_AS: Final = Attr(
     "string",
     None,
     "an infinity or NaN, in place of `fill`; of a float dtype",
-    choices=tuple(_WORDS),
+    choices=tuple(_SPECIAL_NUMBERS),
     since=2,
     instead_of="fill",
 )
 
 
 class Source(Kernel):
-    """Base of ops without operands: nothing to differentiate, nothing to batch."""
+    """Base of ops without operands: there is nothing to differentiate and nothing to batch."""
 
     operands: ClassVar[tuple[str, ...]] = ()
     gradient: ClassVar[str] = "none: there are no operands"
 
     def tensor(self, run: RunContext, type: TensorType, **attrs: Any) -> Array:
-        """The result, to be read only: new memory, or some that holds it already."""
+        """Return the result as a read-only array: a new one, or existing memory that holds it already."""
         out = run.xp.empty(type.shape, type.dtype)
         self.forward(run, out=out, **attrs)
         return out
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """None: memory is only filled."""
+        """Return 0: the op only fills memory."""
         return 0
 
 
 def check_representable(fill: float, dtype: DType) -> None:
-    """Raise BadAttribute unless the attribute `fill` is a number of `dtype`; floats round, whatever their size."""
+    """Raise BadAttribute unless the attribute `fill` is representable in `dtype`."""
     if not is_representable(fill, dtype):
-        wanted = f"a whole number that {dtype.name} holds"
-        raise BadAttribute(f"attribute fill must be {wanted}, but is {fill:g}", expected=wanted, got=f"{fill:g}")
+        expected = f"a whole number that {dtype.name} holds"
+        raise BadAttribute(f"attribute fill must be {expected}, but is {fill:g}", expected=expected, got=f"{fill:g}")
 
 
 def require_real(dtype: DType) -> None:
-    """Raise DtypeMismatch for an attribute `dtype` that is complex."""
+    """Raise DtypeMismatch if the attribute `dtype` is complex."""
     if is_complex(dtype):
-        wanted, got = "a dtype that is not complex", dtype.name
-        raise DtypeMismatch(f"attribute dtype must be {wanted}, but is {got}", expected=wanted, got=got)
+        expected, received = "a dtype that is not complex", dtype.name
+        raise DtypeMismatch(f"attribute dtype must be {expected}, but is {received}", expected=expected, got=received)
 
 
 def is_representable(number: float, dtype: DType) -> bool:
-    """Whether `number` is one of `dtype`; floats round, whatever their size."""
+    """Whether `dtype` can represent `number`. Float dtypes always can: they round."""
     if has_infinities(dtype):
         return True
     low, high = whole_limits(dtype)
@@ -80,102 +80,108 @@ def is_representable(number: float, dtype: DType) -> bool:
 
 
 def is_integral(number: float) -> bool:
-    """Whether it has no fraction."""
+    """Whether `number` has no fractional part."""
     return float(number).is_integer()
 
 
 def whole_limits(dtype: DType) -> tuple[int, int]:
-    """The least and the greatest number of an integer dtype or bool."""
+    """Return the smallest and the largest number of an integer dtype or bool."""
     return (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
 
 
-def filled(attrs: Mapping[str, Any], dtype: DType) -> dict[str, Any]:
-    """Attributes with `fill` as a number of `dtype`, and `fill_as` no longer there. Raises BadAttribute."""
+def resolve_fill(attrs: Mapping[str, Any], dtype: DType) -> dict[str, Any]:
+    """Convert `fill` to a number of `dtype`, or replace it by the number that `fill_as` names. Raises BadAttribute."""
     word = attrs["fill_as"]
     if word is None:
         check_representable(attrs["fill"], dtype)
         return {**attrs, "fill": typed_number(attrs["fill"], dtype)}
     if dtype.kind != "f":
-        got = dtype.name
-        raise BadAttribute(f"attribute fill_as needs a float dtype, but fills {got}", expected="a float dtype", got=got)
-    return {**attrs, "fill": _WORDS[word], "fill_as": None}
+        received = dtype.name
+        raise BadAttribute(
+            f"attribute fill_as needs a float dtype, but fills {received}", expected="a float dtype", got=received
+        )
+    return {**attrs, "fill": _SPECIAL_NUMBERS[word], "fill_as": None}
 
 
 def word_of(number: float) -> str | None:
-    """The word of a number that JSON has none for; None of all others."""
+    """Return the `fill_as` word of an infinity or NaN; None for finite numbers, which JSON can express."""
     return None if math.isfinite(number) else str(float(number))
 
 
-# Short rows on the CPU. NumPy starts anew for each row of a reduction, which takes longer than a short row itself.
+# Short rows on the CPU. NumPy starts its inner loop once per row of a reduction, which costs more than adding up a
+# short row.
 
-#: elements of a chunk: two of them fit in a core's own cache
+#: elements of a chunk: two chunks fit in a core's L2 cache
 CHUNK_ELEMENTS = 1 << 15
+#: longest row that is transposed in chunks
 LONGEST_TRANSPOSED = 64
-#: beyond it NumPy's pairwise sum is the more accurate one, and no slower
+#: longest row that is summed by a matrix product: for longer rows NumPy's pairwise sum is more accurate and no slower
 LONGEST_MULTIPLIED = 128
-#: elements that are one block of a kernel's, and that a block has at least where there are several
+#: largest number of elements that a compiled kernel sums in one block, and the smallest block size if there are several
 ONE_BLOCK: Final = 1 << 14
 LEAST_BLOCK: Final = 1 << 13
 
 
 def _short_rows(x: HostArray, axes: Sequence[int], longest: int) -> HostArray | None:
-    """x as a matrix with one row for each group over `axes`, where such rows lie in memory and are short."""
+    """Return x as a matrix with one row per reduction over `axes`, if the rows are contiguous and short; else None."""
     length = _row_length(x.shape, axes)
     return x.reshape(-1, length) if x.flags.c_contiguous and 0 < length <= longest else None
 
 
 def _row_length(shape: Shape, axes: Sequence[int]) -> int:
-    """The length of the rows over `axes`, where these are the last axes; else 0."""
+    """Return the length of the rows over `axes` if these are the last axes; else 0."""
     last = tuple(axes) == tuple(range(len(shape) - len(axes), len(shape)))
     return math.prod(shape[a] for a in axes) if axes and last else 0
 
 
-def _short_columns(x: HostArray, axes: Sequence[int]) -> tuple[int, int, int] | None:
-    """The extents before, over and behind `axes`, where these are neighbours, and little lies behind each of them."""
+def _adjacent_columns(x: HostArray, axes: Sequence[int]) -> tuple[int, int, int] | None:
+    """Return the extents before, over and after `axes`, if these are adjacent and the extent after is small."""
     before, behind = math.prod(x.shape[: axes[0]]) if axes else 0, math.prod(x.shape[axes[-1] + 1 :]) if axes else 0
     neighbours = tuple(axes) == tuple(range(axes[0], axes[-1] + 1)) if axes else False
-    fits = neighbours and x.flags.c_contiguous and x.size and 1 < behind <= LONGEST_TRANSPOSED
-    return (before, x.size // (before * behind), behind) if fits else None
+    are_short = neighbours and x.flags.c_contiguous and x.size and 1 < behind <= LONGEST_TRANSPOSED
+    return (before, x.size // (before * behind), behind) if are_short else None
 
 
-def add_up(run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
-    """Σ x over axes in the dtype of `out`."""
-    function, arguments = adding_up(run, x, out=out, axes=axes, keepdims=keepdims)
+def sum_into(run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
+    """Write Σ x over axes into `out`, accumulating in its dtype."""
+    function, arguments = bind_sum(run, x, out=out, axes=axes, keepdims=keepdims)
     function(*arguments)
 
 
 @DeviceFunction
-def adding_up(run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> KernelCall:
-    """The call that adds up."""
+def bind_sum(run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> KernelCall:
+    """Return the bound call that writes Σ x over axes into `out`."""
     return partial(run.xp.sum, x, axis=axes, dtype=out.dtype, keepdims=keepdims, out=out), ()
 
 
-@adding_up.on("cpu")
-def _adding_up(_: RunContext, x: HostArray, *, out: HostArray, axes: tuple[int, ...], keepdims: bool) -> KernelCall:
-    """The same; short rows of floats, and short columns side by side, as a product with ones."""
+@bind_sum.on("cpu")
+def _bind_sum(_: RunContext, x: HostArray, *, out: HostArray, axes: tuple[int, ...], keepdims: bool) -> KernelCall:
+    """Bind a matrix product with ones for short float rows and short adjacent columns; else NumPy's sum."""
     if x.dtype == out.dtype and x.dtype.kind == "f":
         rows = _short_rows(x, axes, LONGEST_MULTIPLIED)
         if rows is not None:
             return np.matmul, (rows, np.ones(rows.shape[1], x.dtype), out.reshape(-1))
-        columns = _short_columns(x, axes)
+        columns = _adjacent_columns(x, axes)
         if columns is not None:
-            before, over, behind = columns
-            return np.matmul, (np.ones((1, over), x.dtype), x.reshape(columns), out.reshape(before, 1, behind))
+            before, divide, behind = columns
+            return np.matmul, (np.ones((1, divide), x.dtype), x.reshape(columns), out.reshape(before, 1, behind))
     return np.add.reduce, (x, axes, out.dtype, out, keepdims)
 
 
 @DeviceFunction
 def axis_first(run: RunContext, x: Array, out: Array, axis: int) -> Iterator[tuple[Array, Array]]:
-    """Pairs of x and `out`, or of chunks of both, of one shape, with `axis` moved to the front.
+    """Yield pairs of x and `out`, whole or in chunks of the same shape, with `axis` moved to the front.
 
-    Whoever iterates fills the second of each pair before asking for the next.
+    The caller fills the second array of each pair before it asks for the next.
     """
     yield run.xp.moveaxis(x, axis, 0), run.xp.moveaxis(out, axis, 0)
 
 
 @axis_first.on("cpu")
-def _axis_first(run: RunContext, x: HostArray, out: HostArray, axis: int) -> Iterator[tuple[HostArray, HostArray]]:
-    """The same; short rows in transposed chunks."""
+def _chunked_axis_first(
+    run: RunContext, x: HostArray, out: HostArray, axis: int
+) -> Iterator[tuple[HostArray, HostArray]]:
+    """Yield transposed copies of chunks if rows are short: NumPy then works across rows, not within each."""
     rows = _short_rows(x, (axis,), LONGEST_TRANSPOSED)
     if rows is None:
         yield from axis_first.general(run, x, out, axis)
@@ -189,42 +195,45 @@ def _axis_first(run: RunContext, x: HostArray, out: HostArray, axis: int) -> Ite
 
 
 def chunk_size(x: TensorType, axis: int) -> int:
-    """Elements of the chunks in which `axis_first` hands x out, one of them and the next; 0 for x as it is."""
+    """Count the elements that `axis_first` allocates for chunks of x and of its result; 0 if it yields views."""
     is_short = x.is_dense and 0 < _row_length(x.shape, (axis,)) <= LONGEST_TRANSPOSED
     return min(x.size, 2 * CHUNK_ELEMENTS) if is_short else 0
 
 
-# float16 in the course of a computation: in float32, and rounded once at its end.
+# float16 is computed in float32 and rounded once at the end.
 #
-# float16 ends at 65,504 and has eleven bits. A rule that doubles, squares or adds up leaves its range where the
-# gradient itself does not, and 1 − y is 0 where y has been rounded to 1.
+# The largest float16 is 65,504, and it has 11 significant bits. Doubling, squaring or adding up may overflow although
+# the gradient is in range, and 1 − y is 0 if y has been rounded to 1.
 
 
 def wide(x: Value) -> Value:
-    """x, in float32 where it is float16."""
+    """Cast a float16 x to float32; return any other x unchanged."""
     return x.cast(dtype=FLOAT32) if x.dtype == FLOAT16 else x
 
 
 def widened(op: Op, y: Value, xs: Sequence[Value], attrs: Mapping[str, Any]) -> list[Value]:
-    """y = op(xs), and xs, for a rule to compute with; a float16 y is found once more, without its rounding."""
+    """Upcast y = op(xs) and xs for a rule of derivatives; a float16 y is recomputed in float32, without rounding."""
     operands = [wide(x) for x in xs]
     return [y.builder.emit(op, operands, attrs) if y.dtype == FLOAT16 else y, *operands]
 
 
 def accumulator(out: Array | TensorType) -> DType:
-    """The dtype to add up in: float32 for float16 results, else the result's own."""
+    """Return the dtype to accumulate in: float32 for float16 results, else the result's own."""
     return FLOAT32 if out.dtype == FLOAT16 else np.dtype(out.dtype)
 
 
 def atomic_accumulator(out: Array | TensorType) -> DType:
-    """The dtype to add up in at places that come again: as `accumulator`, and a GPU cannot add bytes atomically."""
+    """Return the dtype to accumulate in at repeated indices: as `accumulator`, but int32 or wider.
+
+    GPUs have no atomic addition of 8-bit and 16-bit integers.
+    """
     if out.dtype.kind == "f" or out.dtype.itemsize >= INT32.itemsize:
         return accumulator(out)
     return INT32
 
 
 def wide_out(xp: Namespace, out: Array) -> Array:
-    """Return an array to add up in: `out` itself where that has the accumulator's dtype, else a new one."""
+    """Return an array to accumulate in: `out` itself if it has the accumulator's dtype, else a new one."""
     return out if accumulator(out) == out.dtype else xp.empty(out.shape, accumulator(out))
 
 
@@ -233,20 +242,20 @@ def wide_out_bytes(out: TensorType) -> int:
     return 0 if accumulator(out) == out.dtype else accumulator(out).itemsize * out.size
 
 
-def sum_parts_bytes(size: int) -> int:
-    """Bytes for the parts of a sum over so many elements, one for each block, as a compiled kernel keeps them.
+def partial_sums_bytes(size: int) -> int:
+    """Count the bytes of a compiled kernel's partial sums over `size` elements, one per block.
 
-    NumPy needs none of them; but a kernel may not take more than was planned for what it stands for.
+    NumPy needs none. But a fused kernel must not allocate more than was planned for the ops that it replaces.
     """
     return 0 if size <= ONE_BLOCK else 8 * -(-size // LEAST_BLOCK)
 
 
-def total(run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-    """Σ x over axes, in the accumulator's dtype: `out` itself where that is its dtype, else a new array."""
-    # Given a narrower `out`, NumPy would round to it after every buffer of the sum.
-    target = wide_out(run.xp, out)
-    add_up(run, x, out=target, axes=axes, keepdims=keepdims)
-    return target
+def accumulate(run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+    """Sum x over axes in the accumulator's dtype, into `out` if it has that dtype, else into a new array."""
+    # With a narrower `out`, NumPy would round to it after each buffer of the sum.
+    destination = wide_out(run.xp, out)
+    sum_into(run, x, out=destination, axes=axes, keepdims=keepdims)
+    return destination
 
 
 def count(shape: Sequence[int], axes: Sequence[int]) -> int:
@@ -254,52 +263,52 @@ def count(shape: Sequence[int], axes: Sequence[int]) -> int:
     return math.prod(shape[a] for a in axes)
 
 
-def over(g: Value, n: int) -> Value:
-    """g / n; by way of float32 where g is float16, which ends at 65504."""
+def divide(g: Value, n: int) -> Value:
+    """Divide g by n; a float16 g in float32, since n may exceed the largest float16, 65,504."""
     return (wide(g) / n).cast(dtype=FLOAT16) if g.dtype == FLOAT16 else g / n
 
 
-# NaN where something is chosen by its size: it wins, as in NumPy, and what was chosen takes the gradient.
+# Ops that select by size propagate NaN, as NumPy does. The selected element receives the gradient.
 
 
 def is_nan(x: Value) -> Value:
-    """Mark NaN, which alone differs from itself."""
+    """Mark NaN, the only value that differs from itself."""
     return x.not_equal(x)
 
 
 def is_chosen(x: Value, y: Value) -> Value:
-    """Mark the x that an extremum may have chosen: it equals the result y, or is NaN, and so is y."""
+    """Mark elements of x that may be the extremum y: equal to y, or NaN if y is."""
     return x.equal(y).logical_or(is_nan(x))
 
 
 @DeviceFunction
 def first_extreme(run: RunContext, function: Literal["argmax", "argmin"], x: Array, axis: int) -> Array:
-    """Locate the extremum along an axis: the first of equal ones, the first NaN before all."""
+    """Return the position of the extremum along an axis: the first of equal elements, or the first NaN."""
     return getattr(run.xp, function)(x, axis=axis)
 
 
 @first_extreme.on("cuda")
 def _first_extreme(run: RunContext, function: Literal["argmax", "argmin"], x: Array, axis: int) -> Array:
-    """The first NaN is looked for, since CuPy's may be any of several."""
-    found = getattr(run.xp, function)(x, axis=axis)
+    """Search for the first NaN separately, since CuPy may return any of several."""
+    position = getattr(run.xp, function)(x, axis=axis)
     if not has_infinities(x.dtype):
-        return found
+        return position
     nan = run.xp.isnan(x)
-    return run.xp.where(nan.any(axis=axis), nan.argmax(axis=axis), found)
+    return run.xp.where(nan.any(axis=axis), nan.argmax(axis=axis), position)
 
 
 def identity_of(ufunc: str, dtype: DType) -> Any:
-    """Return `maximum` or `minimum` over nothing: an infinity, or an end of the range of a dtype that has none."""
+    """Return `maximum` or `minimum` over no elements: an infinity, or the range's end if the dtype has none."""
     least, greatest = (-np.inf, np.inf) if has_infinities(dtype) else whole_limits(dtype)
     return least if ufunc == "maximum" else greatest
 
 
 @DeviceFunction
 def are_finite(_: RunContext, *arrays: Array, dtype: DType | None = None) -> bool:  # noqa: ARG001 - nothing is known
-    """Whether all elements are known to be finite, so that 0 times one of them is 0.
+    """Whether all elements are known to be finite, so that 0 times an element is 0.
 
-    On the CPU by their sums, added up in `dtype` (by default in their own), which take no memory: where one is finite,
-    so is all that is in it. Finite elements may have an infinite sum, and are not known to be finite then.
+    On the CPU, check the arrays' sums, accumulated in `dtype` (default: their own), which takes no memory. A finite sum
+    has only finite terms. Finite elements may have an infinite sum; the answer is then False.
     """
     return False
 
@@ -311,7 +320,7 @@ def _are_finite(_: RunContext, *arrays: HostArray, dtype: DType | None = None) -
 
 @DeviceFunction
 def are_numbers(_: RunContext, x: Array) -> bool:
-    """Whether it is known that no element is NaN."""
+    """Whether all elements are known not to be NaN."""
     return not has_infinities(x.dtype)
 
 
@@ -320,43 +329,43 @@ def _are_numbers(_: RunContext, x: HostArray) -> bool:
     return not has_infinities(x.dtype) or not bool(np.isnan(x).any())
 
 
-def wrong_shape(i: int, name: str, wanted: str, got: TensorType) -> ShapeMismatch:
-    """The error for operand `i` called `name` that must have `wanted` and does not."""
-    shown = show_shape(got.shape)
+def wrong_shape(i: int, name: str, expected: str, received: TensorType) -> ShapeMismatch:
+    """Return the error for operand `i` called `name`, of type `received`, that must have `expected`."""
+    shape = show_shape(received.shape)
     return ShapeMismatch(
-        f"operand {i} ({name}) must have {wanted}, but has shape {shown}", operand=i, expected=wanted, got=shown
+        f"operand {i} ({name}) must have {expected}, but has shape {shape}", operand=i, expected=expected, got=shape
     )
 
 
 def require_shape(type: TensorType, shape: Shape, i: int, name: str, why: str) -> None:
-    """Raise ShapeMismatch, saying why, unless operand `i` called `name` has this shape."""
+    """Raise ShapeMismatch with the reason `why` unless operand `i` called `name` has this shape."""
     if type.shape != shape:
         raise wrong_shape(i, name, f"shape {show_shape(shape)}, {why}", type)
 
 
 def require_extent(type: TensorType, axis: int, extent: int, i: int, name: str, why: str) -> None:
-    """Raise ShapeMismatch, saying why, unless operand `i` called `name` has this extent on `axis`."""
+    """Raise ShapeMismatch with the reason `why` unless operand `i` called `name` has this extent on `axis`."""
     if type.shape[axis] != extent:
         raise wrong_shape(i, name, f"extent {extent} on axis {axis} ({why})", type)
 
 
 def require_axes(x: TensorType, least: int, why: str) -> None:
-    """Raise ShapeMismatch unless the first operand has at least this many axes; `why` says what for."""
+    """Raise ShapeMismatch with the purpose `why` unless the first operand has at least `least` axes."""
     if x.ndim < least:
-        wanted = f"at least {counted(least, 'axis', 'axes')}"
+        expected = f"at least {counted(least, 'axis', 'axes')}"
         raise ShapeMismatch(
-            f"needs {wanted} {why}, but the operand has {x.ndim}",
+            f"needs {expected} {why}, but the operand has {x.ndim}",
             operand=0,
-            expected=wanted,
+            expected=expected,
             got=counted(x.ndim, "axis", "axes"),
         )
 
 
-def one_for_each_axis(ndim: int) -> str:
-    """Describe an attribute with an entry for each axis."""
+def one_per_axis(ndim: int) -> str:
+    """Describe a list with one entry per axis, for an error message."""
     return f"{counted(ndim, 'entry', 'entries')}, one for each axis"
 
 
 def with_extent(shape: Shape, axis: int, extent: int) -> Shape:
-    """`shape` with another extent on one axis."""
+    """Replace the extent of one axis of `shape`."""
     return (*shape[:axis], extent, *shape[axis + 1 :])

@@ -1,4 +1,4 @@
-"""Arithmetic: of two operands, with a constant, whole quotients, rounding, signs. A partial derivative is one line."""
+"""Arithmetic: two operands, an operand and a constant, integer quotients, rounding, signs."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from engine.ir.op import Array, Namespace, NoGradient
 from engine.ir.run_context import DeviceMethod, RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
 from engine.ir.tensor_type import DTYPES, DType, TensorType
-from engine.ops.common.numerics import sum_parts_bytes, wide, widened
+from engine.ops.common.numerics import partial_sums_bytes, wide, widened
 from engine.ops.elementwise.base import Binary, Unary, WithConstants, unbroadcast
 from engine.ops.rewrites import (
     MOVING,
-    by_a_number,
+    factored_sign,
+    merged_scalars,
+    mul_by_constant,
     negated_scalar,
+    neutral_element,
+    neutral_scalar,
     scalar_of_negated,
-    scalars_together,
-    sign_out,
     sum_of_spans,
     sum_with_negated,
     twice,
-    without,
-    without_scalar,
 )
 
-_APART = (
+_INTEGERS = (
     Sample(Ints(2, 3, low=-9, high=9), Ints(3, low=1, high=5)),
     Sample(Ints(4, low=-9, high=9), Ints(low=-5, high=0)),
 )
@@ -49,7 +49,7 @@ class Add(Binary):
     commutative = True
     gradient = "da = g, db = g"
     partials = (lambda y, a, b: 1, lambda y, a, b: 1)
-    rewrites = (without(0.0, either=True), sum_with_negated, sum_of_spans, *MOVING)
+    rewrites = (neutral_element(0.0, either=True), sum_with_negated, sum_of_spans, *MOVING)
 
 
 class Sub(Binary):
@@ -62,7 +62,7 @@ class Sub(Binary):
     ufunc = "subtract"
     gradient = "da = g, db = −g"
     partials = (lambda y, a, b: 1, lambda y, a, b: -1)
-    rewrites = (without(0.0, either=False), *MOVING)
+    rewrites = (neutral_element(0.0, either=False), *MOVING)
 
 
 class Mul(Binary):
@@ -76,7 +76,7 @@ class Mul(Binary):
     commutative = True
     gradient = "da = g · b, db = g · a"
     partials = (lambda y, a, b: b, lambda y, a, b: a)
-    rewrites = (without(1.0, either=True), by_a_number, sign_out(0), sign_out(1), *MOVING)
+    rewrites = (neutral_element(1.0, either=True), mul_by_constant, factored_sign(0), factored_sign(1), *MOVING)
 
 
 class Div(Binary):
@@ -89,20 +89,20 @@ class Div(Binary):
     ufunc = "divide"
     gradient = "da = g / b, db = −y · g / b"
     samples = tuple(Sample(a, Real(*b.shape, low=0.5, high=2)) for a, b in (s.operands for s in Binary.samples))
-    rewrites = (without(1.0, either=False), *MOVING)
+    rewrites = (neutral_element(1.0, either=False), *MOVING)
     partials = NoGradient("written out in vjp")
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
-        """Through g / b, which both need, and which exists where 1 / b overflows."""
+        """Compute g / b, which both gradients need. It is finite even if 1 / b overflows."""
         y, a, b = widened(self, y, (a, b), {})
         quotient = wide(g) / conjugate(b)
         return unbroadcast(quotient, a), unbroadcast(-(quotient * conjugate(y)), b)
 
 
 def _steps(y: Value, a: Value, b: Value) -> Value:
-    """−⌊a / b⌋, from y, which is exact: a / b may round up to a whole number that a does not reach, as 1 / 0.1 does.
+    """Return −⌊a / b⌋, computed from the exact remainder y: a / b itself may round up to an integer, as 1 / 0.1 does.
 
-    Where y is infinite b is, and of the other sign than a: one step.
+    If y is infinite, b is infinite and of the opposite sign to a, and −⌊a / b⌋ is 1.
     """
     return y.abs().equal(math.inf).where(1.0, ((y - a) / b).round())
 
@@ -126,32 +126,32 @@ class Mod(Binary):
 
     @DeviceMethod
     def compute(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
-        """NumPy's."""
+        """Call the ufunc."""
         super().compute(run, a, b, out=out)
 
     @compute.on("cuda")
     def _compute_on_cuda(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
-        """CuPy takes a − b · ⌊a / b⌋ of floats by its word, which is −5e-17 for 1 and 0.1, where 0.1 is right."""
+        """Avoid CuPy's float remainder: it evaluates a − b · ⌊a / b⌋, and 1 mod 0.1 gives −5e-17 instead of 0.1."""
         if out.dtype.kind == "f":
             _float_mod(run.xp, a, b, out)
         else:
             super().compute(run, a, b, out=out)
 
     def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
-        """The parts in which a kernel counts the quotients that are too long for it."""
-        return sum_parts_bytes(out.size) if out.is_float else 0
+        """Count the per-block counters of a compiled kernel for quotients too large for it."""
+        return partial_sums_bytes(out.size) if out.is_float else 0
 
     partials = (lambda y, a, b: 1, _steps)
 
 
 def _float_mod(xp: Namespace, a: Array, b: Array, out: Array) -> None:
-    """C's fmod, which is exact and has a's sign, moved to b's."""
+    """Compute C's fmod, which is exact and has a's sign, then add b if the sign should be b's."""
     xp.fmod(a, b, out=out)
     other_sign = (out != 0) & ((out < 0) != (b < 0))
     out += xp.where(other_sign, b, 0).astype(out.dtype, copy=False)
 
 
-# Arithmetic with a constant. The scalar is weak, as a Python float in NumPy 2: it does not widen a float dtype.
+# Arithmetic with a constant. The scalar is weakly typed, as a Python float in NumPy 2: it does not widen a float dtype.
 
 
 class WithScalar(WithConstants):
@@ -161,13 +161,13 @@ class WithScalar(WithConstants):
     dtypes: ClassVar[tuple[str, ...]] = DTYPES
     attrs: ClassVar[Mapping[str, Attr]] = {"scalar": Attr("float", doc="the constant")}
     samples = (Sample(Real(2, 3), scalar=2.5), Sample(Real(), scalar=-0.5), Sample(Ints(3, high=9), scalar=4))
-    #: the function of an element and the constant, in numpy and cupy
+    #: name of the function of an element and the constant in numpy and cupy
     function: ClassVar[str]
-    #: whether it moves a complex number along the real axis, so that the imaginary part stays as it is
+    #: whether the op shifts a complex number along the real axis and leaves the imaginary part unchanged
     shifts: ClassVar[bool] = False
 
     def compute_complex(self, run: RunContext, *xs: Array, out: Array, scalar: float, **attrs: Any) -> None:
-        """Part by part: the constant has no imaginary one, which zeros and infinities would tell."""
+        """Compute part by part: an imaginary part of 0 in the constant would change signed zeros and infinities."""
         (x,), function = xs, getattr(run.xp, self.function)
         function(x.real, scalar, out=out.real)
         if self.shifts:
@@ -185,7 +185,7 @@ class AddScalar(WithScalar):
     shifts = True
     gradient = "g"
     scalar = staticmethod(lambda x, scalar: x + scalar)
-    rewrites = (without_scalar(0.0), *MOVING)
+    rewrites = (neutral_scalar(0.0), *MOVING)
     partials = (lambda y, x, scalar: 1,)
 
 
@@ -198,7 +198,7 @@ class SubScalar(WithScalar):
     shifts = True
     gradient = "g"
     scalar = staticmethod(lambda x, scalar: x - scalar)
-    rewrites = (without_scalar(0.0), *MOVING)
+    rewrites = (neutral_scalar(0.0), *MOVING)
     partials = (lambda y, x, scalar: 1,)
 
 
@@ -210,7 +210,7 @@ class MulScalar(WithScalar):
     function = "multiply"
     gradient = "g · scalar"
     scalar = staticmethod(lambda x, scalar: x * scalar)
-    rewrites = (without_scalar(1.0), scalar_of_negated, scalars_together, *MOVING)
+    rewrites = (neutral_scalar(1.0), scalar_of_negated, merged_scalars, *MOVING)
     partials = (lambda y, x, scalar: scalar,)
 
 
@@ -221,24 +221,24 @@ class DivScalar(WithScalar):
     aliases = {"DivScalar": "born, minima", "divide_scalar": "minima"}
     function = "divide"
     gradient = "g / scalar"
-    rewrites = (without_scalar(1.0), *MOVING)
+    rewrites = (neutral_scalar(1.0), *MOVING)
     scalar = staticmethod(lambda x, scalar: x / scalar)
     partials = NoGradient("written out in vjp")
 
     def vjp(self, g: Value, y: Value, x: Value, *, scalar: float) -> Sequence[Value | None]:
-        """g / scalar, which is not g · (1/scalar) to the last bit, and exists for a scalar of 0 as well."""
+        """Divide g by scalar: g · (1/scalar) may differ in the last bit, and 1/scalar fails for a scalar of 0."""
         return (g / scalar,)
 
 
 class WholeQuotient(Binary):
-    """Base: constant between its steps."""
+    """Base: an integer quotient, piecewise constant."""
 
     section = "whole_division"
     since = 2
     cost = 20
     gradient: ClassVar[str] = "none: constant between its steps"
     partials = vjp = NoGradient("it is constant between its steps")
-    samples: ClassVar[tuple[Sample, ...]] = (*_FLOATS, *_APART)
+    samples: ClassVar[tuple[Sample, ...]] = (*_FLOATS, *_INTEGERS)
 
 
 class FloorDiv(WholeQuotient):
@@ -269,7 +269,7 @@ class TruncDiv(WholeQuotient):
     )
 
     def compute(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
-        """Divide; the remainder of integers is taken off first, so that b divides the rest."""
+        """Divide and truncate; for integers, subtract the remainder first, so that the division is exact."""
         xp = run.xp
         if out.dtype.kind == "f":
             xp.divide(a, b, out=out)
@@ -292,7 +292,7 @@ class Rem(Binary):
     since = 2
     cost = 20
     gradient = "da = g, db = −g · (a / b without its fraction)"
-    samples = (*_FLOATS, *_APART)
+    samples = (*_FLOATS, *_INTEGERS)
     partials = (lambda y, a, b: 1, lambda y, a, b: ((y - a) / b).round())
     truths = (
         Truth(operands=[[7, -7, 7, -7], [2, 2, -2, -2]], value=[1, -1, 1, -1], source="C's %"),
@@ -303,7 +303,7 @@ class Rem(Binary):
 
 
 class Rounding(Unary):
-    """Base: by NumPy's ufunc, for floats."""
+    """Base: a rounding ufunc, applied to floats only."""
 
     section = "rounding"
     cost = 1
@@ -312,11 +312,11 @@ class Rounding(Unary):
     partials = vjp = NoGradient("it is constant between its steps")
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
-        """x's own."""
+        """Return x's own dtype."""
         return dtypes[0]
 
     def compute(self, run: RunContext, x: Array, *, out: Array) -> None:
-        """A copy, where x is not float."""
+        """Call the ufunc if x is float; else copy."""
         xp = run.xp
         if x.dtype.kind == "f":
             getattr(xp, self.ufunc)(x, out=out)
@@ -346,12 +346,12 @@ class Round(Rounding):
 
 
 def without_zeros(size: Value) -> Value:
-    """|x|, and 1 where that is 0: to divide by."""
+    """Replace 0 by 1 in |x|, to divide by."""
     return size.equal(0.0).where(1.0, size)
 
 
 def unit_of(x: Value, size: Value) -> Value:
-    """x / |x|, and 0 where x is: there in every order of derivatives."""
+    """Return x / |x|, and 0 where x is 0, with derivatives of every order."""
     return size.equal(0.0).where(0.0, x / without_zeros(size))
 
 
@@ -383,7 +383,7 @@ class Abs(Unary):
     partials = (lambda y, x: x.sign(),)
 
     def vjp(self, g: Value, y: Value, *xs: Any, **attrs: Any) -> Sequence[Value | None]:
-        """Take the cotangent of a complex x along its direction."""
+        """Multiply g by x / |x| if x is complex."""
         return (unit_of(xs[0], y) * g,) if xs[0].type.is_complex else super().vjp(g, y, *xs, **attrs)
 
 

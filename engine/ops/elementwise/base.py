@@ -1,6 +1,6 @@
-"""Base of the elementwise ops: an op states a formula and one partial derivative an operand, nothing else.
+"""Base classes of elementwise ops. An op declares only a formula and one partial derivative per operand.
 
-Broadcasting, its adjoint, kernels, batching and cost are here, once.
+Broadcasting, its adjoint, kernels, batching and cost are implemented here once.
 """
 
 from __future__ import annotations
@@ -58,63 +58,64 @@ from engine.ir.tensor_type import (
 )
 from engine.ops.common import batching
 from engine.ops.common.batching import BatchedAsIs
-from engine.ops.common.numerics import sum_parts_bytes, wide, widened
-from engine.ops.rewrites import MOVING, unchanged
+from engine.ops.common.numerics import partial_sums_bytes, wide, widened
+from engine.ops.rewrites import MOVING, no_op
 
-#: one element of a result: `formula(*operands, **attrs)`; None where the attributes leave it opaque
+#: formula of one element: `formula(*operands, **attrs)`; returns None if there is none for these attributes
 ScalarFormula = Callable[..., Scalar | None]
-#: name of a ufunc → the primitive that it is
+#: ufunc name → equivalent primitive
 PRIMITIVE_OF: Final[Mapping[str, str]] = {ufunc: op for op, ufunc in UFUNCS.items()}
-#: kernels that are remembered: each takes some 4 kB, and each number in an attribute makes another
+#: capacity of the kernel cache: a kernel takes about 4 kB, and every new number in an attribute makes another kernel
 _MOST_KERNELS: Final = 1024
 
 
 def primitive_of(ufunc: str, types: Sequence[Scalars]) -> str | None:
-    """The primitive that a ufunc is of scalars of these types; None where there is none."""
+    """Return the primitive equivalent to a ufunc on scalars of these types; None if there is none."""
     return (COMPLEX_PRIMITIVE_OF if "pair" in types else PRIMITIVE_OF).get(ufunc)
 
 
 def scalars_of(dtype: DType) -> Scalars:
-    """Return the type that the elements of a dtype have in a kernel of its floats."""
+    """Return the scalar type that represents elements of a dtype in a kernel."""
     return "bool" if dtype == BOOL else "pair" if is_complex(dtype) else "float"
 
 
 def read_as(x: Scalar, type: Scalars) -> Scalar:
-    """x as a bool, true where it is not 0, or as a number, 1 where it is true; a complex number remains one."""
+    """Convert x to a bool (nonzero is true) or to a number (true is 1). A complex number stays complex."""
     if x.type == type or (x.type, type) == ("pair", "float"):
         return x
     return x.ne(0.0) if type == "bool" else x.where(1.0, 0.0)
 
 
-def number_dtype(out: DType) -> DType:
-    """The dtype to compute in: float32 for float16 results, which are rounded once; else the result's own."""
+def compute_dtype(out: DType) -> DType:
+    """Return the dtype to compute in: float32 for float16 (rounded once, at the end) and bool, else the same dtype."""
     return FLOAT32 if out in (FLOAT16, BOOL) else out
 
 
-#: the partial derivative by one operand: `partial(y, *operands, **attrs)`; a number, or a bool mask, is allowed
+#: partial derivative with respect to one operand: `partial(y, *operands, **attrs)`; may be a number or a bool mask
 Partial = Callable[..., "Value | float"]
 
 
 class Elementwise(Op):
     """y = f(a, b, …) on broadcast operands.
 
-    A subclass names the ufunc (of numpy and cupy alike), or gives `scalar` and `result_dtype`; and gives `partials`,
-    one for each operand, or a reason why there are none. `compute` is for what is neither a ufunc nor made of them.
+    A subclass names a ufunc (the same in numpy and cupy), or defines `scalar` and `result_dtype`. It also defines
+    `partials`, one per operand, or the reason why there are none. Ops that are neither a ufunc nor a formula override
+    `compute`.
     """
 
     #: name of the function in numpy and cupy
     ufunc: ClassVar[str] = ""
-    #: one element of the result: `scalar(*operands, **attrs)`, or None where some attributes leave no formula
+    #: formula of one element: `scalar(*operands, **attrs)`; returns None for attributes without a formula
     scalar: ClassVar[ScalarFormula | None] = None
-    #: the same of complex operands, where it is another one
+    #: formula for complex operands, if it differs
     complex_scalar: ClassVar[ScalarFormula | None] = None
     partials: ClassVar[Sequence[Partial] | NoGradient]
     rewrites: ClassVar[tuple[RewriteRule, ...]] = MOVING
-    #: FLOPs for one element
+    #: FLOPs per element
     cost: ClassVar[int] = 1
-    #: arrays of the result's size that a `compute` of its own allocates beside `out`
+    #: number of arrays of the result's size that an overridden `compute` allocates in addition to `out`
     temporaries: ClassVar[int] = 0
-    #: the same of a `compute_complex` of its own; and arrays of as many bools
+    #: the same for an overridden `compute_complex`, and the number of bool arrays that it allocates
     complex_temporaries: ClassVar[int] = 0
     complex_masks: ClassVar[int] = 0
     samples: ClassVar[tuple[Sample, ...]] = (Sample(Real(2, 3)), Sample(Real()), Sample(Real(0, 2)))
@@ -124,11 +125,11 @@ class Elementwise(Op):
         return _ufunc_dtype(self.ufunc, dtypes)
 
     def compute(self, run: RunContext, *xs: Any, **attrs: Any) -> None:
-        """The kernel: write f(xs) into the keyword argument `out`."""
+        """Write f(xs) into the keyword argument `out`."""
         self._compute(run, xs, attrs.pop("out"), attrs)
 
     def compute_complex(self, run: RunContext, *xs: Any, **attrs: Any) -> None:
-        """The kernel of what is complex, which loops are not written for: by default the ufunc."""
+        """Write f(xs) of complex operands, which ElementKernel does not support. By default, call the ufunc."""
         getattr(run.xp, self.ufunc)(*xs, out=attrs["out"])
 
     def _compute(self, run: RunContext, xs: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> None:
@@ -142,33 +143,33 @@ class Elementwise(Op):
             kernel.fill(run, xs, out)
 
     def scalar_of(self, operands: Sequence[Scalar], attrs: Mapping[str, Any]) -> Scalar | None:
-        """One element of the result as a scalar of the operands' loop; None where the op is opaque.
+        """Write one element of the result as a scalar of a kernel; None if the op has no formula.
 
-        A bool counts as 0 or 1 where a number is wanted, and a number as true where it is not 0.
+        Operands are converted: a bool to 0 or 1 if the formula needs a number, a number to true if it is not 0.
         """
         types = [x.type for x in operands]
-        read = [read_as(x, type) for x, type in zip(operands, self.reads(*types), strict=True)]
+        converted = [read_as(x, type) for x, type in zip(operands, self.reads(*types), strict=True)]
         formula = self.complex_scalar if "pair" in types and self.complex_scalar else self.scalar
         if formula is not None:
-            return formula(*read, **attrs)
+            return formula(*converted, **attrs)
         primitive = primitive_of(self.ufunc, types)
-        return None if primitive is None else read[0].builder.apply(primitive, *read)
+        return None if primitive is None else converted[0].builder.apply(primitive, *converted)
 
     def reads(self, *types: Scalars) -> Sequence[Scalars]:
-        """Return the kinds in which the formula takes operands of these types: numbers by default."""
+        """Return the scalar types that the formula takes for operands of these types: numbers by default."""
         is_primitive = self.scalar is None and self.ufunc in PRIMITIVE_OF
         return PRIMITIVES[PRIMITIVE_OF[self.ufunc]].takes if is_primitive else ["float"] * len(types)
 
     def is_fusible(self, out: TensorType, *types: TensorType, **attrs: Any) -> bool:
-        """Whether `scalar_of` computes this result of such operands: all float32, or all float64, but for bools.
+        """Whether a fused kernel can compute this result: all operands are float32, or all float64, apart from bools.
 
-        Complex numbers count as what their parts are.
+        A complex number counts as the dtype of its parts.
         """
         dtypes = {real_dtype(t.dtype) for t in (out, *types)} - {BOOL}
         return len(dtypes) == 1 and self.is_fusible_in(dtypes.pop(), out, *types, **attrs)
 
     def is_fusible_in(self, dtype: DType, out: TensorType, *types: TensorType, **attrs: Any) -> bool:
-        """Whether `scalar_of` computes it in a loop of this dtype, that of all but bools; of bools alone, of any."""
+        """Whether a fused kernel of this dtype can compute the result. Bools fit any dtype."""
         formulas = self.scalar, self.complex_scalar
         is_opaque = formulas == (None, None) and primitive_of(self.ufunc, [scalars_of(t.dtype) for t in types]) is None
         if is_opaque or not has_loops(dtype):
@@ -177,30 +178,30 @@ class Elementwise(Op):
         return kernel is not None and kernel.gives == out.dtype
 
     def infer(self, *types: Any, **attrs: Any) -> Any:
-        """Broadcast shape, dtype by `result_dtype`."""
+        """Return the broadcast shape with the dtype of `result_dtype`."""
         dtype = self.result_dtype(*(t.dtype for t in types), **attrs)
         if all(t is types[0] for t in types) and dtype == types[0].dtype:
             return types[0]
         return TensorType(broadcast(*(t.shape for t in types)), dtype)
 
     def forward(self, run: RunContext, *xs: Any, **attrs: Any) -> None:
-        """Run the kernel."""
+        """Call `compute`."""
         self.compute(run, *xs, **attrs)
 
     @property
     def computes_by_itself(self) -> bool:
-        """Whether there is more to it than its ufunc or formula."""
+        """Whether the op overrides `compute` or `forward`, beyond its ufunc or formula."""
         return type(self).compute is not Elementwise.compute or type(self).forward is not Elementwise.forward
 
     def fill(self, run: RunContext, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> None:
-        """Compute with the kernel of the formula, cached under a key of the attributes."""
+        """Compute with the formula's cached kernel, unless the op has its own implementation."""
         if self.computes_by_itself:
             super().fill(run, operands, out, attrs)
         else:
             self._compute(run, operands, out, attrs)
 
     def bind(self, run: RunContext, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
-        """The ufunc itself, or those that a small formula comes down to; of a kernel of its own, `forward`."""
+        """Bind the ufunc, or the formula's kernel; if the op has its own implementation, bind `forward`."""
         is_own = type(self).compute_complex is not Elementwise.compute_complex and _has_complex(operands, out)
         if self.computes_by_itself or is_own:
             return super().bind(run, operands, out, attrs)
@@ -210,7 +211,7 @@ class Elementwise(Op):
         return kernel.bind(run, operands, out)
 
     def vjp(self, g: Value, y: Value, *xs: Any, **attrs: Any) -> Sequence[Value | None]:
-        """g times the conjugate of each partial, summed over the axes that its operand was broadcast along."""
+        """Multiply g by the conjugate of each partial, and sum over the axes that the operand was broadcast along."""
         if isinstance(self.partials, NoGradient):
             return [None for _ in xs]
         wide = widened(self, y, xs, attrs)
@@ -220,45 +221,47 @@ class Elementwise(Op):
         ]
 
     def batch(self, mapped: Sequence[bool], *xs: Any, **attrs: Any) -> Value:
-        """Itself, once the ranks agree."""
+        """Emit the op itself on operands aligned to the same rank."""
         aligned = batching.align(mapped, xs)
         return aligned[0].builder.emit(self, aligned, attrs)
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """`cost` for each element."""
+        """Count `cost` for each element."""
         return self.cost * super().flops(out, *types, **attrs)
 
     def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
-        """A few blocks; of a kernel of its own, `temporaries` arrays like the result.
+        """Count the blocks of the formula's kernel, or `temporaries` arrays if the op has its own implementation.
 
-        Of complex numbers, at least the parts in which a compiled kernel counts angles that are out of its range.
+        For complex numbers, count at least the per-block counters of a compiled kernel for angles outside its range.
         """
         if _has_complex(types, out):
             arrays = self.complex_temporaries * out.nbytes + self.complex_masks * out.size
-            return max(arrays, sum_parts_bytes(out.size))
+            return max(arrays, partial_sums_bytes(out.size))
         dtypes = [t.dtype for t in types]
         kernel = self._kernel(dtypes, out.dtype, attrs)
         return self.temporaries * out.nbytes if kernel is None else kernel.workspace(out.size)
 
     def _kernel(self, dtypes: Sequence[DType], dtype: DType, attrs: Mapping[str, Any]) -> ElementKernel | None:
-        """The kernel that follows from the formula; None where there is one without it."""
+        """Return the kernel compiled from the formula; None for ufuncs, opaque ops and complex results."""
         if self.ufunc or self.scalar is None or is_complex(dtype):
             return None
-        return _kernels(self, (number_dtype(dtype), dtype, *dtypes), attrs)
+        return _kernels(self, (compute_dtype(dtype), dtype, *dtypes), attrs)
 
 
 def _kernel_of(op: Definition, dtypes: tuple[DType, ...], attrs: Mapping[str, Any]) -> ElementKernel | None:
-    """The kernel of a formula; None where opaque. `dtypes` are those of its numbers, its result and its operands."""
+    """Build the kernel of a formula; None if it has none. `dtypes`: to compute in, of the result, of the operands."""
     assert isinstance(op, Elementwise)
-    number, dtype, *read = dtypes
-    builder = KernelBuilder("float32" if number == FLOAT32 else "float64")
-    types = [scalars_of(each) for each in read]
-    loaded = [type if type == "pair" else wanted for type, wanted in zip(types, op.reads(*types), strict=True)]
-    found = op.scalar_of([builder.load(Level.ELEMENT, type) for type in loaded], attrs)
-    if found is None:
+    working_dtype, dtype, *operand_dtypes = dtypes
+    builder = KernelBuilder("float32" if working_dtype == FLOAT32 else "float64")
+    types = [scalars_of(each) for each in operand_dtypes]
+    loaded = [
+        type if type == "pair" else operand_type for type, operand_type in zip(types, op.reads(*types), strict=True)
+    ]
+    result = op.scalar_of([builder.load(Level.ELEMENT, type) for type in loaded], attrs)
+    if result is None:
         return None
-    builder.store("element", found)
-    return ElementKernel(builder.loop(), number, read, dtype)
+    builder.store("element", result)
+    return ElementKernel(builder.loop(), working_dtype, operand_dtypes, dtype)
 
 
 _kernels = RuleCache(_kernel_of, _MOST_KERNELS)
@@ -272,20 +275,20 @@ class Unary(Elementwise):
 
 
 class FloatUnary(Unary):
-    """Base: one operand and a float result, by a kernel of our own."""
+    """Base: one operand and a float result, computed from a formula instead of a ufunc."""
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
-        """x's own dtype where it is float; integers as NumPy's exp."""
+        """Return x's own dtype if it is float; for integers, the dtype of NumPy's exp."""
         return to_float(*dtypes)
 
 
 class WithConstants(Unary):
-    """Base: y = f(x) with constants among the attributes."""
+    """Base: y = f(x) with constants as attributes."""
 
     cost = 1
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
-        """x's own dtype where it is float, else float64."""
+        """Return x's own dtype if it is float, else float64."""
         return in_opset(np.result_type(dtypes[0], 0.0))
 
 
@@ -310,15 +313,15 @@ class Binary(Elementwise):
 
 
 class FloatBinary(Binary):
-    """Base: two operands and a float result, by a kernel of our own."""
+    """Base: two operands and a float result, computed from a formula instead of a ufunc."""
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
-        """The common dtype where it is float; of integers as NumPy's exp."""
+        """Return the common dtype if it is float; for integers, the dtype of NumPy's exp."""
         return to_float(*dtypes)
 
 
 def ufunc_call(function: Callable[..., object], operands: Sequence[Array], out: Array) -> KernelCall:
-    """The call of a ufunc. By position it is a quarter faster; two of NumPy's take `out` by name only."""
+    """Bind a ufunc. Passing `out` by position is a quarter faster; NumPy's maximum and minimum take it by name only."""
     if function in (np.maximum, np.minimum) or not isinstance(function, np.ufunc):
         return functools.partial(function, *operands, out=out), ()
     return function, (*operands, out)
@@ -330,16 +333,16 @@ def _has_complex(xs: Sequence[Array | TensorType], out: Array | TensorType) -> b
 
 
 def scale(g: Value, partial: Value | float) -> Value:
-    """g · conj(partial). A bool partial is a mask: it selects, so that an infinite g beside it does no harm."""
+    """Return g · conj(partial). A bool partial selects, so that an infinite g where it is false does not give NaN."""
     if not isinstance(partial, (int, float)):
         return partial.where(g, 0.0) if partial.dtype.kind == "b" else g * conjugate(partial)
     return g if partial == 1 else -g if partial == -1 else g * partial
 
 
 def unbroadcast(g: Value, x: Value) -> Value:
-    """The adjoint of broadcasting x to g's shape: g summed over the axes that x does not have or has at extent 1.
+    """Sum g over the axes that x lacks or has at extent 1: the adjoint of broadcasting x to g's shape.
 
-    Of a real x, the real part of it.
+    If x is real, take the real part.
     """
     g = for_real(g, x.type)
     if g.type is x.type or g.shape == x.shape:
@@ -359,46 +362,46 @@ def _ufunc_dtype(ufunc: str, dtypes: tuple[DType, ...]) -> DType:
     return in_opset(resolved[-1])
 
 
-# Base of the functions that are SciPy's and CuPy's on whole arrays.
+# Base classes of functions that SciPy and CuPy compute on whole arrays.
 #
 # "Units" in the docstrings are units in the last place of a float64, on NumPy; on a GPU the functions are CuPy's own,
 # and in compiled kernels of float32 they are those of docs/accuracy.md.
 
 
 class LibraryFunction(FloatUnary):
-    """Base: one of ARRAY_FUNCTIONS, in float64 and block by block, so that it takes little memory.
+    """Base: one of ARRAY_FUNCTIONS, computed in float64 block by block, so that it takes little memory.
 
-    A `scalar` is for kernels: so float16 is rounded once, from float64.
+    A subclass may define `scalar` for fused kernels. Results are rounded once, from float64.
     """
 
-    #: its name among ARRAY_FUNCTIONS
+    #: key in ARRAY_FUNCTIONS
     function: ClassVar[str]
     cost = 50
 
     def compute(self, run: RunContext, x: Array, *, out: Array) -> None:
-        """The kernel."""
+        """Call the array function block by block."""
         fill_function(run, self.function, x, out)
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """A few blocks."""
+        """Count a few blocks."""
         arrays = ARRAY_FUNCTIONS[self.function].arrays
         return block_workspace(out.size, arrays) if isinstance(out, TensorType) else 0
 
 
 class LibraryUfunc(Elementwise):
-    """Base: a function of several operands that both libraries have under one name, in float64 and block by block."""
+    """Base: a function of several operands that SciPy and CuPy name alike, computed in float64 block by block."""
 
-    #: its name in both
+    #: name in both libraries
     function: ClassVar[str]
     cost = 200
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
-        """The common dtype where it is float; of integers as NumPy's exp."""
+        """Return the common dtype if it is float; for integers, the dtype of NumPy's exp."""
         return to_float(*dtypes)
 
     @DeviceMethod
     def compute(self, run: RunContext, *xs: Array, out: Array) -> None:
-        """The kernel."""
+        """Call the library's function on float64 operands."""
         wide = [run.xp.asarray(x, "float64") for x in xs]
         out[...] = getattr(library(run.xp), self.function)(*wide)
 
@@ -407,12 +410,12 @@ class LibraryUfunc(Elementwise):
         broadcast_blocks(run, getattr(library(run.xp), self.function), xs, out)
 
     def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
-        """A block of each operand, and of the result."""
+        """Count a block for each operand and for the result."""
         return block_workspace(out.size, len(types) + 2)
 
 
 def in_float32(primitive: str) -> ScalarFormula:
-    """The formula that is a primitive written out in float32; in float64 the op is opaque."""
+    """Make a formula that applies a primitive in float32; in float64, the op has no formula."""
 
     def formula(x: Scalar) -> Scalar | None:
         return x.builder.apply(primitive, x) if x.dtype == "float32" else None
@@ -421,31 +424,31 @@ def in_float32(primitive: str) -> ScalarFormula:
 
 
 class Formula(Composite):
-    """A composite that computes float16 operands in float32: squares and exponentials leave float16's range."""
+    """Base: a composite that computes float16 operands in float32, as squares and exponentials overflow float16."""
 
     dtypes: ClassVar[tuple[str, ...]] = FLOATS
 
     @abstractmethod
     def formula(self, *operands: Any, **attrs: Any) -> Value:
-        """The result, of operands none of which is float16."""
+        """Write the result in terms of other ops. No operand is float16."""
 
     def compose(self, *operands: Value, **attrs: Any) -> Value:
-        """Widen, compute, and cast back to the operands' common dtype."""
+        """Upcast, apply the formula, and cast back to the operands' common dtype."""
         y = self.formula(*map(wide, operands), **attrs)
         floats = [x.dtype for x in operands if x.type.is_differentiable]
         return y.cast(dtype=promote(*floats)) if FLOAT16 in floats else y
 
 
 def power_series(coefficients: Sequence[float], x: Value) -> Value:
-    """Σ coefficients[k] xᵏ, in x's dtype; the lowest power comes first, and there is one at least."""
-    *others, last = coefficients
-    found = x.full_like(last)
-    for coefficient in reversed(others):
-        found = found * x + coefficient
-    return found
+    """Evaluate Σ coefficients[k] xᵏ in x's dtype, lowest power first; at least one coefficient."""
+    *higher, last = coefficients
+    total = x.full_like(last)
+    for coefficient in reversed(higher):
+        total = total * x + coefficient
+    return total
 
 
-# Casts, and ops that hand their operand on as it is: for differentiation too, or cut off from it.
+# Casts, and ops that return their operand unchanged, differentiable or not.
 
 
 class Cast(BatchedAsIs):
@@ -463,7 +466,7 @@ class Cast(BatchedAsIs):
     attrs: ClassVar[Mapping[str, Attr]] = {"dtype": Attr("dtype", doc="the result's dtype")}
     gradient = "g, cast back"
     may_disconnect = ("x",)
-    rewrites = (unchanged,)
+    rewrites = (no_op,)
     samples = (
         Sample(Real(2, 3), dtype="float64"),
         Sample(Real(2, 3), dtype="int32"),
@@ -472,14 +475,14 @@ class Cast(BatchedAsIs):
     )
 
     def infer(self, x: TensorType, *, dtype: DType) -> ResultTypes:
-        """x's shape in `dtype`. Raises DtypeMismatch for a complex x in a real one."""
+        """Return x's shape with `dtype`. Raises DtypeMismatch for a cast from complex to real."""
         if x.is_complex and not is_complex(dtype):
-            wanted, got = "a complex dtype", dtype.name
+            expected, received = "a complex dtype", dtype.name
             raise DtypeMismatch(
-                f"operand 0 (x) is {x.dtype.name}, which cast does not make {got}: use real, imag or abs",
+                f"operand 0 (x) is {x.dtype.name}, which cast does not make {received}: use real, imag or abs",
                 operand=0,
-                expected=wanted,
-                got=got,
+                expected=expected,
+                got=received,
             )
         return x.with_dtype(dtype)
 
@@ -492,11 +495,11 @@ class Cast(BatchedAsIs):
         return x.make_complex(0.0) if is_complex(dtype) and real_dtype(dtype) == x.dtype else None
 
     def bind(self, run: RunContext, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
-        """The assignment itself."""
+        """Bind the assignment that `forward` makes."""
         return out.__setitem__, (..., *operands)
 
     def vjp(self, g: Value, y: Value, x: Value, *, dtype: DType) -> Sequence[Value | None]:
-        """The cotangent; what accumulates it casts it back."""
+        """Pass g on; the code that accumulates it casts it to x's dtype."""
         return (g,)
 
 
@@ -507,20 +510,20 @@ class PassThrough(BatchedAsIs, View):
     operands: ClassVar[tuple[str, ...]] = ("x",)
     dtypes: ClassVar[tuple[str, ...]] = DTYPES
     gradient: ClassVar[str] = "g"
-    rewrites = (unchanged,)
+    rewrites = (no_op,)
     samples: ClassVar[tuple[Sample, ...]] = (Sample(Real(2, 3)), Sample(Ints(3, high=5)))
     reshapes = True
 
     def infer(self, *types: TensorType, **attrs: Any) -> ResultTypes:
-        """The operand's type."""
+        """Return the operand's type."""
         return types[0]
 
     def view(self, xp: Namespace, x: Array) -> Array:
-        """The operand."""
+        """Return the operand."""
         return x
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
-        """The cotangent passes."""
+        """Pass g on."""
         return (g,)
 
 

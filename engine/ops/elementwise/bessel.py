@@ -1,4 +1,4 @@
-"""Modified Bessel functions of the first kind, as they are and scaled by exp(−|x|)."""
+"""Modified Bessel functions of the first kind, unscaled and scaled by exp(−|x|)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from engine.ir.graph import Value
 from engine.ir.sample import Ints, Real, Sample, Truth
 from engine.ops.elementwise.base import FloatUnary, power_series
 
-#: up to here, I₁(x) / x is its series in x²: Σ (x / 2)²ᵏ / (2 · k! (k + 1)!), to less than 1e-19
-_NEAR = 1.0
+#: |x| below which I₁(x) / x is evaluated by its series Σ (x / 2)²ᵏ / (2 · k! (k + 1)!); the error is below 1e-19
+_SMALL = 1.0
 _SERIES = tuple(0.5 / (4.0**k * math.factorial(k) * math.factorial(k + 1)) for k in range(11))
 
 _X = [1.0, -2.5, 10.0]
@@ -28,37 +28,37 @@ def _truth(values: Sequence[float], slopes: Sequence[float]) -> tuple[Truth]:
 
 
 def _over_x(y: Value, x: Value) -> Value:
-    """I₁(x) / x, for y = I₁(x): near 0 its series, so that derivatives do not divide by x again; 0 where y is infinite.
+    """Return I₁(x) / x for y = I₁(x), by series near 0, so that derivatives do not divide by x; 0 where y is infinite.
 
-    Each side gets operands at which it is finite, so that no NaN of the other one reaches a derivative.
+    Each branch gets operands at which it is finite, so that no NaN of the unused branch reaches a derivative.
     """
-    is_near = x.abs() < _NEAR
-    near = power_series(_SERIES, is_near.where(x, 0.0).square())
-    return is_near.where(near, y.abs().equal(math.inf).where(0.0, y) / is_near.where(1.0, x))
+    is_small = x.abs() < _SMALL
+    series = power_series(_SERIES, is_small.where(x, 0.0).square())
+    return is_small.where(series, y.abs().equal(math.inf).where(0.0, y) / is_small.where(1.0, x))
 
 
 def _scaled_over_x(y: Value, x: Value) -> Value:
-    """exp(−|x|) I₁(x) / x, for y = exp(−|x|) I₁(x)."""
-    is_near = x.abs() < _NEAR
-    inner = is_near.where(x, 0.0)
-    near = (-inner.abs()).exp() * power_series(_SERIES, inner.square())
-    return is_near.where(near, y / is_near.where(1.0, x))
+    """Return exp(−|x|) I₁(x) / x for y = exp(−|x|) I₁(x)."""
+    is_small = x.abs() < _SMALL
+    small = is_small.where(x, 0.0)
+    series = (-small.abs()).exp() * power_series(_SERIES, small.square())
+    return is_small.where(series, y / is_small.where(1.0, x))
 
 
 def _difference(x: Value) -> Value:
-    """exp(−|x|) (I₀(x) − |I₁(x)|) for |x| ≥ 8, where both have the same first digits: a polynomial of 16 / |x| − 1."""
+    """Return exp(−|x|) (I₀(x) − |I₁(x)|) for |x| ≥ 8, where the difference cancels: a polynomial in 16 / |x| − 1."""
     inverse = x.abs().clamp(min=BESSEL_SPLIT).reciprocal()
     return inverse * inverse.sqrt() * power_series(DIFFERENCE_FAR["float64"], 2 * BESSEL_SPLIT * inverse - 1.0)
 
 
-def _slope_of_i0e(y: Value, x: Value) -> Value:
-    """I₁ₑ(x) − sign(x) I₀ₑ(x)."""
+def _i0e_derivative(y: Value, x: Value) -> Value:
+    """Return the derivative of I₀ₑ: I₁ₑ(x) − sign(x) I₀ₑ(x)."""
     sign = x.sign()
     return (x.abs() < BESSEL_SPLIT).where(x.i1e() - sign * y, -sign * _difference(x))
 
 
-def _slope_of_i1e(y: Value, x: Value) -> Value:
-    """I₀ₑ(x) − sign(x) I₁ₑ(x) − I₁ₑ(x) / x."""
+def _i1e_derivative(y: Value, x: Value) -> Value:
+    """Return the derivative of I₁ₑ: I₀ₑ(x) − sign(x) I₁ₑ(x) − I₁ₑ(x) / x."""
     return (x.abs() < BESSEL_SPLIT).where(x.i0e() - x.sign() * y, _difference(x)) - _scaled_over_x(y, x)
 
 
@@ -89,7 +89,7 @@ class I0e(Bessel):
     gradient = "g · (i1e(x) − sign(x) · y)"
     truths = _truth(_I0E, [-0.257849192243932, 0.06346179208093618, -0.006570655778973089])
     scalar = staticmethod(write_i0e)
-    partials = (_slope_of_i0e,)
+    partials = (_i0e_derivative,)
 
 
 class I1e(Bessel):
@@ -102,7 +102,7 @@ class I1e(Bessel):
     gradient = "g · (i0e(x) − y · (sign(x) + 1 / x)), and g / 2 at 0"
     truths = _truth(_I1E, [0.04993877689422354, -0.019172067731570436, -0.005555612359472463])
     scalar = staticmethod(write_i1e)
-    partials = (_slope_of_i1e,)
+    partials = (_i1e_derivative,)
 
 
 class I0(Bessel):

@@ -1,4 +1,4 @@
-"""Comparisons, logic, and choices between values. They broadcast as NumPy."""
+"""Comparisons, logic, and selection between values. They broadcast as NumPy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _IN_VJP = NoGradient("written out in vjp")
 
 
 class Comparison(Predicate, Binary):
-    """Base of the six."""
+    """Base of the six comparisons."""
 
     section = "comparison"
     samples = (Sample(Real(2, 3), Real(3)), Sample(Real(), Real()), Sample(Ints(2, 1, high=3), Ints(3, high=3)))
@@ -80,7 +80,7 @@ class LessEqual(Comparison):
 
 
 class Connective(Predicate, Binary):
-    """Base: of two operands."""
+    """Base: a logical function of two operands."""
 
     section = "logic"
     commutative = True
@@ -151,34 +151,34 @@ class Where(Elementwise):
     partials = _IN_VJP
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
-        """The common dtype of the branches."""
+        """Return the common dtype of the branches."""
         return promote(*dtypes[1:])
 
     def compute_complex(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
-        """Call NumPy's function, which has no `out`."""
+        """Call NumPy's where, which has no `out`."""
         out[...] = run.xp.where(*xs)
 
     def reads(self, *types: Scalars) -> Sequence[Scalars]:
-        """A truth value, and branches of one type."""
+        """Take a bool and two branches of the same type."""
         branch: Scalars = "bool" if set(types[1:]) == {"bool"} else "float"
         return "bool", branch, branch
 
     def vjp(self, g: Value, y: Value, cond: Value, on_true: Value, on_false: Value) -> Sequence[Value | None]:
-        """The cotangent goes to the branch that was taken."""
+        """Pass g to the branch that was selected."""
         return None, unbroadcast(cond.where(g, 0.0), on_true), unbroadcast(cond.where(0.0, g), on_false)
 
 
 class PairwiseExtremum(Binary):
-    """Base: one of two operands, by NumPy's ufunc. NaN wins."""
+    """Base: the larger or smaller of two operands. NaN propagates."""
 
     section = "selection"
     partials = _IN_VJP
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
-        """g to the operand that was chosen, a half each where it may be either."""
-        chosen = [is_chosen(x, y) for x in (a, b)]
-        shared = chosen[0].logical_and(chosen[1]).where(0.5 * g, g)
-        return [unbroadcast(mask.where(shared, 0.0), x) for mask, x in zip(chosen, (a, b), strict=True)]
+        """Pass g to the selected operand, half to each on a tie."""
+        selected = [is_chosen(x, y) for x in (a, b)]
+        shared = selected[0].logical_and(selected[1]).where(0.5 * g, g)
+        return [unbroadcast(mask.where(shared, 0.0), x) for mask, x in zip(selected, (a, b), strict=True)]
 
 
 class Maximum(PairwiseExtremum):
@@ -199,8 +199,8 @@ class Minimum(PairwiseExtremum):
     gradient = "da = g where a < b, or a alone is NaN; g / 2 where a = b, or both are NaN; else 0; db likewise"
 
 
-def _between(x: Scalar, min: float | None, max: float | None) -> Scalar:
-    """Brought in from below, then from above."""
+def _clamped(x: Scalar, min: float | None, max: float | None) -> Scalar:
+    """Apply the lower bound, then the upper bound."""
     x = x if min is None else x.maximum(min)
     return x if max is None else x.minimum(max)
 
@@ -229,22 +229,22 @@ class Clamp(WithConstants):
         Sample(Ints(4, high=9), min=2, max=4.5),
         Sample(Ints(4, high=9), min=2, max=4),
     )
-    scalar = staticmethod(_between)
+    scalar = staticmethod(_clamped)
     partials = _IN_VJP
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The bounds as numbers of the result's dtype."""
+        """Convert the bounds to numbers of the result's dtype."""
         dtype = self.result_dtype(types[0].dtype, **attrs)
         return {name: None if bound is None else typed_number(bound, dtype) for name, bound in attrs.items()}
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
-        """x's own where it is float, or an integer dtype that holds the bounds; else float64."""
+        """Return x's own dtype if it is float, or an integer dtype that can represent the bounds; else float64."""
         bounds = [bound for bound in attrs.values() if bound is not None]
-        held = dtypes[0].kind in "iu" and all(is_representable(bound, dtypes[0]) for bound in bounds)
-        return dtypes[0] if held else super().result_dtype(*dtypes)
+        are_representable = dtypes[0].kind in "iu" and all(is_representable(bound, dtypes[0]) for bound in bounds)
+        return dtypes[0] if are_representable else super().result_dtype(*dtypes)
 
     def vjp(self, g: Value, y: Value, x: Value, *, min: float | None, max: float | None) -> Sequence[Value | None]:
-        """g, unless x is beyond one of the bounds that there are."""
+        """Pass g on, but not where x is outside a bound."""
         if min is not None:
             g = (x < min).where(0.0, g)
         if max is not None:

@@ -1,4 +1,4 @@
-"""The error function, its complement and its inverse, and the logarithm of the normal distribution function."""
+"""Error function, its complement and inverse, and the logarithm of the normal distribution function."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from engine.ir.graph import Value
 from engine.ir.sample import Ints, Real, Sample
 from engine.ops.elementwise.base import FloatUnary, LibraryFunction, in_float32
 
-#: further left, the derivative of log_ndtr is a continued fraction of so many levels
-_LEFT, _LEVELS = -5.0, 12
+#: x below which the derivative of log_ndtr is a continued fraction, and the depth of the fraction
+_LEFT_TAIL, _LEVELS = -5.0, 12
 
 
-def _slope(x: Value) -> Value:
-    """The derivative of erf: 2/√π · exp(−x²)."""
+def _erf_derivative(x: Value) -> Value:
+    """Return the derivative of erf: 2/√π · exp(−x²)."""
     return (-x.square()).exp() * (2 / math.sqrt(math.pi))
 
 
@@ -25,7 +25,7 @@ class Erf(FloatUnary):
     cost = 60
     gradient = "g · 2/√π · exp(−x²)"
     scalar = staticmethod(lambda x: x.erf())
-    partials = (lambda y, x: _slope(x),)
+    partials = (lambda y, x: _erf_derivative(x),)
 
 
 class Erfc(FloatUnary):
@@ -36,7 +36,7 @@ class Erfc(FloatUnary):
     cost = 60
     gradient = "−g · 2/√π · exp(−x²)"
     scalar = staticmethod(lambda x: x.erfc())
-    partials = (lambda y, x: -_slope(x),)
+    partials = (lambda y, x: -_erf_derivative(x),)
 
 
 class Erfinv(LibraryFunction):
@@ -56,19 +56,19 @@ class Erfinv(LibraryFunction):
 
 
 def _density_by_distribution(y: Value, x: Value) -> Value:
-    """φ(x) / Φ(x): exp(−x²/2 − y) / √2π; but far left, where that cancels, by a continued fraction in −x.
+    """Return φ(x) / Φ(x) = exp(−x²/2 − y) / √2π; in the left tail, where this cancels, use a continued fraction.
 
-    Each side gets operands at which it is finite, so that no NaN of the other one reaches a derivative.
+    Each branch gets operands at which it is finite, so that no NaN of the unused branch reaches a derivative.
     """
-    near, log = x.clamp(min=2 * _LEFT, max=40.0), y.clamp(min=-52.0)
-    ratio = (near.square() * -0.5 - log).exp() / math.sqrt(2 * math.pi)
-    return (x < _LEFT).where(_inverse_mills_ratio((-x).clamp(min=-_LEFT)), ratio)
+    clamped, log_distribution = x.clamp(min=2 * _LEFT_TAIL, max=40.0), y.clamp(min=-52.0)
+    ratio = (clamped.square() * -0.5 - log_distribution).exp() / math.sqrt(2 * math.pi)
+    return (x < _LEFT_TAIL).where(_inverse_mills_ratio((-x).clamp(min=-_LEFT_TAIL)), ratio)
 
 
 def _inverse_mills_ratio(z: Value) -> Value:
-    """φ(z) / (1 − Φ(z)) for z ≥ 5: z + 1/(z + 2/(z + 3/(z + …))), of which this is the even part (DLMF 7.9.2, 1.12.20).
+    """Return φ(z) / (1 − Φ(z)) for z ≥ 5: the even part of z + 1/(z + 2/(z + 3/(z + …))) (DLMF 7.9.2, 1.12.20).
 
-    No two terms are close, so that its derivatives are as accurate.
+    No terms cancel, so the derivatives are as accurate.
     """
     square = z.square()
     t = square + (4.0 * _LEVELS + 1)

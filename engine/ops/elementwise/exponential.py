@@ -43,7 +43,7 @@ class Expm1(Unary):
     section = "exponential"
     ufunc = "expm1"
     gradient = "g · eˣ"
-    # Not y + 1, which has lost eˣ where that is small.
+    # Not y + 1, which has lost all digits of eˣ for very negative x.
     partials = (lambda y, x: x.exp(),)
 
 
@@ -100,28 +100,28 @@ class LogEps(Formula):
     gradient = "g / (x + eps)"
 
     def infer(self, *types: TensorType, eps: float) -> Any:
-        """Infer as the sum with a constant does."""
+        """Return the type of x + eps, as add_scalar infers it."""
         return AddScalar().infer(*types, scalar=eps)
 
     def formula(self, x: Value, *, eps: float) -> Value:
-        """The logarithm of the sum."""
+        """Write log(x + eps)."""
         return (x + eps).log()
 
 
-def _share(y: Value, a: Value, b: Value) -> Value:
-    """eᵃ / (eᵃ + eᵇ), and 0 / 0 = 0: by the lead of a, which is 0 also where both are infinite.
+def _softmax_share(y: Value, a: Value, b: Value) -> Value:
+    """Return eᵃ / (eᵃ + eᵇ) = sigmoid(a − b), with 0 / 0 = 0, and a − b taken as 0 where both are infinite and equal.
 
-    There alone: of finite ones that are equal, the lead goes with either, and so do derivatives of the share.
+    The difference of equal finite operands is not replaced, since second derivatives pass through it.
     """
     both_infinite = a.equal(b).logical_and(a.abs().equal(math.inf))
-    lead = both_infinite.where(0.0, a - b)
-    return y.equal(-math.inf).where(-math.inf, lead).sigmoid()
+    difference = both_infinite.where(0.0, a - b)
+    return y.equal(-math.inf).where(-math.inf, difference).sigmoid()
 
 
 def _log_of_sum(a: Scalar, b: Scalar) -> Scalar:
-    """The larger one, and ln(1 + e^−|a − b|), where the difference of equal infinities is 0."""
-    apart = a.eq(b).where(0.0, a - b).abs()
-    return a.maximum(b) + (-apart).exp().log1p()
+    """Return max(a, b) + ln(1 + e^−|a − b|), with a − b = 0 for equal infinities."""
+    distance = a.eq(b).where(0.0, a - b).abs()
+    return a.maximum(b) + (-distance).exp().log1p()
 
 
 class LogAddExp(FloatBinary):
@@ -132,17 +132,17 @@ class LogAddExp(FloatBinary):
     cost = 20
     gradient = "da = g · sigmoid(a − b), db = g · sigmoid(b − a)"
     scalar = staticmethod(_log_of_sum)
-    partials = (_share, lambda y, a, b: _share(y, b, a))
+    partials = (_softmax_share, lambda y, a, b: _softmax_share(y, b, a))
 
 
 def power_rule(x: Value, exponent: float) -> Value | float:
-    """The derivative of x^exponent. Down to a constant: never 0 · x⁻¹, which is NaN at 0."""
+    """Return the derivative of x^exponent; a constant for exponents 0 and 1, since 0 · x⁻¹ is NaN at 0."""
     if exponent in (0, 1):
         return exponent
     return 2 * x if exponent == 2 else exponent * x ** (exponent - 1)
 
 
-#: exponents of which a power is a few products and roots; −0 is brought to 0 where the sign would be that of ∞
+#: exponents whose power is a few products and roots; x + 0 turns −0 into 0, so that the root's reciprocal is +∞
 _POWERS: Mapping[float, Callable[[Scalar], Scalar]] = {
     -2: lambda x: 1 / x * (1 / x),
     -1: lambda x: 1 / x,
@@ -161,7 +161,7 @@ def _inverse_root(xp: Namespace, x: Array, out: Array) -> None:
     xp.reciprocal(out, out=out)
 
 
-#: the same for complex numbers
+#: exponents whose power is a few products and roots, for complex numbers
 _COMPLEX_POWERS: Mapping[float, Callable[[Namespace, Array, Array], object]] = {
     -2: lambda xp, x, out: xp.square(xp.reciprocal(x, out=out), out=out),
     -1: lambda xp, x, out: xp.reciprocal(x, out=out),
@@ -198,18 +198,18 @@ class PowScalar(WithConstants):
     partials = (lambda y, x, exponent: power_rule(x, exponent),)
 
     def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
-        """The square, of which a third power is made of complex numbers."""
+        """Count the square that a complex third power allocates; else as the base."""
         return out.nbytes * (attrs["exponent"] == 3) if out.is_complex else super().workspace(out, *types, **attrs)
 
     def compute(self, run: RunContext, x: Array, *, out: Array, exponent: float) -> None:
-        """Compute the formula, or NumPy's power if there is none."""
+        """Compute the formula, or call NumPy's power if the exponent has none."""
         if exponent in _POWERS or is_complex(out.dtype):
             super().compute(run, x, out=out, exponent=exponent)
         else:
             run.xp.power(x, out.dtype.type(exponent), out=out)
 
     def compute_complex(self, run: RunContext, *xs: Array, out: Array, exponent: float, **attrs: Any) -> None:
-        """Use the same few products and roots, or NumPy's power: exp(exponent · log x), or products."""
+        """Compute by products and roots, or call NumPy's power: exp(exponent · log x), or products."""
         (x,), xp = xs, run.xp
         if exponent in _COMPLEX_POWERS:
             _COMPLEX_POWERS[exponent](xp, x, out)
@@ -241,38 +241,39 @@ class Pow(Binary):
         Sample(Ints(2, 3, high=5, low=-4), Ints(3, high=3, low=-3)),
         Sample(Real(2, 3), exponent=3),
     )
-    partials = (lambda y, a, b, exponent: _lowered(a, b), lambda y, a, b, exponent: y * _finite_log(a, b))
+    partials = (lambda y, a, b, exponent: _pow_partial_base(a, b), lambda y, a, b, exponent: y * _log_base(a, b))
 
     def infer(self, *types: TensorType, exponent: float | None) -> Any:
-        """The exponent is either an operand or an attribute."""
+        """Infer as `power` or as `pow_scalar`. Raises unless the exponent is either an operand or an attribute."""
         if len(types) == 2 and exponent is not None:
             raise BadAttribute("attribute exponent is for one operand, but there are 2", expected="one operand")
         if len(types) == 1 and exponent is None:
-            wanted = "2 operands (a, b), or one and the attribute exponent"
+            expected = "2 operands (a, b), or one and the attribute exponent"
             raise OperandCount(
-                f"takes {wanted}, but got one operand alone", operand=1, expected=wanted, got="1 operand"
+                f"takes {expected}, but got one operand alone", operand=1, expected=expected, got="1 operand"
             )
         return super().infer(*types) if len(types) == 2 else PowScalar().infer(*types, exponent=exponent)
 
     def compose(self, a: Value, *b: Value, exponent: float | None) -> Value | None:
-        """`pow_scalar`, where there is one operand."""
+        """Write `pow_scalar` if there is only one operand."""
         return None if b else a.pow_scalar(exponent=exponent)
 
     def compute(self, run: RunContext, a: Array, b: Array, *, out: Array, **attrs: None) -> None:
-        """NumPy's power; integers as the docstring says."""
+        """Call NumPy's power; for integers, handle negative exponents as the class docstring says."""
         xp = run.xp
         if out.dtype.kind == "f":
             xp.power(a, b, out=out, dtype=out.dtype)
         else:
-            # The power by |b|, or an exponent as odd as it; 0 in place of a fraction.
-            signed = b.dtype.kind == "i"
-            exponent = b & np.iinfo(b.dtype).max if signed else b  # lives to the end, as `workspace` counts it
+            # Clearing the sign bit of a negative b keeps its parity, which is all that matters for a = ±1. Other
+            # bases to a negative power are fractions, and become 0 below.
+            is_signed = b.dtype.kind == "i"
+            exponent = b & np.iinfo(b.dtype).max if is_signed else b  # kept until the end, as `workspace` counts it
             _whole_power(run, a, exponent, out)
-            if signed:
+            if is_signed:
                 xp.copyto(out, 0, where=(b < 0) & (xp.abs(a) != 1))
 
     def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
-        """Count, for signed integers, the exponents, |a|, and three masks that tell fractions."""
+        """Count the exponents, |a| and three masks that find fractions, for signed integers."""
         a, b = types
         if b.dtype.kind != "i" or a.is_float:
             return 0
@@ -281,29 +282,29 @@ class Pow(Binary):
 
 @DeviceFunction
 def _whole_power(run: RunContext, a: Array, exponent: Array, out: Array) -> None:
-    """out = aᵉ of integers, e ≥ 0; what does not fit wraps."""
+    """Write aᵉ of integers with e ≥ 0 into `out`, wrapping on overflow."""
     run.xp.power(a, exponent, out=out, dtype=out.dtype)
 
 
 @_whole_power.on("cuda")
 def _wide_power(run: RunContext, a: Array, exponent: Array, out: Array) -> None:
-    """Go by way of int64, since cupy.power with a narrow dtype is wrong: 2⁹ in int8 gives 1 (CuPy 14.2)."""
+    """Compute in int64, since cupy.power is wrong for narrow dtypes: 2⁹ in int8 gives 1 (CuPy 14.2)."""
     out[...] = run.xp.power(a.astype("int64"), exponent.astype("int64"))
 
 
-def _lowered(a: Value, b: Value) -> Value:
-    """b · aᵇ⁻¹; but 0 where a = b = 0, and not 0 · 0⁻¹. So are its derivatives there, by b, too: the order is free.
+def _pow_partial_base(a: Value, b: Value) -> Value:
+    """Return b · aᵇ⁻¹; 0 instead of 0 · 0⁻¹ where a = b = 0, also in its derivatives with respect to a and b.
 
-    It is 0 as well where an infinite b leaves nothing of the power.
+    Return 0 also where b is infinite and the power is 0.
     """
-    ends = a.equal(0.0).logical_and(b.equal(0.0))
-    power = a.pow(ends.where(1.0, b - 1))
-    none = power.equal(0.0).logical_and(b.is_finite().logical_not())
-    return ends.logical_or(none).where(0.0, b) * power
+    both_zero = a.equal(0.0).logical_and(b.equal(0.0))
+    power = a.pow(both_zero.where(1.0, b - 1))
+    vanishes = power.equal(0.0).logical_and(b.is_finite().logical_not())
+    return both_zero.logical_or(vanishes).where(0.0, b) * power
 
 
-def _finite_log(a: Value, b: Value) -> Value:
-    """log a; but 0 where a = 0 and b ≥ 0, where aᵇ is constant in b, or takes its last step; and likewise at ∞."""
+def _log_base(a: Value, b: Value) -> Value:
+    """Return log a; 0 where a = 0 and b ≥ 0, or a = ∞ and b < 0: there d aᵇ / db is defined as 0."""
     at_zero = a.equal(0.0).logical_and(b >= 0)
     at_infinity = (a > 0).logical_and(a.is_finite().logical_not()).logical_and(b < 0)
     return at_zero.logical_or(at_infinity).where(1.0, a).log()
@@ -323,7 +324,7 @@ class Square(Unary):
     partials = NoGradient("written out in vjp")
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
-        """g · x first: 2x alone may overflow, where g is 0 beside it."""
+        """Multiply g · x first: 2x alone may overflow, and 0 · ∞ is NaN if g is 0."""
         return (wide(g) * conjugate(wide(x)) * 2,)
 
 
@@ -382,17 +383,17 @@ class Rsqrt(FloatUnary):
 
 
 def _product(x: Scalar, y: Scalar, log: Scalar) -> Scalar:
-    """x · log; but 0 where x is, unless y is NaN."""
+    """Return x · log; 0 where x is 0, unless y is NaN."""
     return x.eq(0.0).and_(y.eq(y)).where(0.0, x * log)
 
 
 def _no_log(x: Value, y: Value, pole: float) -> Value:
-    """Mark places where the factor is 0 and the logarithm −∞."""
+    """Mark elements where the factor x is 0 and the logarithm of y is −∞."""
     return x.equal(0.0).logical_and(y.equal(pole))
 
 
 class TimesLogarithm(FloatBinary):
-    """Base: a factor, and what the logarithm is of."""
+    """Base: x times a logarithm of y."""
 
     section = "xlogy"
     operands: ClassVar[tuple[str, ...]] = ("x", "y")

@@ -1,4 +1,4 @@
-"""Logarithms of the gamma and beta functions with derivatives of every order, and the Hurwitz zeta function."""
+"""Logarithms of the gamma and beta functions, their derivatives of every order, and the Hurwitz zeta function."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from engine.ops.elementwise.base import FloatBinary, FloatUnary, LibraryFunction
 _POSITIVE = (Sample(Real(2, 3, low=0.3, high=4)), Sample(Real(low=2, high=40)), Sample(Real(0, 2)))
 _SAMPLES = (*_POSITIVE, Sample(Real(3, low=-1.7, high=-1.3)), Sample(Ints(3, low=1, high=5)))
 
-LARGEST_ORDER = 170  # 171! is no float64
+LARGEST_ORDER = 170  # 171! overflows float64
 
 _trigamma = in_float32("trigamma")
-#: from here on, Stirling's series
+#: smallest x for which log Γ is evaluated by Stirling's series
 _LARGE = 10.0
-# Stirling's series, DLMF 5.11.1: log Γ(x) less (x − ½) log x − x + ½ log 2π, times x, in powers of x⁻², highest first.
+# Stirling's series, DLMF 5.11.1: x · (log Γ(x) − (x − ½) log x + x − ½ log 2π) in powers of x⁻², highest first.
 _STIRLING = (1 / 156, -691 / 360360, 1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12)
-#: from here on, the difference of two digammas by its own series
-_FAR = 100.0
-#: terms that are added up one by one, before the formula of Euler and Maclaurin
+#: smallest x for which the difference of two digammas is evaluated by its own series
+_ASYMPTOTIC = 100.0
+#: number of terms that are summed directly, before the Euler–Maclaurin formula
 _TERMS: Final = 14
-#: Bernoulli's numbers B₂, B₄, …, over (2k)!, of that formula (DLMF 25.11.28)
+#: Bernoulli numbers B₂, B₄, …, which the formula divides by (2k)! (DLMF 25.11.28)
 _BERNOULLI: Final = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798)
 _WEIGHTS: Final = tuple(b / math.factorial(2 * k) for k, b in enumerate(_BERNOULLI, 1))
 
@@ -99,22 +99,22 @@ class Polygamma(FloatUnary):
     partials = (lambda y, x, order: x.polygamma(order=order + 1),)
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The order is not too large."""
-        order, wanted = attrs["order"], f"a whole number of at most {LARGEST_ORDER}"
+        """Raise BadAttribute if the order is too large."""
+        order, expected = attrs["order"], f"a whole number of at most {LARGEST_ORDER}"
         if order > LARGEST_ORDER:
-            raise BadAttribute(f"attribute order must be {wanted}, but is {order}", expected=wanted, got=str(order))
+            raise BadAttribute(f"attribute order must be {expected}, but is {order}", expected=expected, got=str(order))
         return attrs
 
     def compose(self, x: Value, *, order: int) -> Value | None:
-        """`digamma`, where it is that."""
+        """Write `digamma` if the order is 0."""
         return None if order else x.digamma()
 
     def compute(self, run: RunContext, x: Array, *, out: Array, order: int) -> None:
-        """(−1)ⁿ⁺¹ n! ζ(n + 1, x), of the Hurwitz zeta function (DLMF 25.11.12)."""
+        """Compute (−1)ⁿ⁺¹ n! ζ(n + 1, x) with the Hurwitz zeta function (DLMF 25.11.12)."""
         fill_polygamma(run, x, out, order)
 
     def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
-        """A few blocks."""
+        """Count a few blocks."""
         return block_workspace(out.size)
 
 
@@ -144,77 +144,77 @@ class Betaln(FloatBinary):
 
     @DeviceMethod
     def compute(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
-        """The kernel."""
+        """Evaluate log |B(a, b)| in float64."""
         xp = run.xp
         x, y = (xp.asarray(z, "float64") for z in (a, b))
-        out[...] = _everywhere(xp, xp.minimum(x, y), xp.maximum(x, y))
+        out[...] = _betaln_everywhere(xp, xp.minimum(x, y), xp.maximum(x, y))
 
     @compute.on("cpu")
     def _compute_in_blocks(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
         broadcast_blocks(run, lambda x, y: _betaln(np.minimum(x, y), np.maximum(x, y)), [a, b], out)
 
     def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
-        """A few blocks."""
+        """Count a few blocks."""
         return block_workspace(out.size)
 
 
 def _betaln(a: Floats, b: Floats) -> Floats:
-    """SciPy's, for a ≤ b, but by Stirling's series where b is large."""
+    """Call SciPy's betaln for a ≤ b, but use Stirling's series where b is large."""
     y: Floats = library(np).betaln(a, b)
     large = (a > 0) & (b >= _LARGE) & (b < math.inf)
     for mask, branch in ((large & (a < _LARGE), _one_large), (large & (a >= _LARGE), _both_large)):
-        chosen = np.flatnonzero(mask)
-        y[chosen] = branch(np, a[chosen], b[chosen])
+        selected = np.flatnonzero(mask)
+        y[selected] = branch(np, a[selected], b[selected])
     y[(a > 0) & (b == math.inf)] = -math.inf
     return y
 
 
-def _everywhere(xp: Namespace, a: Array, b: Array) -> Array:
-    """The same for each element: a card would have to wait to know which of them are large."""
+def _betaln_everywhere(xp: Namespace, a: Array, b: Array) -> Array:
+    """Compute as `_betaln` with all branches for every element: selecting elements would make a GPU synchronise."""
     y = library(xp).betaln(a, b)
     large = (a > 0) & (b >= _LARGE) & (b < math.inf)
-    far = xp.where(large, b, _LARGE)
-    y = xp.where(large & (a < _LARGE), _one_large(xp, xp.clip(a, 0, _LARGE), far), y)
-    y = xp.where(large & (a >= _LARGE), _both_large(xp, xp.maximum(a, _LARGE), far), y)
+    large_b = xp.where(large, b, _LARGE)
+    y = xp.where(large & (a < _LARGE), _one_large(xp, xp.clip(a, 0, _LARGE), large_b), y)
+    y = xp.where(large & (a >= _LARGE), _both_large(xp, xp.maximum(a, _LARGE), large_b), y)
     return xp.where((a > 0) & (b == math.inf), -math.inf, y)
 
 
 def _one_large(xp: Namespace, a: Floats, b: Floats) -> Floats:
-    """log Γ(a) + log(Γ(b) / Γ(a + b))."""
-    grown = xp.log1p(a / b)
-    quotient = a - (b - 0.5) * grown - a * (xp.log(b) + grown)
-    y: Floats = library(xp).gammaln(a) + (quotient + (_correction(b) - _correction(a + b)))
+    """Return log Γ(a) + log(Γ(b) / Γ(a + b)) for a < 10 ≤ b, the quotient by Stirling's series."""
+    log_ratio = xp.log1p(a / b)
+    quotient = a - (b - 0.5) * log_ratio - a * (xp.log(b) + log_ratio)
+    y: Floats = library(xp).gammaln(a) + (quotient + (_stirling_rest(b) - _stirling_rest(a + b)))
     return y
 
 
 def _both_large(xp: Namespace, a: Floats, b: Floats) -> Floats:
-    """The sum of the three series, ordered so that all large terms are negative."""
+    """Sum three Stirling series for a, b ≥ 10, ordered so that all large terms are negative and none cancel."""
     h = a / b
     large: Floats = (a - 0.5) * xp.log(h / (1 + h)) - b * xp.log1p(h) - 0.5 * xp.log(b)
-    return large + (0.5 * math.log(2 * math.pi) + _correction(a) + _correction(b) - _correction(a + b))
+    return large + (0.5 * math.log(2 * math.pi) + _stirling_rest(a) + _stirling_rest(b) - _stirling_rest(a + b))
 
 
-def _correction(x: Floats) -> Floats:
-    """The part of log Γ(x) that tends to 0, for large x."""
+def _stirling_rest(x: Floats) -> Floats:
+    """Return the part of Stirling's series of log Γ(x) that tends to 0 for large x."""
     return polynomial(_STIRLING, 1 / (x * x)) / x
 
 
 def _digamma_difference(a: Value, b: Value) -> Value:
-    """ψ(a) − ψ(a + b). For large a it is −log(1 + b/a), and smaller terms: ψ(a) and ψ(a + b) may be all but equal.
+    """Return ψ(a) − ψ(a + b). For large a the two nearly cancel: use −log(1 + b/a) and smaller terms.
 
-    Each side gets operands at which it is finite, so that no NaN of the other one reaches a derivative.
+    Each branch gets operands at which it is finite, so that no NaN of the unused branch reaches a derivative.
     """
-    is_far = (a > _FAR).logical_and(b >= 0.0)
-    far = _far_difference(a.clamp(min=_FAR), b.clamp(min=0.0))
-    return is_far.where(far, a.digamma() - (a + b).digamma())
+    is_large = (a > _ASYMPTOTIC).logical_and(b >= 0.0)
+    series = _asymptotic_difference(a.clamp(min=_ASYMPTOTIC), b.clamp(min=0.0))
+    return is_large.where(series, a.digamma() - (a + b).digamma())
 
 
-def _far_difference(a: Value, b: Value) -> Value:
-    """ψ(x) = log x − 1/2x − 1/12x² + 1/120x⁴ − 1/252x⁶ (DLMF 5.11.2) at a less that at a + b, factored."""
+def _asymptotic_difference(a: Value, b: Value) -> Value:
+    """Return ψ(a) − ψ(a + b) with ψ(x) = log x − 1/2x − 1/12x² + 1/120x⁴ − 1/252x⁶ (DLMF 5.11.2), factored."""
     r, s = a.reciprocal(), (a + b).reciprocal()
     p, q = r.square(), s.square()
     series = 1 / 12 - (p + q) / 120 + (p.square() + p * q + q.square()) / 252
-    # Where the sum overflows, the terms after the logarithm vanish.
+    # If a + b overflows, s is 0 and the terms after the logarithm vanish; b · s would be ∞ · 0.
     return -((b * r).log1p() + s.equal(0.0).where(0.0, b) * r * s * (0.5 + (r + s) * series))
 
 
@@ -251,11 +251,11 @@ class Zeta(FloatBinary):
             source="ζ(2) and ζ(4) by Euler, (2ˢ − 1) ζ(s); derivatives by mpmath.zeta in 40 digits",
         ),
     )
-    partials = (lambda y, s, q: _by_exponent(s, q), lambda y, s, q: _by_start(s, q))
+    partials = (lambda y, s, q: _partial_s(s, q), lambda y, s, q: _partial_q(s, q))
 
     @DeviceMethod
     def compute(self, run: RunContext, s: Array, q: Array, *, out: Array) -> None:
-        """The kernel."""
+        """Evaluate ζ(s, q) in float64."""
         xp = run.xp
         out[...] = _zeta_everywhere(xp, *(xp.asarray(z, "float64") for z in (s, q)))
 
@@ -264,49 +264,52 @@ class Zeta(FloatBinary):
         broadcast_blocks(run, _zeta, [s, q], out)
 
     def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
-        """A few blocks."""
+        """Count a few blocks."""
         return block_workspace(out.size)
 
 
 def _zeta(s: Floats, q: Floats) -> Floats:
-    """SciPy's alone, where no q is negative."""
+    """Call SciPy's zeta if no q is negative."""
     y: Floats = library(np).zeta(s, q) if not (q < 0).any() else _zeta_everywhere(np, s, q)
     return y
 
 
 def _zeta_everywhere(xp: Namespace, s: Array, q: Array) -> Array:
-    """The library's for q ≥ 0, from which a negative q is kept: it would take |q| steps, however many that is.
+    """Call the library's zeta for q ≥ 0 only: for negative q it takes |q| steps, however many.
 
-    That is a sum over the poles to its right, and over those from it to 0: the distances to them are f, f + 1, … and
-    1 − f, 2 − f, …, −q, for the fraction f of q.
+    For q < 0 with fractional part f, the terms q + k are negative first: q, …, −(2 − f), −(1 − f), and then positive:
+    f, f + 1, …. The sum over the positive ones is a zeta function, that over the negative ones a difference of two.
     """
     zeta = library(xp).zeta
-    is_below = q < 0
-    r = q - xp.rint(q)
-    up = r > 0
-    right, left = xp.where(up, r, 1 + r), xp.where(up, 1 - r, -r)
-    sign = 1 - 2 * (s - 2 * xp.floor(s / 2))
-    below = zeta(s, xp.where(is_below, right, 1)) + sign * (
-        zeta(s, xp.where(is_below, left, 1)) - zeta(s, xp.where(is_below, 1 - q, 1))
+    is_negative = q < 0
+    remainder = q - xp.rint(q)
+    is_positive = remainder > 0
+    positive, negative = (
+        xp.where(is_positive, remainder, 1 + remainder),
+        xp.where(is_positive, 1 - remainder, -remainder),
     )
-    below = xp.where(r == 0, xp.where(s >= 1, math.inf, math.nan), xp.where(s == xp.rint(s), below, math.nan))
-    return xp.where(is_below, below, zeta(s, xp.where(is_below, 1, q)))
+    sign = 1 - 2 * (s - 2 * xp.floor(s / 2))
+    result = zeta(s, xp.where(is_negative, positive, 1)) + sign * (
+        zeta(s, xp.where(is_negative, negative, 1)) - zeta(s, xp.where(is_negative, 1 - q, 1))
+    )
+    result = xp.where(remainder == 0, xp.where(s >= 1, math.inf, math.nan), xp.where(s == xp.rint(s), result, math.nan))
+    return xp.where(is_negative, result, zeta(s, xp.where(is_negative, 1, q)))
 
 
-def _by_start(s: Value, q: Value) -> Value:
-    """−s ζ(s + 1, q); 0 where s is infinite and nothing is left of it."""
+def _partial_q(s: Value, q: Value) -> Value:
+    """Return −s ζ(s + 1, q), the derivative with respect to q; s is clamped, so that it is 0 where s is infinite."""
     s = s.clamp(max=float(np.finfo(s.dtype).max))
     return -s * (s + 1.0).zeta(q)
 
 
-def _by_exponent(s: Value, q: Value) -> Value:
-    """−Σ log(q + k) (q + k)⁻ˢ: some terms, and of the rest the derivative of what Euler and Maclaurin have for it.
+def _partial_s(s: Value, q: Value) -> Value:
+    """Return −Σ log(q + k) (q + k)⁻ˢ: the first n terms, and the derivative of the Euler–Maclaurin remainder.
 
-    With w = q + n, that is w¹⁻ˢ / (s − 1) + w⁻ˢ / 2 + Σ B₂ₖ / (2k)! s (s + 1) … (s + 2k − 2) w¹⁻ˢ⁻²ᵏ. NaN where the
-    function is, for s < 1: there the terms grow, and take from each other what the sum would be.
+    With w = q + n, the remainder is w¹⁻ˢ / (s − 1) + w⁻ˢ / 2 + Σ B₂ₖ / (2k)! s (s + 1) … (s + 2k − 2) w¹⁻ˢ⁻²ᵏ.
+    NaN for s < 1, as the function itself: there the terms grow and cancel.
     """
-    most = float(np.finfo(q.dtype).max)
-    s, q = s.clamp(max=most), q.clamp(max=most)
+    largest = float(np.finfo(q.dtype).max)
+    s, q = s.clamp(max=largest), q.clamp(max=largest)
     terms = q.builder.constant(np.arange(_TERMS).astype(q.dtype))
     logs = (q.reshape(shape=(*q.shape, 1)) + terms).log()
     head = (logs * (-s.reshape(shape=(*s.shape, 1)) * logs).exp()).sum(axes=(-1,))
@@ -314,19 +317,22 @@ def _by_exponent(s: Value, q: Value) -> Value:
     log, over = w.log(), (s - 1.0).reciprocal()
     integral = ((1.0 - s) * log).exp() * over * (log + over)
     power = (-s * log).exp()
-    rest = power * (0.5 * log - _corrections(s, w, log))
-    found = -(head + integral + power.equal(0.0).where(0.0, rest))
-    return (s < 1.0).where(math.nan, found)
+    rest = power * (0.5 * log - _bernoulli_terms(s, w, log))
+    result = -(head + integral + power.equal(0.0).where(0.0, rest))
+    return (s < 1.0).where(math.nan, result)
 
 
-def _corrections(s: Value, w: Value, log: Value) -> Value:
-    """Change by s of the terms with Bernoulli's numbers, over w⁻ˢ: products, and their own derivatives."""
+def _bernoulli_terms(s: Value, w: Value, log: Value) -> Value:
+    """Differentiate the terms with Bernoulli numbers with respect to s, divided by w⁻ˢ.
+
+    Each term is a product; carry the product and its derivative along.
+    """
     inverse = w.reciprocal()
     square = inverse.square()
     product, slope = s * inverse, inverse
-    found = _WEIGHTS[0] * (slope - product * log)
+    total = _WEIGHTS[0] * (slope - product * log)
     for k, weight in enumerate(_WEIGHTS[1:], 1):
-        factor, change = (s + (2.0 * k - 1)) * (s + 2.0 * k) * square, (2.0 * s + (4.0 * k - 1)) * square
-        product, slope = product * factor, slope * factor + product * change
-        found = found + weight * (slope - product * log)
-    return found
+        factor, factor_slope = (s + (2.0 * k - 1)) * (s + 2.0 * k) * square, (2.0 * s + (4.0 * k - 1)) * square
+        product, slope = product * factor, slope * factor + product * factor_slope
+        total = total + weight * (slope - product * log)
+    return total

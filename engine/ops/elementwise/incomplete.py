@@ -1,4 +1,4 @@
-"""The regularised incomplete gamma and beta functions: distribution functions, with their densities in nodes."""
+"""Regularised incomplete gamma and beta functions (distribution functions), and their derivatives."""
 
 from __future__ import annotations
 
@@ -16,134 +16,140 @@ from engine.ir.sample import Ints, Real, Sample, Truth
 from engine.ir.tensor_type import HostArray
 from engine.ops.elementwise.base import LibraryUfunc, PassThrough, power_series
 
-# The gamma distribution in nodes: its density, and how its distribution function changes with the shape.
+# Gamma distribution, in terms of other ops: its density, and the derivative of its distribution function P with respect
+# to the shape.
 #
-# What is large cancels on paper, so that relative errors stay small where the shape is large, or the density is.
+# Formulas are rearranged so that large terms cancel symbolically: relative errors stay small for large shapes and in
+# the tails.
 
-#: from here on, Stirling's series
+#: smallest shape for which log Γ is evaluated by Stirling's series
 LARGE_SHAPE: Final = 10.0
-# Lowest power first, DLMF 5.11.1 and 5.11.2: of w = 1 / a², what log Γ(a) is more than (a − ½) log a − a + ½ log 2π,
-# times a; and what log a − ψ(a) is more than 1 / 2a, times a².
+# Series in w = 1 / a², lowest power first (DLMF 5.11.1 and 5.11.2): a · (log Γ(a) − (a − ½) log a + a − ½ log 2π), and
+# a² · (log a − ψ(a) − 1 / 2a).
 _STIRLING: Final = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 _DIGAMMA: Final = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
-#: of r² for |r| < 1/3: (artanh(r) − r) / r³; and of z for |z| < 1/2: (exp(z) − 1 − z) / z²
+#: series of (artanh(r) − r) / r³ in r² for |r| < 1/3, and of (exp(z) − 1 − z) / z² in z for |z| < 1/2
 _ATANH: Final = tuple(1.0 / (2 * k + 3) for k in range(17))
 _EXP: Final = tuple(1.0 / math.factorial(k + 2) for k in range(14))
-#: terms of the series up to x = 2.5, and points of the integral beyond: to 1e-13
-_TERMS, _POINTS, _ENDS = 24, 96, (-3.7, 3.8)
-_AT = ([0.5, 1.0, 3.5, 12.0], [0.25, 2.0, 2.0, 13.0])
-#: P, Q, ∂P/∂a, ∂P/∂x
+#: number of terms of the series for x ≤ 2.5; number of points and range of the integral for larger x: both to 1e-13
+_TERMS, _POINTS, _RANGE = 24, 96, (-3.7, 3.8)
+_TRUTH_OPERANDS = ([0.5, 1.0, 3.5, 12.0], [0.25, 2.0, 2.0, 13.0])
+#: P, Q, ∂P/∂a and ∂P/∂x at these operands
 _P = [0.5204998778130465, 0.8646647167633873, 0.2202225915242841, 0.6468350671487296]
 _Q = [0.4795001221869535, 0.1353352832366127, 0.7797774084757159, 0.3531649328512704]
-_BY_A = [-0.797947316783223, -0.2208254262118595, -0.1801009452864442, -0.1070770167187148]
-_BY_X = [0.8787825789354448, 0.1353352832366127, 0.2303614571229357, 0.1014829054600716]
+_SLOPE_A = [-0.797947316783223, -0.2208254262118595, -0.1801009452864442, -0.1070770167187148]
+_SLOPE_X = [0.8787825789354448, 0.1353352832366127, 0.2303614571229357, 0.1014829054600716]
 _SOURCE = "their series and its derivative in 50 digits (DLMF 8.7.1); erf(1/2) and 1 − exp(−2)"
-#: points of the integral, and where its variable begins; exp(−45) is nothing beside 1
+#: number of points of the beta integral, start of its variable, and an exponent whose exp(−45) is negligible next to 1
 _BETA_POINTS: Final = 160
 _START: Final = -3.7
-_NOTHING: Final = 45.0
+_NEGLIGIBLE: Final = 45.0
 
 
 def gamma_density(a: Value, x: Value) -> Value:
-    """xᵃ⁻¹ exp(−x) / Γ(a), for x ≥ 0 and a ≥ 0.
+    """Return xᵃ⁻¹ exp(−x) / Γ(a) for x ≥ 0 and a ≥ 0.
 
-    For large a it is √(a / 2π) exp(a (log(x/a) − x/a + 1) − …) / x. Each side gets operands at which it is finite, so
-    that no NaN of the other one reaches a derivative.
+    For large a, compute it as √(a / 2π) exp(a (log(x/a) − x/a + 1) − …) / x. Each branch gets operands at which it is
+    finite, so that no NaN of the unused branch reaches a derivative.
     """
-    most = float(np.finfo(x.dtype).max)
-    a, x = a.clamp(max=most), x.clamp(max=most)
+    largest = float(np.finfo(x.dtype).max)
+    a, x = a.clamp(max=largest), x.clamp(max=largest)
     is_large = (a >= LARGE_SHAPE).logical_and(x > 0.0)
-    small, at = is_large.where(1.0, a), is_large.where(1.0, x)
-    few = ((small - 1.0).xlogy(at) - at - small.lgamma()).exp()
-    large, at = is_large.where(a, LARGE_SHAPE), is_large.where(x, LARGE_SHAPE)
-    exponent = large * (log_quotient(at, large) - (at - large) / large) - stirling_rest(large)
-    return is_large.where((large * (0.5 / math.pi)).sqrt() / at * exponent.exp(), few)
+    small, point = is_large.where(1.0, a), is_large.where(1.0, x)
+    direct = ((small - 1.0).xlogy(point) - point - small.lgamma()).exp()
+    large, point = is_large.where(a, LARGE_SHAPE), is_large.where(x, LARGE_SHAPE)
+    exponent = large * (log_quotient(point, large) - (point - large) / large) - stirling_rest(large)
+    return is_large.where((large * (0.5 / math.pi)).sqrt() / point * exponent.exp(), direct)
 
 
 def stirling_rest(a: Value) -> Value:
-    """log Γ(a) − (a − ½) log a + a − ½ log 2π, for a ≥ 10."""
+    """Return log Γ(a) − (a − ½) log a + a − ½ log 2π for a ≥ 10."""
     return power_series(_STIRLING, a.reciprocal().square()) / a
 
 
-def slope_by_shape(a: Value, x: Value) -> Value:
-    """The derivative of P(a, x) by a, which is never positive; 0 at x = 0 and at infinity."""
-    is_near = x <= 2.5
-    # beyond, with x ≤ 2.5, nothing is left of it, and products would overflow
-    found = is_near.where(_by_series(a.clamp(max=1e30), is_near.where(x, 1.0)), _by_integral(a, is_near.where(3.0, x)))
-    return x.equal(0.0).where(0.0, found)
+def igamma_partial_a(a: Value, x: Value) -> Value:
+    """Return the derivative of P(a, x) with respect to a. It is never positive, and 0 at x = 0 and at infinity."""
+    is_small = x <= 2.5
+    # The shape is clamped for the series: for x ≤ 2.5 and larger shapes the result is 0, but products would overflow.
+    slope = is_small.where(
+        _by_series(a.clamp(max=1e30), is_small.where(x, 1.0)), _by_integral(a, is_small.where(3.0, x))
+    )
+    return x.equal(0.0).where(0.0, slope)
 
 
 def _by_series(a: Value, x: Value) -> Value:
-    """xᵃ / Γ(a + 1) (L + Σ (−x)ⁿ / n! (a L + n / (a + n)) / (a + n)) for x ≤ 2.5, with L = log x − ψ(a + 1).
+    """Return xᵃ / Γ(a + 1) (L + Σ (−x)ⁿ / n! (a L + n / (a + n)) / (a + n)) for x ≤ 2.5, with L = log x − ψ(a + 1).
 
-    It is the derivative of DLMF 8.7.1, with what cancels for small a taken out.
+    This is the derivative of DLMF 8.7.1 with respect to a, rearranged so that nothing cancels for small a.
     """
     x = x.equal(0.0).where(1.0, x)
     log = x.log() - (a + 1.0).digamma()
     n = np.arange(1, _TERMS + 1)
-    signs = np.array([(-1) ** k / math.factorial(k) for k in n.tolist()])
+    coefficients = np.array([(-1) ** k / math.factorial(k) for k in n.tolist()])
     shape, order = as_column(a), as_row(a, n)
     powers = (as_column(x.log()) * order).exp()
-    below = (shape + order).reciprocal()
-    terms = (as_column(a * log) + order * below) * below * powers * as_row(a, signs)
+    reciprocals = (shape + order).reciprocal()
+    terms = (as_column(a * log) + order * reciprocals) * reciprocals * powers * as_row(a, coefficients)
     return (a.xlogy(x) - (a + 1.0).lgamma()).exp() * (log + terms.sum(axes=(-1,)))
 
 
 def _by_integral(a: Value, x: Value) -> Value:
-    """∫ (log t − ψ(a)) tᵃ⁻¹ exp(−t) dt / Γ(a) for x > 2.5, from 0 to x or from x to ∞.
+    """Return ∫ (log t − ψ(a)) tᵃ⁻¹ exp(−t) dt / Γ(a) for x > 2.5, over [0, x] or, negated, over [x, ∞).
 
-    Of both, the one where log t − ψ(a) does not change its sign; as t = x exp(± s), with the double exponential formula
-    for s (H. Takahasi and M. Mori, Publ. RIMS 9 (1974) 721), whose points are as close as the integrand is narrow.
+    Choose the interval on which log t − ψ(a) does not change its sign, and substitute t = x exp(± s). Integrate over s
+    with the double exponential formula (H. Takahasi and M. Mori, Publ. RIMS 9 (1974) 721), its points scaled to the
+    width of the integrand.
     """
-    most = float(np.finfo(x.dtype).max)
-    a, x = a.clamp(max=most), x.clamp(max=most)
+    largest = float(np.finfo(x.dtype).max)
+    a, x = a.clamp(max=largest), x.clamp(max=largest)
     is_large = a >= LARGE_SHAPE
     large = is_large.where(a, LARGE_SHAPE)
     inverse = large.reciprocal()
-    far = large * (log_quotient(x, large) + inverse * (0.5 + inverse * power_series(_DIGAMMA, inverse.square())))
+    # start is a · (log x − ψ(a)), the integrand's first factor at t = x: its sign selects the interval.
+    stirling = large * (log_quotient(x, large) + inverse * (0.5 + inverse * power_series(_DIGAMMA, inverse.square())))
     small = is_large.where(1.0, a)
-    start = is_large.where(far, small * (x.log() - (small + 1.0).digamma()) + 1.0)
-    way = (start < 0.0).where(x.full_like(-1.0), 1.0)
+    start = is_large.where(stirling, small * (x.log() - (small + 1.0).digamma()) + 1.0)
+    direction = (start < 0.0).where(x.full_like(-1.0), 1.0)
     width = x.sqrt().maximum((a - x).abs()).reciprocal().stop_gradient()
     points, weights = _double_exponential()
-    z = as_column(way * width) * as_row(x, points)
+    z = as_column(direction * width) * as_row(x, points)
     decay = (as_column(a - x) * z - as_column(x) * _exp_rest(z)).exp()
     total = ((as_column(start) + as_column(a) * z) * decay * as_row(x, weights)).sum(axes=(-1,))
-    before = gamma_density(a + 1.0, x)
-    return before.equal(0.0).where(0.0, -way * before * width * total)
+    density = gamma_density(a + 1.0, x)
+    return density.equal(0.0).where(0.0, -direction * density * width * total)
 
 
 def log_quotient(x: Value, a: Value) -> Value:
-    """log(x / a), by their difference where they are close."""
-    part = (x - a) / (x + a)
-    is_near = part.abs() < 1 / 3
-    r = is_near.where(part, 0.0)
-    near = 2.0 * (r + r * r.square() * power_series(_ATANH, r.square()))
-    return is_near.where(near, is_near.where(1.0, x / a).log())
+    """Return log(x / a), computed from the difference x − a if they are close."""
+    relative = (x - a) / (x + a)
+    is_close = relative.abs() < 1 / 3
+    r = is_close.where(relative, 0.0)
+    series = 2.0 * (r + r * r.square() * power_series(_ATANH, r.square()))
+    return is_close.where(series, is_close.where(1.0, x / a).log())
 
 
 def _exp_rest(z: Value) -> Value:
-    """exp(z) − 1 − z."""
-    is_near = z.abs() < 0.5
-    near = is_near.where(z, 0.0)
-    return is_near.where(near.square() * power_series(_EXP, near), z.expm1() - z)
+    """Return exp(z) − 1 − z, by series for small z."""
+    is_small = z.abs() < 0.5
+    small = is_small.where(z, 0.0)
+    return is_small.where(small.square() * power_series(_EXP, small), z.expm1() - z)
 
 
 @cache
 def _double_exponential() -> tuple[HostArray, HostArray]:
-    """Points and weights of ∫₀^∞ for what decays as exp(−s): s = exp(t − exp(−t)), t in equal steps."""
-    t, step = np.linspace(*_ENDS, _POINTS, retstep=True)
+    """Return points and weights of ∫₀^∞ ds for an integrand that decays as exp(−s): s = exp(t − exp(−t)), t uniform."""
+    t, step = np.linspace(*_RANGE, _POINTS, retstep=True)
     points = np.exp(t - np.exp(-t))
     return points, points * (1 + np.exp(-t)) * step
 
 
 def as_column(x: Value) -> Value:
-    """x with one more axis, of extent 1, behind its own."""
+    """Append an axis of extent 1 to x."""
     return x.reshape(shape=(*x.shape, 1))
 
 
 def as_row(like: Value, numbers: HostArray) -> Value:
-    """Numbers in the dtype of a value, along a last axis."""
+    """Return the numbers as a constant in the dtype of `like`, to broadcast along the last axis."""
     return like.builder.constant(numbers.astype(like.dtype))
 
 
@@ -160,20 +166,20 @@ class ShapeOnce(PassThrough):
         )
 
     def written_out(self, x: Value) -> Sequence[Value]:
-        """x itself."""
+        """Write x itself."""
         return [x]
 
 
 _ONCE = ShapeOnce()
 
 
-def _by_shape(a: Value, x: Value) -> Value:
-    """The derivative of P by a, where x is constant or not."""
-    return entrywise(slope_by_shape, a.builder.emit(_ONCE, (a,), {}), x)
+def _partial_shape(a: Value, x: Value) -> Value:
+    """Return the derivative of P with respect to a, itself differentiable with respect to x only."""
+    return entrywise(igamma_partial_a, a.builder.emit(_ONCE, (a,), {}), x)
 
 
 class IncompleteGamma(LibraryUfunc):
-    """Base: of a shape a ≥ 0 and x ≥ 0; NaN elsewhere."""
+    """Base: a function of a shape a ≥ 0 and x ≥ 0; NaN elsewhere."""
 
     section = "igamma"
     operands: ClassVar[tuple[str, ...]] = ("a", "x")
@@ -198,8 +204,8 @@ class Igamma(IncompleteGamma):
     name = "igamma"
     function = "gammainc"
     gradient = "da = g · ∂P/∂a by an integral; dx = g · xᵃ⁻¹ exp(−x) / Γ(a)"
-    truths = (Truth(operands=_AT, value=_P, gradients=(_BY_A, _BY_X), source=_SOURCE),)
-    partials = (lambda y, a, x: _by_shape(a, x), lambda y, a, x: gamma_density(a, x))
+    truths = (Truth(operands=_TRUTH_OPERANDS, value=_P, gradients=(_SLOPE_A, _SLOPE_X), source=_SOURCE),)
+    partials = (lambda y, a, x: _partial_shape(a, x), lambda y, a, x: gamma_density(a, x))
 
 
 class Igammac(IncompleteGamma):
@@ -212,79 +218,89 @@ class Igammac(IncompleteGamma):
     name = "igammac"
     function = "gammaincc"
     gradient = "da = −g · ∂P/∂a by an integral; dx = −g · xᵃ⁻¹ exp(−x) / Γ(a)"
-    truths = (Truth(operands=_AT, value=_Q, gradients=([-g for g in _BY_A], [-g for g in _BY_X]), source=_SOURCE),)
-    partials = (lambda y, a, x: -_by_shape(a, x), lambda y, a, x: -gamma_density(a, x))
+    truths = (
+        Truth(
+            operands=_TRUTH_OPERANDS,
+            value=_Q,
+            gradients=([-g for g in _SLOPE_A], [-g for g in _SLOPE_X]),
+            source=_SOURCE,
+        ),
+    )
+    partials = (lambda y, a, x: -_partial_shape(a, x), lambda y, a, x: -gamma_density(a, x))
 
 
 def beta_density(a: Value, b: Value, x: Value) -> Value:
-    """xᵃ⁻¹ (1 − x)ᵇ⁻¹ / B(a, b), for 0 ≤ x ≤ 1."""
-    most = float(np.finfo(x.dtype).max) / 4
-    return _terms(a.clamp(max=most), b.clamp(max=most), x, 1.0 - x, 1.0)
+    """Return xᵃ⁻¹ (1 − x)ᵇ⁻¹ / B(a, b) for 0 ≤ x ≤ 1."""
+    largest = float(np.finfo(x.dtype).max) / 4
+    return _beta_terms(a.clamp(max=largest), b.clamp(max=largest), x, 1.0 - x, 1.0)
 
 
-def slope_by_first(a: Value, b: Value, x: Value, rest: Value) -> Value:
-    """The derivative of the distribution function at x by a, where `rest` is 1 − x; 0 at both ends.
+def betainc_partial_a(a: Value, b: Value, x: Value, rest: Value) -> Value:
+    """Return the derivative of I(x; a, b) with respect to a, where `rest` is 1 − x; 0 at both ends.
 
-    ∫ (log t − ψ(a) + ψ(a + b)) tᵃ⁻¹ (1 − t)ᵇ⁻¹ dt / B(a, b), from 0 to x or from x to 1: of both, the one where the
-    first factor does not change its sign. As t = x exp(−s), or 1 − t = (1 − x) exp(−s), with the double exponential
-    formula for s (H. Takahasi and M. Mori, Publ. RIMS 9 (1974) 721). Its points begin where the integrand changes
-    first, and go on to where it ends; they are constant for derivatives.
+    It is ∫ (log t − ψ(a) + ψ(a + b)) tᵃ⁻¹ (1 − t)ᵇ⁻¹ dt / B(a, b), over [0, x] or, negated, over [x, 1]. Choose the
+    interval on which the first factor does not change its sign, and substitute t = x exp(−s), or
+    1 − t = (1 − x) exp(−s). Integrate over s with the double exponential formula (H. Takahasi and M. Mori, Publ. RIMS 9
+    (1974) 721). Its points range from the scale at which the integrand first changes to that at which it vanishes; they
+    are constants for differentiation.
     """
     is_inside = (x > 0.0).logical_and(rest > 0.0)
     x, rest = is_inside.where(x, 0.5), is_inside.where(rest, 0.5)
-    start = _log(x, rest) - (a.digamma() - (a + b).digamma())
+    start = _stable_log(x, rest) - (a.digamma() - (a + b).digamma())
     is_lower = start < 0.0
     p, q = is_lower.where(a, b), is_lower.where(b, a)
     ratio = is_lower.where(x / rest, rest / x)
     width, step = _scales(p, q, ratio)
-    at = as_column(step) * as_row(x, np.arange(_BETA_POINTS)) + _START
-    inner = (-at).exp()
-    s = as_column(width) * (at - inner).exp()
+    t = as_column(step) * as_row(x, np.arange(_BETA_POINTS)) + _START
+    inner = (-t).exp()
+    s = as_column(width) * (t - inner).exp()
     log = (-as_column(ratio) * (-s).expm1()).log1p()
     decay = (as_column(q - 1.0) * log - as_column(p) * s).exp()
     factor = as_column(start) + as_column(is_lower).where(-s, log)
     total = (factor * decay * (s * (inner + 1.0))).sum(axes=(-1,)) * step
-    found = _terms(a, b, x, rest, 0.0) * is_lower.where(rest.reciprocal(), -x.reciprocal()) * total
-    return is_inside.where(found, 0.0)
+    slope = _beta_terms(a, b, x, rest, 0.0) * is_lower.where(rest.reciprocal(), -x.reciprocal()) * total
+    return is_inside.where(slope, 0.0)
 
 
 def _scales(p: Value, q: Value, ratio: Value) -> tuple[Value, Value]:
-    """Scale at which exp(−p s) (1 + ratio (1 − exp(−s)))^(q − 1) first changes, and the step from there to its end."""
-    less = q - 1.0
-    narrow = (p - less * ratio).abs().maximum((less.abs() * ratio * (1.0 + ratio)).sqrt()).maximum(ratio)
-    width = narrow.reciprocal().stop_gradient()
-    end = (_NOTHING / (p * width)).log().maximum(3.8)
+    """Return the scale of s at which exp(−p s) (1 + ratio (1 − exp(−s)))^(q − 1) first changes, and the step size."""
+    power = q - 1.0
+    rate = (p - power * ratio).abs().maximum((power.abs() * ratio * (1.0 + ratio)).sqrt()).maximum(ratio)
+    width = rate.reciprocal().stop_gradient()
+    end = (_NEGLIGIBLE / (p * width)).log().maximum(3.8)
     return width, ((end - _START) / (_BETA_POINTS - 1)).stop_gradient()
 
 
-def _terms(a: Value, b: Value, x: Value, rest: Value, less: float) -> Value:
-    """xᵃ (1 − x)ᵇ / B(a, b), of a and b that are so much less.
+def _beta_terms(a: Value, b: Value, x: Value, rest: Value, less: float) -> Value:
+    """Return xᵃ⁻ˡ (1 − x)ᵇ⁻ˡ / B(a, b) with l = `less`, which is 0 or 1, and `rest` = 1 − x.
 
-    Where both are large, by Stirling's series, relative to the greatest: √(ab / 2π(a + b)) (x / x₀)ᵃ (…)ᵇ with
-    x₀ = a / (a + b). Each side gets operands at which it is finite, so that no NaN of the other reaches a derivative.
+    If a and b are large, use Stirling's series relative to the maximum: √(ab / 2π(a + b)) (x / x₀)ᵃ (…)ᵇ with
+    x₀ = a / (a + b). Each branch gets operands at which it is finite, so that no NaN of the unused branch reaches a
+    derivative.
     """
     is_inside = (x > 0.0).logical_and(rest > 0.0)
     is_large = is_inside.logical_and(a >= LARGE_SHAPE).logical_and(b >= LARGE_SHAPE)
-    p, q, at, beside = is_large.where(1.0, a), is_large.where(1.0, b), is_large.where(0.5, x), is_large.where(0.5, rest)
-    few = (_times_log(p - less, at, beside) + _times_log(q - less, beside, at) - p.betaln(q)).exp()
+    p, q, u, v = is_large.where(1.0, a), is_large.where(1.0, b), is_large.where(0.5, x), is_large.where(0.5, rest)
+    direct = (_times_log(p - less, u, v) + _times_log(q - less, v, u) - p.betaln(q)).exp()
     p, q = is_large.where(a, LARGE_SHAPE), is_large.where(b, LARGE_SHAPE)
-    at, beside = is_large.where(x, 0.5), is_large.where(rest, 0.5)
+    u, v = is_large.where(x, 0.5), is_large.where(rest, 0.5)
     sum = p + q
-    exponent = p * log_quotient(at, p / sum) + q * log_quotient(beside, q / sum)
-    many = (exponent + (stirling_rest(sum) - stirling_rest(p) - stirling_rest(q))).exp()
-    many = many * (p / sum * q * (0.5 / math.pi)).sqrt()
-    return is_large.where(many / (at * beside) if less else many, few)
+    exponent = p * log_quotient(u, p / sum) + q * log_quotient(v, q / sum)
+    stirling = (exponent + (stirling_rest(sum) - stirling_rest(p) - stirling_rest(q))).exp()
+    stirling = stirling * (p / sum * q * (0.5 / math.pi)).sqrt()
+    return is_large.where(stirling / (u * v) if less else stirling, direct)
 
 
 def _times_log(factor: Value, x: Value, rest: Value) -> Value:
-    """factor · log x, where `rest` is 1 − x."""
-    is_near = x < 0.5
-    return is_near.where(factor.xlogy(is_near.where(x, 0.5)), factor.xlog1py(is_near.where(-0.5, -rest)))
+    """Return factor · log x, where `rest` is 1 − x."""
+    is_small = x < 0.5
+    return is_small.where(factor.xlogy(is_small.where(x, 0.5)), factor.xlog1py(is_small.where(-0.5, -rest)))
 
 
-def _log(x: Value, rest: Value) -> Value:
-    is_near = x < 0.5
-    return is_near.where(is_near.where(x, 0.5).log(), is_near.where(-0.5, -rest).log1p())
+def _stable_log(x: Value, rest: Value) -> Value:
+    # Near 1, log1p(−rest) keeps the digits that x = 1 − rest has lost.
+    is_small = x < 0.5
+    return is_small.where(is_small.where(x, 0.5).log(), is_small.where(-0.5, -rest).log1p())
 
 
 class Betainc(LibraryUfunc):
@@ -321,8 +337,8 @@ class Betainc(LibraryUfunc):
         ),
     )
     partials = (
-        lambda y, a, b, x: entrywise(slope_by_first, a, b, x, 1.0 - x),
-        # The function is 1 less itself, with both shapes exchanged, at 1 − x (DLMF 8.17.4).
-        lambda y, a, b, x: -entrywise(slope_by_first, b, a, 1.0 - x, x),
+        lambda y, a, b, x: entrywise(betainc_partial_a, a, b, x, 1.0 - x),
+        # I(x; a, b) = 1 − I(1 − x; b, a) (DLMF 8.17.4).
+        lambda y, a, b, x: -entrywise(betainc_partial_a, b, a, 1.0 - x, x),
         lambda y, a, b, x: beta_density(a, b, x),
     )

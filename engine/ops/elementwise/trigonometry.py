@@ -11,9 +11,9 @@ from engine.ir.tensor_type import DTYPES
 from engine.ops.elementwise.base import Binary, FloatUnary, Unary, power_series
 
 _INSIDE = (Sample(Real(2, 3, low=-0.8, high=0.8)), Sample(Real(low=0, high=0.8)))
-#: up to here, the derivative is its series
-_NEAR = 0.5
-#: sinc′(x) / x = Σ (−1)ᵏ 2k π²ᵏ x²ᵏ⁻² / (2k + 1)!, from k = 1 on, to less than 1e-19 for |x| ≤ 1/2
+#: |x| below which the derivative of sinc is evaluated by its series
+_SMALL = 0.5
+#: coefficients of sinc′(x) / x = Σ (−1)ᵏ 2k π²ᵏ x²ᵏ⁻² / (2k + 1)!, k ≥ 1; the error is below 1e-19 for |x| ≤ 1/2
 _SERIES = tuple((-1) ** k * 2 * k * math.pi ** (2 * k) / math.factorial(2 * k + 1) for k in range(1, 13))
 
 
@@ -100,15 +100,15 @@ class Atan2(Binary):
 
 
 def _over_square(x: Value, a: Value, b: Value) -> Value:
-    """x / (a² + b²), where the squares alone may leave the range; 0 at infinity.
+    """Return x / (a² + b²) without overflow of the squares; 0 at infinity.
 
-    The scale cancels, so that the result does not depend on it, nor do derivatives.
+    The scale cancels, so the result and its derivatives do not depend on it.
     """
     scale = a.abs().maximum(b.abs()).stop_gradient()
-    far = scale.equal(math.inf)
-    x, a, b = (far.where(0.0, v) for v in (x, a, b))
-    scale = far.where(1.0, scale)
-    return x / scale / scale / (far.where(1.0, (a / scale).square() + (b / scale).square()))
+    is_infinite = scale.equal(math.inf)
+    x, a, b = (is_infinite.where(0.0, v) for v in (x, a, b))
+    scale = is_infinite.where(1.0, scale)
+    return x / scale / scale / (is_infinite.where(1.0, (a / scale).square() + (b / scale).square()))
 
 
 class Sinh(Unary):
@@ -152,7 +152,7 @@ class Asinh(Unary):
     section = "hyperbolic"
     ufunc = "arcsinh"
     gradient = "g / cosh y = g / √(x² + 1)"
-    # By y: x² overflows where the derivative is still an ordinary number.
+    # In terms of y: x² overflows while the derivative is still a normal number.
     partials = (lambda y, x: y.cosh().reciprocal(),)
 
 
@@ -179,31 +179,33 @@ class Atanh(Unary):
 
 
 def _sinc(x: Scalar) -> Scalar:
-    """sin(πx) / πx: 1 at 0, and 0 at infinity.
+    """Return sin(πx) / πx: 1 at 0, and 0 at infinity.
 
-    The distance to the nearest whole number is exact, so that sin πx is as accurate as x, next to its zeros as well.
+    The distance to the nearest integer is exact, so sin πx keeps its relative accuracy next to its zeros.
     """
-    whole = x.rint()
-    sign = 1.0 - 2.0 * (whole - 2.0 * (whole * 0.5).floor())
-    y = sign * ((x - whole) * math.pi).sin() / (x * math.pi)
+    nearest = x.rint()
+    sign = 1.0 - 2.0 * (nearest - 2.0 * (nearest * 0.5).floor())
+    y = sign * ((x - nearest) * math.pi).sin() / (x * math.pi)
     return x.eq(0.0).where(1.0, x.abs().eq(math.inf).where(0.0, y))
 
 
-def _cos(x: Value) -> Value:
-    """cos πx, by the distance to the nearest whole number."""
-    whole = x.round()
-    sign = 1.0 - 2.0 * (whole - 2.0 * (whole * 0.5).floor())
-    return sign * ((x - whole) * math.pi).cos()
+def _cos_pi(x: Value) -> Value:
+    """Return cos πx, computed from the distance to the nearest integer."""
+    nearest = x.round()
+    sign = 1.0 - 2.0 * (nearest - 2.0 * (nearest * 0.5).floor())
+    return sign * ((x - nearest) * math.pi).cos()
 
 
-def _slope(y: Value, x: Value) -> Value:
-    """(cos πx − y) / x, but near 0, where that cancels, its series.
+def _sinc_derivative(y: Value, x: Value) -> Value:
+    """Return (cos πx − y) / x; near 0, where the difference cancels, use its series.
 
-    Each side gets operands at which it is finite, so that no NaN of the other one reaches a derivative.
+    Each branch gets operands at which it is finite, so that no NaN of the unused branch reaches a derivative.
     """
-    is_near, ends = x.abs() < _NEAR, x.abs().equal(math.inf)
-    near, far = is_near.where(x, 0.0), is_near.logical_or(ends).where(1.0, x)
-    return is_near.where(near * power_series(_SERIES, near.square()), ends.where(0.0, (_cos(far) - y) / far))
+    is_small, is_infinite = x.abs() < _SMALL, x.abs().equal(math.inf)
+    small, large = is_small.where(x, 0.0), is_small.logical_or(is_infinite).where(1.0, x)
+    return is_small.where(
+        small * power_series(_SERIES, small.square()), is_infinite.where(0.0, (_cos_pi(large) - y) / large)
+    )
 
 
 class Sinc(FloatUnary):
@@ -233,4 +235,4 @@ class Sinc(FloatUnary):
         ),
     )
     scalar = staticmethod(_sinc)
-    partials = (_slope,)
+    partials = (_sinc_derivative,)

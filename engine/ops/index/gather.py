@@ -1,4 +1,4 @@
-"""Reading by an index tensor, and its adjoint: adding at an index tensor."""
+"""Gather, and its adjoint scatter-add: read and add at the positions in an index tensor."""
 
 from __future__ import annotations
 
@@ -27,112 +27,113 @@ from engine.ops.index.indices import (
     require_integer,
 )
 
-#: elements of a chunk: its positions stay in the second cache
-PICKED_CHUNK: Final = 1 << 14
+#: elements of a chunk: its positions stay in the L2 cache
+CHUNK_ELEMENTS: Final = 1 << 14
 _AXIS = Attr("int", 0, "the axis that is indexed")
 
 
-class PickedPlaces(NamedTuple):
-    """Neighbours in an index tensor: what to index that by to see them, and what they pick.
+class IndexChunk(NamedTuple):
+    """Chunk of an index tensor: the NumPy index `where` that selects it, and the memory positions that it reads.
 
-    `places` is int64, dense and of their shape; it counts elements from number `first` of the array's memory, and holds
-    until the next chunk is asked for.
+    `offsets` is int64, dense and of the chunk's shape. It counts elements from element `first` of the array's memory.
+    Its buffer is reused for the next chunk.
     """
 
     where: tuple[Any, ...]
     first: int
-    places: HostArray
+    offsets: HostArray
 
 
-def chunks_of(index: HostArray, steps: Sequence[int], axis: int) -> Iterator[PickedPlaces]:
-    """All of `index`, in its order: it picks on `axis` of an array, and on the others the position that it stands at.
+def index_chunks(index: HostArray, steps: Sequence[int], axis: int) -> Iterator[IndexChunk]:
+    """Yield `index` in chunks, in order, with the positions in memory of the elements that it reads along `axis`.
 
-    `steps` has the array's distance between neighbours on each axis, in elements. In a chunk nothing is ever negative.
+    `steps` are the strides of the array in elements. No offset is negative.
     """
     if not index.size:
         return
-    cut, count = _cut(index.shape)
-    own = _own_places(index.shape, steps, axis, cut, count)
+    cut, count = _chunk_extent(index.shape)
+    # The offsets of the coordinates other than `axis` repeat in every chunk: compute them once.
+    coordinate_offsets = _coordinate_offsets(index.shape, steps, axis, cut, count)
     buffer: HostArray = np.empty((count, *index.shape[cut + 1 :]), INT64)
     outer = [0 if i == axis else step for i, step in enumerate(steps)]
     for lead in np.ndindex(index.shape[:cut]):
         begin = sum(i * step for i, step in zip(lead, outer, strict=False))
         for start in range(0, index.shape[cut], count):
             where = (*lead, slice(start, start + count))
-            picked = index[where]
-            places = np.multiply(picked, steps[axis], out=buffer[: len(picked)], dtype=INT64)
-            if own is not None:
-                places += own[: len(picked)]
-            yield PickedPlaces(where, begin + start * outer[cut], places)
+            chunk = index[where]
+            offsets = np.multiply(chunk, steps[axis], out=buffer[: len(chunk)], dtype=INT64)
+            if coordinate_offsets is not None:
+                offsets += coordinate_offsets[: len(chunk)]
+            yield IndexChunk(where, begin + start * outer[cut], offsets)
 
 
-def chunk_bytes_of(index: TensorType) -> int:
-    """Count the bytes that `chunks_of` allocates: the positions of a chunk, and what all of them have in common."""
-    return 2 * INT64.itemsize * min(PICKED_CHUNK, index.size)
+def index_chunk_bytes(index: TensorType) -> int:
+    """Count the bytes that `index_chunks` allocates: the offsets of a chunk, and those that all chunks share."""
+    return 2 * INT64.itemsize * min(CHUNK_ELEMENTS, index.size)
 
 
-def memory_of(x: HostArray) -> HostArray | None:
-    """The elements from x's first to its last as they lie in memory, 1-d; None where x has none, or runs backwards."""
+def memory_view(x: HostArray) -> HostArray | None:
+    """Return the memory from x's first element to its last as a 1-d view; None if empty or with negative strides."""
     if not x.size or min(x.strides, default=0) < 0:
         return None
     length = 1 + sum((n - 1) * step for n, step in zip(x.shape, element_steps(x), strict=True))
     return np.lib.stride_tricks.as_strided(x, (length,), (x.itemsize,), writeable=False)
 
 
-def is_walked_forwards(x: TensorType) -> bool:
-    """Whether `memory_of` an array of this type is there."""
+def has_forward_strides(x: TensorType) -> bool:
+    """Whether `memory_view` returns a view for an array of this type."""
     return x.size > 0 and min(x.strides, default=0) >= 0
 
 
 def element_steps(x: HostArray) -> Shape:
-    """The strides of an array in elements."""
+    """Return the strides of an array in elements."""
     return tuple(stride // x.itemsize for stride in x.strides)
 
 
-def _cut(shape: Shape) -> tuple[int, int]:
-    """The axis along which chunks follow one another, and the extent of one there; behind it they have all."""
+def _chunk_extent(shape: Shape) -> tuple[int, int]:
+    """Return the axis that is cut into chunks, and a chunk's extent on it; later axes are not cut."""
     inner = 1
     for axis in reversed(range(len(shape))):
-        if inner * shape[axis] > PICKED_CHUNK:
-            return axis, PICKED_CHUNK // inner
+        if inner * shape[axis] > CHUNK_ELEMENTS:
+            return axis, CHUNK_ELEMENTS // inner
         inner *= shape[axis]
     return 0, shape[0]
 
 
-def _own_places(shape: Shape, steps: Sequence[int], axis: int, cut: int, count: int) -> HostArray | None:
-    """Places that coordinates off the axis add to those of a chunk, counted from its first; None if there are none."""
+def _coordinate_offsets(shape: Shape, steps: Sequence[int], axis: int, cut: int, count: int) -> HostArray | None:
+    """Return the offsets that coordinates on other axes add within a chunk; None if all are 0."""
     extents = (count, *shape[cut + 1 :])
-    others = [i for i in range(cut, len(shape)) if i != axis and extents[i - cut] > 1]
-    if not others:
+    other_axes = [i for i in range(cut, len(shape)) if i != axis and extents[i - cut] > 1]
+    if not other_axes:
         return None
     total: HostArray = np.zeros(extents, INT64)
-    for i in others:
+    for i in other_axes:
         total += (steps[i] * np.arange(extents[i - cut])).reshape(-1, *[1] * (len(shape) - 1 - i))
     return total
 
 
 @DeviceFunction
 def add_at(run: RunContext, target: Array, index: tuple[Array, ...], updates: Any) -> None:
-    """target[index] += updates."""
+    """Add updates to target[index], accumulating repeated indices."""
     run.xp.add.at(target, index, updates)
 
 
 @add_at.on("cuda")
 def _add_at(run: RunContext, target: Array, index: tuple[Array, ...], updates: Any) -> None:
-    """CUDA adds atomically to unsigned numbers of 64 bits only; the bits of the sum are the same."""
+    """View int64 as uint64: CUDA's 64-bit atomic addition is unsigned, and the bits of the sum are the same."""
     if target.dtype == INT64:
         target, updates = target.view("uint64"), run.xp.asarray(updates, dtype="int64").view("uint64")
     run.xp.add.at(target, index, updates)
 
 
-# SciPy's products of a sparse matrix, all its entries 1, with a dense one add into their result one by one, ten to
-# thirty times as fast as `add.at` adds rows, and by a third faster than it adds elements. The public `@` does no more
-# than call them, with a result of its own that is as large as the target.
+# SciPy's product of a sparse matrix of ones with a dense matrix adds into its result row by row. It is 10 to 30 times
+# as fast as `add.at` for rows, and a third faster for elements. The private functions are called because the public
+# `@` allocates a result as large as the target.
 
 
 @DeviceFunction
 def add_rows(run: RunContext, target: Array, index: Array, rows: Array) -> None:
-    """target[index[i], …] += rows[i, …], one after the other; `target` lies densely."""
+    """Add rows[i, …] to target[index[i], …] in order; `target` is dense."""
     add_at(run, target, (index,), rows)
 
 
@@ -146,31 +147,31 @@ def _add_rows(run: RunContext, target: HostArray, index: HostArray, rows: HostAr
     step = _rows_of_chunk(count, width, rows.dtype == target.dtype and rows.flags.c_contiguous)
     ends, ones, sums = np.arange(step + 1), np.ones(step, target.dtype), target.reshape(-1)
 
-    def add(places: HostArray, chunk: HostArray) -> None:
+    def add(positions: HostArray, chunk: HostArray) -> None:
         if width == 1:
-            _add_one_by_one(_sparsetools, sums, places, chunk)
+            _add_one_by_one(_sparsetools, sums, positions, chunk)
         else:
-            _sparsetools.csc_matvecs(len(target), len(places), width, ends, places, ones, chunk, sums)
+            _sparsetools.csc_matvecs(len(target), len(positions), width, ends, positions, ones, chunk, sums)
 
     for start in run.through(range(0, count, step)):
         part = slice(start, start + step)
-        # no name for either: it would keep them while the next ones are made
+        # Passed without a local name: a name would keep these chunks alive while the next ones are made.
         add(index[part].astype(INT64, copy=False), _dense(rows[part], target))
 
 
 def add_rows_bytes(target: TensorType, rows: TensorType) -> int:
-    """Count the bytes that `add_rows` allocates: a chunk of the matrix, and of the rows if these are converted."""
+    """Count the bytes that `add_rows` allocates: a chunk of the matrix, and of the rows if they are converted."""
     count, width = rows.shape[0] if rows.size else 0, rows.size // max(1, rows.shape[0])
-    ready = rows.is_dense and rows.dtype == target.dtype
-    step = _rows_of_chunk(count, width, ready)
-    return step * (2 * INT64.itemsize + target.dtype.itemsize * (1 if ready else 1 + width))
+    unconverted = rows.is_dense and rows.dtype == target.dtype
+    step = _rows_of_chunk(count, width, unconverted)
+    return step * (2 * INT64.itemsize + target.dtype.itemsize * (1 if unconverted else 1 + width))
 
 
 @DeviceFunction
 def add_elements(run: RunContext, target: Array, index: Array, axis: int, updates: Array) -> None:
-    """target[index[i, j, …], j, …] += updates[i, j, …] for axis 0, and alike for the others, one after the other.
+    """Add updates[i, j, …] to target[index[i, j, …], j, …] in order, for axis 0; likewise for other axes.
 
-    `target` lies densely; off the axis, the index may be smaller.
+    `target` is dense. On other axes, the index may have smaller extents.
     """
     add_at(run, target, grid(run.xp, index, axis), updates)
 
@@ -182,29 +183,29 @@ def _add_elements(run: RunContext, target: HostArray, index: HostArray, axis: in
     from scipy.sparse import _sparsetools  # noqa: PLC0415 - see above
 
     sums = target.reshape(-1)
-    for where, first, places in run.through(chunks_of(index, element_steps(target), axis)):
-        _add_one_by_one(_sparsetools, sums[first:], places.reshape(-1), _dense(updates[where], target))
+    for where, first, offsets in run.through(index_chunks(index, element_steps(target), axis)):
+        _add_one_by_one(_sparsetools, sums[first:], offsets.reshape(-1), _dense(updates[where], target))
 
 
 def add_elements_bytes(index: TensorType) -> int:
-    """Count the bytes that `add_elements` allocates: positions, and a chunk of the updates if these are converted."""
-    return chunk_bytes_of(index) + INT64.itemsize * min(PICKED_CHUNK, index.size)
+    """Count the bytes that `add_elements` allocates: offsets, and a chunk of the updates if they are converted."""
+    return index_chunk_bytes(index) + INT64.itemsize * min(CHUNK_ELEMENTS, index.size)
 
 
-def _rows_of_chunk(count: int, width: int, ready: bool) -> int:
-    """Count the rows that are added at a time, of so many, each of so many elements."""
-    return min(count, PICKED_CHUNK if ready else max(1, PICKED_CHUNK // max(1, width)))
+def _rows_of_chunk(count: int, width: int, unconverted: bool) -> int:
+    """Return the number of rows that are added at a time, of `count` rows of `width` elements."""
+    return min(count, CHUNK_ELEMENTS if unconverted else max(1, CHUNK_ELEMENTS // max(1, width)))
 
 
 def _dense(values: HostArray, target: HostArray) -> HostArray:
-    """The values in the target's dtype, one after the other."""
+    """Return the values flattened and dense, in the target's dtype."""
     return values.astype(target.dtype, order="C", copy=False).reshape(-1)
 
 
-def _add_one_by_one(sparsetools: Any, sums: HostArray, places: HostArray, values: HostArray) -> None:
-    """sums[places[i]] += values[i]: a matrix of one column, all of it times 1."""
-    column, one = np.array([0, len(places)], INT64), np.ones(1, sums.dtype)
-    sparsetools.csc_matvec(len(sums), 1, column, places, values, one, sums)
+def _add_one_by_one(sparsetools: Any, sums: HostArray, positions: HostArray, values: HostArray) -> None:
+    """Add values[i] to sums[places[i]]: the product of a one-column matrix and 1."""
+    column, one = np.array([0, len(positions)], INT64), np.ones(1, sums.dtype)
+    sparsetools.csc_matvec(len(sums), 1, column, positions, values, one, sums)
 
 
 class Gather(Op):
@@ -247,28 +248,31 @@ class Gather(Op):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The axis counted from the front; exactly one of `index` and `indices`. Raises BadAttribute, OperandCount."""
+        """Normalise the axis and the list of indices. Raises BadAttribute, OperandCount.
+
+        Exactly one of the operand `index` and the attribute `indices` must be given.
+        """
         axis = normalise_axis(attrs["axis"], types[0].ndim)
         if len(types) == 2 and attrs["indices"]:
             raise BadAttribute("takes an index operand or the attribute indices, but got both")
         listed, extent = attrs["indices"], types[0].shape[axis]
         if len(types) == 1:
-            _check_listed(listed, extent, -extent if attrs["from_end"] else 0)
+            _check_list(listed, extent, -extent if attrs["from_end"] else 0)
             listed = listed_from_front(listed, extent) if attrs["from_end"] else listed
         return {**attrs, "axis": axis, "indices": listed}
 
     def infer(
         self, x: TensorType, index: TensorType | None = None, *, axis: int, indices: Sequence[int] | None, **attrs: Any
     ) -> ResultTypes:
-        """The index's shape; for a list, x's with its length on the axis."""
+        """Return x's dtype with the index's shape; for a list, x's shape with the list's length on the axis."""
         if index is None:
             return x.with_shape((*x.shape[:axis], len(indices or ()), *x.shape[axis + 1 :]))
         require_integer(index, 1, "index")
-        _check_covered(x.shape, index, axis)
+        _check_index_shape(x.shape, index, axis)
         return x.with_shape(index.shape)
 
     def compose(self, x: Value, index: Value | None = None, *, axis: int, indices: Any, from_end: bool) -> Value | None:
-        """A list of indices is a constant index tensor; and none is negative in the end."""
+        """Write a list as a constant index tensor, and make negative indices non-negative."""
         if index is not None:
             places = from_front(index, x.shape[axis], 1, from_end)
             return x.gather(places, axis=axis) if from_end else None
@@ -278,26 +282,26 @@ class Gather(Op):
         return x.gather(listed.broadcast_to(shape=shape), axis=axis)
 
     def forward(self, run: RunContext, x: Array, index: Array, *, out: Array, axis: int, **attrs: Any) -> None:
-        """Read, after the range check."""
-        check_indices(_listed(index, axis), x.shape[axis], operand=1)
+        """Check the range, then read."""
+        check_indices(_distinct_indices(index, axis), x.shape[axis], operand=1)
         _read_elements(run, x, index, out, axis)
 
     def vjp(self, g: Value, y: Value, x: Value, index: Value, *, axis: int, **attrs: Any) -> Sequence[Value | None]:
-        """The adjoint of reading is adding."""
+        """Add g where x was read: the adjoint of reading."""
         return x.full_like(0.0).scatter_add(index, g, axis=axis), None
 
     def batch(self, mapped: Sequence[bool], *xs: Value, axis: int, **attrs: Any) -> Value:
-        """The next axis, with N on both operands."""
+        """Gather along the next axis, with N on both operands."""
         x, index = batching.expand(mapped, xs)
         return x.gather(index, axis=axis + 1)
 
     def workspace(self, out: TensorType, *types: TensorType, axis: int, **attrs: Any) -> int:
-        """The positions that are read at; of an operand that runs backwards, what was read, too."""
+        """Count the positions, and for an operand with negative strides also the elements read."""
         x, index = types
         if x.is_dense and picks_slices(x, index, axis):
             return 0 if index.dtype == INT64 else INT64.itemsize * index.shape[axis]
-        if is_walked_forwards(x):
-            return chunk_bytes_of(index)
+        if has_forward_strides(x):
+            return index_chunk_bytes(index)
         return out.nbytes + INT64.itemsize * sum(index.shape)
 
 
@@ -333,39 +337,39 @@ class ScatterAdd(Op):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The axis counted from the front. Raises BadAttribute."""
+        """Normalise the axis to count from the front. Raises BadAttribute."""
         return {**attrs, "axis": normalise_axis(attrs["axis"], types[0].ndim)}
 
     def infer(self, x: TensorType, index: TensorType, updates: TensorType, *, axis: int, **attrs: Any) -> ResultTypes:
-        """x's shape, the common dtype of x and updates."""
+        """Return x's shape with the common dtype of x and updates."""
         require_integer(index, 1, "index")
-        _check_covered(x.shape, index, axis)
+        _check_index_shape(x.shape, index, axis)
         if updates.shape != index.shape:
-            wanted, got = show_shape(index.shape), show_shape(updates.shape)
+            expected, received = show_shape(index.shape), show_shape(updates.shape)
             raise ShapeMismatch(
-                f"operand 2 (updates) must have the index's shape {wanted}, but has {got}",
+                f"operand 2 (updates) must have the index's shape {expected}, but has {received}",
                 operand=2,
-                expected=wanted,
-                got=got,
+                expected=expected,
+                got=received,
             )
         return x.with_dtype(promote(x.dtype, updates.dtype))
 
     def compose(self, x: Value, index: Value, updates: Value, *, axis: int, from_end: bool) -> Value | None:
-        """Make indices that may be negative non-negative."""
+        """Make negative indices non-negative."""
         places = from_front(index, x.shape[axis], 1, from_end)
         return x.scatter_add(places, updates, axis=axis) if from_end else None
 
     def forward(
         self, run: RunContext, x: Array, index: Array, updates: Array, *, out: Array, axis: int, **attrs: Any
     ) -> None:
-        """Copy x, then add one by one, after the range check."""
-        places = _listed(index, axis)
-        check_indices(places, x.shape[axis], operand=1)
+        """Check the range, copy x, then add the updates one by one."""
+        listed = _distinct_indices(index, axis)
+        check_indices(listed, x.shape[axis], operand=1)
         dtype = atomic_accumulator(out)
         total = out if dtype == out.dtype else run.xp.empty(out.shape, dtype)
         total[...] = x
         if axis == 0 and picks_slices(x, index, axis):
-            add_rows(run, total, places, updates)
+            add_rows(run, total, listed, updates)
         else:
             add_elements(run, total, index, axis, updates)
         if total is not out:
@@ -374,35 +378,35 @@ class ScatterAdd(Op):
     def vjp(
         self, g: Value, y: Value, x: Value, index: Value, updates: Value, *, axis: int, **attrs: Any
     ) -> Sequence[Value | None]:
-        """The adjoint of adding is reading."""
+        """Read g where updates were added: the adjoint of adding."""
         return g, None, g.gather(index, axis=axis)
 
     def batch(self, mapped: Sequence[bool], *xs: Value, axis: int, **attrs: Any) -> Value:
-        """The next axis, with N on all operands."""
+        """Scatter along the next axis, with N on all operands."""
         x, index, updates = batching.expand(mapped, xs)
         return x.scatter_add(index, updates, axis=axis + 1)
 
     def workspace(
         self, out: TensorType, x: TensorType, index: TensorType, updates: TensorType, *, axis: int, **attrs: Any
     ) -> int:
-        """The positions that are added at, and sums in a wider dtype."""
+        """Count the positions, and the sums if they have a wider dtype."""
         total = out.with_dtype(atomic_accumulator(out))
-        wide = 0 if total.dtype == out.dtype else total.nbytes
+        wide_bytes = 0 if total.dtype == out.dtype else total.nbytes
         if axis == 0 and picks_slices(x, index, axis):
-            return wide + add_rows_bytes(total, updates)
-        return wide + add_elements_bytes(index)
+            return wide_bytes + add_rows_bytes(total, updates)
+        return wide_bytes + add_elements_bytes(index)
 
 
-def _check_listed(indices: Sequence[int] | None, extent: int, least: int) -> None:
+def _check_list(indices: Sequence[int] | None, extent: int, least: int) -> None:
     if not indices:
         raise OperandCount("needs an index operand or the attribute indices, but got neither", expected="2 operands")
     for i in indices:
         if not least <= i < extent:
-            wanted = f"in [{least}, {extent})"
-            raise BadAttribute(f"attribute indices must lie {wanted}, but holds {i}", expected=wanted, got=str(i))
+            expected = f"in [{least}, {extent})"
+            raise BadAttribute(f"attribute indices must lie {expected}, but holds {i}", expected=expected, got=str(i))
 
 
-def _check_covered(shape: Shape, index: TensorType, axis: int) -> None:
+def _check_index_shape(shape: Shape, index: TensorType, axis: int) -> None:
     extents = enumerate(zip(index.shape, shape, strict=False))
     if index.ndim != len(shape) or any(i != axis and n > m for i, (n, m) in extents):
         raise wrong_shape(1, "index", f"rank {len(shape)} and at most shape {show_shape(shape)} off axis {axis}", index)
@@ -410,25 +414,25 @@ def _check_covered(shape: Shape, index: TensorType, axis: int) -> None:
 
 @DeviceFunction
 def _read_elements(run: RunContext, x: Array, index: Array, out: Array, axis: int) -> None:
-    """out[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others."""
+    """Write x[index[i, j, …], j, …] to out[i, j, …] for axis 0; likewise for other axes."""
     cropped = x[tuple(slice(None) if i == axis else slice(n) for i, n in enumerate(index.shape))]
     out[...] = cropped[grid(run.xp, index, axis)]
 
 
 @_read_elements.on("cpu")
 def _read_in_memory(run: RunContext, x: HostArray, index: HostArray, out: HostArray, axis: int) -> None:
-    """The same: whole slices of what lies densely, else elements by their places in memory."""
+    """Take whole slices if x is dense and the index selects slices; else elements by their offsets in memory."""
     if x.flags.c_contiguous and picks_slices(x, index, axis):
-        np.take(x, _listed(index, axis), axis, out=out, mode="clip")
-    elif (memory := memory_of(x)) is not None:
-        for where, first, places in run.through(chunks_of(index, element_steps(x), axis)):
-            np.take(memory[first:], places, out=out[where], mode="clip")
+        np.take(x, _distinct_indices(index, axis), axis, out=out, mode="clip")
+    elif (memory := memory_view(x)) is not None:
+        for where, first, offsets in run.through(index_chunks(index, element_steps(x), axis)):
+            np.take(memory[first:], offsets, out=out[where], mode="clip")
     else:
         _read_elements.general(run, x, index, out, axis)
 
 
-def _listed(index: Array, axis: int) -> Array:
-    """All that is in the index: a repeated one is a list along `axis`."""
+def _distinct_indices(index: Array, axis: int) -> Array:
+    """Return the distinct part of the index: if it is broadcast along other axes, only a list along `axis`."""
     if not is_repeated(index, axis):
         return index
     return index[tuple(slice(None) if i == axis else 0 for i in range(index.ndim))]
@@ -466,29 +470,31 @@ class TakeAlong(Composite):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The axis counted from the front. Raises BadAttribute."""
+        """Normalise the axis to count from the front. Raises BadAttribute."""
         return {**attrs, "axis": normalise_axis(attrs["axis"], types[0].ndim)}
 
     def infer(self, x: TensorType, index: TensorType, *, axis: int, **attrs: Any) -> ResultTypes:
-        """The index's extent on the axis, the two broadcast elsewhere. Raises DtypeMismatch, ShapeMismatch."""
+        """Broadcast the shapes off the axis, with the index's extent on it. Raises DtypeMismatch, ShapeMismatch."""
         require_integer(index, 1, "index")
-        return x.with_shape(with_extent(_common(x.shape, index, axis), axis, index.shape[axis]))
+        return x.with_shape(with_extent(_broadcast_off_axis(x.shape, index, axis), axis, index.shape[axis]))
 
     def compose(self, x: Value, index: Value, *, axis: int, from_end: bool) -> Value:
-        """Both broadcast off the axis, and a gather."""
+        """Broadcast x and the index off the axis, then gather."""
         index = from_front(index, x.shape[axis], 1, from_end)
-        shape = _common(x.shape, index.type, axis)
-        wide, places = (
+        shape = _broadcast_off_axis(x.shape, index.type, axis)
+        wide, positions = (
             v if v.shape == (to := with_extent(shape, axis, v.shape[axis])) else v.broadcast_to(shape=to)
             for v in (x, index)
         )
-        return wide.gather(places, axis=axis)
+        return wide.gather(positions, axis=axis)
 
 
-def _common(shape: Shape, index: TensorType, axis: int) -> Shape:
-    """x's `shape` and the index's, broadcast off the axis; 1 on it. Raises ShapeMismatch."""
-    here, there = (with_extent(s, axis, 1) if len(s) > axis else s for s in (shape, index.shape))
-    if len(here) != len(there) or any(m != n and 1 not in (m, n) for m, n in zip(here, there, strict=True)):
-        wanted = f"rank {len(shape)} and extents that broadcast with {show_shape(shape)} off axis {axis}"
-        raise wrong_shape(1, "index", wanted, index)
-    return tuple(n if m == 1 else m for m, n in zip(here, there, strict=True))
+def _broadcast_off_axis(shape: Shape, index: TensorType, axis: int) -> Shape:
+    """Broadcast x's `shape` and the index's off the axis; the extent on it is 1. Raises ShapeMismatch."""
+    x_shape, index_shape = (with_extent(s, axis, 1) if len(s) > axis else s for s in (shape, index.shape))
+    if len(x_shape) != len(index_shape) or any(
+        m != n and 1 not in (m, n) for m, n in zip(x_shape, index_shape, strict=True)
+    ):
+        expected = f"rank {len(shape)} and extents that broadcast with {show_shape(shape)} off axis {axis}"
+        raise wrong_shape(1, "index", expected, index)
+    return tuple(n if m == 1 else m for m, n in zip(x_shape, index_shape, strict=True))

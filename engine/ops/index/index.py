@@ -1,4 +1,4 @@
-"""Reading at several index tensors, adding there, and writing there."""
+"""Advanced indexing: read, add and write at several index tensors."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from engine.ops.common.numerics import wrong_shape
 from engine.ops.index.indices import FROM_END, check_indices, column_of, require_integer, within_extent
 from engine.ops.reduce.segments import offset_indices, reduce_segments
 
+#: attribute `axes` of ops that index several axes
 INDEXED_AXES: Final = Attr("ints", None, "the axis that each index is of; absent: the first ones, in their order")
 _ATTRS: Mapping[str, Attr] = {"axes": INDEXED_AXES, "from_end": FROM_END}
 
@@ -37,92 +38,96 @@ class LastWriter(Op):
     vjp = NoGradient("indices have no derivative")
 
     def infer(self, index: TensorType, *, extent: int) -> ResultTypes:
-        """A number for each place."""
+        """Return int64 [extent]."""
         return TensorType((extent,), INT64)
 
     def forward(self, run: RunContext, index: Array, *, out: Array, extent: int) -> None:
-        """After the range check."""
+        """Check the range, then write the entries' numbers; the last one stands."""
         check_indices(index, extent, operand=0)
         out[...] = -1
         _write_largest(run, index, out)
 
     def batch(self, mapped: Sequence[bool], index: Value, *, extent: int) -> Value:
-        """Places of N examples, one behind the other, of which each counts its own entries."""
+        """Concatenate the N examples, each with its own range of positions, and subtract the entries before each."""
         n, count = index.shape
         flat = offset_indices(index, extent, 0).reshape(shape=(n * count,))
-        found = last_writer(flat, n * extent).reshape(shape=(n, extent))
-        before = index.builder.arange(n).mul(count).reshape(shape=(n, 1))
-        own = found - before
-        return (found < 0).where(found, own)
+        writers = last_writer(flat, n * extent).reshape(shape=(n, extent))
+        first_entries = index.builder.arange(n).mul(count).reshape(shape=(n, 1))
+        relative = writers - first_entries
+        return (writers < 0).where(writers, relative)
 
     def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
-        """Write it as the largest number of a segment."""
+        """Write the largest entry number of each segment."""
         (index,) = operands
         numbers = index.builder.arange(index.shape[0])
         return (numbers.segment_max(index, segments=attrs["extent"]).clamp(min=-1),)
 
     def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """The numbers of the entries."""
+        """Count the bytes of the entry numbers."""
         return INT64.itemsize * types[0].size
 
 
-_OP: Final = LastWriter()
+_LAST_WRITER: Final = LastWriter()
 
 
 def last_writer(index: Value, extent: int) -> Value:
-    """Append, for each place, the last entry of an index [n] with entries in [0, extent) that is it; −1 for none."""
-    return index.builder.emit(_OP, (index,), {"extent": extent})
+    """Append a node: for each position in [0, extent), the last entry of an index [n] that equals it; −1 if none."""
+    return index.builder.emit(_LAST_WRITER, (index,), {"extent": extent})
 
 
 @DeviceFunction
 def _write_largest(run: RunContext, index: Array, out: Array) -> None:
-    """Write the largest number: which of several threads writes last is not defined."""
+    """Write the largest entry number by a segment reduction: the order of writes by GPU threads is undefined."""
     reduce_segments(run, "maximum", run.xp.arange(len(index)), index, out)
 
 
 @_write_largest.on("cpu")
 def _write_in_order(_: RunContext, index: HostArray, out: HostArray) -> None:
-    """NumPy assigns one after the other."""
+    """Assign directly: NumPy assigns in order, so the last write stands."""
     out[index] = np.arange(len(index))
 
 
 def axes_of(axes: Sequence[int] | None, count: int, x: TensorType) -> tuple[int, ...]:
-    """The axis of each of `count` indices, counted from the front. Raises BadAttribute, OperandCount."""
+    """Return the axis of each of `count` indices, counted from the front. Raises BadAttribute, OperandCount."""
     if axes is None:
         if count > x.ndim:
-            got = counted(count, "index", "indices")
-            wanted = f"at most {counted(x.ndim, 'index', 'indices')}, one an axis of x"
-            raise OperandCount(f"takes {wanted}, but got {got}", expected=wanted, got=got)
+            received = counted(count, "index", "indices")
+            expected = f"at most {counted(x.ndim, 'index', 'indices')}, one an axis of x"
+            raise OperandCount(f"takes {expected}, but got {received}", expected=expected, got=received)
         return tuple(range(count))
     if len(axes) != count:
-        wanted, got = f"{counted(count, 'entry', 'entries')}, one an index", counted(len(axes), "entry", "entries")
-        raise BadAttribute(f"attribute axes must have {wanted}, but has {got}", expected=wanted, got=got)
+        expected, received = (
+            f"{counted(count, 'entry', 'entries')}, one an index",
+            counted(len(axes), "entry", "entries"),
+        )
+        raise BadAttribute(f"attribute axes must have {expected}, but has {received}", expected=expected, got=received)
     return tuple(normalise_axes(axes, x.ndim))
 
 
 def common_shape(indices: Sequence[TensorType]) -> Shape:
-    """Broadcast the shapes of the indices, operands from 1 on. Raises DtypeMismatch, ShapeMismatch."""
+    """Return the broadcast shape of the indices, operands from 1 on. Raises DtypeMismatch, ShapeMismatch."""
     shape: Shape = ()
     for i, index in enumerate(indices, 1):
         require_integer(index, i, "indices")
         try:
             shape = tuple(np.broadcast_shapes(shape, index.shape))
         except ValueError:
-            wanted, got = f"a shape that broadcasts with {show_shape(shape)}", show_shape(index.shape)
+            expected, received = f"a shape that broadcasts with {show_shape(shape)}", show_shape(index.shape)
             raise ShapeMismatch(
-                f"operand {i} (indices) must have {wanted}, as those before it, but has {got}",
+                f"operand {i} (indices) must have {expected}, as those before it, but has {received}",
                 operand=i,
-                expected=wanted,
-                got=got,
+                expected=expected,
+                got=received,
             ) from None
     return shape
 
 
 @dataclass(frozen=True)
 class IndexedAxes:
-    """Places in x of indices of the shape `index`: axes in an order in which theirs lie side by side.
+    """Layout of an indexed read or write: x's `shape`, the indexed `axes`, and the indices' common shape `index`.
 
-    As NumPy has it, they stay where they are if they lie side by side, in whatever order; else they come first.
+    The indexed axes of x are made adjacent, merged into one, and read at flat positions. As in NumPy, the result has
+    the indices' axes in their place if the indexed axes are adjacent, in any order; else at the front.
     """
 
     shape: Shape
@@ -131,64 +136,64 @@ class IndexedAxes:
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The axes of x, those that are indexed side by side, in the indices' order."""
+        """Permutation of x's axes that makes the indexed ones adjacent, in the order of the indices."""
         others = [i for i in range(len(self.shape)) if i not in self.axes]
         return (*others[: self.before], *self.axes, *others[self.before :])
 
     @property
     def before(self) -> int:
-        """How many axes are in front of these."""
+        """Number of axes in front of the indexed ones."""
         first, last = min(self.axes), max(self.axes)
         return first if last - first + 1 == len(self.axes) else 0
 
     @property
-    def places(self) -> int:
-        """How many places the indices tell apart."""
+    def positions(self) -> int:
+        """Extent of the merged axis: number of positions that can be indexed."""
         return math.prod(self.shape[a] for a in self.axes)
 
     @property
     def outer(self) -> tuple[Shape, Shape]:
-        """The extents in front of the indexed axes, and behind them."""
-        moved = [self.shape[i] for i in self.order]
-        return tuple(moved[: self.before]), tuple(moved[self.before + len(self.axes) :])
+        """Extents in front of the indexed axes, and after them."""
+        permuted = [self.shape[i] for i in self.order]
+        return tuple(permuted[: self.before]), tuple(permuted[self.before + len(self.axes) :])
 
     @property
     def result(self) -> Shape:
-        """The shape of what is read."""
-        before, behind = self.outer
-        return (*before, *self.index, *behind)
+        """Shape of the result of a read."""
+        before, after = self.outer
+        return (*before, *self.index, *after)
 
-    def joined(self, x: Value) -> Value:
-        """x with its indexed axes as one, behind `before` others."""
-        before, behind = self.outer
-        return permute(x, self.order).reshape(shape=(*before, self.places, *behind))
+    def merge_axes(self, x: Value) -> Value:
+        """Merge the indexed axes of x into one, after `before` other axes."""
+        before, after = self.outer
+        return permute(x, self.order).reshape(shape=(*before, self.positions, *after))
 
-    def parted(self, x: Value) -> Value:
-        """Undo `joined`."""
-        moved = tuple(self.shape[i] for i in self.order)
-        return unpermute(x.reshape(shape=moved), self.order)
+    def split_axes(self, x: Value) -> Value:
+        """Undo `merge_axes`."""
+        permuted = tuple(self.shape[i] for i in self.order)
+        return unpermute(x.reshape(shape=permuted), self.order)
 
     def flat(self, indices: Sequence[Value], from_end: bool) -> Value:
-        """The place that each entry is of, int64 [entries]."""
-        place: Value | None = None
+        """Combine the indices to positions on the merged axis, int64 [entries]."""
+        position: Value | None = None
         for i, (axis, index) in enumerate(zip(self.axes, indices, strict=True), 1):
-            own = within_extent(index, self.shape[axis], i, from_end)
-            wide = own if own.shape == self.index else own.broadcast_to(shape=self.index)
-            if place is not None:
-                wide = place.mul(self.shape[axis]) + wide
-            place = wide
-        assert place is not None
-        return place.reshape(shape=(math.prod(self.index),))
+            checked = within_extent(index, self.shape[axis], i, from_end)
+            term = checked if checked.shape == self.index else checked.broadcast_to(shape=self.index)
+            if position is not None:
+                term = position.mul(self.shape[axis]) + term
+            position = term
+        assert position is not None
+        return position.reshape(shape=(math.prod(self.index),))
 
     def entries(self, updates: Value) -> Value:
-        """Updates, of the shape of what is read, with the axes of the indices as one."""
-        before, behind = self.outer
-        return updates.reshape(shape=(*before, math.prod(self.index), *behind))
+        """Merge the indices' axes of updates, whose shape is `result`."""
+        before, after = self.outer
+        return updates.reshape(shape=(*before, math.prod(self.index), *after))
 
     def spread(self, flat: Value) -> Value:
-        """The places as an index of whole slices."""
-        before, behind = self.outer
-        shape = (*before, flat.shape[0], *behind)
+        """Broadcast flat positions to an index tensor that selects whole slices."""
+        before, after = self.outer
+        shape = (*before, flat.shape[0], *after)
         return flat.reshape(shape=column_of(len(shape), self.before, flat.shape[0])).broadcast_to(shape=shape)
 
 
@@ -225,23 +230,23 @@ class ReadAtIndices(Composite):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The axis of each index. Raises BadAttribute, OperandCount."""
+        """Resolve the axis of each index. Raises BadAttribute, OperandCount."""
         x, *indices = types
         return {**attrs, "axes": axes_of(attrs["axes"], len(indices), x)}
 
     def infer(self, x: TensorType, *indices: TensorType, axes: tuple[int, ...], from_end: bool) -> ResultTypes:
-        """The indices' axes in place of those of x. Raises DtypeMismatch, ShapeMismatch."""
+        """Return x's type with the indices' axes in place of the indexed ones. Raises DtypeMismatch, ShapeMismatch."""
         return x.with_shape(IndexedAxes(x.shape, axes, common_shape(indices)).result)
 
     def compose(self, x: Value, *indices: Value, axes: tuple[int, ...], from_end: bool) -> Value:
-        """A gather of whole slices from the axes as one."""
-        at = IndexedAxes(x.shape, axes, common_shape([i.type for i in indices]))
-        read = at.joined(x).gather(at.spread(at.flat(indices, from_end)), axis=at.before)
-        return read.reshape(shape=at.result)
+        """Gather whole slices along the merged axis."""
+        layout = IndexedAxes(x.shape, axes, common_shape([i.type for i in indices]))
+        slices = layout.merge_axes(x).gather(layout.spread(layout.flat(indices, from_end)), axis=layout.before)
+        return slices.reshape(shape=layout.result)
 
 
 class WritesAtIndices(Composite):
-    """Base: x, an index for each of `axes`, and updates, which broadcast to the shape of what `index` reads there."""
+    """Base: the operands are x, an index for each of `axes`, and updates, which broadcast to the result of `index`."""
 
     section = "index"
     operands: ClassVar[tuple[str, ...]] = ("x", "indices_and_updates...")
@@ -258,44 +263,46 @@ class WritesAtIndices(Composite):
 
     @cached_property
     def arity(self) -> tuple[int, float]:
-        """x, an index and updates at least."""
+        """Fewest and most operands: at least x, one index and updates."""
         return 3, math.inf
 
     def operand_name(self, i: int) -> str:
-        """The last one cannot be told by its place."""
+        """Return the operand's name; which operand is the updates depends on the number of operands."""
         return "x" if i == 0 else "indices and updates"
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The axis of each index. Raises BadAttribute, OperandCount."""
+        """Resolve the axis of each index. Raises BadAttribute, OperandCount."""
         return {**attrs, "axes": axes_of(attrs["axes"], len(types) - 2, types[0])}
 
     def infer(self, x: TensorType, *types: TensorType, axes: tuple[int, ...], from_end: bool) -> ResultTypes:
-        """x's shape, the common dtype of x and updates. Raises DtypeMismatch, ShapeMismatch."""
+        """Return x's shape with the common dtype of x and updates. Raises DtypeMismatch, ShapeMismatch."""
         *indices, updates = types
-        at = IndexedAxes(x.shape, axes, common_shape(indices))
-        _check_updates(updates, at, len(types))
+        layout = IndexedAxes(x.shape, axes, common_shape(indices))
+        _check_updates(updates, layout, len(types))
         return x.with_dtype(promote(x.dtype, updates.dtype))
 
     def compose(self, x: Value, *operands: Value, axes: tuple[int, ...], from_end: bool) -> Value:
-        """Write at places on the joined axes."""
+        """Write at positions on the merged axis."""
         *indices, updates = operands
-        at = IndexedAxes(x.shape, axes, common_shape([i.type for i in indices]))
-        whole = updates if updates.shape == at.result else updates.broadcast_to(shape=at.result)
-        return at.parted(self.written(at, at.joined(x), at.flat(indices, from_end), at.entries(whole)))
+        layout = IndexedAxes(x.shape, axes, common_shape([i.type for i in indices]))
+        whole = updates if updates.shape == layout.result else updates.broadcast_to(shape=layout.result)
+        return layout.split_axes(
+            self.write(layout, layout.merge_axes(x), layout.flat(indices, from_end), layout.entries(whole))
+        )
 
     @abstractmethod
-    def written(self, at: IndexedAxes, x: Value, flat: Value, updates: Value) -> Value:
-        """x with updates at these places of its axis behind `at.before` others."""
+    def write(self, layout: IndexedAxes, x: Value, flat: Value, updates: Value) -> Value:
+        """Write updates into x at flat positions of its axis `layout.before`."""
 
 
-def _check_updates(updates: TensorType, at: IndexedAxes, operand: int) -> None:
+def _check_updates(updates: TensorType, layout: IndexedAxes, operand: int) -> None:
     try:
-        fits = np.broadcast_shapes(updates.shape, at.result) == at.result
+        fits = np.broadcast_shapes(updates.shape, layout.result) == layout.result
     except ValueError:
         fits = False
     if not fits:
-        wanted = f"a shape that broadcasts to {show_shape(at.result)}, which the indices read"
-        raise wrong_shape(operand, "updates", wanted, updates)
+        expected = f"a shape that broadcasts to {show_shape(layout.result)}, which the indices read"
+        raise wrong_shape(operand, "updates", expected, updates)
 
 
 class IndexAdd(WritesAtIndices):
@@ -318,9 +325,9 @@ class IndexAdd(WritesAtIndices):
         ),
     )
 
-    def written(self, at: IndexedAxes, x: Value, flat: Value, updates: Value) -> Value:
-        """The adjoint of reading."""
-        return x.scatter_add(at.spread(flat), updates, axis=at.before)
+    def write(self, layout: IndexedAxes, x: Value, flat: Value, updates: Value) -> Value:
+        """Add the updates: the adjoint of reading."""
+        return x.scatter_add(layout.spread(flat), updates, axis=layout.before)
 
 
 class IndexSet(WritesAtIndices):
@@ -344,12 +351,13 @@ class IndexSet(WritesAtIndices):
         ),
     )
 
-    def written(self, at: IndexedAxes, x: Value, flat: Value, updates: Value) -> Value:
-        """Write each place's last entry, if there is one."""
+    def write(self, layout: IndexedAxes, x: Value, flat: Value, updates: Value) -> Value:
+        """Write the last entry of each position, if there is one."""
+        # The op's gradient follows from this: only the entry that stands is read.
         dtype = promote(x.dtype, updates.dtype)
         if not updates.type.size:
             return x.cast(dtype=dtype)
-        writer = last_writer(flat, at.places)
-        read = updates.gather(at.spread(writer.clamp(min=0)), axis=at.before)
-        column = (writer >= 0).reshape(shape=(at.places, *[1] * (x.ndim - at.before - 1)))
-        return column.where(read, x)
+        writer = last_writer(flat, layout.positions)
+        latest = updates.gather(layout.spread(writer.clamp(min=0)), axis=layout.before)
+        is_written = (writer >= 0).reshape(shape=(layout.positions, *[1] * (x.ndim - layout.before - 1)))
+        return is_written.where(latest, x)

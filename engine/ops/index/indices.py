@@ -1,4 +1,4 @@
-"""Index operands: integers within the axis, also counted from its end, and range checks."""
+"""Index operands: range checks, and negative indices, which count from the end."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ from engine.ir.tensor_type import INT64, INTEGERS, TensorType
 from engine.ops.common.batching import BatchedAsIs
 from engine.ops.common.numerics import with_extent
 
-#: whoever runs a plan on a device sets it: then no check raises, and a kernel reads and writes somewhere in its arrays
+#: set while a plan runs on a device: checks then record invalid indices instead of raising, and kernels access
+#: arbitrary elements of their arrays
 INDEX_NOTES: Final[ContextVar[IndexNotes | None]] = ContextVar("INDEX_NOTES", default=None)
-#: of ops that read or write at indices
+#: attribute of ops that read or write at indices
 FROM_END: Final = Attr("bool", False, "whether a negative index counts from the end: −1 is the last", since=2)
 
-# Index checks that do not wait: on a device, that an index is outside is noted, and read when the run is over.
+# Asynchronous index checks: on a device, an invalid index is recorded in device memory, which is read after the run.
+# Raising at once would make the host wait for every index tensor.
 
 
 class IndexNotes(Protocol):
-    """Place where it is noted."""
+    """Recorder of invalid indices on a device."""
 
     def note(self, index: Array, extent: int, operand: int, least: int) -> None:
-        """Note, on the device, whether an entry of `index`, that operand of the node, is not in [least, extent)."""
+        """Record on the device whether `index`, operand `operand` of the node, has an entry outside [least, extent)."""
 
 
 def require_integer(type: TensorType, operand: int, name: str) -> None:
@@ -37,9 +39,9 @@ def require_integer(type: TensorType, operand: int, name: str) -> None:
 
 
 def check_indices(index: Array, extent: int, *, operand: int, least: int = 0) -> None:
-    """Raise IndexOutOfRange unless all entries lie in [least, extent): NumPy and CuPy would wrap negative ones.
+    """Raise IndexOutOfRange unless all entries are in [least, extent): NumPy and CuPy would wrap negative ones.
 
-    Or have it noted, where whoever runs the plan would wait for the answer.
+    On a device, record the check in INDEX_NOTES instead of waiting for its result.
     """
     notes = INDEX_NOTES.get()
     if notes is not None and extent and index.size:
@@ -49,43 +51,43 @@ def check_indices(index: Array, extent: int, *, operand: int, least: int = 0) ->
 
 
 def grid(xp: Namespace, index: Array, axis: int) -> tuple[Array, ...]:
-    """Position of what each entry of `index` picks along `axis`, axis by axis; they broadcast."""
+    """Return the coordinates that the entries of `index` read along `axis`: one array per axis, which broadcast."""
     rank = index.ndim
-    places = [xp.arange(n).reshape(column_of(rank, i)) for i, n in enumerate(index.shape)]
-    places[axis] = index
-    return tuple(places)
+    coordinates = [xp.arange(n).reshape(column_of(rank, i)) for i, n in enumerate(index.shape)]
+    coordinates[axis] = index
+    return tuple(coordinates)
 
 
 def column_of(rank: int, axis: int, extent: int = -1) -> list[int]:
-    """The shape of a list along `axis`, for a reshape: of extent 1 elsewhere."""
+    """Return the shape of a 1-d tensor placed along `axis`: extent 1 on all other axes."""
     return [extent if i == axis else 1 for i in range(rank)]
 
 
-def read_at(x: Value, places: Value, axis: int) -> Value:
-    """The slices of x at `places` [n] of an axis."""
-    count = places.shape[0]
-    column = places.reshape(shape=column_of(x.ndim, axis, count))
+def read_at(x: Value, positions: Value, axis: int) -> Value:
+    """Read the slices of x at `positions` [n] of an axis."""
+    count = positions.shape[0]
+    column = positions.reshape(shape=column_of(x.ndim, axis, count))
     return x.gather(column.broadcast_to(shape=with_extent(x.shape, axis, count)), axis=axis)
 
 
 def is_repeated(index: Array | TensorType, axis: int) -> bool:
-    """Whether the index is one list along `axis`, broadcast off it."""
-    layout = enumerate(zip(index.shape, index.strides, strict=True))
-    return index.size > 0 and all(i == axis or n == 1 or not step for i, (n, step) in layout)
+    """Whether the index varies along `axis` only, and is broadcast along all other axes."""
+    axes = enumerate(zip(index.shape, index.strides, strict=True))
+    return index.size > 0 and all(i == axis or n == 1 or not step for i, (n, step) in axes)
 
 
 def picks_slices(x: Array | TensorType, index: Array | TensorType, axis: int) -> bool:
-    """Whether the index takes whole slices of x."""
+    """Whether the index selects whole slices of x."""
     return is_repeated(index, axis) and with_extent(x.shape, axis, 0) == with_extent(index.shape, axis, 0)
 
 
 def outside(extent: int, operand: int, least: int = 0) -> IndexOutOfRange:
-    """The error for an operand with an entry that is not in [least, extent)."""
-    wanted = f"in [{least}, {extent})"
+    """Return the error for an operand with an entry outside [least, extent)."""
+    expected = f"in [{least}, {extent})"
     return IndexOutOfRange(
-        f"operand {operand} holds an index outside the axis: all must lie {wanted}",
+        f"operand {operand} holds an index outside the axis: all must lie {expected}",
         operand=operand,
-        expected=wanted,
+        expected=expected,
         got="an entry outside",
     )
 
@@ -108,26 +110,26 @@ class FromEnd(BatchedAsIs):
     vjp = NoGradient("indices have no derivative")
 
     def infer(self, index: TensorType, **attrs: Any) -> ResultTypes:
-        """int64."""
+        """Return the index's shape with dtype int64."""
         return index.with_dtype(INT64)
 
     def forward(self, run: RunContext, index: Array, *, out: Array, extent: int, operand: int, negative: bool) -> None:
-        """Without a branch, after the range check: of a negative number, all bits of its sign are 1."""
+        """Check the range, then add the extent to negative entries without a branch: their shifted sign is all ones."""
         check_indices(index, extent, operand=operand, least=-extent if negative else 0)
         out[...] = index
         if negative:
-            added = out >> 63
-            added &= extent
-            out += added
+            offset = out >> 63
+            offset &= extent
+            out += offset
 
     def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
-        """Write it as a `where`."""
+        """Write a `where`."""
         (index,) = operands
-        wide = index.cast(dtype=INT64)
-        return ((wide < 0).where(wide.add(attrs["extent"]), wide) if attrs["negative"] else wide,)
+        index64 = index.cast(dtype=INT64)
+        return ((index64 < 0).where(index64.add(attrs["extent"]), index64) if attrs["negative"] else index64,)
 
     def workspace(self, out: TensorType, *types: TensorType, **attrs: Any) -> int:
-        """Count the bytes of the sum with the extent."""
+        """Count the bytes of the term that is added."""
         return out.nbytes if attrs["negative"] else 0
 
 
@@ -135,18 +137,18 @@ FROM_END_OP: Final = FromEnd()
 
 
 def from_front(index: Value, extent: int, operand: int, from_end: bool) -> Value:
-    """The index, which is this operand of a client's node, as one that is never negative where it is to be."""
+    """Make negative indices non-negative if `from_end`; the index is operand `operand` of a client's node."""
     if not from_end or index.dtype.kind == "u":
         return index
     return within_extent(index, extent, operand, from_end)
 
 
 def within_extent(index: Value, extent: int, operand: int, from_end: bool) -> Value:
-    """The same as int64, and known to be in [0, extent) from here on."""
+    """Convert the index to int64 in [0, extent), checking its range."""
     negative = from_end and index.dtype.kind != "u"
     return index.builder.emit(FROM_END_OP, (index,), {"extent": extent, "operand": operand, "negative": negative})
 
 
 def listed_from_front(indices: Sequence[int], extent: int) -> tuple[int, ...]:
-    """The same of indices that are known; what is outside stays so."""
+    """Make a list of indices non-negative; invalid ones stay invalid."""
     return tuple(i + extent if -extent <= i < 0 else i for i in indices)

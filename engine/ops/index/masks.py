@@ -1,4 +1,4 @@
-"""Entries that a mask picks, as many as are stated: their places, and the entries themselves."""
+"""Entries selected by a mask, a stated number of them: their positions, and the entries themselves."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from engine.ir.op import Composite, NoGradient, ResultTypes, wrong_dtype
 from engine.ir.sample import Bools, Ints, Real, Sample, Truth
 from engine.ir.tensor_type import DTYPES, INT64, TensorType, normalise_axis
 from engine.ops.common.batching import bundled
-from engine.ops.common.numerics import FILL_AS, filled, require_axes, require_shape, with_extent
+from engine.ops.common.numerics import FILL_AS, require_axes, require_shape, resolve_fill, with_extent
 from engine.ops.index.indices import column_of, read_at
 
 _K = Attr("int", doc="how many entries there are to be", minimum=0)
 
 
-def _picked(mask: Value, k: int) -> tuple[Value, Value]:
-    """The places of the first k that are true in a mask [n], int64 [k], 0 behind them; and how many there are.
+def _true_positions(mask: Value, k: int) -> tuple[Value, Value]:
+    """Return the positions of the first k true entries of a mask [n], int64 [k] padded with 0, and the number of all.
 
-    Each that is true has the place that the running count says; what is beyond, or false, goes to one that is cut off.
+    A true entry writes its position to the slot given by the running count. False entries and those beyond k write to
+    slot k, which is cut off. Shapes thus do not depend on the mask.
     """
     builder, n = mask.builder, mask.shape[0]
-    counted = mask.cumsum(axis=0)
+    running_count = mask.cumsum(axis=0)
     count = mask.sum()
-    own = mask.logical_and(counted <= k).where(counted.sub(1), _whole(builder, k))
-    numbers = mask.where(builder.arange(n), _whole(builder, 0))
+    slots = mask.logical_and(running_count <= k).where(running_count.sub(1), _int64(builder, k))
+    positions = mask.where(builder.arange(n), _int64(builder, 0))
     zeros = builder.full((k + 1,), 0, INT64)
-    return zeros.scatter_add(own, numbers, axis=0).slice(starts=(0,), stops=(k,)), count
+    return zeros.scatter_add(slots, positions, axis=0).slice(starts=(0,), stops=(k,)), count
 
 
-def _whole(builder: Builder, number: int) -> Value:
+def _int64(builder: Builder, number: int) -> Value:
     return builder.full((), number, INT64)
 
 
@@ -65,17 +66,19 @@ class NonZero(Composite):
     )
 
     def infer(self, mask: TensorType, *, k: int) -> ResultTypes:
-        """[k, rank] and []."""
+        """Return the types int64 [k, rank] and []."""
         return TensorType((k, mask.ndim), INT64), TensorType((), INT64)
 
     def compose(self, mask: Value, *, k: int) -> Value:
-        """Places in the flattened mask, and what coordinates these have."""
+        """Find positions in the flattened mask, and convert them to coordinates."""
         builder, shape = mask.builder, mask.shape
-        places, count = _picked(mask.reshape(shape=(mask.type.size,)), k)
-        inner = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
-        columns = [places.floor_div(step).mod(n).reshape(shape=(k, 1)) for step, n in zip(inner, shape, strict=True)]
-        whole = columns[0].cat(*columns[1:], axis=1) if columns else builder.full((k, 0), 0, INT64)
-        return bundled(builder, [whole, count])
+        positions, count = _true_positions(mask.reshape(shape=(mask.type.size,)), k)
+        strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+        columns = [
+            positions.floor_div(stride).mod(n).reshape(shape=(k, 1)) for stride, n in zip(strides, shape, strict=True)
+        ]
+        coordinates = columns[0].cat(*columns[1:], axis=1) if columns else builder.full((k, 0), 0, INT64)
+        return bundled(builder, [coordinates, count])
 
 
 class Compress(Composite):
@@ -118,23 +121,23 @@ class Compress(Composite):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The axis counted from the front; the fill as a number of x's dtype. Raises BadAttribute, ShapeMismatch."""
+        """Normalise the axis, and convert the fill to x's dtype. Raises BadAttribute, ShapeMismatch."""
         require_axes(types[0], 1, "to pick from")
-        return {**filled(attrs, types[0].dtype), "axis": normalise_axis(attrs["axis"], types[0].ndim)}
+        return {**resolve_fill(attrs, types[0].dtype), "axis": normalise_axis(attrs["axis"], types[0].ndim)}
 
     def infer(self, x: TensorType, mask: TensorType, *, k: int, axis: int, **attrs: Any) -> ResultTypes:
-        """k on the axis, and []. Raises DtypeMismatch, ShapeMismatch."""
+        """Return x's type with extent k on the axis, and int64 []. Raises DtypeMismatch, ShapeMismatch."""
         if mask.dtype.kind != "b":
             raise wrong_dtype("mask", 1, ("bool",), mask)
         require_shape(mask, (x.shape[axis],), 1, "mask", f"one for each entry of axis {axis} of x")
         return x.with_shape(with_extent(x.shape, axis, k)), TensorType((), INT64)
 
     def compose(self, x: Value, mask: Value, *, k: int, axis: int, fill: float, **attrs: Any) -> Value:
-        """Read at the places, but for those behind the count."""
+        """Read at the positions, and fill those after the count."""
         builder = x.builder
-        places, count = _picked(mask, k)
-        around = builder.full(with_extent(x.shape, axis, k), fill, x.dtype)
+        positions, count = _true_positions(mask, k)
+        padding = builder.full(with_extent(x.shape, axis, k), fill, x.dtype)
         if not x.shape[axis] or not k:
-            return bundled(builder, [around, count])
-        is_there = (builder.arange(k) < count).reshape(shape=column_of(x.ndim, axis, k))
-        return bundled(builder, [is_there.where(read_at(x, places, axis), around), count])
+            return bundled(builder, [padding, count])
+        is_filled = (builder.arange(k) < count).reshape(shape=column_of(x.ndim, axis, k))
+        return bundled(builder, [is_filled.where(read_at(x, positions, axis), padding), count])

@@ -1,4 +1,4 @@
-"""Boxes and single indices: cut out, put into a larger tensor, read and replaced at computed starts."""
+"""Slices and single indices, padding, and boxes that are read or replaced at fixed or computed starts."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from engine.ir.tensor_type import DTYPES, INT64, HostArray, Shape, TensorType, n
 from engine.ops.common import batching
 from engine.ops.common.numerics import (
     FILL_AS,
-    filled,
-    one_for_each_axis,
+    one_per_axis,
     require_axes,
     require_shape,
+    resolve_fill,
     with_extent,
     wrong_shape,
 )
 from engine.ops.index.indices import require_integer
-from engine.ops.rewrites import unchanged
+from engine.ops.rewrites import no_op
 
 
 def cut(x: Value, axis: int, start: int, stop: int) -> Value:
-    """x from `start` to `stop` on one axis."""
+    """Slice x from `start` to `stop` on one axis."""
     stops = [stop if i == axis else extent for i, extent in enumerate(x.shape)]
     return x.slice(starts=[start if i == axis else 0 for i in range(x.ndim)], stops=stops)
 
 
 def bounds(sizes: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the start and stop of parts of these sizes that lie one after the other."""
+    """Return the start and stop of consecutive parts of these sizes."""
     return list(pairwise(accumulate(sizes, initial=0)))
 
 
 def along(axis: int, start: int, stop: int) -> tuple[slice, ...]:
-    """Index of an array's part from `start` to `stop` on one axis."""
+    """Return the NumPy index that slices an array from `start` to `stop` on one axis."""
     return (*[slice(None)] * axis, slice(start, stop))
 
 
-def spread_out(x: Value, axis: int, step: int) -> Value:
-    """x with step − 1 zeros between neighbours on `axis`: each entry gets a row of its own, padded to `step`."""
+def dilate(x: Value, axis: int, step: int) -> Value:
+    """Insert step − 1 zeros between neighbours on `axis`, by padding each entry to a row of length `step`."""
     if step == 1:
         return x
     (*before, extent), after = x.shape[: axis + 1], x.shape[axis + 1 :]
@@ -81,10 +81,10 @@ class Slice(View):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """Bounds from 0 to the extent, none beyond the last position that is read. Raises BadAttribute."""
+        """Normalise the bounds to [0, extent] and the stops to the last position read. Raises BadAttribute."""
         extents = types[0].shape
-        given = [_entries(name, attrs[name], len(extents)) for name in self.attrs]
-        bounds = map(slice, *given)
+        lists = [_entries(name, attrs[name], len(extents)) for name in self.attrs]
+        bounds = map(slice, *lists)
         spans = [_span(bound, extent) for bound, extent in zip(bounds, extents, strict=True)]
         return {
             "starts": tuple(s.start for s in spans),
@@ -93,48 +93,50 @@ class Slice(View):
         }
 
     def infer(self, x: TensorType, *, starts: Shape, stops: Shape, steps: Shape) -> ResultTypes:
-        """The number of positions on each axis."""
+        """Return x's type with the number of positions on each axis."""
         return x.with_shape([_count(range(*bounds)) for bounds in zip(starts, stops, steps, strict=True)])
 
     def view(self, xp: Namespace, x: Array, *, starts: Shape, stops: Shape, steps: Shape) -> Array:
-        """NumPy's basic indexing; the ellipsis keeps a 0-d tensor an array."""
+        """Index with slices; the ellipsis keeps a 0-d tensor an array."""
         return x[(..., *map(slice, starts, stops, steps))]
 
     def leading_part(self, read: Shape, operand: Shape, attrs: Mapping[str, Any]) -> Shape:
-        """Return the shape read if the slice begins at 0 and leaves nothing out; else the operand's."""
+        """Return the shape read if the slice starts at 0 with steps of 1; else the operand's shape."""
         return read if not any(attrs["starts"]) and set(attrs["steps"]) <= {1} else operand
 
     def vjp(self, g: Value, y: Value, x: Value, *, starts: Shape, stops: Shape, steps: Shape) -> Sequence[Value | None]:
-        """Spread the entries out to their distances, then fill up to the ends with zeros."""
+        """Insert zeros between the entries according to the steps, then pad to the ends."""
         for axis, step in enumerate(steps):
-            g = spread_out(g, axis, step)
+            g = dilate(g, axis, step)
         after = [extent - stop for extent, stop in zip(x.shape, stops, strict=True)]
         return (g.pad(pad_width=tuple(chain.from_iterable(zip(starts, after, strict=True)))),)
 
     def batch(self, mapped: Sequence[bool], x: Value, *, starts: Shape, stops: Shape, steps: Shape) -> Value:
-        """All of N."""
+        """Slice the whole axis N."""
         return x.slice(starts=(0, *starts), stops=(x.shape[0], *stops), steps=(1, *steps))
 
 
-def _entries(name: str, given: Sequence[int] | None, ndim: int) -> Sequence[int | None]:
-    """One for each axis: None from where the list ends."""
-    named = given or ()
-    if len(named) > ndim:
-        wanted = f"at most {counted(ndim, 'entry', 'entries')}, one for each axis"
-        got = counted(len(named), "entry", "entries")
-        raise BadAttribute(f"attribute {name} must have {wanted}, but has {got}", expected=wanted, got=got)
-    return [*named, *[None] * (ndim - len(named))]
+def _entries(name: str, entries: Sequence[int] | None, ndim: int) -> Sequence[int | None]:
+    """Extend a list of attribute `name` with None to one entry per axis. Raises BadAttribute if it is too long."""
+    listed = entries or ()
+    if len(listed) > ndim:
+        expected = f"at most {counted(ndim, 'entry', 'entries')}, one for each axis"
+        received = counted(len(listed), "entry", "entries")
+        raise BadAttribute(
+            f"attribute {name} must have {expected}, but has {received}", expected=expected, got=received
+        )
+    return [*listed, *[None] * (ndim - len(listed))]
 
 
 def _span(bounds: slice, extent: int) -> range:
-    """The positions; of the ranges that say the same, the one with the least stop and step."""
+    """Return the positions as a canonical range: of equal ranges, the one with the smallest stop and step."""
     span = range(*bounds.indices(extent))
     count = _count(span)
     return range(span[0], span[-1] + 1, span.step) if count > 1 else range(span.start, span.start + count)
 
 
 def _count(span: range) -> int:
-    """The length, also of what is beyond `len`: an extent that is only planned with may be any number."""
+    """Return the length. `len` fails beyond sys.maxsize, but an extent that is only planned may be any number."""
     return max(0, -(-(span.stop - span.start) // span.step))
 
 
@@ -161,29 +163,31 @@ class Select(Composite):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """Axis and index counted from the front. Raises BadAttribute, ShapeMismatch."""
+        """Normalise axis and index to count from the front. Raises BadAttribute, ShapeMismatch."""
         require_axes(types[0], 1, "to select on")
         axis = normalise_axis(attrs["axis"], types[0].ndim)
         return {"index": _position(attrs["index"], types[0].shape[axis], axis), "axis": axis}
 
     def infer(self, x: TensorType, *, index: int, axis: int) -> ResultTypes:
-        """The other axes."""
+        """Return x's type without the axis."""
         return x.with_shape((*x.shape[:axis], *x.shape[axis + 1 :]))
 
     def compose(self, x: Value, *, index: int, axis: int) -> Value:
-        """A slice of extent 1, reshaped."""
+        """Slice one position, and drop the axis by a reshape."""
         return cut(x, axis, index, index + 1).reshape(shape=(*x.shape[:axis], *x.shape[axis + 1 :]))
 
 
 def _position(index: int, extent: int, axis: int) -> int:
-    """`index` counted from the front."""
+    """Count `index` from the front. Raises BadAttribute if it is out of range."""
     if -extent <= index < extent:
         return index % extent
     if not extent:
-        wanted, got = f"an entry of axis {axis}", "extent 0"
-        raise BadAttribute(f"attribute index must name {wanted}, but its extent is 0", expected=wanted, got=got)
-    wanted = f"between {-extent} and {extent - 1} on axis {axis}"
-    raise BadAttribute(f"attribute index must be {wanted}, but is {index}", expected=wanted, got=str(index))
+        expected, received = f"an entry of axis {axis}", "extent 0"
+        raise BadAttribute(
+            f"attribute index must name {expected}, but its extent is 0", expected=expected, got=received
+        )
+    expected = f"between {-extent} and {extent - 1} on axis {axis}"
+    raise BadAttribute(f"attribute index must be {expected}, but is {index}", expected=expected, got=str(index))
 
 
 class Pad(Op):
@@ -203,7 +207,7 @@ class Pad(Op):
         "fill_as": FILL_AS,
     }
     gradient = "g where x is"
-    rewrites = (unchanged,)
+    rewrites = (no_op,)
     samples = (
         Sample(Real(2, 3), pad_width=[1, 0, 0, 2]),
         Sample(Real(3), pad_width=[2, 1], fill=-1.5),
@@ -213,54 +217,56 @@ class Pad(Op):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The fill as a number of x's dtype. Raises BadAttribute where it is none, and for a wrong count."""
-        attrs = filled(attrs, types[0].dtype)
-        count, got = 2 * types[0].ndim, len(attrs["pad_width"])
-        if got != count:
-            wanted = f"{count} entries, before and after each axis"
-            raise BadAttribute(f"attribute pad_width must have {wanted}, but has {got}", expected=wanted, got=str(got))
+        """Convert the fill to x's dtype. Raises BadAttribute if that fails or `pad_width` has the wrong length."""
+        attrs = resolve_fill(attrs, types[0].dtype)
+        count, received = 2 * types[0].ndim, len(attrs["pad_width"])
+        if received != count:
+            expected = f"{count} entries, before and after each axis"
+            raise BadAttribute(
+                f"attribute pad_width must have {expected}, but has {received}", expected=expected, got=str(received)
+            )
         return {**attrs, "pad_width": tuple(attrs["pad_width"])}
 
     def infer(self, x: TensorType, *, pad_width: Shape, **attrs: Any) -> ResultTypes:
-        """Extents with what is before and after."""
+        """Return x's type with the padded extents."""
         return x.with_shape([b + e + a for b, e, a in zip(pad_width[::2], x.shape, pad_width[1::2], strict=True)])
 
     def forward(self, run: RunContext, x: Array, *, out: Array, pad_width: Shape, fill: float, **attrs: Any) -> None:
-        """Fill, then copy x into its place."""
+        """Fill `out`, then copy x into its place."""
         out[...] = fill
         out[(..., *(slice(b, b + e) for b, e in zip(pad_width[::2], x.shape, strict=True)))] = x
 
     def as_copies(
         self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]
     ) -> Sequence[tuple[Array, Array]] | None:
-        """The fill everywhere, then x into its place."""
+        """Return the copies that `forward` makes: the fill everywhere, then x."""
         (x,), starts = operands, attrs["pad_width"][::2]
         fill = xp.broadcast_to(xp.full((), attrs["fill"], out.dtype), out.shape)
         return [(out, fill), (out[(..., *(slice(b, b + e) for b, e in zip(starts, x.shape, strict=True)))], x)]
 
     def vjp(self, g: Value, y: Value, x: Value, *, pad_width: Shape, **attrs: Any) -> Sequence[Value | None]:
-        """Slice g: elements around x are constant."""
+        """Slice g: the padding is constant."""
         starts = pad_width[::2]
         return (g.slice(starts=starts, stops=[b + e for b, e in zip(starts, x.shape, strict=True)]),)
 
     def batch(self, mapped: Sequence[bool], x: Value, *, pad_width: Shape, fill: float, **attrs: Any) -> Value:
-        """Nothing before and after N."""
+        """Leave the axis N unpadded."""
         return x.pad(pad_width=(0, 0, *pad_width), fill=fill)
 
 
-# Boxes whose starts are computed: where they lie in an array, and the same of many examples, each with its own.
+# Boxes with computed starts: in one array, and in a batch of N examples with different starts.
 
 
 @DeviceFunction
 def read_box(run: RunContext, x: Array, starts: Array, out: Array) -> None:
-    """out = the box of x of that shape which begins at `starts`, moved into x where it reaches beyond.
+    """Copy the box of x at `starts` into `out`, whose shape is that of the box. Starts are clamped into x.
 
-    Axis by axis at computed places, so that nobody waits for these.
+    On a device, index with arrays axis by axis, so that the host does not wait for the starts.
     """
     xp = run.xp
-    for axis, (size, place) in enumerate(zip(out.shape, _places(run, x, starts, out.shape), strict=True)):
+    for axis, (size, positions) in enumerate(zip(out.shape, _box_positions(run, x, starts, out.shape), strict=True)):
         if size < x.shape[axis]:
-            x = xp.take(x, place, axis)
+            x = xp.take(x, positions, axis)
     out[...] = x
 
 
@@ -271,9 +277,9 @@ def _read_box(_: RunContext, x: HostArray, starts: HostArray, out: HostArray) ->
 
 @DeviceFunction
 def write_box(run: RunContext, out: Array, starts: Array, updates: Array) -> None:
-    """The box of `out` of updates' shape that begins at `starts`, moved into it where it reaches beyond, is updates."""
+    """Copy updates into the box of `out` at `starts`, which are clamped into `out`."""
     if updates.ndim:
-        out[run.xp.ix_(*_places(run, out, starts, updates.shape))] = updates
+        out[run.xp.ix_(*_box_positions(run, out, starts, updates.shape))] = updates
     else:
         out[...] = updates
 
@@ -288,7 +294,7 @@ def _clamped_box(shape: Shape, starts: HostArray, sizes: Shape) -> tuple[slice, 
     return tuple(slice(first, first + size) for first, size in zip(firsts, sizes, strict=True))
 
 
-def _places(run: RunContext, x: Array, starts: Array, sizes: Shape) -> list[Array]:
+def _box_positions(run: RunContext, x: Array, starts: Array, sizes: Shape) -> list[Array]:
     xp = run.xp
     return [
         xp.clip(starts[i].astype(INT64), 0, n - size) + xp.arange(size)
@@ -297,19 +303,19 @@ def _places(run: RunContext, x: Array, starts: Array, sizes: Shape) -> list[Arra
 
 
 def read_boxes(x: Value, starts: Value, sizes: Sequence[int]) -> Value:
-    """Read the box of each of N examples x [N, …] at starts [N, rank]: a gather along each axis that is cut."""
+    """Read the boxes of N examples x [N, …] at starts [N, rank]: a gather along each axis where the box is smaller."""
     for i, size in enumerate(sizes):
         axis = i + 1
         if size < x.shape[axis]:
-            first = _firsts(starts, i, x.shape[axis] - size)
-            places = first.add(x.builder.arange(size))
-            column = places.reshape(shape=_at(x.ndim, axis, x.shape[0], size))
-            x = x.gather(column.broadcast_to(shape=with_extent(x.shape, axis, size)), axis=axis)
+            first = _clamped_starts(starts, i, x.shape[axis] - size)
+            positions = first.add(x.builder.arange(size))
+            index = positions.reshape(shape=_axis_shape(x.ndim, axis, x.shape[0], size))
+            x = x.gather(index.broadcast_to(shape=with_extent(x.shape, axis, size)), axis=axis)
     return x
 
 
 def write_boxes(x: Value, updates: Value, starts: Value) -> Value:
-    """Replace in N examples x [N, …] the boxes at starts [N, rank] by updates [N, …]: a choice at each place."""
+    """Replace the boxes of N examples x [N, …] at starts [N, rank] by updates [N, …]: a `where` over all elements."""
     n = x.shape[0]
     inside: Value | None = None
     for i, extent in enumerate(x.shape[1:]):
@@ -318,27 +324,28 @@ def write_boxes(x: Value, updates: Value, starts: Value) -> Value:
             continue
         if not size:
             return x
-        own = x.builder.arange(extent).sub(_firsts(starts, i, extent - size))
-        here = (own >= 0).logical_and(own < size).reshape(shape=_at(x.ndim, axis, n, extent))
-        inside = here if inside is None else inside.logical_and(here)
-        column = own.clamp(min=0, max=size - 1).reshape(shape=_at(x.ndim, axis, n, extent))
+        # Positions relative to the box: those outside it are masked, and read an arbitrary entry of updates.
+        relative = x.builder.arange(extent).sub(_clamped_starts(starts, i, extent - size))
+        mask = (relative >= 0).logical_and(relative < size).reshape(shape=_axis_shape(x.ndim, axis, n, extent))
+        inside = mask if inside is None else inside.logical_and(mask)
+        index = relative.clamp(min=0, max=size - 1).reshape(shape=_axis_shape(x.ndim, axis, n, extent))
         shape = with_extent(updates.shape, axis, extent)
-        updates = updates.gather(column.broadcast_to(shape=shape), axis=axis)
+        updates = updates.gather(index.broadcast_to(shape=shape), axis=axis)
     return updates if inside is None else inside.where(updates, x)
 
 
-def _firsts(starts: Value, axis: int, last: int) -> Value:
-    """First places of boxes on an axis: int64 [N, 1]."""
+def _clamped_starts(starts: Value, axis: int, last: int) -> Value:
+    """Return the starts on one axis, clamped to [0, last]: int64 [N, 1]."""
     column = starts.slice(starts=(0, axis), stops=(starts.shape[0], axis + 1))
     return column.cast(dtype=INT64).clamp(min=0, max=last)
 
 
-def _at(rank: int, axis: int, n: int, size: int) -> list[int]:
+def _axis_shape(rank: int, axis: int, n: int, size: int) -> list[int]:
     return [n if i == 0 else size if i == axis else 1 for i in range(rank)]
 
 
 def _require_starts(starts: TensorType, x: TensorType, operand: int) -> None:
-    """Raise DtypeMismatch, ShapeMismatch unless there is a whole number for each axis of x."""
+    """Raise DtypeMismatch or ShapeMismatch unless starts are one integer per axis of x."""
     require_integer(starts, operand, "starts")
     require_shape(starts, (x.ndim,), operand, "starts", "one start an axis of x")
 
@@ -377,19 +384,23 @@ class SliceAt(Op):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The sizes. Raises BadAttribute for another number of them than axes, and for one that x does not have."""
+        """Check the sizes. Raises BadAttribute if their number is not x's rank, or a size exceeds x's extent."""
         sizes, x = tuple(attrs["sizes"]), types[0]
         if len(sizes) != x.ndim:
-            wanted, got = one_for_each_axis(x.ndim), counted(len(sizes), "entry", "entries")
-            raise BadAttribute(f"attribute sizes must have {wanted}, but has {got}", expected=wanted, got=got)
+            expected, received = one_per_axis(x.ndim), counted(len(sizes), "entry", "entries")
+            raise BadAttribute(
+                f"attribute sizes must have {expected}, but has {received}", expected=expected, got=received
+            )
         for axis, (size, extent) in enumerate(zip(sizes, x.shape, strict=True)):
             if size > extent:
-                wanted = f"at most {extent} on axis {axis}"
-                raise BadAttribute(f"attribute sizes must be {wanted}, but is {size}", expected=wanted, got=str(size))
+                expected = f"at most {extent} on axis {axis}"
+                raise BadAttribute(
+                    f"attribute sizes must be {expected}, but is {size}", expected=expected, got=str(size)
+                )
         return {"sizes": sizes}
 
     def infer(self, x: TensorType, starts: TensorType, *, sizes: Shape) -> ResultTypes:
-        """The box. Raises DtypeMismatch, ShapeMismatch."""
+        """Return x's type with the shape of the box. Raises DtypeMismatch, ShapeMismatch."""
         _require_starts(starts, x, 1)
         return x.with_shape(sizes)
 
@@ -398,18 +409,18 @@ class SliceAt(Op):
         read_box(run, x, starts, out)
 
     def vjp(self, g: Value, y: Value, x: Value, starts: Value, *, sizes: Shape) -> Sequence[Value | None]:
-        """Put back where it was."""
+        """Put g into zeros at the box."""
         return x.full_like(0.0).update_slice_at(g, starts), None
 
     def batch(self, mapped: Sequence[bool], x: Value, starts: Value, *, sizes: Shape) -> Value:
-        """All of N, where the starts are the same; else each box by itself."""
+        """Read or write one box over the whole axis N if the starts are not mapped; else a box per example."""
         if not mapped[1]:
             return x.slice_at(starts.pad(pad_width=(1, 0)), sizes=(x.shape[0], *sizes))
         x, starts = batching.expand(mapped, (x, starts))
         return read_boxes(x, starts, sizes)
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """None: numbers are only moved."""
+        """Return 0: the op only moves data."""
         return 0
 
 
@@ -444,7 +455,7 @@ class UpdateSliceAt(Op):
     )
 
     def infer(self, x: TensorType, updates: TensorType, starts: TensorType) -> ResultTypes:
-        """x's shape, the common dtype of x and updates. Raises DtypeMismatch, ShapeMismatch."""
+        """Return x's shape with the common dtype of x and updates. Raises DtypeMismatch, ShapeMismatch."""
         fits = updates.ndim == x.ndim and all(n <= m for n, m in zip(updates.shape, x.shape, strict=True))
         if not fits:
             raise wrong_shape(1, "updates", f"rank {x.ndim} and at most shape {show_shape(x.shape)}, as x has", updates)
@@ -465,7 +476,7 @@ class UpdateSliceAt(Op):
         )
 
     def batch(self, mapped: Sequence[bool], x: Value, updates: Value, starts: Value) -> Value:
-        """All of N, where the starts are the same; else each box by itself."""
+        """Read or write one box over the whole axis N if the starts are not mapped; else a box per example."""
         if not mapped[2]:
             x, updates = batching.expand(mapped[:2], (x, updates))
             return x.update_slice_at(updates, starts.pad(pad_width=(1, 0)))
@@ -474,7 +485,7 @@ class UpdateSliceAt(Op):
         return write_boxes(x, updates, starts).cast(dtype=dtype)
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """None: numbers are only moved."""
+        """Return 0: the op only moves data."""
         return 0
 
 
@@ -499,18 +510,20 @@ class UpdateSlice(Op):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """`starts` counted from the front. Raises BadAttribute, ShapeMismatch."""
+        """Normalise `starts` to count from the front. Raises BadAttribute, ShapeMismatch."""
         x, update = types
         if update.ndim != x.ndim or any(n > m for n, m in zip(update.shape, x.shape, strict=True)):
             raise wrong_shape(1, "update", f"rank {x.ndim} and at most shape {show_shape(x.shape)}, as x has", update)
         starts = attrs["starts"]
         if len(starts) != x.ndim:
-            wanted, got = one_for_each_axis(x.ndim), counted(len(starts), "entry", "entries")
-            raise BadAttribute(f"attribute starts must have {wanted}, but has {got}", expected=wanted, got=got)
+            expected, received = one_per_axis(x.ndim), counted(len(starts), "entry", "entries")
+            raise BadAttribute(
+                f"attribute starts must have {expected}, but has {received}", expected=expected, got=received
+            )
         return {"starts": tuple(map(_start, range(x.ndim), starts, x.shape, update.shape))}
 
     def infer(self, x: TensorType, update: TensorType, *, starts: Shape) -> ResultTypes:
-        """x's shape, the common dtype of both."""
+        """Return x's shape with the common dtype of both."""
         return x.with_dtype(promote(x.dtype, update.dtype))
 
     def forward(self, run: RunContext, x: Array, update: Array, *, out: Array, starts: Shape) -> None:
@@ -521,7 +534,7 @@ class UpdateSlice(Op):
     def as_copies(
         self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]
     ) -> Sequence[tuple[Array, Array]] | None:
-        """The same two, where none is cast."""
+        """Return the two copies that `forward` makes, unless one needs a cast."""
         x, update = operands
         if not x.dtype == update.dtype == out.dtype:
             return None
@@ -533,7 +546,7 @@ class UpdateSlice(Op):
         return g.update_slice(g.full_like(0.0, update.shape), starts=starts), g.slice(starts=starts, stops=stops)
 
     def batch(self, mapped: Sequence[bool], *operands: Value, starts: Shape) -> Value:
-        """All of N, on both operands."""
+        """Update the whole axis N of both operands."""
         x, update = batching.expand(mapped, operands)
         return x.update_slice(update, starts=(0, *starts))
 
@@ -543,9 +556,9 @@ def _box(starts: Shape, update: Array) -> tuple[Any, ...]:
 
 
 def _start(axis: int, start: int, extent: int, length: int) -> int:
-    """`start` counted from the front. Raises BadAttribute unless `length` entries from there lie within `extent`."""
+    """Count `start` from the front. Raises BadAttribute unless `length` entries from there fit into `extent`."""
     first = start + extent if start < 0 else start
     if not 0 <= first <= extent - length:
-        wanted = f"between {-extent} and {extent - length} on axis {axis}, where {length} of {extent} are replaced"
-        raise BadAttribute(f"attribute starts must be {wanted}, but is {start}", expected=wanted, got=str(start))
+        expected = f"between {-extent} and {extent - length} on axis {axis}, where {length} of {extent} are replaced"
+        raise BadAttribute(f"attribute starts must be {expected}, but is {start}", expected=expected, got=str(start))
     return first

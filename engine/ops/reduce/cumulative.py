@@ -1,4 +1,4 @@
-"""Running sums, products, extremes and logarithms of sums. The gradients are runs from the other end."""
+"""Cumulative sums, products, extrema and log-sum-exps, and linear recurrences. Gradients run in reverse."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ from engine.ops.common.numerics import accumulator, is_nan, wide, wide_out, wide
 from engine.ops.index.indices import column_of
 from engine.ops.index.slice import along, cut
 
-#: elements of a slice across the axis from which NumPy's calls for each take less time than Python's floats
-_LEAST_SLICE: Final = 24
-#: elements of a line that are Python's floats at a time
-_LINE: Final = 1 << 13
-#: bytes of one of these, with its place in a list
+#: smallest slice across the axis for which one NumPy call per step is faster than Python floats
+_SMALLEST_SLICE: Final = 24
+#: elements of a row that are converted to Python floats at a time
+_ROW_CHUNK: Final = 1 << 13
+#: bytes of a Python float and its list entry
 _FLOAT_BYTES: Final = 32
-#: elements that a product with a triangle of ones adds up
+#: length of the runs that are summed by a product with a triangular matrix of ones
 _WIDTH: Final = 32
-#: elements of a row from which that is faster, and of the rows that are taken at a time
-LEAST_ROW: Final = 4 * _WIDTH
+#: shortest row for which the product is faster, and elements of the rows that are processed at a time
+SHORTEST_ROW: Final = 4 * _WIDTH
 _CHUNK: Final = 1 << 16
-#: elements of a slice across the axis from which one addition for each is faster
-LEAST_SLICE: Final = 256
+#: smallest slice across the axis for which one vector addition per step is faster
+SMALLEST_SLICE: Final = 256
 
 
 class Running(Op):
-    """Base: the axis and the direction, and batching over the next axis."""
+    """Base: an op that accumulates along one axis, from either end."""
 
     operands: ClassVar[tuple[str, ...]] = ("x",)
     attrs: ClassVar[Mapping[str, Attr]] = {
@@ -63,23 +63,23 @@ class Running(Op):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The axis counted from the front. Raises BadAttribute."""
+        """Normalise the axis to count from the front. Raises BadAttribute."""
         return {**attrs, "axis": normalise_axis(attrs["axis"], types[0].ndim)}
 
     def compose(self, x: Value, *, axis: int, reverse: bool) -> Value | None:
-        """Run over x reversed, and reverse the result."""
+        """Write `reverse` as a run over flipped x, and flip the result."""
         if not reverse:
             return None
-        turned = x.builder.emit(self, (x.flip(axes=(axis,)),), {"axis": axis, "reverse": False})
-        return turned.flip(axes=(axis,))
+        flipped = x.builder.emit(self, (x.flip(axes=(axis,)),), {"axis": axis, "reverse": False})
+        return flipped.flip(axes=(axis,))
 
     def batch(self, mapped: Sequence[bool], x: Value, *, axis: int, reverse: bool) -> Value:
-        """The next axis."""
+        """Run along the next axis."""
         return x.builder.emit(self, (x,), {"axis": axis + 1, "reverse": reverse})
 
 
 def shifted(x: Value, axis: int, by: int = 1, fill: float = 0.0) -> Value:
-    """x moved towards the end of `axis` by so many places, `fill` in front of it; negative ones move to the front."""
+    """Shift x towards the end of `axis` by `by` positions (towards the front if negative), filling the gap."""
     gap = min(abs(by), x.shape[axis])
     start = 0 if by > 0 else gap
     widths = [0] * (2 * x.ndim)
@@ -101,28 +101,29 @@ class LinearRecurrence(Op):
     gradient: ClassVar[str] = "db[i] = g[i] + conj a[i + 1] · db[i + 1], da[i] = db[i] · conj h[i − 1]"
 
     def infer(self, a: TensorType, b: TensorType, *, axis: int) -> ResultTypes:
-        """b's type."""
+        """Return b's type."""
         return b
 
     def forward(self, run: RunContext, a: Array, b: Array, *, out: Array, axis: int) -> None:
-        """One after the other."""
+        """Compute one element, or slice, after the other."""
         if out.size:
             _recur(run, a, b, out, axis)
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value, *, axis: int) -> Sequence[Value | None]:
-        """The same, from the end."""
-        back = recurrence_back(conjugate(a), g, axis)
-        return back * conjugate(shifted(y, axis)), back
+        """Run the same recurrence in reverse over g."""
+        db = recurrence_back(conjugate(a), g, axis)
+        return db * conjugate(shifted(y, axis)), db
 
     def batch(self, mapped: Sequence[bool], *operands: Value, axis: int) -> Value:
-        """The next axis, with N on both operands."""
+        """Run along the next axis, with N on both operands."""
         a, b = batching.expand(mapped, operands)
         return recurrence(a, b, axis + 1)
 
     def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
-        """In log₂ n rounds, each of which has twice as many terms: a[0] is 0, so that nothing comes from before."""
+        """Write log₂ n rounds of a parallel scan, each doubling the number of terms; a[0] is set to 0."""
         (a, h), axis = operands, attrs["axis"]
         n, distance = h.shape[axis], 1
+        # Shifting back and forth replaces a[0] by 0, so that no term from before the start is added.
         a = shifted(shifted(a, axis, -1), axis)
         while distance < n:
             h = h + a * shifted(h, axis, distance)
@@ -131,69 +132,69 @@ class LinearRecurrence(Op):
         return (h,)
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """A product and a sum for each element."""
+        """Count a multiplication and an addition per element."""
         return 2 * types[1].size
 
     def workspace(self, out: ResultTypes, *types: TensorType, axis: int) -> int:
-        """A slice of products; or three chunks of a line as Python's floats, and one to be cast."""
+        """Count a slice of products; or three chunks of a row as Python floats, and one as an array."""
         b = types[1]
         extent, across = b.shape[axis], b.size // max(1, b.shape[axis])
-        if across >= _LEAST_SLICE:
+        if across >= _SMALLEST_SLICE:
             return across * b.dtype.itemsize
-        return min(extent, _LINE) * (3 * _FLOAT_BYTES + 8)
+        return min(extent, _ROW_CHUNK) * (3 * _FLOAT_BYTES + 8)
 
 
-_OP: Final = LinearRecurrence()
+_LINEAR_RECURRENCE: Final = LinearRecurrence()
 
 
 def recurrence(a: Value, b: Value, axis: int) -> Value:
-    """h[0] = b[0] and h[i] = a[i] · h[i − 1] + b[i]."""
-    return b.builder.emit(_OP, (a, b), {"axis": axis})
+    """Append a node for h[0] = b[0] and h[i] = a[i] · h[i − 1] + b[i]."""
+    return b.builder.emit(_LINEAR_RECURRENCE, (a, b), {"axis": axis})
 
 
 def recurrence_back(a: Value, b: Value, axis: int) -> Value:
-    """h[i] = b[i] + a[i + 1] · h[i + 1], and the last b as it is."""
-    turned = recurrence(shifted(a, axis, -1).flip(axes=(axis,)), b.flip(axes=(axis,)), axis)
-    return turned.flip(axes=(axis,))
+    """Write the reverse recurrence: h[n − 1] = b[n − 1] and h[i] = b[i] + a[i + 1] · h[i + 1]."""
+    flipped = recurrence(shifted(a, axis, -1).flip(axes=(axis,)), b.flip(axes=(axis,)), axis)
+    return flipped.flip(axes=(axis,))
 
 
 @DeviceFunction
 def _recur(run: RunContext, a: Array, b: Array, out: Array, axis: int) -> None:
-    """Slice by slice."""
+    """Compute slice by slice along the axis."""
     xp = run.xp
     a, b, out = (xp.moveaxis(x, axis, 0) for x in (a, b, out))
     out[0] = b[0]
     for i in run.through(range(1, len(out))):
-        now = out[i : i + 1]  # a slice: a number alone has no place to write to
-        xp.multiply(a[i : i + 1], out[i - 1 : i], out=now)
-        now += b[i : i + 1]
+        current = out[i : i + 1]  # a slice stays a view if the rest has no axes; out[i] would be a scalar
+        xp.multiply(a[i : i + 1], out[i - 1 : i], out=current)
+        current += b[i : i + 1]
 
 
 @_recur.on("cpu")
 def _recur_on_cpu(run: RunContext, a: HostArray, b: HostArray, out: HostArray, axis: int) -> None:
-    """Short slices by Python's floats, which are doubles: a call for each would take longer."""
-    if out.size >= _LEAST_SLICE * out.shape[axis]:
+    """Compute short slices with Python floats, which are float64: a NumPy call per step would take longer."""
+    if out.size >= _SMALLEST_SLICE * out.shape[axis]:
         _recur.general(run, a, b, out, axis)
         return
     a, b, out = (np.moveaxis(x, axis, -1) for x in (a, b, out))
     for where in np.ndindex(out.shape[:-1]):
         last: complex | None = None
-        for start in run.through(range(0, out.shape[-1], _LINE)):
-            part = (*where, slice(start, start + _LINE))
-            found = list(_line(a[part].tolist(), b[part].tolist(), last))
-            last = found[-1]
-            out[part] = found
+        for start in run.through(range(0, out.shape[-1], _ROW_CHUNK)):
+            part = (*where, slice(start, start + _ROW_CHUNK))
+            results = list(_continue_row(a[part].tolist(), b[part].tolist(), last))
+            last = results[-1]
+            out[part] = results
 
 
-def _line(a: list[complex], b: list[complex], last: complex | None) -> Iterator[complex]:
-    """Run on behind the `last` of the part before, if there was one."""
+def _continue_row(a: list[complex], b: list[complex], last: complex | None) -> Iterator[complex]:
+    """Yield the recurrence's next values, starting from the `last` value of the previous part, if any."""
     for factor, term in zip(a, b, strict=True):
         last = term if last is None else factor * last + term
         yield last
 
 
 class RunningFloats(Running):
-    """Base: by a ufunc's `accumulate`, in the accumulator's dtype."""
+    """Base: accumulation with a ufunc in the accumulator's dtype."""
 
     section = "cumulative"
     ufunc: ClassVar[str]
@@ -201,36 +202,36 @@ class RunningFloats(Running):
     result_dtype = staticmethod(to_average)
 
     def infer(self, x: TensorType, **attrs: Any) -> ResultTypes:
-        """x's shape."""
+        """Return x's shape with the dtype of `result_dtype`."""
         return x.with_dtype(self.result_dtype(x.dtype))
 
     def forward(self, run: RunContext, x: Array, *, out: Array, axis: int, **attrs: Any) -> None:
-        """Rounded once."""
-        target = wide_out(run.xp, out)
-        _accumulate(run, self.ufunc, x, target, axis)
-        if target is not out:
-            out[...] = target
+        """Accumulate, and round once."""
+        destination = wide_out(run.xp, out)
+        _accumulate(run, self.ufunc, x, destination, axis)
+        if destination is not out:
+            out[...] = destination
 
     def workspace(self, out: TensorType, *types: TensorType, **attrs: Any) -> int:
-        """x in the dtype that it runs in, and the results in float32 where these are float16."""
+        """Count x cast to the accumulator's dtype, and float32 results if the result is float16."""
         dtype, (x,) = accumulator(out), types
         return (x.dtype != dtype) * dtype.itemsize * x.size + wide_out_bytes(out)
 
 
 @DeviceFunction
 def _accumulate(run: RunContext, ufunc: str, x: Array, out: Array, axis: int) -> None:
-    """The results of `ufunc` along the axis, in the dtype of `out`: in log₂ n rounds, each of twice as many entries."""
+    """Accumulate along the axis in the dtype of `out`, by a parallel scan: log₂ n rounds, each doubling the reach."""
     xp, distance, n = run.xp, 1, out.shape[axis]
     out[...] = x
     while distance < n:
-        nearer, further = along(axis, distance, n), along(axis, 0, n - distance)
-        out[nearer] = getattr(xp, ufunc)(out[nearer], out[further])
+        later, earlier = along(axis, distance, n), along(axis, 0, n - distance)
+        out[later] = getattr(xp, ufunc)(out[later], out[earlier])
         distance *= 2
 
 
 @_accumulate.on("cpu")
 def _accumulate_in_order(_: RunContext, ufunc: str, x: Array, out: Array, axis: int) -> None:
-    """One after the other, by NumPy."""
+    """Call NumPy's sequential `accumulate`."""
     getattr(np, ufunc).accumulate(x, axis=axis, dtype=out.dtype, out=out)
 
 
@@ -265,7 +266,7 @@ class CumProd(RunningFloats):
     result_dtype = staticmethod(to_add_up)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int, **attrs: Any) -> Sequence[Value | None]:
-        """Gather the factors behind x[i] from the end; y / x would be 0 / 0 at a zero."""
+        """Multiply the product before x[i] by a reverse recurrence over later factors; y / x is 0 / 0 at a zero."""
         y, x = widened(self, y, (x,), {"axis": axis, **attrs})
         return (conjugate(shifted(y, axis, fill=1.0)) * recurrence_back(conjugate(x), wide(g), axis),)
 
@@ -300,31 +301,31 @@ class CumLogSumExp(RunningFloats):
     )
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int, **attrs: Any) -> Sequence[Value | None]:
-        """Split what y[i] receives from the end in shares of at most 1: of x[i], and of all before it."""
+        """Run in reverse, splitting the cotangent of y[i] in shares of at most 1 between x[i] and y[i − 1]."""
         y, x = widened(self, y, (x,), {"axis": axis, **attrs})
-        own, before = _shares(y, x, axis)
-        return (own * recurrence_back(before, wide(g), axis),)
+        current, previous = _shares(y, x, axis)
+        return (current * recurrence_back(previous, wide(g), axis),)
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """A difference, an exponential, a logarithm and two sums, each."""
+        """Count a difference, an exponential, a logarithm and two sums per element."""
         return 5 * types[0].size
 
 
 def _shares(y: Value, x: Value, axis: int) -> tuple[Value, Value]:
-    """exp(x[i] − y[i]) and exp(y[i − 1] − y[i]).
+    """Return the shares of x[i] and y[i − 1] in y[i]: exp(x[i] − y[i]) and exp(y[i − 1] − y[i]).
 
-    0 where y is −inf; where it is inf, one part for each x that is.
+    Both are 0 where y is −inf. Where y is inf, the infinite x so far share equally.
     """
-    top, infinite = y.equal(math.inf), y.abs().equal(math.inf)
-    level = infinite.where(0.0, y)
-    own, before = ((infinite.where(-math.inf, term) - level).exp() for term in (x, shifted(y, axis)))
-    largest = x.equal(math.inf)
-    part = largest.cast(dtype=y.dtype) / largest.cast(dtype=y.dtype).cumsum(axis=axis).clamp(min=1.0)
-    return top.where(part, own), top.where(1.0 - part, before)
+    is_top, is_infinite = y.equal(math.inf), y.abs().equal(math.inf)
+    level = is_infinite.where(0.0, y)
+    current, previous = ((is_infinite.where(-math.inf, term) - level).exp() for term in (x, shifted(y, axis)))
+    x_is_top = x.equal(math.inf)
+    share = x_is_top.cast(dtype=y.dtype) / x_is_top.cast(dtype=y.dtype).cumsum(axis=axis).clamp(min=1.0)
+    return is_top.where(share, current), is_top.where(1.0 - share, previous)
 
 
 class RunningExtremum(Running):
-    """Base: the largest or the smallest so far. A NaN wins, and stays."""
+    """Base: the cumulative maximum or minimum. NaN propagates."""
 
     section = "cumulative"
     since = 2
@@ -333,23 +334,23 @@ class RunningExtremum(Running):
     samples: ClassVar[tuple[Sample, ...]] = (*Running.samples, Sample(Ints(3, 2, high=4), axis=0))
 
     def infer(self, x: TensorType, **attrs: Any) -> ResultTypes:
-        """x's type."""
+        """Return x's type."""
         return x
 
     def forward(self, run: RunContext, x: Array, *, out: Array, axis: int, **attrs: Any) -> None:
-        """In x's dtype."""
+        """Accumulate in x's dtype."""
         _accumulate(run, self.ufunc, x, out, axis)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int, **attrs: Any) -> Sequence[Value | None]:
-        """Added up where y was found first: at the last entry so far that was unlike the y before it."""
+        """Scatter g to the entry that y[i] was first seen at: the last entry so far that exceeded the y before it."""
         if not x.type.size:
             return (g,)
-        places = x.builder.arange(x.shape[axis]).reshape(shape=column_of(x.ndim, axis))
-        known = shifted(y, axis)
-        is_better = x > known if self.ufunc == "maximum" else x < known
-        is_new = is_better.logical_or(is_nan(x).logical_and(is_nan(known).logical_not()))
-        found = is_new.where(places.broadcast_to(shape=x.shape), 0).cummax(axis=axis)
-        return (g.full_like(0.0).scatter_add(found, g, axis=axis),)
+        positions = x.builder.arange(x.shape[axis]).reshape(shape=column_of(x.ndim, axis))
+        previous = shifted(y, axis)
+        is_better = x > previous if self.ufunc == "maximum" else x < previous
+        is_new = is_better.logical_or(is_nan(x).logical_and(is_nan(previous).logical_not()))
+        sources = is_new.where(positions.broadcast_to(shape=x.shape), 0).cummax(axis=axis)
+        return (g.full_like(0.0).scatter_add(sources, g, axis=axis),)
 
 
 class CumMax(RunningExtremum):
@@ -404,9 +405,10 @@ class CumMin(RunningExtremum):
 
 @DeviceFunction
 def running_sums(run: RunContext, x: Array, out: Array, axis: int) -> None:
-    """out[i] = x[0] + … + x[i] along `axis`, in the dtype of `out`, which is dense. NumPy's add one after the other.
+    """Write the cumulative sums of x along `axis` into the dense `out`, in its dtype.
 
-    An infinity or NaN stays in all sums that have it. Where a sum of some elements overflows, one of more may not.
+    An infinity or NaN stays in all later sums. If a sum of finite elements overflows, later sums may still be finite:
+    not all are computed in order, as NumPy's cumsum does.
     """
     run.xp.cumsum(x, axis=axis, dtype=out.dtype, out=out)
 
@@ -416,14 +418,14 @@ def _running_sums(run: RunContext, x: HostArray, out: HostArray, axis: int) -> N
     extent, behind = x.shape[axis], math.prod(x.shape[axis + 1 :])
     if x.dtype != out.dtype:
         np.cumsum(x, axis=axis, dtype=out.dtype, out=out)
-    elif out.dtype.kind == "f" and extent and behind == 1 and extent >= LEAST_ROW:
+    elif out.dtype.kind == "f" and extent and behind == 1 and extent >= SHORTEST_ROW:
         try:
             rows = np.reshape(x, (-1, extent), copy=False)
-        except ValueError:  # its rows do not lie evenly
+        except ValueError:  # the rows have no uniform stride
             np.cumsum(x, axis=axis, dtype=out.dtype, out=out)
         else:
-            _along_rows(run, rows, out.reshape(rows.shape))
-    elif extent and x.size >= LEAST_SLICE * extent and behind >= _WIDTH:
+            _sum_rows(run, rows, out.reshape(rows.shape))
+    elif extent and x.size >= SMALLEST_SLICE * extent and behind >= _WIDTH:
         x, out = np.moveaxis(x, axis, 0), np.moveaxis(out, axis, 0)
         out[0] = x[0]
         for i in run.through(range(1, len(x))):
@@ -433,38 +435,40 @@ def _running_sums(run: RunContext, x: HostArray, out: HostArray, axis: int) -> N
 
 
 def running_bytes(x: TensorType, dtype: DType, axis: int) -> int:
-    """Count the bytes that `running_sums` allocates: chunks of x, and the sums of what its products add up."""
+    """Count the bytes that `running_sums` allocates: a chunk of x, and the sums of its runs."""
     extent, behind = x.shape[axis], math.prod(x.shape[axis + 1 :])
-    if dtype.kind != "f" or behind != 1 or extent < LEAST_ROW:
+    if dtype.kind != "f" or behind != 1 or extent < SHORTEST_ROW:
         return 0
     chunk = min(x.size, max(1, _CHUNK // extent) * extent)
     return dtype.itemsize * (chunk + chunk // _WIDTH)
 
 
-def _along_rows(run: RunContext, x: HostArray, out: HostArray) -> None:
+def _sum_rows(run: RunContext, x: HostArray, out: HostArray) -> None:
     step = max(1, _CHUNK // x.shape[1])
     for start in run.through(range(0, len(x), step)):
         chunk, sums = x[start : start + step], out[start : start + step]
-        is_finite = _by_products(chunk, sums)
+        is_finite = _sum_by_products(chunk, sums)
         for row in np.flatnonzero(~is_finite):
             np.cumsum(chunk[row], out=sums[row])
 
 
-def _by_products(x: HostArray, out: HostArray) -> HostArray:
-    """Return which rows are finite; the others are wrong: a product has 0 · ∞ beside each infinity.
+def _sum_by_products(x: HostArray, out: HostArray) -> HostArray:
+    """Write cumulative sums of rows by matrix products, and return which rows are finite.
 
-    The sum of all chunks before one is added to its first element.
+    The other rows are wrong: an infinity times a 0 of the matrix is NaN. Rows are cut into runs of _WIDTH elements,
+    which one product with a triangle of ones sums at once. The sum of all earlier runs is added to a run's first
+    element beforehand.
     """
     rows, extent = x.shape
     whole, triangle = extent - extent % _WIDTH, _triangle(out.dtype)
-    chunks = np.array(x[:, :whole], order="C").reshape(-1, _WIDTH)
-    sums = np.matmul(chunks, triangle[0]).reshape(rows, -1)
+    runs = np.array(x[:, :whole], order="C").reshape(-1, _WIDTH)
+    sums = np.matmul(runs, triangle[0]).reshape(rows, -1)
     np.cumsum(sums, axis=1, out=sums)
     is_finite: HostArray = np.isfinite(sums[:, -1])
-    chunks.reshape(rows, -1, _WIDTH)[:, 1:, 0] += sums[:, :-1]
-    # one product, where there is nothing between the chunks of two rows
+    runs.reshape(rows, -1, _WIDTH)[:, 1:, 0] += sums[:, :-1]
+    # A single product if the runs of all rows are contiguous in `out`, else one per row.
     shape = (-1, _WIDTH) if whole == extent else (rows, -1, _WIDTH)
-    np.matmul(chunks.reshape(shape), triangle, out=out[:, :whole].reshape(shape))
+    np.matmul(runs.reshape(shape), triangle, out=out[:, :whole].reshape(shape))
     if whole < extent:
         np.cumsum(x[:, whole:], axis=1, out=out[:, whole:])
         np.add(out[:, whole:], sums[:, -1:], out=out[:, whole:])
@@ -498,22 +502,22 @@ class CumSum(Running):
     )
 
     def infer(self, x: TensorType, **attrs: Any) -> ResultTypes:
-        """x's shape; int64 for what is not float."""
+        """Return x's type if it is float or complex; else its shape with dtype int64."""
         return x if x.is_differentiable else x.with_dtype(INT64)
 
     def forward(self, run: RunContext, x: Array, *, out: Array, axis: int, **attrs: Any) -> None:
-        """Rounded once."""
+        """Accumulate, and round once."""
         if out.dtype == FLOAT16:
             out[...] = run.xp.cumsum(x, axis=axis, dtype=accumulator(out))
         else:
             running_sums(run, x, out, axis)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int, **attrs: Any) -> Sequence[Value | None]:
-        """x[i] counts in y[i] and in all that follow."""
+        """Accumulate g in reverse: x[i] contributes to y[i] and all later sums."""
         return (g.flip(axes=(axis,)).cumsum(axis=axis).flip(axes=(axis,)),)
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
-        """x in the dtype that is added up in, and the sums in float32 where the result is float16; parts of both."""
+        """Count x and the sums in the accumulator's dtype where that differs; or what `running_sums` allocates."""
         dtype, (x,) = accumulator(out), types
         if x.dtype == out.dtype == dtype:
             return running_bytes(x, dtype, attrs["axis"])

@@ -1,4 +1,4 @@
-"""The largest and the smallest element, and where they are."""
+"""Maximum and minimum, and their positions."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from engine.ir.run_context import DeviceMethod, RunContext
 from engine.ir.sample import Ints, Real, Sample
 from engine.ir.tensor_type import INT64, Strided, TensorType, normalise_axis, reduced_shape, show_shape
 from engine.ops.common.numerics import count, first_extreme, is_chosen
-from engine.ops.reduce.sums import KEEPDIMS, Reduction, Rowwise, keep
+from engine.ops.reduce.sums import KEEPDIMS, Reduction, Rowwise, restore_axes
 
 
 class Extremum(Rowwise, Reduction):
-    """Base: y = one element of x over axes, by the function of numpy and cupy called `function`."""
+    """Base: y = an extremum of x over axes, by numpy's and cupy's `function`."""
 
     section = "max_min"
     function: ClassVar[str]
@@ -30,24 +30,24 @@ class Extremum(Rowwise, Reduction):
     )
 
     def infer(self, x: TensorType, *, axes: tuple[int, ...], keepdims: bool, **attrs: Any) -> ResultTypes:
-        """x's dtype. Raises ShapeMismatch when there is nothing to choose from."""
+        """Return the reduced shape with x's dtype. Raises ShapeMismatch if rows have no elements."""
         require_elements(x, axes)
         return super().infer(x, axes=axes, keepdims=keepdims)
 
     @DeviceMethod
     def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
-        """NumPy's; NaN wins."""
+        """Call the function; NaN propagates."""
         getattr(run.xp, self.function)(x, axis=axes, keepdims=keepdims, out=out)
 
     @reduce.on("cuda")
     def _reduce_on_cuda(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
-        """CuPy's, which takes `out` of min for a dtype (CuPy 14.2)."""
+        """Copy the result, since cupy.min misreads `out` as a dtype (CuPy 14.2)."""
         out[...] = getattr(run.xp, self.function)(x, axis=axes, keepdims=keepdims)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
-        """Ties share equally. Which elements tie is a constant for differentiation, so the next order shares alike."""
-        tied = is_chosen(x, keep(y, x, axes))
-        share = keep(g, x, axes) / tied.sum(axes=axes, keepdims=True)
+        """Split g equally among ties. Which elements tie is a constant, so higher orders split equally as well."""
+        tied = is_chosen(x, restore_axes(y, x, axes))
+        share = restore_axes(g, x, axes) / tied.sum(axes=axes, keepdims=True)
         return (tied.where(share.cast(dtype=g.dtype), 0.0),)
 
 
@@ -70,7 +70,7 @@ class Min(Extremum):
 
 
 class ArgExtremum(Op):
-    """Base: the position of an extremum along one axis, by the function of numpy and cupy called `function`."""
+    """Base: the position of an extremum along one axis, by numpy's and cupy's `function`."""
 
     section = "max_min"
     function: ClassVar[Literal["argmax", "argmin"]]
@@ -86,17 +86,17 @@ class ArgExtremum(Op):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The axis counted from the front. Raises BadAttribute."""
+        """Normalise the axis to count from the front. Raises BadAttribute."""
         return {**attrs, "axis": normalise_axis(attrs["axis"], types[0].ndim)}
 
     def infer(self, x: TensorType, *, axis: int, keepdims: bool) -> ResultTypes:
-        """int64. Raises ShapeMismatch when there is nothing to choose from."""
+        """Return the reduced shape with dtype int64. Raises ShapeMismatch if the axis is empty."""
         require_elements(x, (axis,))
         return TensorType(reduced_shape(x.shape, (axis,), keepdims), INT64)
 
     @DeviceMethod
     def forward(self, run: RunContext, x: Array, *, out: Array, axis: int, keepdims: bool) -> None:
-        """NumPy's; the first NaN wins."""
+        """Call the function; the first NaN is selected."""
         getattr(run.xp, self.function)(x, axis=axis, keepdims=keepdims, out=out)
 
     @forward.on("cuda")
@@ -104,15 +104,15 @@ class ArgExtremum(Op):
         out.reshape(reduced_shape(x.shape, (axis,), False))[...] = first_extreme(run, self.function, x, axis)
 
     def batch(self, mapped: Sequence[bool], x: Value, *, axis: int, keepdims: bool) -> Value:
-        """The next axis."""
+        """Search along the next axis."""
         return x.builder.emit(self, (x,), {"axis": axis + 1, "keepdims": keepdims})
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """One for each element that is read."""
+        """Count one operation per element read."""
         return types[0].size
 
     def workspace(self, out: ResultTypes, x: TensorType, *, axis: int, **attrs: Any) -> int:
-        """A copy with the axis last, unless x lies like that."""
+        """Count a copy with the axis last, unless x is laid out that way."""
         return 0 if moved_last(x, axis).is_dense else x.nbytes
 
 
@@ -132,15 +132,18 @@ class ArgMin(ArgExtremum):
 
 
 def moved_last(x: TensorType, axis: int) -> TensorType:
-    """x with `axis` behind the others, as a view."""
+    """Return the type of a view of x with `axis` moved to the end."""
     order = [*(i for i in range(x.ndim) if i != axis), axis]
     return Strided(x.with_shape([x.shape[i] for i in order]), [x.strides[i] for i in order])
 
 
 def require_elements(x: TensorType, axes: Sequence[int]) -> None:
-    """Raise ShapeMismatch when a result over `axes` would be chosen from no elements."""
+    """Raise ShapeMismatch if x has no elements over `axes` to select from."""
     if count(x.shape, axes) == 0:
-        wanted, got = f"at least one element over axes {show_shape(axes)}", show_shape(x.shape)
+        expected, received = f"at least one element over axes {show_shape(axes)}", show_shape(x.shape)
         raise ShapeMismatch(
-            f"operand 0 (x) must have {wanted} to choose from, but has shape {got}", operand=0, expected=wanted, got=got
+            f"operand 0 (x) must have {expected} to choose from, but has shape {received}",
+            operand=0,
+            expected=expected,
+            got=received,
         )

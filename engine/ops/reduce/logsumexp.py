@@ -1,4 +1,4 @@
-"""Reductions that overflow when written down naively: they work relative to the largest element."""
+"""Reductions whose naive formulas overflow: they are computed relative to the largest element."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from engine.ir.run_context import DeviceMethod, RunContext
 from engine.ir.sample import Ints, Real, Sample
 from engine.ir.tensor_type import DType, HostArray, TensorType, reduced_shape, to_average
 from engine.ops.common.numerics import accumulator, count, widened
-from engine.ops.reduce.sums import Reduction, Rowwise, keep
+from engine.ops.reduce.sums import Reduction, Rowwise, restore_axes
 
-#: squares that are added up in one go: beyond, sums of sums are more accurate, and BLAS would take several threads
+#: most squares summed in one pass: for more, sums of partial sums are more accurate, and BLAS would use several threads
 LONGEST: Final = 4096
-#: powers of two that bring the squares of large numbers, and those of small ones, within the range of their dtype
+#: powers of two that scale large numbers down, and small ones up, so that their squares are in the dtype's range
 _DOWN = {"float32": 2.0**-80, "float64": 2.0**-530}
 _UP = {"float32": 2.0**80, "float64": 2.0**600}
 
@@ -28,52 +28,53 @@ _UP = {"float32": 2.0**80, "float64": 2.0**600}
 def sum_of_squares(
     x: HostArray, axes: Sequence[int], dtype: DType, factor: float = 1.0, out: HostArray | None = None
 ) -> HostArray:
-    """Σ (factor · x)² over axes, which stay at extent 1, in `dtype`; into `out`, where that is given.
+    """Compute Σ (factor · x)² over axes, kept with extent 1, in `dtype`, into `out` if given.
 
-    `factor` · x must be within the range of `dtype`, and once more times `factor`; x² need not.
+    factor · x and factor² · x must be in the range of `dtype`; x² need not.
     """
     if out is None:
         out = np.empty(reduced_shape(x.shape, axes, True), dtype)
     length = count(x.shape, axes)
     is_last = tuple(axes) == tuple(range(x.ndim - len(axes), x.ndim))
     if not (is_last and x.flags.c_contiguous):
-        kept = [a for a in range(x.ndim) if a not in axes]
-        _add_up(x, axes, factor, out.reshape([x.shape[a] for a in kept]))
+        other_axes = [a for a in range(x.ndim) if a not in axes]
+        _sum_squares(x, axes, factor, out.reshape([x.shape[a] for a in other_axes]))
         return out
-    rows, whole = x.reshape(-1, length), length - length % LONGEST
+    rows, whole_chunks = x.reshape(-1, length), length - length % LONGEST
     if length <= LONGEST:
-        _add_up(rows, (1,), factor, out.reshape(-1))
+        _sum_squares(rows, (1,), factor, out.reshape(-1))
         return out
-    parts = np.empty((len(rows), whole // LONGEST + 1), dtype)
-    _add_up(rows[:, :whole].reshape(len(rows), -1, LONGEST), (2,), factor, parts[:, 1:])
-    _add_up(rows[:, whole:], (1,), factor, parts[:, 0])
+    parts = np.empty((len(rows), whole_chunks // LONGEST + 1), dtype)
+    _sum_squares(rows[:, :whole_chunks].reshape(len(rows), -1, LONGEST), (2,), factor, parts[:, 1:])
+    _sum_squares(rows[:, whole_chunks:], (1,), factor, parts[:, 0])
     np.add.reduce(parts, 1, out=out.reshape(-1))
     return out
 
 
 def parts_bytes(x: TensorType, results: int, dtype: DType) -> int:
-    """Count the bytes that `sum_of_squares` allocates beside so many sums."""
+    """Count the bytes of the partial sums that `sum_of_squares` allocates in addition to its results."""
     return dtype.itemsize * (x.size // LONGEST + results) if x.size > LONGEST * results else 0
 
 
-def _add_up(x: HostArray, axes: Sequence[int], factor: float, out: HostArray) -> None:
-    """Add up in one go: short rows by BLAS, which takes one thread for them."""
+def _sum_squares(x: HostArray, axes: Sequence[int], factor: float, out: HostArray) -> None:
+    """Compute Σ (factor · x)² in one pass; rows by BLAS, which uses one thread for short ones."""
     if factor == 1 and tuple(axes) == (x.ndim - 1,) and x.dtype == out.dtype:
         np.vecdot(x, x, out=out)
         return
-    scale: Any = out.dtype.type(factor)  # products are made from left to right
-    all, kept = range(x.ndim), [a for a in range(x.ndim) if a not in axes]
+    # einsum multiplies from left to right, so that factor · x · factor · x never leaves the range.
+    scale: Any = out.dtype.type(factor)
+    all, other_axes = range(x.ndim), [a for a in range(x.ndim) if a not in axes]
     terms = (x, all, x, all) if factor == 1 else (scale, (), x, all, scale, (), x, all)
-    np.einsum(*terms, kept, out=out, dtype=out.dtype, casting="same_kind")
+    np.einsum(*terms, other_axes, out=out, dtype=out.dtype, casting="same_kind")
 
 
 class Scaled(Reduction):
-    """Base: a float result by `scaled`, which sees at least one axis and one element, and keeps the axes."""
+    """Base: a float result computed by `scaled`, which gets at least one axis and one element, and keeps the axes."""
 
     section = "logsumexp"
-    #: the result over no elements
+    #: result over no elements
     empty: ClassVar[float]
-    #: how many arrays of the result's size, in the accumulator's dtype, it has beside x's terms
+    #: number of arrays of the result's size, in the accumulator's dtype, in addition to x's terms
     temporaries: ClassVar[int]
     samples: ClassVar[tuple[Sample, ...]] = (
         *Reduction.samples,
@@ -85,18 +86,18 @@ class Scaled(Reduction):
 
     @abstractmethod
     def scaled(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...]) -> None:
-        """The kernel; `out` has x's rank."""
+        """Write the result into `out`, which has x's rank."""
 
     def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
-        """Run the kernel where there is a largest element; a 0-d x is a row of one."""
+        """Call `scaled` unless x is empty; treat a 0-d x as a row of one element."""
         if not x.size:
             out.fill(self.empty)
             return
-        row, along = (x, axes) if x.ndim else (x.reshape(1), (0,))
-        self.scaled(run, row, out=out.reshape(reduced_shape(row.shape, along, True)), axes=along)
+        x, axes = (x, axes) if x.ndim else (x.reshape(1), (0,))
+        self.scaled(run, x, out=out.reshape(reduced_shape(x.shape, axes, True)), axes=axes)
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
-        """x once more, and `temporaries` arrays like the result."""
+        """Count x's terms, and `temporaries` arrays of the result's size."""
         return accumulator(out).itemsize * (types[0].size + self.temporaries * int(out.size))
 
 
@@ -122,7 +123,7 @@ class LogSumExp(Rowwise, Scaled):
     temporaries = 2
 
     def scaled(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...]) -> None:
-        """Shifted by the maximum; not by an infinite one, which would leave inf − inf."""
+        """Shift by the maximum, unless it is infinite, which would give inf − inf."""
         xp = run.xp
         top = xp.max(x, axis=axes, keepdims=True).astype(accumulator(out))
         top[~xp.isfinite(top)] = 0
@@ -133,13 +134,13 @@ class LogSumExp(Rowwise, Scaled):
         xp.add(top, total, out=out)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
-        """The softmax of x, from y; divided by its sum, which is not 1 where y was rounded, or some are inf."""
+        """Multiply g by exp(x − y), the softmax, divided by its sum: not 1 if y was rounded or some x are inf."""
         y, x = widened(self, y, (x,), {"axes": axes, "keepdims": keepdims})
-        kept = keep(y, x, axes).stop_gradient()
-        shift = kept.equal(-math.inf).where(0.0, kept)
-        share = x.equal(math.inf).where(0.0, x - shift).exp()
-        total = share.sum(axes=axes, keepdims=True)
-        return ((keep(g, x, axes) / total.equal(0.0).where(1.0, total)) * share,)
+        restored = restore_axes(y, x, axes).stop_gradient()
+        shift = restored.equal(-math.inf).where(0.0, restored)
+        softmax = x.equal(math.inf).where(0.0, x - shift).exp()
+        total = softmax.sum(axes=axes, keepdims=True)
+        return ((restore_axes(g, x, axes) / total.equal(0.0).where(1.0, total)) * softmax,)
 
 
 class Norm(Scaled):
@@ -156,42 +157,43 @@ class Norm(Scaled):
 
     @DeviceMethod
     def scaled(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...]) -> None:
-        """The root of the sum of squares, all scaled by the largest element."""
+        """Compute the root of the sum of squares, scaled by the largest element."""
         _scaled_by_largest(run.xp, x, out, axes)
 
     @scaled.on("cpu")
     def _scaled_where_needed(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...]) -> None:
-        """The root of the sum of squares; and again of scaled ones, where that is near the ends of its range."""
+        """Compute the root of the sum of squares; recompute with scaling where the sum is near the range's ends."""
         sums = sum_of_squares(x, axes, accumulator(out))
-        form = np.finfo(sums.dtype)
-        low, high = sums < x.size * form.tiny / form.eps, ~(sums < math.inf)
+        limits = np.finfo(sums.dtype)
+        low, high = sums < x.size * limits.tiny / limits.eps, ~(sums < math.inf)
         np.sqrt(sums, out=sums)
-        # the squares of float16 are all within the range of float32
+        # Squares of float16 are all in the range of float32, so that scaling is never needed.
         if out.dtype == sums.dtype:
-            for chosen, factor in ((low, _UP[out.dtype.name]), (high, _DOWN[out.dtype.name])):
-                if chosen.any():
+            for affected, factor in ((low, _UP[out.dtype.name]), (high, _DOWN[out.dtype.name])):
+                if affected.any():
                     np.sqrt(sum_of_squares(x, axes, out.dtype, factor, out), out=out)
-                    np.divide(out, factor, out=sums, where=chosen)
+                    np.divide(out, factor, out=sums, where=affected)
         np.copyto(out, sums, casting="same_kind")
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
-        """The unit vector along x. A division by infinity is 0, and so are all derivatives of it.
+        """Multiply g by the unit vector x / y, which is 0 where y is 0.
 
-        Hence infinity counts as the largest number there is.
+        There the division is by infinity, so that derivatives of every order are 0, too. An infinite x or y is first
+        clamped to the largest finite number.
         """
         y, x = widened(self, y, (x,), {"axes": axes, "keepdims": keepdims})
-        most = float(np.finfo(x.dtype).max)
-        size = keep(y, x, axes).clamp(max=most)
-        unit = x.clamp(min=-most, max=most) / size.equal(0.0).where(math.inf, size)
-        return (keep(g, x, axes) * unit,)
+        largest = float(np.finfo(x.dtype).max)
+        norm = restore_axes(y, x, axes).clamp(max=largest)
+        unit = x.clamp(min=-largest, max=largest) / norm.equal(0.0).where(math.inf, norm)
+        return (restore_axes(g, x, axes) * unit,)
 
     def workspace(self, out: Any, *types: Any, **attrs: Any) -> int:
-        """The sums, and where they are to be found again."""
+        """Count the sums, the masks of sums to recompute, and partial sums."""
         return (accumulator(out).itemsize + 2) * int(out.size) + parts_bytes(types[0], out.size, accumulator(out))
 
 
 def _scaled_by_largest(xp: Namespace, x: Array, out: Array, axes: tuple[int, ...]) -> None:
-    """Square x / s on CuPy, where s is a power of two near max |x|: dividing by it rounds nothing."""
+    """Compute the norm of x / s, times s, where s is a power of two near max |x|: scaling by it is exact."""
     terms = xp.absolute(x, dtype=accumulator(out))
     scale = _power_of_two(xp, xp.max(terms, axis=axes, keepdims=True))
     terms /= scale
@@ -202,7 +204,7 @@ def _scaled_by_largest(xp: Namespace, x: Array, out: Array, axes: tuple[int, ...
 
 
 def _power_of_two(xp: Namespace, size: Array) -> Array:
-    """A power of two within a factor of 2 of each positive size; 1 for infinity and NaN."""
+    """Return a power of two within a factor of 2 of each positive size; 1 for infinity and NaN."""
     exponent = xp.frexp(size)[1]
     exponent[~xp.isfinite(size)] = 1
     exponent -= 1

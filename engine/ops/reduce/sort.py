@@ -1,4 +1,4 @@
-"""Order along an axis: sorts, and the largest entries. Stable as NumPy's, NaN last."""
+"""Sorting along an axis, and the largest entries. Sorts are stable and put NaN last, as NumPy's."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from engine.ir.sample import Ints, Real, Sample
 from engine.ir.tensor_type import INT64, TensorType, normalise_axis
 from engine.ops.common.numerics import first_extreme, identity_of, with_extent
 
-#: so many are found one by one faster than by sorting all
-_FEW: Final = 256
+#: largest k for which TopK searches k times instead of sorting
+_SEARCHED: Final = 256
 
 
 class Ordering(Op):
-    """Base: the axis, and batching over the next one."""
+    """Base: an op that sorts along one axis."""
 
     is_captured = False
     section = "sort"
@@ -35,15 +35,15 @@ class Ordering(Op):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The axis counted from the front. Raises BadAttribute."""
+        """Normalise the axis to count from the front. Raises BadAttribute."""
         return {"axis": normalise_axis(attrs["axis"], types[0].ndim)}
 
     def batch(self, mapped: Sequence[bool], x: Value, *, axis: int) -> Value:
-        """The next axis."""
+        """Sort along the next axis."""
         return x.builder.emit(self, (x,), {"axis": axis + 1})
 
     def flops(self, out: ResultTypes, x: TensorType, *, axis: int) -> int:
-        """n log₂ n comparisons a line."""
+        """Count n log₂ n comparisons per row."""
         return x.size * max(x.shape[axis] - 1, 0).bit_length()
 
 
@@ -54,35 +54,35 @@ class Sort(Ordering):
     gradient = "g, put back where the entries came from"
 
     def infer(self, x: TensorType, *, axis: int) -> ResultTypes:
-        """x's type."""
+        """Return x's type."""
         return x
 
     def forward(self, run: RunContext, x: Array, *, out: Array, axis: int) -> None:
-        """Copy, then sort in place."""
+        """Copy, then sort in place; use a stable sort only if its order can be observed."""
         out[...] = x
-        is_stable = _tells_equals_apart(run, out)
+        is_stable = _has_distinguishable_ties(run, out)
         out.sort(axis=axis, kind="stable" if is_stable else "quicksort")
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int) -> Sequence[Value | None]:
-        """A permutation's adjoint is its inverse."""
+        """Scatter g back to where the entries came from: the inverse permutation."""
         return (x.full_like(0.0).scatter_add(x.argsort(axis=axis), g, axis=axis),)
 
     def workspace(self, out: TensorType, x: TensorType, *, axis: int) -> int:
-        """A line to sort in, unless the result's own are dense, and half of one for merging."""
-        return _line_copy(out, axis) + _merging(x, axis)
+        """Count a copy of a row, unless the result's rows are dense, and half a row for merging."""
+        return _row_copy_bytes(out, axis) + _merging_bytes(x, axis)
 
 
 @DeviceFunction
-def _tells_equals_apart(_: RunContext, x: Array) -> bool:  # noqa: ARG001 - nothing is known
-    """Whether equal entries may be told apart; as far as is known without waiting to hear it."""
+def _has_distinguishable_ties(_: RunContext, x: Array) -> bool:  # noqa: ARG001 - nothing is known
+    """Whether equal entries may be distinguishable. On a device, assume so rather than wait for the data."""
     return True
 
 
-@_tells_equals_apart.on("cpu")
-def _tells_zeros_apart(_: RunContext, x: Array) -> bool:
-    """Whether there is a −0 to be told from 0. As an integer, its bits are the least that there is.
+@_has_distinguishable_ties.on("cpu")
+def _has_negative_zero(_: RunContext, x: Array) -> bool:
+    """Whether x has a −0, which differs from 0. Read as an integer, its bits are the smallest value.
 
-    Else the order of equals does not show, and NumPy has sorts that are twenty times as fast as its stable one.
+    Without one, the order of equal entries is invisible, and NumPy's unstable sorts are 20 times as fast.
     """
     if x.dtype.kind != "f" or not x.size:
         return False
@@ -98,25 +98,25 @@ class ArgSort(Ordering):
     vjp = NoGradient("positions are constant")
 
     def infer(self, x: TensorType, *, axis: int) -> ResultTypes:
-        """x's shape in int64."""
+        """Return x's shape with dtype int64."""
         return x.with_dtype(INT64)
 
     def forward(self, run: RunContext, x: Array, *, out: Array, axis: int) -> None:
-        """The stable sort of positions."""
+        """Call the stable argsort."""
         out[...] = run.xp.argsort(x, axis=axis, kind="stable")
 
     def workspace(self, out: TensorType, x: TensorType, *, axis: int) -> int:
-        """The positions; lines of x and of these to sort in, unless they are dense; half a line for merging."""
-        return out.nbytes + _line_copy(x, axis) + _line_copy(out, axis) + _merging(out, axis)
+        """Count the positions, copies of a row of x and of positions unless dense, and half a row for merging."""
+        return out.nbytes + _row_copy_bytes(x, axis) + _row_copy_bytes(out, axis) + _merging_bytes(out, axis)
 
 
-def _line_copy(x: TensorType, axis: int) -> int:
-    """Bytes of a dense copy of one line, where NumPy makes it."""
+def _row_copy_bytes(x: TensorType, axis: int) -> int:
+    """Count the bytes of the dense copy that NumPy makes of a strided row; 0 if rows are dense."""
     return 0 if x.strides[axis] == x.dtype.itemsize else x.shape[axis] * x.dtype.itemsize
 
 
-def _merging(x: TensorType, axis: int) -> int:
-    """Bytes for merging at most, which is when a line's halves are sorted apart."""
+def _merging_bytes(x: TensorType, axis: int) -> int:
+    """Count the most bytes that merging takes: half a row, if its halves have been sorted separately."""
     return x.shape[axis] // 2 * x.dtype.itemsize
 
 
@@ -146,92 +146,92 @@ class TopK(Op):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The axis counted from the front. Raises BadAttribute."""
+        """Normalise the axis to count from the front. Raises BadAttribute."""
         axis, k = normalise_axis(attrs["axis"], types[0].ndim), attrs["k"]
         extent = types[0].shape[axis]
         if k > extent:
-            wanted = f"at most {extent}, the extent of axis {axis}"
-            raise BadAttribute(f"attribute k must be {wanted}, but is {k}", expected=wanted, got=str(k))
+            expected = f"at most {extent}, the extent of axis {axis}"
+            raise BadAttribute(f"attribute k must be {expected}, but is {k}", expected=expected, got=str(k))
         return {"k": k, "axis": axis}
 
     def infer(self, x: TensorType, *, k: int, axis: int) -> ResultTypes:
-        """k entries on the axis: x's dtype, and int64."""
+        """Return types with k entries on the axis: x's dtype, and int64."""
         values = x.with_shape(with_extent(x.shape, axis, k))
         return values, values.with_dtype(INT64)
 
     def forward(self, run: RunContext, x: Array, *, out: tuple[Array, Array], k: int, axis: int) -> None:
-        """One by one where they are few, else by sorting."""
+        """Search k times if k is small; else sort."""
         xp = run.xp
         values, indices = out
-        if k <= _FEW:
-            _pick(run, x, values, indices, k, axis)
+        if k <= _SEARCHED:
+            _search_largest(run, x, values, indices, k, axis)
             return
-        _sort(xp, x, indices, k, axis)
+        _sort_largest(xp, x, indices, k, axis)
         values[...] = xp.take_along_axis(x, indices, axis)
 
     def vjp(self, g: Sequence[Value | None], y: Value, x: Value, *, k: int, axis: int) -> Sequence[Value | None]:
-        """Added where the values were read."""
+        """Scatter the values' cotangent to where they came from."""
         return (None if g[0] is None else x.full_like(0.0).scatter_add(y.output(1), g[0], axis=axis),)
 
     def batch(self, mapped: Sequence[bool], x: Value, *, k: int, axis: int) -> Value:
-        """The next axis."""
+        """Sort along the next axis."""
         return x.topk(k=k, axis=axis + 1)
 
     def flops(self, out: ResultTypes, x: TensorType, *, k: int, axis: int) -> int:
-        """n log₂ n comparisons a line."""
+        """Count n log₂ n comparisons per row."""
         return x.size * max(x.shape[axis] - 1, 0).bit_length()
 
     def workspace(self, out: ResultTypes, x: TensorType, *, k: int, axis: int) -> int:
-        """A copy, a number for each line and k positions; or an order, with lines to sort in, and then the values."""
+        """Count what a search takes: a copy and a few numbers per row; or sorting: positions and rows, then values."""
         assert isinstance(out, tuple)
-        line, last = x.shape[axis], axis == x.ndim - 1
-        if k <= _FEW:
-            return x.nbytes + (2 * INT64.itemsize + x.dtype.itemsize) * (x.size // max(1, line)) if k else 0
-        merging = line if x.dtype.itemsize == 1 else line // 2
-        sorting = x.dtype.itemsize * line + INT64.itemsize * (x.size + merging + (0 if last else line))
+        length, is_last = x.shape[axis], axis == x.ndim - 1
+        if k <= _SEARCHED:
+            return x.nbytes + (2 * INT64.itemsize + x.dtype.itemsize) * (x.size // max(1, length)) if k else 0
+        merging = length if x.dtype.itemsize == 1 else length // 2
+        sorting = x.dtype.itemsize * length + INT64.itemsize * (x.size + merging + (0 if is_last else length))
         return max(sorting, out[0].nbytes + INT64.itemsize * sum(out[0].shape))
 
 
-def _sort(xp: Namespace, x: Array, indices: Array, k: int, axis: int) -> None:
-    """The end of a stable sort, backwards; sorting x backwards, too, puts the first of equal ones first."""
+def _sort_largest(xp: Namespace, x: Array, indices: Array, k: int, axis: int) -> None:
+    """Take the last k of a stable argsort in reverse; x is flipped first, so that the first of equal entries leads."""
     order = xp.argsort(xp.flip(x, axis), axis=axis, kind="stable")
     last = (slice(None),) * axis + (slice(None, -k - 1, -1),)
     xp.subtract(x.shape[axis] - 1, order[last], out=indices)
 
 
-def _pick(run: RunContext, x: Array, values: Array, indices: Array, k: int, axis: int) -> None:
-    """The largest, k times over, each then replaced by the least number there is."""
+def _search_largest(run: RunContext, x: Array, values: Array, indices: Array, k: int, axis: int) -> None:
+    """Find the maximum k times, each time replacing it by the dtype's smallest number."""
     if not x.size or not k:
         return
     xp = run.xp
-    rest = xp.moveaxis(x, axis, -1).copy().reshape(-1, x.shape[axis])
-    lines, least = xp.arange(len(rest)), identity_of("maximum", x.dtype)
-    found = xp.moveaxis(values, axis, -1), xp.moveaxis(indices, axis, -1)
+    remaining = xp.moveaxis(x, axis, -1).copy().reshape(-1, x.shape[axis])
+    rows, smallest = xp.arange(len(remaining)), identity_of("maximum", x.dtype)
+    results = xp.moveaxis(values, axis, -1), xp.moveaxis(indices, axis, -1)
     for i in run.through(range(k)):
-        _pick_one(run, rest, lines, found[0][..., i], found[1][..., i], least)
-    if bool((found[0][..., -1] == least).any()):
-        _pick_least(run, *found, least)
+        _take_maximum(run, remaining, rows, results[0][..., i], results[1][..., i], smallest)
+    if bool((results[0][..., -1] == smallest).any()):
+        _repair_smallest(run, *results, smallest)
 
 
-def _pick_one(run: RunContext, rest: Array, lines: Array, value: Array, index: Array, least: Any) -> None:
-    """NaN before all else, and of equal ones the first."""
-    at = first_extreme(run, "argmax", rest, 1)
-    index[...] = at.reshape(index.shape)
-    value[...] = rest[lines, at].reshape(value.shape)
-    rest[lines, at] = least
+def _take_maximum(run: RunContext, remaining: Array, rows: Array, value: Array, index: Array, smallest: Any) -> None:
+    """Move the maximum of each row out of `remaining`: NaN first, and the first of equal entries."""
+    positions = first_extreme(run, "argmax", remaining, 1)
+    index[...] = positions.reshape(index.shape)
+    value[...] = remaining[rows, positions].reshape(value.shape)
+    remaining[rows, positions] = smallest
 
 
-def _pick_least(run: RunContext, values: Array, indices: Array, least: Any) -> None:
-    """Mend the positions of the least number there is: what was picked before looks like it.
+def _repair_smallest(run: RunContext, values: Array, indices: Array, smallest: Any) -> None:
+    """Correct the positions of results equal to the dtype's smallest number, which also marks entries already taken.
 
-    Once it is the largest that is left, nothing else is left: the next ones are those that were not picked yet, in
-    order, and so among the first k.
+    If it is a row's maximum, all remaining entries equal it. The next results are thus the entries not yet taken, in
+    order, which are among the first k positions.
     """
     xp, (*_, k) = run.xp, values.shape
-    ended = values.reshape(-1, k) == least
-    picked = indices.reshape(-1, k)
-    for line in run.through(xp.nonzero(ended.any(axis=1))[0]):
-        before = picked[line][~ended[line]]
-        free = xp.setdiff1d(xp.arange(k), before)
-        picked[line, len(before) :] = free[: k - len(before)]
-    indices[...] = picked.reshape(indices.shape)
+    is_smallest = values.reshape(-1, k) == smallest
+    positions = indices.reshape(-1, k)
+    for row in run.through(xp.nonzero(is_smallest.any(axis=1))[0]):
+        taken = positions[row][~is_smallest[row]]
+        free = xp.setdiff1d(xp.arange(k), taken)
+        positions[row, len(taken) :] = free[: k - len(taken)]
+    indices[...] = positions.reshape(indices.shape)

@@ -1,4 +1,4 @@
-"""Sums, means, products and variance, and the truth of any or of all elements."""
+"""Reductions: sum, mean, product, variance, and whether any or all elements are true."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from engine.ir.tensor_type import (
 )
 from engine.ops.common.batching import shift
 from engine.ops.common.numerics import (
+    accumulate,
     accumulator,
-    adding_up,
+    bind_sum,
     count,
-    over,
-    sum_parts_bytes,
-    total,
+    divide,
+    partial_sums_bytes,
     wide,
     wide_out,
     wide_out_bytes,
@@ -40,12 +40,12 @@ from engine.ops.rewrites import sum_of_broadcast, sum_of_product, sum_of_transpo
 
 AXES = Attr("ints", None, "axes to reduce over; absent: all")
 KEEPDIMS = Attr("bool", False, "keep the reduced axes, with extent 1")
-#: attributes that say which axes make a row, and how the result lies: a formula for a row is not told
+#: attributes that describe which axes form a row and the result's shape: a row's formula does not receive them
 _LAYOUT = ("axis", "axes", "keepdims")
 
 
 class Reduction(Op):
-    """y = f over `axes` of x. A subclass gives `result_dtype`, `reduce` and `vjp`."""
+    """Base: y = f over `axes` of x. A subclass defines `result_dtype`, `reduce` and `vjp`."""
 
     operands: ClassVar[tuple[str, ...]] = ("x",)
     attrs: ClassVar[Mapping[str, Attr]] = {"axes": AXES, "keepdims": KEEPDIMS}
@@ -56,86 +56,87 @@ class Reduction(Op):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """`axes` sorted and counted from the front."""
+        """Sort `axes`, counted from the front."""
         return {**attrs, "axes": tuple(sorted(normalise_axes(attrs["axes"], types[0].ndim)))}
 
     def result_dtype(self, dtype: DType) -> DType:
-        """The result's dtype for operands of `dtype`; by default the same."""
+        """Return the result's dtype for operands of `dtype`; by default the same."""
         return dtype
 
     @abstractmethod
     def reduce(self, run: RunContext, *arrays: Any, **attrs: Any) -> None:
-        """The kernel: `reduce(xp, x, out=…, axes=…, keepdims=…)` writes the reduction of x into `out`."""
+        """Write the reduction of x into `out`: `reduce(run, x, out=…, axes=…, keepdims=…)`."""
 
     def infer(self, x: TensorType, *, axes: tuple[int, ...], keepdims: bool, **attrs: Any) -> ResultTypes:
-        """x's shape without `axes`, or with extent 1 there."""
+        """Return x's shape without `axes`, or with extent 1 there."""
         return TensorType(reduced_shape(x.shape, axes, keepdims), self.result_dtype(x.dtype))
 
     def forward(self, run: RunContext, *arrays: Any, **attrs: Any) -> None:
-        """Run the kernel."""
+        """Call `reduce`."""
         self.reduce(run, *arrays, **attrs)
 
     def batch(self, mapped: Sequence[bool], x: Value, *, axes: tuple[int, ...], **attrs: Any) -> Value:
-        """The same over the shifted axes; over none of them for a scalar, where no axes would mean all."""
+        """Reduce over the shifted axes; a scalar has none, and an empty list would mean all axes."""
         if not axes:
             return self.batch_scalar(x, **attrs)
         return x.builder.emit(self, (x,), {"axes": shift(axes), **attrs})
 
     def batch_scalar(self, x: Value, **attrs: Any) -> Value:
-        """The reduction of N 0-d tensors, each by itself: over a unit axis put behind N."""
+        """Reduce each of N 0-d tensors, over a unit axis inserted after N."""
         return x.builder.emit(self, (x.reshape(shape=(*x.shape, 1)),), {**attrs, "axes": (1,), "keepdims": False})
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """One for each element that is read."""
+        """Count one operation per element read."""
         return int(types[0].size)
 
 
 def broadcast_back(g: Value, x: Value, axes: Sequence[int]) -> Value:
-    """g, reduced over `axes` of x (kept or not), broadcast back to x's shape: the adjoint of a sum."""
-    return keep(g, x, axes).broadcast_to(shape=x.shape)
+    """Broadcast g from the reduced shape (axes kept or not) back to x's shape: the adjoint of a sum."""
+    return restore_axes(g, x, axes).broadcast_to(shape=x.shape)
 
 
-def keep(g: Value, x: Value, axes: Sequence[int]) -> Value:
-    """g with the reduced axes of x put back at extent 1."""
+def restore_axes(g: Value, x: Value, axes: Sequence[int]) -> Value:
+    """Restore the reduced axes of x in g, with extent 1."""
     return shaped(g, reduced_shape(x.shape, axes, True))
 
 
 class Rowwise:
-    """Base of an op of one operand that computes each row, the elements along some axes, by itself.
+    """Base of unary ops that compute each row, the elements along some axes, independently.
 
-    A row's formula is `rows(x, count, **attrs)`, x an element of the row and `count` how many there are. It gives a
-    scalar of level ELEMENT where the result has x's shape, and of level ROW where the axes are reduced.
+    A row's formula is `rows(x, count, **attrs)`, where x is an element of the row and `count` the row's length. It
+    returns a scalar of level ELEMENT if the result has x's shape, and of level ROW if the axes are reduced.
     """
 
     rows: ClassVar[Callable[..., Scalar]]
-    #: whether it may be part of a loop of several nodes
+    #: whether the op may be part of a fused kernel of several nodes
     joins_loops: ClassVar[bool] = True
-    #: whether it gives one value a row, over `axes`; else it keeps x's shape, and its row lies along `axis`
+    #: whether the op returns one value per row, over `axes`; else it keeps x's shape, and its row lies along `axis`
     reduces: ClassVar[bool] = True
-    #: whether it is x where a row is one element
+    #: whether the result equals x if rows have one element
     is_one_of_one: ClassVar[bool] = True
 
     def divisor(self, extent: int) -> float | None:
-        """Return the divisor of Σ x over `extent` elements, if it may be made in parts; else None."""
+        """Return d if the result is Σ x / d over `extent` elements and may be computed from partial sums; else None."""
         return None
 
     def row_scalar(self, x: Scalar, extent: int, attrs: Mapping[str, Any]) -> Scalar:
-        """The result for a row of `extent` elements x."""
+        """Write the result for a row of `extent` elements x."""
         return self.rows(x, extent, **{name: value for name, value in attrs.items() if name not in _LAYOUT})
 
     def row_axes(self, attrs: Mapping[str, Any]) -> Sequence[int]:
-        """The axes along which a row lies."""
+        """Return the axes that form a row."""
         axes: Sequence[int] = attrs["axes"] if self.reduces else (attrs["axis"],)
         return axes
 
     def row_extent(self, out: TensorType, x: TensorType, attrs: Mapping[str, Any]) -> int:
-        """How many elements a row has that `row_scalar` computes: those over the last axes, of float32 or float64.
+        """Return the length of a row if `row_scalar` can compute it; else 0.
 
-        0 where it does not: rows lie across memory, are empty, or change their dtype.
+        It computes rows over the last axes, of float32 or float64: not rows that are strided in memory or empty, nor
+        results of another dtype.
         """
         axes = self.row_axes(attrs)
-        last = bool(axes) and tuple(axes) == tuple(range(x.ndim - len(axes), x.ndim))
-        return count(x.shape, axes) if last and x.dtype == out.dtype and has_loops(x.dtype) else 0
+        are_last = bool(axes) and tuple(axes) == tuple(range(x.ndim - len(axes), x.ndim))
+        return count(x.shape, axes) if are_last and x.dtype == out.dtype and has_loops(x.dtype) else 0
 
 
 class Sum(Rowwise, Reduction):
@@ -151,28 +152,28 @@ class Sum(Rowwise, Reduction):
     result_dtype = staticmethod(to_add_up)
 
     def divisor(self, extent: int) -> float | None:
-        """None that changes anything."""
+        """Return 1: a sum is not divided."""
         return 1.0
 
     def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, **_: Any) -> None:
-        """The sum, rounded once."""
-        found = total(run, x, out=out, axes=axes, keepdims=keepdims)
-        if found is not out:
-            out[...] = found
+        """Sum in the accumulator's dtype, and round once."""
+        total = accumulate(run, x, out=out, axes=axes, keepdims=keepdims)
+        if total is not out:
+            out[...] = total
 
     def bind(self, run: RunContext, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
-        """The sum itself, where it is not rounded afterwards."""
+        """Bind the sum itself if the result needs no rounding afterwards."""
         if accumulator(out) == out.dtype:
-            return adding_up(run, operands[0], out=out, axes=attrs["axes"], keepdims=attrs["keepdims"])
+            return bind_sum(run, operands[0], out=out, axes=attrs["axes"], keepdims=attrs["keepdims"])
         return super().bind(run, operands, out, attrs)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
-        """Every element of x counts once."""
+        """Pass g to every element of x."""
         return (broadcast_back(g, x, axes),)
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
-        """The sums in float32 where the result is float16; the parts of a kernel's."""
-        return max(wide_out_bytes(out), sum_parts_bytes(types[0].size))
+        """Count float32 sums for a float16 result, or the partial sums of a compiled kernel."""
+        return max(wide_out_bytes(out), partial_sums_bytes(types[0].size))
 
 
 class Mean(Rowwise, Reduction):
@@ -187,20 +188,20 @@ class Mean(Rowwise, Reduction):
     result_dtype = staticmethod(to_average)
 
     def divisor(self, extent: int) -> float | None:
-        """Their number."""
+        """Return the number of elements."""
         return float(extent)
 
     def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, **_: Any) -> None:
-        """The sum, divided while it is still in the accumulator's dtype."""
-        run.xp.divide(total(run, x, out=out, axes=axes, keepdims=keepdims), count(x.shape, axes), out=out)
+        """Sum, and divide while still in the accumulator's dtype."""
+        run.xp.divide(accumulate(run, x, out=out, axes=axes, keepdims=keepdims), count(x.shape, axes), out=out)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
-        """Divide the sum's cotangent by n."""
-        return (broadcast_back(over(g, max(count(x.shape, axes), 1)), x, axes),)
+        """Pass g / n to every element of x."""
+        return (broadcast_back(divide(g, max(count(x.shape, axes), 1)), x, axes),)
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
-        """The sums in float32 where the result is float16; the parts of a kernel's."""
-        return max(wide_out_bytes(out), sum_parts_bytes(types[0].size))
+        """Count float32 sums for a float16 result, or the partial sums of a compiled kernel."""
+        return max(wide_out_bytes(out), partial_sums_bytes(types[0].size))
 
 
 class Prod(Rowwise, Reduction):
@@ -226,36 +227,37 @@ class Prod(Rowwise, Reduction):
     result_dtype = staticmethod(to_add_up)
 
     def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
-        """NumPy's product, rounded once."""
+        """Multiply in the accumulator's dtype, and round once."""
         xp = run.xp
-        target = wide_out(xp, out)
-        xp.prod(x, axis=axes, dtype=target.dtype, keepdims=keepdims, out=target)
-        if target is not out:
-            out[...] = target
+        destination = wide_out(xp, out)
+        xp.prod(x, axis=axes, dtype=destination.dtype, keepdims=keepdims, out=destination)
+        if destination is not out:
+            out[...] = destination
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
-        """Each element's share is the product of the others: y / x would be 0 / 0 at a zero."""
-        return (broadcast_back(wide(g), x, axes) * conjugate(_others_over(wide(x), axes)),)
+        """Multiply g by the product of all other elements: y / x would be 0 / 0 at a zero."""
+        return (broadcast_back(wide(g), x, axes) * conjugate(_products_of_others(wide(x), axes)),)
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
-        """The products in float32 where the result is float16; the parts in which a kernel counts rows out of range."""
-        return max(wide_out_bytes(out), sum_parts_bytes(types[0].size) if out.is_float else 0)
+        """Count float32 products for a float16 result, or a compiled kernel's counters of overflowing rows."""
+        return max(wide_out_bytes(out), partial_sums_bytes(types[0].size) if out.is_float else 0)
 
 
-def _others_over(x: Value, axes: Sequence[int]) -> Value:
-    """Multiply, for each element of x, all others over `axes`."""
+def _products_of_others(x: Value, axes: Sequence[int]) -> Value:
+    """Return, for each element of x, the product of all other elements over `axes`."""
     if not axes:
         return x.full_like(1.0)
     order = (*(i for i in range(x.ndim) if i not in axes), *axes)
-    moved = permute(x, order)
-    rows = shaped(moved, (*moved.shape[: -len(axes)], count(x.shape, axes)))
-    return unpermute(shaped(_others(rows), moved.shape), order)
+    permuted = permute(x, order)
+    rows = shaped(permuted, (*permuted.shape[: -len(axes)], count(x.shape, axes)))
+    return unpermute(shaped(_sibling_products(rows), permuted.shape), order)
 
 
-def _others(x: Value) -> Value:
-    """The same over the last axis, down a tree: the product of all others is the sibling's, times the pair's others.
+def _sibling_products(x: Value) -> Value:
+    """Return, for each element, the product of all others over the last axis, by a recursive product tree.
 
-    An element of the first half and one of the second are a pair; in rows of odd length, the middle one has none.
+    Element i is paired with element i + ⌈n / 2⌉. The product of all others is the sibling times the product of all
+    other pairs. In rows of odd length the middle element has no sibling; 1 takes its place.
     """
     *rows, n = x.shape
     if n < 2:
@@ -263,8 +265,8 @@ def _others(x: Value) -> Value:
     last, half = x.ndim - 1, (n + 1) // 2
     first, second = cut(x, last, 0, half), cut(x, last, half, n)
     siblings = second.pad(pad_width=(0, 0) * len(rows) + (0, 1), fill=1.0) if n % 2 else second
-    outer = _others(first * siblings)
-    return (siblings * outer).cat(cut(first * outer, last, 0, n - half), axis=last)
+    other_pairs = _sibling_products(first * siblings)
+    return (siblings * other_pairs).cat(cut(first * other_pairs, last, 0, n - half), axis=last)
 
 
 def _mean_square(x: Scalar, count: int, ddof: int) -> Scalar:
@@ -302,7 +304,7 @@ class Var(Rowwise, Reduction):
     def reduce(
         self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, ddof: int
     ) -> None:
-        """The mean of the squared deviations."""
+        """Compute the mean of the squared deviations in two passes."""
         xp = run.xp
         dtype, n = accumulator(out), count(x.shape, axes)
         mean = xp.sum(x, axis=axes, dtype=dtype, keepdims=True)
@@ -315,18 +317,18 @@ class Var(Rowwise, Reduction):
     def vjp(
         self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool, ddof: int
     ) -> Sequence[Value | None]:
-        """The mean's own share cancels: the deviations add up to zero. Doubled last: 2g alone may overflow."""
-        spread = wide(x)
-        deviation = spread - spread.mean(axes=axes, keepdims=True)
+        """Ignore the derivative of the mean, which cancels: deviations add up to 0. Double last: 2g may overflow."""
+        upcast = wide(x)
+        deviation = upcast - upcast.mean(axes=axes, keepdims=True)
         return (broadcast_back(wide(g) / max(count(x.shape, axes) - ddof, 0), x, axes) * deviation * 2,)
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
-        """The deviations, the means and the sums of squares."""
+        """Count the deviations, the means and the sums of squares."""
         return accumulator(out).itemsize * (types[0].size + 2 * int(out.size))
 
 
 class TruthReduction(Reduction):
-    """Base: a bool over axes, by the function of numpy and cupy called `function`."""
+    """Base: a bool reduction over axes by numpy's and cupy's `function`."""
 
     section = "any_all"
     function: ClassVar[str]
@@ -343,11 +345,11 @@ class TruthReduction(Reduction):
     )
 
     def result_dtype(self, dtype: DType) -> DType:
-        """bool."""
+        """Return bool."""
         return BOOL
 
     def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], **attrs: Any) -> None:
-        """NumPy's."""
+        """Call the function."""
         getattr(run.xp, self.function)(x, axis=axes, out=out, **attrs)
 
 

@@ -15,7 +15,7 @@ from engine.ir.sample import Real, Sample
 from engine.ir.tensor_type import DTYPES, TensorType
 from engine.ops.common.batching import BatchedAsIs
 from engine.ops.common.numerics import require_axes
-from engine.ops.index.slice import spread_out
+from engine.ops.index.slice import dilate
 
 #: rows of a block
 _ROWS: Final = 128
@@ -183,6 +183,6 @@ def _matrix(x: Value, offset: int) -> Value:
     (count,) = x.shape
     extent = count + abs(offset)
     start, size = _first(extent, offset), extent * extent
-    spread = spread_out(x, 0, extent + 1)
+    spread = dilate(x, 0, extent + 1)
     padded = spread.pad(pad_width=(start, size - start - spread.type.size))
     return padded.reshape(shape=(extent, extent))

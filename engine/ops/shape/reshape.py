@@ -18,11 +18,11 @@ from engine.ops.common.numerics import require_axes
 from engine.ops.elementwise.base import unbroadcast
 from engine.ops.rewrites import (
     broadcast_of_broadcast,
-    kept_sum,
     reshape_of_reshape,
-    transpose_in_place,
+    reshape_of_sum,
+    transpose_of_product,
     transpose_of_transpose,
-    transposed_product,
+    trivial_transpose,
 )
 
 
@@ -43,7 +43,7 @@ class Reshape(View):
         "original_shape": Attr("ints", None, "x's shape, checked where given"),
     }
     gradient = "g, reshaped back"
-    rewrites = (reshape_of_reshape, kept_sum)
+    rewrites = (reshape_of_reshape, reshape_of_sum)
     reshapes = True
     samples = (
         Sample(Real(2, 3), shape=[3, -1]),
@@ -148,7 +148,7 @@ class Transpose(View):
     dtypes = DTYPES
     attrs = {"axes": Attr("ints", None, "a permutation, or two axes to swap; absent: the last two")}
     gradient = "g, permuted back"
-    rewrites = (transpose_in_place, transpose_of_transpose, transposed_product)
+    rewrites = (trivial_transpose, transpose_of_transpose, transpose_of_product)
     samples = (
         Sample(Real(2, 3)),
         Sample(Real(2, 3, 4), axes=[2, 0, 1]),

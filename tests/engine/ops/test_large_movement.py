@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.ir.run_context import RunContext, copying
-from engine.ops.index.gather import PICKED_CHUNK
+from engine.ops.index.gather import CHUNK_ELEMENTS
 from tests.engine.ops.run import run
 
 Array = np.ndarray[Any, Any]
@@ -72,10 +72,10 @@ def test_zeros_of_both_signs_stay_in_order(dtype: str, axis: int, has_negative_z
 
 #: shapes of x and of the index, and the axis: pieces that end inside an axis, and on one; x larger off the axis
 PICKED = [
-    ((100,), (2 * PICKED_CHUNK + 1,), 0),
+    ((100,), (2 * CHUNK_ELEMENTS + 1,), 0),
     ((50, 301), (400, 301), 0),
     ((301, 50), (301, 400), 1),
-    ((9, PICKED_CHUNK + 2), (3, PICKED_CHUNK + 2), 0),
+    ((9, CHUNK_ELEMENTS + 2), (3, CHUNK_ELEMENTS + 2), 0),
     ((3, 11, 4000), (2, 7, 3999), 1),
     ((70, 11, 13), (70, 40, 12), 1),
 ]

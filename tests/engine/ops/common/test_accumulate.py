@@ -10,12 +10,12 @@ from engine.ir.tensor_type import TensorType
 from engine.ops.common.numerics import (
     LEAST_BLOCK,
     ONE_BLOCK,
+    accumulate,
     accumulator,
     atomic_accumulator,
     count,
-    over,
-    sum_parts_bytes,
-    total,
+    divide,
+    partial_sums_bytes,
     wide_out,
     wide_out_bytes,
 )
@@ -42,20 +42,20 @@ def test_a_total_is_rounded_once() -> None:
     """2,048 and 4,096 times 1/2: in float16 each addition would be lost."""
     x = np.full(4097, 0.5, np.float16)
     x[0] = 2048
-    found = total(HOST, x, out=np.empty((), np.float16), axes=(0,), keepdims=False)
+    found = accumulate(HOST, x, out=np.empty((), np.float16), axes=(0,), keepdims=False)
     assert (found.dtype, found.item()) == ("float32", 4096.0)
     out = np.empty((), np.float32)
-    assert total(HOST, x.astype("float32"), out=out, axes=(0,), keepdims=False) is out
+    assert accumulate(HOST, x.astype("float32"), out=out, axes=(0,), keepdims=False) is out
 
 
 def test_counts() -> None:
     assert [count((2, 3, 5), axes) for axes in ((), (1,), (0, 2), (0, 1, 2))] == [1, 3, 10, 30]
-    assert [sum_parts_bytes(n) for n in (0, ONE_BLOCK, ONE_BLOCK + 1)] == [0, 0, 8 * (ONE_BLOCK // LEAST_BLOCK + 1)]
+    assert [partial_sums_bytes(n) for n in (0, ONE_BLOCK, ONE_BLOCK + 1)] == [0, 0, 8 * (ONE_BLOCK // LEAST_BLOCK + 1)]
 
 
 def test_a_quotient_of_float16_by_more_than_float16_has() -> None:
     g = np.array([1.0, 60_000.0], np.float16)
-    found = come_to(lambda g: over(g, 70_000), g)
+    found = come_to(lambda g: divide(g, 70_000), g)
     assert found.dtype == "float16"
     np.testing.assert_array_equal(found, (g.astype("float64") / 70_000).astype("float16"))
-    np.testing.assert_array_equal(come_to(lambda g: over(g, 3), g.astype("float64")), g.astype("float64") / 3)
+    np.testing.assert_array_equal(come_to(lambda g: divide(g, 3), g.astype("float64")), g.astype("float64") / 3)

@@ -7,7 +7,7 @@ import pytest
 
 from engine.ir.errors import ShapeMismatch
 from engine.ir.tensor_type import TensorType
-from engine.ops.common.numerics import one_for_each_axis, require_axes, require_extent, require_shape, with_extent
+from engine.ops.common.numerics import one_per_axis, require_axes, require_extent, require_shape, with_extent
 
 X = TensorType((2, 3), np.dtype("float64"))
 
@@ -35,5 +35,5 @@ def test_axes() -> None:
 
 
 def test_words_and_shapes() -> None:
-    assert [one_for_each_axis(n) for n in (1, 2)] == ["1 entry, one for each axis", "2 entries, one for each axis"]
+    assert [one_per_axis(n) for n in (1, 2)] == ["1 entry, one for each axis", "2 entries, one for each axis"]
     assert [with_extent((2, 3, 4), axis, 9) for axis in range(3)] == [(9, 3, 4), (2, 9, 4), (2, 3, 9)]

@@ -8,7 +8,14 @@ import pytest
 from engine.ir.run_context import RunContext
 from engine.ir.tensor_type import TensorType
 from engine.ops.common import numerics as rows
-from engine.ops.common.numerics import LONGEST_MULTIPLIED, LONGEST_TRANSPOSED, add_up, adding_up, axis_first, chunk_size
+from engine.ops.common.numerics import (
+    LONGEST_MULTIPLIED,
+    LONGEST_TRANSPOSED,
+    axis_first,
+    bind_sum,
+    chunk_size,
+    sum_into,
+)
 
 CASES = [
     ((5, 7), (1,)), ((5, 7), (0,)), ((5, 7), (0, 1)), ((3, 4, 5), (1,)), ((3, 4, 5), (1, 2)), ((3, 4, 5), (0, 2)),
@@ -26,18 +33,18 @@ def test_sums(shape: tuple[int, ...], axes: tuple[int, ...], dtype: str, device:
         wanted = x.sum(axis=axes, keepdims=keepdims)
         for lying in (x, np.repeat(x, 2, axis=-1)[..., ::2]):
             out = np.full(wanted.shape, 77, dtype)
-            add_up(RunContext(np, device=device), lying, out=out, axes=axes, keepdims=keepdims)
+            sum_into(RunContext(np, device=device), lying, out=out, axes=axes, keepdims=keepdims)
             np.testing.assert_array_equal(out, wanted)
 
 
 def test_short_rows_and_columns_are_products() -> None:
     """NumPy begins anew for each row of a reduction."""
     host, x = RunContext(np), np.ones((6, 4))
-    assert adding_up(host, x, out=np.empty(6), axes=(1,), keepdims=False)[0] is np.matmul
-    assert adding_up(host, x, out=np.empty(4), axes=(0,), keepdims=False)[0] is np.matmul
-    assert adding_up(host, x.astype("int64"), out=np.empty(6, "int64"), axes=(1,), keepdims=False)[0] is not np.matmul
+    assert bind_sum(host, x, out=np.empty(6), axes=(1,), keepdims=False)[0] is np.matmul
+    assert bind_sum(host, x, out=np.empty(4), axes=(0,), keepdims=False)[0] is np.matmul
+    assert bind_sum(host, x.astype("int64"), out=np.empty(6, "int64"), axes=(1,), keepdims=False)[0] is not np.matmul
     wide = np.ones((2, LONGEST_MULTIPLIED + 1))
-    assert adding_up(host, wide, out=np.empty(2), axes=(1,), keepdims=False)[0] is not np.matmul
+    assert bind_sum(host, wide, out=np.empty(2), axes=(1,), keepdims=False)[0] is not np.matmul
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])

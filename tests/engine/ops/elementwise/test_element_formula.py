@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.codegen.kernels.program import KernelBuilder, Scalars
-from engine.ops.elementwise.base import PRIMITIVE_OF, number_dtype, primitive_of, read_as, scalars_of
+from engine.ops.elementwise.base import PRIMITIVE_OF, compute_dtype, primitive_of, read_as, scalars_of
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from engine.ops.elementwise.base import PRIMITIVE_OF, number_dtype, primitive_of
     [("float16", "float32"), ("bool", "float32"), ("float32", "float32"), ("float64", "float64"), ("int64", "int64")],
 )
 def test_where_results_are_rounded_once(out: str, computed: str) -> None:
-    assert number_dtype(np.dtype(out)) == computed
+    assert compute_dtype(np.dtype(out)) == computed
 
 
 def test_a_bool_counts_as_one_and_a_number_as_true() -> None:

@@ -15,8 +15,8 @@ from engine.ops.elementwise.incomplete import (
     LARGE_SHAPE,
     _exp_rest,
     gamma_density,
+    igamma_partial_a,
     log_quotient,
-    slope_by_shape,
     stirling_rest,
 )
 from tests.engine.ops.values import come_to, written
@@ -60,7 +60,7 @@ def test_the_slope_is_the_sum_of_what_distributions_are_apart() -> None:
     logs = np.log(x)[..., None]
     terms = np.exp(each * logs - x[..., None] - special.gammaln(each + 1)) * (logs - special.digamma(each + 1))
     wanted, lost = terms.sum(-1), np.abs(terms).sum(-1)
-    found = come_to(slope_by_shape, a, x)
+    found = come_to(igamma_partial_a, a, x)
     assert (np.abs(found - wanted) <= 2e-13 * np.abs(wanted) + 1e-13 * lost).all()
 
 
@@ -82,11 +82,11 @@ def test_the_slope_is_the_difference_of_distribution_functions() -> None:
             float((mp.gammainc(s + h, 0, at, regularized=True) - mp.gammainc(s - h, 0, at, regularized=True)) / (2 * h))
             for s, at in zip(map(mp.mpf, a.tolist()), map(mp.mpf, x.tolist()), strict=True)
         ]
-    np.testing.assert_allclose(come_to(slope_by_shape, a, x), wanted, rtol=1e-10, atol=1e-300)
+    np.testing.assert_allclose(come_to(igamma_partial_a, a, x), wanted, rtol=1e-10, atol=1e-300)
 
 
 def test_the_slope_is_0_at_both_ends() -> None:
-    np.testing.assert_array_equal(come_to(slope_by_shape, np.array([2.0, 2.0]), np.array([0.0, np.inf])), [0.0, 0.0])
+    np.testing.assert_array_equal(come_to(igamma_partial_a, np.array([2.0, 2.0]), np.array([0.0, np.inf])), [0.0, 0.0])
 
 
 def test_a_quotient_next_to_1_keeps_its_digits() -> None:
@@ -113,7 +113,7 @@ def test_where_the_slope_is_0_it_does_not_change() -> None:
     """Nor is a derivative NaN, as that of a logarithm of 0 would be."""
 
     def changes(a: Value, x: Value) -> list[Value]:
-        y = slope_by_shape(a, x)
+        y = igamma_partial_a(a, x)
         return [g for g in vjp(a.builder, [(y, y.full_like(1.0))], [a, x]) if g is not None]
 
     by_a, by_x = written(changes, np.array([2.0, 3.5]), np.zeros(2))[1]
@@ -122,7 +122,7 @@ def test_where_the_slope_is_0_it_does_not_change() -> None:
 
 def test_the_slope_is_0_where_no_density_is_left() -> None:
     a = np.array([1e308, 1e300, 1e6, 2.0, 1e3])
-    np.testing.assert_array_equal(come_to(slope_by_shape, a, np.array([5.0, 2.0, 10.0, 1e300, 1e250])), np.zeros(5))
+    np.testing.assert_array_equal(come_to(igamma_partial_a, a, np.array([5.0, 2.0, 10.0, 1e300, 1e250])), np.zeros(5))
 
 
 def test_stirlings_rest_is_what_is_left_of_the_logarithm() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.ops.index.slice import along, bounds, cut, spread_out
+from engine.ops.index.slice import along, bounds, cut, dilate
 from tests.engine.ops.values import come_to, written
 
 X = np.arange(1.0, 25.0).reshape(2, 3, 4)
@@ -27,6 +27,6 @@ def test_bounds() -> None:
 def test_zeros_between_neighbours(axis: int, step: int) -> None:
     wanted = np.zeros([(n - 1) * step + 1 if i == axis else n for i, n in enumerate(X.shape)])
     wanted[(*[slice(None)] * axis, slice(None, None, step))] = X
-    (made,), (found,) = written(lambda x: spread_out(x, axis, step), X)
+    (made,), (found,) = written(lambda x: dilate(x, axis, step), X)
     np.testing.assert_array_equal(found, wanted)
     assert made.node.is_leaf == (step == 1)

@@ -11,7 +11,7 @@ from engine import registry
 from engine.ir.errors import EngineError
 from engine.ir.graph import Value
 from engine.ir.tensor_type import TensorType
-from engine.ops.reduce.sums import AnyTrue, Reduction, Sum, broadcast_back, keep
+from engine.ops.reduce.sums import AnyTrue, Reduction, Sum, broadcast_back, restore_axes
 from tests.engine.ops.values import come_to, written
 
 RNG = np.random.default_rng(18)
@@ -68,12 +68,12 @@ def test_g_comes_back_to_every_element(axes: tuple[int, ...], kept: bool) -> Non
     found = come_to(lambda by, v: broadcast_back(by, v, axes), g, x)
     assert found.shape == x.shape
     assert float((y * g).sum()) == pytest.approx(float((x * found).sum()))
-    assert come_to(lambda by, v: keep(by, v, axes), g, x).shape == x.sum(axes, keepdims=True).shape
+    assert come_to(lambda by, v: restore_axes(by, v, axes), g, x).shape == x.sum(axes, keepdims=True).shape
 
 
 def test_what_was_kept_is_left_as_it_is() -> None:
     def write(g: Value, x: Value) -> list[Value]:
-        assert keep(g, x, (1,)) is g
+        assert restore_axes(g, x, (1,)) is g
         return [g]
 
     written(write, np.ones((2, 1, 4)), np.ones((2, 3, 4)))

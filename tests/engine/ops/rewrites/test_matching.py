@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine import Builder, TensorType, Value, registry
-from engine.ops.rewrites import broadcasted, fill_of, reshaped, source
+from engine.ops.rewrites import broadcasted, reshaped, source, uniform_value
 
 
 @pytest.fixture
@@ -16,15 +16,15 @@ def x() -> Value:
 
 def test_a_number_is_seen_through_what_spreads_it(x: Value) -> None:
     number = x.builder.full((), 2.0, x.dtype)
-    assert fill_of(number) == 2.0
-    assert fill_of(number.broadcast_to(shape=(3, 2)).reshape(shape=(6,))) == 2.0
-    assert fill_of(x) is None
-    assert fill_of(number.neg()) is None
+    assert uniform_value(number) == 2.0
+    assert uniform_value(number.broadcast_to(shape=(3, 2)).reshape(shape=(6,))) == 2.0
+    assert uniform_value(x) is None
+    assert uniform_value(number.neg()) is None
 
 
 def test_it_is_the_number_that_the_dtype_holds(x: Value) -> None:
-    assert fill_of(x.builder.full((2,), 0.1, np.dtype("float32"))) == float(np.float32(0.1))
-    assert fill_of(x.builder.full((2,), 0.1, np.dtype("float64"))) == 0.1
+    assert uniform_value(x.builder.full((2,), 0.1, np.dtype("float32"))) == float(np.float32(0.1))
+    assert uniform_value(x.builder.full((2,), 0.1, np.dtype("float64"))) == 0.1
 
 
 def test_a_long_way_to_it_is_not_gone(x: Value) -> None:
@@ -32,7 +32,7 @@ def test_a_long_way_to_it_is_not_gone(x: Value) -> None:
     number = x.builder.full((1,), 2.0, x.dtype)
     for extent in range(2, 9):
         number = number.reshape(shape=(1,) * extent)
-    assert fill_of(number) is None
+    assert uniform_value(number) is None
 
 
 def test_the_operand_of_an_op(x: Value) -> None:

@@ -13,10 +13,10 @@ import pytest
 
 from engine import registry
 from engine.ir.op import RewriteRule
-from engine.ops.rewrites import broadcasted, fill_of, reshaped
+from engine.ops.rewrites import broadcasted, reshaped, uniform_value
 
 #: what a rule looks at besides, once it has found what it needs
-BESIDES = {"sum_of_spans": {"add"}, "transposed_product": {"transpose"}}
+BESIDES = {"sum_of_spans": {"add"}, "transpose_of_product": {"transpose"}}
 
 RULES = {rule: op for op in registry().ops.values() for rule in op.rewrites if rule.needs is not None}
 NAMES = [f"{op.name}: {rule.find.__qualname__}" for rule, op in RULES.items()]
@@ -46,7 +46,7 @@ def family(find: Callable[..., Any]) -> set[Callable[..., Any]]:
     known, waiting = set[Callable[..., Any]](), [find]
     while waiting:
         function = waiting.pop()
-        if function not in known and function not in (reshaped, broadcasted, fill_of):
+        if function not in known and function not in (reshaped, broadcasted, uniform_value):
             known.add(function)
             waiting += called(function)
     return known
@@ -68,7 +68,7 @@ def test_a_rule_needs_the_ops_that_it_looks_for(rule: RewriteRule) -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=NAMES)
 def test_a_rule_needs_a_number_where_it_looks_for_one(rule: RewriteRule) -> None:
-    assert rule.needs_number is (fill_of in called(rule.find))
+    assert rule.needs_number is (uniform_value in called(rule.find))
 
 
 def test_the_rules_are_there() -> None:
