@@ -1,4 +1,4 @@
-"""Reductions of the rows of each segment: sum, mean, product and extremes."""
+"""Segment reductions: sum, mean, product and extrema of the rows of each segment."""
 
 from __future__ import annotations
 
@@ -51,43 +51,47 @@ class OffsetIndices(Op):
     vjp = NoGradient("indices have no derivative")
 
     def infer(self, index: TensorType, **attrs: Any) -> ResultTypes:
-        """int64."""
+        """Return the index's shape with dtype int64."""
         return index.with_dtype(INT64)
 
     def forward(self, run: RunContext, index: Array, *, out: Array, axis: int, extent: int, operand: int) -> None:
-        """After the range check: what is outside would be of another example."""
+        """Check the range, since an index outside would refer to another example; then add the offsets."""
         check_indices(index, extent, operand=operand)
         offsets = extent * run.xp.arange(index.shape[axis])
         run.xp.add(index, offsets.reshape(column_of(index.ndim, axis)), out=out)
 
     def batch(self, mapped: Sequence[bool], index: Value, *, axis: int, **attrs: Any) -> Value:
-        """The next axis."""
+        """Offset along the next axis."""
         return index.builder.emit(self, (index,), {"axis": axis + 1, **attrs})
 
     def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
-        """Write it as a sum."""
+        """Write a sum."""
         (index,), axis = operands, attrs["axis"]
         offsets = index.builder.arange(index.shape[axis]).mul(attrs["extent"])
         return (index.cast(dtype=INT64) + offsets.reshape(shape=column_of(index.ndim, axis)),)
 
     def workspace(self, out: ResultTypes, *types: TensorType, axis: int, **attrs: Any) -> int:
-        """The numbers of the examples, and their offsets."""
+        """Count the bytes of the examples' numbers and offsets."""
         return 2 * INT64.itemsize * types[0].shape[axis]
 
 
-_OP: Final = OffsetIndices()
+_OFFSET_INDICES: Final = OffsetIndices()
 
 
 def offset_indices(index: Value, extent: int, operand: int, axis: int = 0) -> Value:
-    """The indices of examples along `axis`, which are this operand of a client's node, each with its own extent."""
-    return index.builder.emit(_OP, (index,), {"axis": axis, "extent": extent, "operand": operand})
+    """Offset the indices of examples along `axis`, so that each example has its own range of `extent` positions.
+
+    The index is operand `operand` of a client's node.
+    """
+    return index.builder.emit(_OFFSET_INDICES, (index,), {"axis": axis, "extent": extent, "operand": operand})
 
 
 @DeviceFunction
 def reduce_segments(run: RunContext, ufunc: str, x: Array, segment_ids: Array, out: Array) -> None:
-    """out[s, …] = the reduction of x[i, …] over the rows i with segment_ids[i] = s; where there is none, it is left.
+    """Write the reduction of x[i, …] over the rows i with segment_ids[i] = s to out[s, …]; skip empty segments.
 
-    In log₂ n rounds, each of which takes in twice as many rows of the same segment.
+    Rows are sorted by segment and reduced by a segmented scan: log₂ n rounds, each doubling the reach. The last row of
+    a segment then has its result.
     """
     xp, n, distance = run.xp, len(segment_ids), 1
     if not x.size:
@@ -95,61 +99,61 @@ def reduce_segments(run: RunContext, ufunc: str, x: Array, segment_ids: Array, o
     order = xp.argsort(segment_ids, kind="stable")
     ids, rows = segment_ids[order], x[order].astype(out.dtype)
     while distance < n:
-        same = (ids[distance:] == ids[:-distance]).reshape(-1, *[1] * (x.ndim - 1))
-        joined = getattr(xp, ufunc)(rows[distance:], rows[:-distance])
-        rows[distance:] = xp.where(same, joined, rows[distance:])
+        same_segment = (ids[distance:] == ids[:-distance]).reshape(-1, *[1] * (x.ndim - 1))
+        reduced = getattr(xp, ufunc)(rows[distance:], rows[:-distance])
+        rows[distance:] = xp.where(same_segment, reduced, rows[distance:])
         distance *= 2
     lasts = xp.flatnonzero(xp.append(ids[1:] != ids[:-1], True))
     out[ids[lasts]] = rows[lasts]
 
 
 @reduce_segments.on("cpu")
-def _by_ranges(_: RunContext, ufunc: str, x: HostArray, segment_ids: HostArray, out: HostArray) -> None:
-    """Use NumPy's reduction of ranges."""
+def _reduce_ranges(_: RunContext, ufunc: str, x: HostArray, segment_ids: HostArray, out: HostArray) -> None:
+    """Sort rows by segment, and call NumPy's `reduceat` on the ranges."""
     if not x.size:
         return
     order = np.argsort(segment_ids, kind="stable")
-    starts, places = _runs(segment_ids[order])
+    starts, run_ids = _runs(segment_ids[order])
     rows = x[order].astype(out.dtype, copy=False)
-    del order
-    out[places] = getattr(np, ufunc).reduceat(rows, starts, axis=0)
+    del order  # `segment_bytes` counts on this
+    out[run_ids] = getattr(np, ufunc).reduceat(rows, starts, axis=0)
 
 
 def _runs(ids: HostArray) -> tuple[HostArray, HostArray]:
-    """Return where another id begins, and which that is."""
+    """Return the starts of runs of equal ids, and the ids."""
     starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))
     return starts, ids[starts]
 
 
 def segment_bytes(out: TensorType, dtype: DType, x: TensorType, segment_ids: TensorType) -> int:
-    """Count the bytes of `reduce_segments`: most while it looks for runs, brings rows in order, or reduces."""
+    """Count the peak bytes of `reduce_segments`: while it finds runs, sorts the rows, or reduces."""
     count = x.shape[0]
     if not x.size:
         return 0
     runs, width = min(count, out.shape[0]), x.size // count
     order, ids = INT64.itemsize * count, segment_ids.dtype.itemsize
-    kept = runs * (INT64.itemsize + ids)
-    looking = order + (ids + 2) * count + kept
+    run_bytes = runs * (INT64.itemsize + ids)
+    finding = order + (ids + 2) * count + run_bytes
     casting = x.size * x.dtype.itemsize if x.dtype != dtype else 0
     rows = x.size * dtype.itemsize
-    return max(looking, order + kept + casting + rows, kept + rows + runs * width * dtype.itemsize)
+    return max(finding, order + run_bytes + casting + rows, run_bytes + rows + runs * width * dtype.itemsize)
 
 
-def _typed(x: TensorType, segment_ids: TensorType, segments: int, dtype: DType) -> TensorType:
-    """[segments, …]. Raises DtypeMismatch, ShapeMismatch."""
+def _result_type(x: TensorType, segment_ids: TensorType, segments: int, dtype: DType) -> TensorType:
+    """Return the type [segments, …] with `dtype`. Raises DtypeMismatch, ShapeMismatch."""
     require_integer(segment_ids, 1, "segment_ids")
     require_axes(x, 1, "to reduce over")
     require_shape(segment_ids, x.shape[:1], 1, "segment_ids", "one for each entry of x's first axis")
     return TensorType((segments, *x.shape[1:]), dtype)
 
 
-def _across(x: Value, like: Value) -> Value:
-    """x [rows] with axes of extent 1, to go with all of `like` [rows, …]."""
+def _as_column(x: Value, like: Value) -> Value:
+    """Append axes of extent 1 to x [rows], so that it broadcasts with `like` [rows, …]."""
     return x.reshape(shape=(x.shape[0], *[1] * (like.ndim - 1)))
 
 
 class SegmentReduction(Op):
-    """Base: by a ufunc; what segments hold that have no row is said by `empty`."""
+    """Base: a reduction by a ufunc. `empty` is the result of a segment without rows."""
 
     section = "segments"
     operands: ClassVar[tuple[str, ...]] = ("x", "segment_ids")
@@ -158,28 +162,28 @@ class SegmentReduction(Op):
     ufunc: ClassVar[str]
 
     def result_dtype(self, dtype: DType) -> DType:
-        """x's."""
+        """Return x's dtype."""
         return dtype
 
     def empty(self, dtype: DType) -> Any:
-        """The result over no rows."""
+        """Return the result over no rows."""
         return identity_of(self.ufunc, dtype)
 
     def infer(self, x: TensorType, segment_ids: TensorType, *, segments: int) -> ResultTypes:
-        """[segments, …]. Raises DtypeMismatch, ShapeMismatch."""
-        return _typed(x, segment_ids, segments, self.result_dtype(x.dtype))
+        """Return the type [segments, …]. Raises DtypeMismatch, ShapeMismatch."""
+        return _result_type(x, segment_ids, segments, self.result_dtype(x.dtype))
 
     def forward(self, run: RunContext, x: Array, segment_ids: Array, *, out: Array, segments: int) -> None:
-        """After the range check."""
+        """Check the range, then reduce."""
         check_indices(segment_ids, segments, operand=1)
-        target = wide_out(run.xp, out)
-        target[...] = self.empty(target.dtype)
-        reduce_segments(run, self.ufunc, x, segment_ids, target)
-        if target is not out:
-            out[...] = target
+        destination = wide_out(run.xp, out)
+        destination[...] = self.empty(destination.dtype)
+        reduce_segments(run, self.ufunc, x, segment_ids, destination)
+        if destination is not out:
+            out[...] = destination
 
     def batch(self, mapped: Sequence[bool], x: Value, segment_ids: Value, *, segments: int) -> Value:
-        """N behind the rows, where all have the same segments; else segments of N examples, one behind the other."""
+        """Move N after the rows if segment ids are not mapped; else give each example its own range of segments."""
         if not mapped[1]:
             order = (1, 0, *range(2, x.ndim))
             y = x.builder.emit(self, (x.transpose(axes=order), segment_ids), {"segments": segments})
@@ -192,22 +196,22 @@ class SegmentReduction(Op):
         return y.reshape(shape=(n, segments, *rows.shape[2:]))
 
     def flops(self, out: ResultTypes, x: TensorType, *types: TensorType, **attrs: Any) -> int:
-        """One for each element of x, and log₂ n comparisons for each row to bring it to its segment."""
+        """Count one operation per element of x, and log₂ n comparisons per row for sorting."""
         return x.size + x.shape[0] * max(x.shape[0] - 1, 0).bit_length()
 
     def workspace(self, out: TensorType, x: TensorType, segment_ids: TensorType, **attrs: Any) -> int:
-        """Results in a wider dtype, and what reducing takes."""
+        """Count results in a wider dtype, and what `reduce_segments` allocates."""
         return wide_out_bytes(out) + segment_bytes(out, accumulator(out), x, segment_ids)
 
 
 class SegmentExtremum(SegmentReduction):
-    """Base: the largest or the smallest."""
+    """Base: the maximum or minimum of each segment."""
 
     gradient: ClassVar[str] = "g / k to each of the k rows equal to y, or NaN where y is; zero to the others"
     samples = (*_SAMPLES, Sample(Ints(3, 2, high=4), Ints(3, high=1), segments=1))
 
     def vjp(self, g: Value, y: Value, x: Value, segment_ids: Value, *, segments: int) -> Sequence[Value | None]:
-        """Ties share equally, and which tie is a constant, as for `max`."""
+        """Split g equally among ties; which rows tie is a constant, as for `max`."""
         tied = is_chosen(x, y.embedding(segment_ids))
         share = g / tied.segment_sum(segment_ids, segments=segments).maximum(1)
         return tied.where(share.cast(dtype=g.dtype).embedding(segment_ids), 0.0), None
@@ -281,21 +285,24 @@ class SegmentProd(SegmentReduction):
     result_dtype = staticmethod(to_add_up)
 
     def empty(self, dtype: DType) -> Any:
-        """1."""
+        """Return 1."""
         return 1
 
     def vjp(self, g: Value, y: Value, x: Value, segment_ids: Value, *, segments: int) -> Sequence[Value | None]:
-        """The others are those before and those behind, rows being in the order of their segments."""
+        """Multiply g by the product of all other rows of the segment: of those before times those after.
+
+        Rows are sorted by segment. Linear recurrences that restart at each segment give both products.
+        """
         if not x.type.size:
             return x.full_like(0.0), None
         order = segment_ids.argsort(axis=0)
         ids, rows = segment_ids.embedding(order), wide(x).embedding(order)
-        starts = _across(shifted(ids, 0).not_equal(ids).logical_or(ids.builder.arange(x.shape[0]).equal(0)), x)
+        starts = _as_column(shifted(ids, 0).not_equal(ids).logical_or(ids.builder.arange(x.shape[0]).equal(0)), x)
         first = starts.where(rows.full_like(1.0), 0.0)
         before = recurrence(starts.where(0.0, shifted(rows, 0)), first, 0)
         ends = shifted(starts, 0, -1, fill=1.0)
-        behind = recurrence_back(starts.where(0.0, rows), ends.where(rows.full_like(1.0), 0.0), 0)
-        others = (before * behind).embedding(order.argsort(axis=0))
+        after = recurrence_back(starts.where(0.0, rows), ends.where(rows.full_like(1.0), 0.0), 0)
+        others = (before * after).embedding(order.argsort(axis=0))
         return others * wide(g).embedding(segment_ids), None
 
 
@@ -329,16 +336,16 @@ class SegmentMean(Composite):
     )
 
     def infer(self, x: TensorType, segment_ids: TensorType, *, segments: int) -> ResultTypes:
-        """[segments, …]; float64 for what is not float. Raises DtypeMismatch, ShapeMismatch."""
-        return _typed(x, segment_ids, segments, to_average(x.dtype))
+        """Return the type [segments, …], float64 for integers. Raises DtypeMismatch, ShapeMismatch."""
+        return _result_type(x, segment_ids, segments, to_average(x.dtype))
 
     def compose(self, x: Value, segment_ids: Value, *, segments: int) -> Value:
-        """A sum over a count."""
+        """Divide segment sums by segment counts."""
         dtype = to_average(x.dtype)
         rows = wide(x.cast(dtype=dtype) if x.dtype != dtype else x)
         ones = x.builder.full((x.shape[0],), 1, INT64)
         count = ones.segment_sum(segment_ids, segments=segments).cast(dtype=rows.dtype)
-        y = rows.segment_sum(segment_ids, segments=segments) / _across(count, rows)
+        y = rows.segment_sum(segment_ids, segments=segments) / _as_column(count, rows)
         return y.cast(dtype=FLOAT16) if dtype == FLOAT16 else y
 
 
@@ -362,14 +369,14 @@ class SegmentSum(Op):
     )
 
     def infer(self, x: TensorType, segment_ids: TensorType, *, segments: int) -> ResultTypes:
-        """[segments, …]; int64 for what is not float. Raises DtypeMismatch, ShapeMismatch."""
+        """Return the type [segments, …], int64 for integers and bool. Raises DtypeMismatch, ShapeMismatch."""
         require_integer(segment_ids, 1, "segment_ids")
         require_axes(x, 1, "to add up over")
         require_shape(segment_ids, x.shape[:1], 1, "segment_ids", "one for each entry of x's first axis")
         return TensorType((segments, *x.shape[1:]), to_add_up(x.dtype))
 
     def forward(self, run: RunContext, x: Array, segment_ids: Array, *, out: Array, segments: int) -> None:
-        """Add row by row, after the range check."""
+        """Check the range, then add row by row."""
         xp = run.xp
         check_indices(segment_ids, segments, operand=1)
         total = wide_out(xp, out)
@@ -379,14 +386,14 @@ class SegmentSum(Op):
             out[...] = total
 
     def vjp(self, g: Value, y: Value, x: Value, segment_ids: Value, *, segments: int) -> Sequence[Value | None]:
-        """Each row counts once, in its segment."""
+        """Read g at each row's segment."""
         return g.embedding(segment_ids), None
 
     def batch(self, mapped: Sequence[bool], x: Value, segment_ids: Value, *, segments: int) -> Value:
-        """N behind the rows, where all have the same segments; else added at indices, each example by itself."""
+        """Move N after the rows if segment ids are not mapped; else scatter-add along axis 1."""
         if not mapped[1]:
-            moved = x.transpose(axes=(1, 0, *range(2, x.ndim)))
-            y = moved.segment_sum(segment_ids, segments=segments)
+            rows_first = x.transpose(axes=(1, 0, *range(2, x.ndim)))
+            y = rows_first.segment_sum(segment_ids, segments=segments)
             return y.transpose(axes=(1, 0, *range(2, y.ndim)))
         n, count = segment_ids.shape
         rows = x if mapped[0] else x.broadcast_to(shape=(n, *x.shape))
@@ -395,9 +402,9 @@ class SegmentSum(Op):
         return zeros.scatter_add(index, rows, axis=1)
 
     def flops(self, out: ResultTypes, x: TensorType, *types: TensorType, **attrs: Any) -> int:
-        """An addition for each element of x."""
+        """Count one addition per element of x."""
         return x.size
 
     def workspace(self, out: TensorType, x: TensorType, segment_ids: TensorType, **attrs: Any) -> int:
-        """Sums in a wider dtype, and what adding them up takes."""
+        """Count sums in a wider dtype, and what `add_rows` allocates."""
         return wide_out_bytes(out) + add_rows_bytes(out.with_dtype(accumulator(out)), x)

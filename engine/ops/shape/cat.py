@@ -1,4 +1,4 @@
-"""Tensors joined along an axis, cut apart along one, and kept as one tensor of equal parts."""
+"""Concatenation, stacking, splitting, and records and maps stored as one tensor of equal parts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from engine.ops.common.numerics import require_axes, with_extent
 from engine.ops.index.slice import along, bounds, cut
 
 _AXIS = Attr("int", 0, "the axis that is cut")
-#: every part may be read by a node of its own
+#: limit on the parts of a tensor, since each part may be read by its own node
 MOST_PARTS = Limits.nodes
 
 
@@ -46,58 +46,63 @@ class Cat(Op):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The axis counted from the front; `sizes` checked and dropped. Raises BadAttribute, ShapeMismatch."""
+        """Normalise the axis, and check and drop `sizes`. Raises BadAttribute, ShapeMismatch."""
         require_axes(types[0], 1, "to join along (stack makes one)")
         axis = normalise_axis(attrs["axis"], types[0].ndim)
         for i, type in enumerate(types):
-            _require_alike(types[0], type, axis, i)
+            _require_same_shape(types[0], type, axis, i)
         extents = [t.shape[axis] for t in types]
         if attrs["sizes"] and list(attrs["sizes"]) != extents:
-            wanted, got = show_shape(attrs["sizes"]), show_shape(extents)
-            raise ShapeMismatch(f"sizes is {wanted}, but the operands have {got} on the axis", expected=wanted, got=got)
+            expected, received = show_shape(attrs["sizes"]), show_shape(extents)
+            raise ShapeMismatch(
+                f"sizes is {expected}, but the operands have {received} on the axis", expected=expected, got=received
+            )
         return {"axis": axis, "sizes": None}
 
     def infer(self, *types: TensorType, axis: int, sizes: None) -> ResultTypes:
-        """The extents on the axis add up."""
+        """Return the common dtype, with the sum of the extents on the axis."""
         shape = with_extent(types[0].shape, axis, sum(t.shape[axis] for t in types))
         return TensorType(shape, promote(*{t.dtype for t in types}))
 
     def forward(self, run: RunContext, *xs: Array, out: Array, axis: int, sizes: None) -> None:
-        """Copy each into its place."""
+        """Copy each operand into its place."""
         for x, (start, stop) in zip(xs, bounds([x.shape[axis] for x in xs]), strict=True):
             out[along(axis, start, stop)] = x
 
     def as_copies(
         self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]
     ) -> Sequence[tuple[Array, Array]] | None:
-        """One of each operand, where none is cast."""
+        """Return one copy per operand; None if an operand needs a cast."""
         axis = attrs["axis"]
-        places = bounds([x.shape[axis] for x in operands])
+        intervals = bounds([x.shape[axis] for x in operands])
         if any(x.dtype != out.dtype for x in operands):
             return None
-        return [(out[along(axis, *place)], x) for x, place in zip(operands, places, strict=True)]
+        return [(out[along(axis, *interval)], x) for x, interval in zip(operands, intervals, strict=True)]
 
     def vjp(self, g: Value, y: Value, *xs: Value, axis: int, sizes: None) -> Sequence[Value | None]:
-        """To each operand its part."""
-        places = bounds([x.shape[axis] for x in xs])
-        return [cut(g, axis, *place) if x.type.is_differentiable else None for x, place in zip(xs, places, strict=True)]
+        """Slice g into the operands' parts."""
+        intervals = bounds([x.shape[axis] for x in xs])
+        return [
+            cut(g, axis, *interval) if x.type.is_differentiable else None
+            for x, interval in zip(xs, intervals, strict=True)
+        ]
 
     def batch(self, mapped: Sequence[bool], *xs: Value, axis: int, sizes: None) -> Value:
-        """The next axis, with N on all operands."""
+        """Join along the next axis, with N on all operands."""
         first, *others = batching.expand(mapped, xs)
         return first.cat(*others, axis=axis + 1)
 
 
-def _require_alike(first: TensorType, type: TensorType, axis: int, operand: int) -> None:
-    alike = type.ndim == first.ndim and with_extent(type.shape, axis, 0) == with_extent(first.shape, axis, 0)
-    if not alike:
-        wanted = ", ".join("any" if i == axis else str(extent) for i, extent in enumerate(first.shape))
-        got = show_shape(type.shape)
+def _require_same_shape(first: TensorType, type: TensorType, axis: int, operand: int) -> None:
+    is_same = type.ndim == first.ndim and with_extent(type.shape, axis, 0) == with_extent(first.shape, axis, 0)
+    if not is_same:
+        extents = ", ".join("any" if i == axis else str(extent) for i, extent in enumerate(first.shape))
+        received = show_shape(type.shape)
         raise ShapeMismatch(
-            f"operand {operand} (x) must have shape [{wanted}], as operand 0 has off axis {axis}, but has {got}",
+            f"operand {operand} (x) must have shape [{extents}], as operand 0 has off axis {axis}, but has {received}",
             operand=operand,
-            expected=f"[{wanted}]",
-            got=got,
+            expected=f"[{extents}]",
+            got=received,
         )
 
 
@@ -116,25 +121,25 @@ class Stack(Composite):
     samples = (Sample(Real(2, 3), Real(2, 3)), Sample(Real(2), Bools(2), Real(2), axis=-1), Sample(Real()))
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The axis counted from the front of the result. Raises BadAttribute."""
+        """Normalise the axis to count from the front of the result. Raises BadAttribute."""
         return {"axis": normalise_axis(attrs["axis"], types[0].ndim + 1)}
 
     def infer(self, *types: TensorType, axis: int) -> ResultTypes:
-        """A new extent: the number of operands. Raises ShapeMismatch."""
+        """Return the common dtype, with a new axis whose extent is the number of operands. Raises ShapeMismatch."""
         shape = types[0].shape
         for i, type in enumerate(types):
             if type.shape != shape:
-                wanted, got = show_shape(shape), show_shape(type.shape)
+                expected, received = show_shape(shape), show_shape(type.shape)
                 raise ShapeMismatch(
-                    f"operand {i} (x) must have shape {wanted}, as operand 0 has, but has {got}",
+                    f"operand {i} (x) must have shape {expected}, as operand 0 has, but has {received}",
                     operand=i,
-                    expected=wanted,
-                    got=got,
+                    expected=expected,
+                    got=received,
                 )
         return TensorType((*shape[:axis], len(types), *shape[axis:]), promote(*{t.dtype for t in types}))
 
     def compose(self, *xs: Value, axis: int) -> Value:
-        """Each with an axis of extent 1, joined along it."""
+        """Insert an axis of extent 1 in each operand, and join along it."""
         first, *others = (x.unsqueeze(axes=(axis,)) for x in xs)
         return first.cat(*others, axis=axis)
 
@@ -159,21 +164,21 @@ class Split(Op):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The axis counted from the front. Raises BadAttribute, ShapeMismatch."""
-        axis, sizes = _axis(attrs, types[0]), tuple(attrs["sizes"])
+        """Normalise the axis to count from the front. Raises BadAttribute, ShapeMismatch."""
+        axis, sizes = _normalise_axis(attrs, types[0]), tuple(attrs["sizes"])
         if not sizes:
             raise BadAttribute("attribute sizes must name at least one part", expected="at least one", got="none")
         extent, total = types[0].shape[axis], sum(sizes)
         if total != extent:
-            wanted = f"{extent}, the extent of axis {axis}"
+            expected = f"{extent}, the extent of axis {axis}"
             raise BadAttribute(
-                f"attribute sizes must add up to {wanted}, but adds up to {total}", expected=wanted, got=str(total)
+                f"attribute sizes must add up to {expected}, but adds up to {total}", expected=expected, got=str(total)
             )
         return {"sizes": sizes, "axis": axis}
 
     def infer(self, x: TensorType, *, sizes: Shape, axis: int) -> ResultTypes:
-        """One type a part."""
-        return _parts(x, sizes, axis)
+        """Return one type per part."""
+        return _part_types(x, sizes, axis)
 
     def forward(self, run: RunContext, x: Array, *, out: tuple[Array, ...], sizes: Shape, axis: int) -> None:
         """Copy each part."""
@@ -183,21 +188,21 @@ class Split(Op):
     def as_copies(
         self, xp: Namespace, operands: Sequence[Array], out: tuple[Array, ...], attrs: Mapping[str, Any]
     ) -> Sequence[tuple[Array, Array]]:
-        """One of each part."""
-        (x,), places = operands, bounds(attrs["sizes"])
-        return [(part, x[along(attrs["axis"], *place)]) for part, place in zip(out, places, strict=True)]
+        """Return one copy per part."""
+        (x,), intervals = operands, bounds(attrs["sizes"])
+        return [(part, x[along(attrs["axis"], *interval)]) for part, interval in zip(out, intervals, strict=True)]
 
     def vjp(self, g: Sequence[Value | None], y: Value, x: Value, *, sizes: Shape, axis: int) -> Sequence[Value | None]:
-        """Joined; one block of zeros for each run of unread parts."""
+        """Concatenate the parts' cotangents, with one block of zeros for each run of unread parts."""
         blocks: list[Value] = []
-        for read, run in groupby(zip(g, sizes, strict=True), key=lambda part: part[0] is not None):
+        for is_read, run in groupby(zip(g, sizes, strict=True), key=lambda part: part[0] is not None):
             parts = list(run)
             missing = with_extent(x.shape, axis, sum(size for _, size in parts))
-            blocks += [part for part, _ in parts if part is not None] if read else [x.full_like(0.0, missing)]
+            blocks += [part for part, _ in parts if part is not None] if is_read else [x.full_like(0.0, missing)]
         return (blocks[0].cat(*blocks[1:], axis=axis),)
 
     def batch(self, mapped: Sequence[bool], x: Value, *, sizes: Shape, axis: int) -> Value:
-        """The next axis."""
+        """Split along the next axis."""
         return x.split(sizes=sizes, axis=axis + 1)
 
 
@@ -219,24 +224,24 @@ class Chunk(Composite):
     samples = (Sample(Real(5, 2), chunks=2), Sample(Real(2, 6), chunks=4, axis=-1), Sample(Real(0), chunks=2))
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The axis counted from the front. Raises BadAttribute, ShapeMismatch."""
-        return {"chunks": attrs["chunks"], "axis": _axis(attrs, types[0])}
+        """Normalise the axis to count from the front. Raises BadAttribute, ShapeMismatch."""
+        return {"chunks": attrs["chunks"], "axis": _normalise_axis(attrs, types[0])}
 
     def infer(self, x: TensorType, *, chunks: int, axis: int) -> ResultTypes:
-        """One type a part. Raises OverBudget."""
-        return _parts(x, _chunk_sizes(x.shape[axis], chunks), axis)
+        """Return one type per part. Raises OverBudget."""
+        return _part_types(x, _chunk_sizes(x.shape[axis], chunks), axis)
 
     def compose(self, x: Value, *, chunks: int, axis: int) -> Value:
-        """A split into these sizes."""
+        """Write a split into equal sizes."""
         return x.split(sizes=_chunk_sizes(x.shape[axis], chunks), axis=axis)
 
 
-def _axis(attrs: Mapping[str, Any], x: TensorType) -> int:
+def _normalise_axis(attrs: Mapping[str, Any], x: TensorType) -> int:
     require_axes(x, 1, "to cut")
     return normalise_axis(attrs["axis"], x.ndim)
 
 
-def _parts(x: TensorType, sizes: Sequence[int], axis: int) -> tuple[TensorType, ...]:
+def _part_types(x: TensorType, sizes: Sequence[int], axis: int) -> tuple[TensorType, ...]:
     return tuple(x.with_shape(with_extent(x.shape, axis, size)) for size in sizes)
 
 
@@ -244,13 +249,13 @@ def _chunk_sizes(extent: int, chunks: int) -> Shape:
     size = -(-extent // chunks)
     count = -(-extent // size) if size else chunks
     if count > MOST_PARTS:
-        wanted, got = f"at most {MOST_PARTS} parts", f"{count} parts"
-        raise OverBudget(f"can make {wanted}, but these would be {got}", expected=wanted, got=got)
+        expected, received = f"at most {MOST_PARTS} parts", f"{count} parts"
+        raise OverBudget(f"can make {expected}, but these would be {received}", expected=expected, got=received)
     return (*[size] * (count - 1), extent - size * (count - 1))
 
 
 class Part(Composite):
-    """Base: one of `total` equal parts of the leading axis. A subclass says what its two attributes are called."""
+    """Base: one of `total` equal parts of the leading axis. A subclass sets the names of its two attributes."""
 
     section = "containers"
     operands: ClassVar[tuple[str, ...]] = ("x",)
@@ -260,24 +265,24 @@ class Part(Composite):
     total: ClassVar[str]
 
     def infer(self, x: TensorType, **attrs: int) -> ResultTypes:
-        """The leading extent, divided. Raises BadAttribute, ShapeMismatch."""
+        """Return x's type with the leading extent divided by `total`. Raises BadAttribute, ShapeMismatch."""
         index, total = attrs[self.index], attrs[self.total]
         if index >= total:
-            wanted = f"less than {self.total} = {total}"
+            expected = f"less than {self.total} = {total}"
             raise BadAttribute(
-                f"attribute {self.index} must be {wanted}, but is {index}", expected=wanted, got=str(index)
+                f"attribute {self.index} must be {expected}, but is {index}", expected=expected, got=str(index)
             )
         require_axes(x, 1, "to hold parts")
         extent = x.shape[0]
         if extent % total:
-            wanted = f"a leading extent that {self.total} = {total} divides"
+            expected = f"a leading extent that {self.total} = {total} divides"
             raise ShapeMismatch(
-                f"operand 0 (x) must have {wanted}, but has {extent}", operand=0, expected=wanted, got=str(extent)
+                f"operand 0 (x) must have {expected}, but has {extent}", operand=0, expected=expected, got=str(extent)
             )
         return x.with_shape(with_extent(x.shape, 0, extent // total))
 
     def compose(self, x: Value, **attrs: int) -> Value:
-        """A slice of the leading axis."""
+        """Slice the leading axis."""
         size = x.shape[0] // attrs[self.total]
         return cut(x, 0, attrs[self.index] * size, (attrs[self.index] + 1) * size)
 

@@ -17,15 +17,15 @@ from engine.ops.common.batching import BatchedAsIs
 from engine.ops.common.numerics import require_axes
 from engine.ops.index.slice import dilate
 
-#: rows of a block
+#: rows of a block, within which a mask is applied
 _ROWS: Final = 128
-#: rows that are worth a copy each
+#: most rows for which a triangle is written as one copy per row
 _COPIED_ROWS: Final = 64
 OFFSET = Attr("int", 0, "which diagonal: 0 the main one, above it positive, below it negative")
 
 
 class Triangle(BatchedAsIs):
-    """Base: a part of the matrices that the last two axes hold, zero elsewhere."""
+    """Base: a triangle of the matrices in the last two axes, zero elsewhere."""
 
     section = "diag"
     operands: ClassVar[tuple[str, ...]] = ("x",)
@@ -39,36 +39,36 @@ class Triangle(BatchedAsIs):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The offset no further out than the corners. Raises ShapeMismatch."""
+        """Clamp the offset to the corners of the matrix. Raises ShapeMismatch."""
         require_axes(types[0], 2, "that hold matrices")
         rows, columns = types[0].shape[-2:]
         return {"offset": max(-rows, min(attrs["offset"], columns))}
 
     def infer(self, x: TensorType, *, offset: int) -> ResultTypes:
-        """x's type."""
+        """Return x's type."""
         return x
 
     def vjp(self, g: Value, y: Value, x: Value, *, offset: int) -> Sequence[Value | None]:
-        """A projection along the axes: its own adjoint."""
+        """Apply the same mask to g."""
         return (g.builder.emit(self, (g,), {"offset": offset}),)
 
     def as_copies(
         self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]
     ) -> Sequence[tuple[Array, Array]] | None:
-        """Zeros, and of each row what is kept, where they are few."""
+        """Return zeros and one copy per row; None if there are many rows."""
         (x,), (rows, columns) = operands, out.shape[-2:]
         if rows > _COPIED_ROWS:
             return None
         zeros = xp.broadcast_to(xp.zeros((), out.dtype), out.shape)
-        kept = [(..., i, self.kept(i, columns, attrs["offset"])) for i in range(rows)]
-        return [(out, zeros), *((out[place], x[place]) for place in kept)]
+        slices = [(..., i, self.row_slice(i, columns, attrs["offset"])) for i in range(rows)]
+        return [(out, zeros), *((out[where], x[where]) for where in slices)]
 
     @abstractmethod
-    def kept(self, row: int, columns: int, offset: int) -> slice:
-        """The columns of a row that are not cleared."""
+    def row_slice(self, row: int, columns: int, offset: int) -> slice:
+        """Return the columns of a row that belong to the triangle."""
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
-        """The mask where the diagonal crosses a block, and the row and column numbers it is made from."""
+        """Count the mask of a block that the diagonal crosses, and the row and column numbers that make it."""
         rows, columns = (min(extent, _ROWS) for extent in x.shape[-2:])
         return rows * columns + 8 * (rows + columns)
 
@@ -80,11 +80,11 @@ class Tril(Triangle):
     gradient = "tril(g)"
 
     def forward(self, run: RunContext, x: Array, *, out: Array, offset: int) -> None:
-        """Keep elements before the diagonal's neighbour above."""
-        _split(run, x, out, offset + 1, keeps_front=True)
+        """Copy the elements up to the diagonal."""
+        _copy_triangle(run, x, out, offset + 1, keeps_front=True)
 
-    def kept(self, row: int, columns: int, offset: int) -> slice:
-        """Up to the diagonal."""
+    def row_slice(self, row: int, columns: int, offset: int) -> slice:
+        """Return the columns up to the diagonal."""
         return slice(0, max(0, min(row + offset + 1, columns)))
 
 
@@ -95,31 +95,32 @@ class Triu(Triangle):
     gradient = "triu(g)"
 
     def forward(self, run: RunContext, x: Array, *, out: Array, offset: int) -> None:
-        """Keep elements from the diagonal on."""
-        _split(run, x, out, offset, keeps_front=False)
+        """Copy the elements from the diagonal on."""
+        _copy_triangle(run, x, out, offset, keeps_front=False)
 
-    def kept(self, row: int, columns: int, offset: int) -> slice:
-        """Select elements from the diagonal on."""
+    def row_slice(self, row: int, columns: int, offset: int) -> slice:
+        """Return the columns from the diagonal on."""
         return slice(max(0, min(row + offset, columns)), columns)
 
 
-def _split(run: RunContext, x: Array, out: Array, first: int, *, keeps_front: bool) -> None:
-    """Row i of out is that of x before column i + `first`, or from there on, and 0 elsewhere.
+def _copy_triangle(run: RunContext, x: Array, out: Array, first: int, *, keeps_front: bool) -> None:
+    """Copy row i of x before column i + `first`, or from there on, and write 0 elsewhere.
 
-    Rows in blocks: only where the line crosses one is there a choice to make for each element. What is cut off may be
-    infinite.
+    Work in blocks of rows. Columns entirely before or after the diagonal of a block are slices; only the columns that
+    it crosses need a mask. The mask selects rather than multiplies, since elements cut off may be infinite.
     """
     rows, columns = x.shape[-2:]
-    crossed: tuple[int, int, int] | None = None
+    mask_shape: tuple[int, int, int] | None = None
     for start in run.through(range(0, rows, _ROWS)):
         stop = min(start + _ROWS, rows)
         low, high = (max(0, min(i + first, columns)) for i in (start, stop - 1))
         front, middle, back = ((..., slice(start, stop), slice(*ends)) for ends in pairwise((0, low, high, columns)))
-        kept, cleared = (front, back) if keeps_front else (back, front)
-        out[kept], out[cleared], out[middle] = x[kept], 0, x[middle]
+        copied, cleared = (front, back) if keeps_front else (back, front)
+        out[copied], out[cleared], out[middle] = x[copied], 0, x[middle]
         crossing = stop - start, high - low, start + first - low
-        if crossing != crossed:
-            crossed, before = crossing, run.xp.tri(crossing[0], crossing[1], crossing[2] - 1, dtype=bool)
+        # Blocks between the first and the last usually have the same mask.
+        if crossing != mask_shape:
+            mask_shape, before = crossing, run.xp.tri(crossing[0], crossing[1], crossing[2] - 1, dtype=bool)
             mask = ~before if keeps_front else before
         run.xp.copyto(out[middle], out.dtype.type(0), where=mask)
 
@@ -148,19 +149,19 @@ class Diag(Composite):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """Raises ShapeMismatch for a 0-d operand."""
+        """Raise ShapeMismatch for a 0-d operand."""
         require_axes(types[0], 1, "to have a diagonal or to be one")
         return attrs
 
     def infer(self, x: TensorType, *, offset: int) -> ResultTypes:
-        """A matrix for a vector, else x without its last axis and the diagonal's length on the one before."""
+        """Return a matrix type for a vector; else x's batch axes and the length of the diagonal."""
         if x.ndim == 1:
             return x.with_shape((x.size + abs(offset),) * 2)
         *batch, rows, columns = x.shape
         return x.with_shape((*batch, _length(rows, columns, offset)))
 
     def compose(self, x: Value, *, offset: int) -> Value:
-        """In row-major order, neighbours on a diagonal are one row and one column apart: a slice of equal steps."""
+        """Slice the flattened matrix: neighbours on a diagonal are columns + 1 elements apart in row-major order."""
         if x.ndim == 1:
             return _matrix(x, offset)
         *batch, rows, columns = x.shape
@@ -175,7 +176,7 @@ def _length(rows: int, columns: int, offset: int) -> int:
 
 
 def _first(columns: int, offset: int) -> int:
-    """Start of a diagonal in row-major order."""
+    """Return the position of a diagonal's first element in row-major order."""
     return max(offset, -offset * columns)
 
 
@@ -183,6 +184,6 @@ def _matrix(x: Value, offset: int) -> Value:
     (count,) = x.shape
     extent = count + abs(offset)
     start, size = _first(extent, offset), extent * extent
-    spread = dilate(x, 0, extent + 1)
-    padded = spread.pad(pad_width=(start, size - start - spread.type.size))
+    dilated = dilate(x, 0, extent + 1)
+    padded = dilated.pad(pad_width=(start, size - start - dilated.type.size))
     return padded.reshape(shape=(extent, extent))

@@ -1,4 +1,4 @@
-"""Entries in another order or more than once: flip, roll, tile."""
+"""Flip, roll and tile: entries reordered or repeated."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ class Flip(View):
     samples = (Sample(Real(2, 3)), Sample(Real(2, 3), axes=[-1]), Sample(Real()))
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """`axes` sorted and counted from the front. Raises BadAttribute."""
+        """Sort `axes`, counted from the front. Raises BadAttribute."""
         return {"axes": tuple(sorted(normalise_axes(attrs["axes"], types[0].ndim)))}
 
     def infer(self, x: TensorType, *, axes: Sequence[int]) -> ResultTypes:
-        """x's type."""
+        """Return x's type."""
         return x
 
     def view(self, xp: Namespace, x: Array, *, axes: Sequence[int]) -> Array:
-        """Negative strides; the ellipsis keeps a 0-d tensor an array."""
+        """Return a view with negative strides; the ellipsis keeps a 0-d tensor an array."""
         return x[(..., *(slice(None, None, -1 if i in axes else None) for i in range(x.ndim)))]
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: Sequence[int]) -> Sequence[Value | None]:
-        """Its own inverse, so its own adjoint."""
+        """Flip g: a flip is its own inverse, and so its own adjoint."""
         return (g.flip(axes=axes),)
 
     def batch(self, mapped: Sequence[bool], x: Value, *, axes: Sequence[int]) -> Value:
-        """The next axes. N scalars stay as they are: no axes would mean all."""
+        """Flip the next axes. Scalars stay as they are, since an empty list would mean all axes."""
         return x.flip(axes=shift(axes)) if axes else x
 
 
@@ -72,7 +72,7 @@ class Roll(Op):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """Axes counted from the front, shifts from 0 to the extent. Raises BadAttribute."""
+        """Normalise axes to count from the front, and shifts to [0, extent). Raises BadAttribute."""
         shape = types[0].shape
         axes = normalise_axes(attrs["axes"], len(shape)) if attrs["axes"] else None
         extents = [types[0].size] if axes is None else [shape[a] for a in axes]
@@ -80,11 +80,11 @@ class Roll(Op):
         return {"shifts": tuple(s % max(n, 1) for s, n in zip(attrs["shifts"], extents, strict=True)), "axes": axes}
 
     def infer(self, x: TensorType, *, shifts: Shape, axes: Shape | None) -> ResultTypes:
-        """x's type."""
+        """Return x's type."""
         return x
 
     def compose(self, x: Value, *, shifts: Shape, axes: Shape | None) -> Value | None:
-        """Several axes one after the other; the flattened tensor as one axis."""
+        """Roll several axes one after the other, and the flattened tensor as a single axis."""
         if axes is None:
             return x.flatten().roll(shifts=shifts, axes=(0,)).reshape(shape=x.shape)
         if len(axes) == 1:
@@ -94,14 +94,14 @@ class Roll(Op):
         return x
 
     def forward(self, run: RunContext, x: Array, *, out: Array, shifts: Shape, axes: Shape) -> None:
-        """Two copies."""
-        for place, source in self.as_copies(run.xp, (x,), out, {"shifts": shifts, "axes": axes}):
-            place[...] = source
+        """Make the two copies of `as_copies`."""
+        for destination, source in self.as_copies(run.xp, (x,), out, {"shifts": shifts, "axes": axes}):
+            destination[...] = source
 
     def as_copies(
         self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]
     ) -> Sequence[tuple[Array, Array]]:
-        """Return the part that stays in front of the end, and the part that wraps round."""
+        """Return copies of the part that stays within the axis and the part that wraps around."""
         (x,), (distance,), (axis,) = operands, attrs["shifts"], attrs["axes"]
         extent = x.shape[axis]
         return [
@@ -110,20 +110,20 @@ class Roll(Op):
         ]
 
     def vjp(self, g: Value, y: Value, x: Value, *, shifts: Shape, axes: Shape) -> Sequence[Value | None]:
-        """Roll back."""
+        """Roll g back."""
         return (g.roll(shifts=[-s for s in shifts], axes=axes),)
 
     def batch(self, mapped: Sequence[bool], x: Value, *, shifts: Shape, axes: Shape) -> Value:
-        """The next axis."""
+        """Roll along the next axis."""
         return x.roll(shifts=shifts, axes=shift(axes))
 
 
-def _check_shifts(shifts: Sequence[int], wanted: int, flat: bool) -> None:
-    if len(shifts) != wanted:
+def _check_shifts(shifts: Sequence[int], expected: int, flat: bool) -> None:
+    if len(shifts) != expected:
         reason = "without axes" if flat else "one for each of axes"
         raise BadAttribute(
-            f"attribute shifts must have length {wanted}, {reason}, but has {len(shifts)}",
-            expected=f"length {wanted}",
+            f"attribute shifts must have length {expected}, {reason}, but has {len(shifts)}",
+            expected=f"length {expected}",
             got=f"length {len(shifts)}",
         )
 
@@ -146,25 +146,25 @@ class Tile(Composite):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """At least as many repeats as axes."""
+        """Prepend ones, so that there are at least as many repeats as axes."""
         repeats = tuple(attrs["repeats"])
         return {"repeats": (*[1] * (types[0].ndim - len(repeats)), *repeats)}
 
     def infer(self, x: TensorType, *, repeats: Shape) -> ResultTypes:
-        """Extents times repeats."""
-        return x.with_shape([e * r for e, r in zip(_led(x.shape, len(repeats)), repeats, strict=True)])
+        """Return x's type with the extents multiplied by the repeats."""
+        return x.with_shape([e * r for e, r in zip(_prepend_ones(x.shape, len(repeats)), repeats, strict=True)])
 
     def compose(self, x: Value, *, repeats: Shape) -> Value:
-        """Axis after axis: a new axis in front of it, broadcast and merged, so that the rank stays small."""
-        y = x.reshape(shape=_led(x.shape, len(repeats)))
+        """Repeat axis by axis: insert an axis before it, broadcast, and merge them. The rank thus stays small."""
+        y = x.reshape(shape=_prepend_ones(x.shape, len(repeats)))
         for axis, times in enumerate(repeats):
             before, after = math.prod(y.shape[:axis]), math.prod(y.shape[axis:])
             shape = (*y.shape[:axis], times * y.shape[axis], *y.shape[axis + 1 :])
             if times != 1:
-                apart = y.reshape(shape=(before, 1, after)).broadcast_to(shape=(before, times, after))
-                y = apart.reshape(shape=shape)
+                repeated = y.reshape(shape=(before, 1, after)).broadcast_to(shape=(before, times, after))
+                y = repeated.reshape(shape=shape)
         return y
 
 
-def _led(shape: Shape, rank: int) -> Shape:
+def _prepend_ones(shape: Shape, rank: int) -> Shape:
     return (*[1] * (rank - len(shape)), *shape)

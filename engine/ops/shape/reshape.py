@@ -1,4 +1,4 @@
-"""Movement that re-labels axes: reshape and its spellings, broadcast_to, transpose."""
+"""Ops that relabel axes without moving elements: reshape and its variants, broadcast_to, transpose."""
 
 from __future__ import annotations
 
@@ -52,49 +52,49 @@ class Reshape(View):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The −1 resolved; `original_shape` checked and dropped. Raises ShapeMismatch."""
+        """Resolve −1, and check and drop `original_shape`. Raises ShapeMismatch."""
         shape, original = types[0].shape, attrs["original_shape"]
         if original is not None and tuple(original) != shape:
-            wanted, got = show_shape(original), show_shape(shape)
+            expected, received = show_shape(original), show_shape(shape)
             raise ShapeMismatch(
-                f"original_shape is {wanted}, but the operand has shape {got}", expected=wanted, got=got
+                f"original_shape is {expected}, but the operand has shape {received}", expected=expected, got=received
             )
-        return {"shape": _resolved(tuple(attrs["shape"]), shape), "original_shape": None}
+        return {"shape": _resolve_shape(tuple(attrs["shape"]), shape), "original_shape": None}
 
     def infer(self, x: TensorType, *, shape: Shape, original_shape: None) -> ResultTypes:
-        """The stated shape."""
+        """Return x's dtype with `shape`."""
         return x.with_shape(shape)
 
     def view(self, xp: Namespace, x: Array, *, shape: Shape, **attrs: Any) -> Array:
-        """NumPy's reshape, a view since x is contiguous."""
+        """Reshape: a view, since x is contiguous."""
         return x.reshape(shape)
 
     def vjp(self, g: Value, y: Value, x: Value, **attrs: Any) -> Sequence[Value | None]:
-        """Reshape back."""
+        """Reshape g back."""
         return (g.reshape(shape=x.shape),)
 
     def batch(self, mapped: Sequence[bool], x: Value, *, shape: Shape, **attrs: Any) -> Value:
-        """N stays in front."""
+        """Keep the axis N in front."""
         return x.reshape(shape=(x.shape[0], *shape))
 
 
-def _resolved(wanted: Shape, shape: Shape) -> Shape:
-    free, size = wanted.count(-1), math.prod(shape)
+def _resolve_shape(target: Shape, shape: Shape) -> Shape:
+    free, size = target.count(-1), math.prod(shape)
     if free > 1:
-        got = show_shape(wanted)
-        raise BadAttribute(f"shape may hold one -1, but is {got}", expected="at most one -1", got=got)
-    known = math.prod(e for e in wanted if e != -1)
+        received = show_shape(target)
+        raise BadAttribute(f"shape may hold one -1, but is {received}", expected="at most one -1", got=received)
+    known = math.prod(e for e in target if e != -1)
     if free and known and size % known == 0:
-        return tuple(size // known if e == -1 else e for e in wanted)
+        return tuple(size // known if e == -1 else e for e in target)
     if free or known != size:
         elements = counted(size, "element")
         raise ShapeMismatch(
-            f"shape {show_shape(shape)} has {elements} and cannot be reshaped to {show_shape(wanted)}",
+            f"shape {show_shape(shape)} has {elements} and cannot be reshaped to {show_shape(target)}",
             operand=0,
             expected=elements,
-            got=show_shape(wanted),
+            got=show_shape(target),
         )
-    return wanted
+    return target
 
 
 class BroadcastTo(View):
@@ -112,23 +112,25 @@ class BroadcastTo(View):
     samples = (Sample(Real(3), shape=[2, 3]), Sample(Real(2, 1), shape=[2, 3]), Sample(Real(), shape=[]))
 
     def infer(self, x: TensorType, *, shape: Shape) -> ResultTypes:
-        """The stated shape. Raises ShapeMismatch where x does not broadcast to it."""
+        """Return x's dtype with `shape`. Raises ShapeMismatch if x does not broadcast to it."""
         lead = len(shape) - x.ndim
         if lead < 0 or any(e not in (1, s) for e, s in zip(x.shape, shape[lead:], strict=True)):
-            wanted, got = show_shape(shape), show_shape(x.shape)
-            raise ShapeMismatch(f"shape {got} does not broadcast to {wanted}", operand=0, expected=wanted, got=got)
+            expected, received = show_shape(shape), show_shape(x.shape)
+            raise ShapeMismatch(
+                f"shape {received} does not broadcast to {expected}", operand=0, expected=expected, got=received
+            )
         return x.with_shape(shape)
 
     def view(self, xp: Namespace, x: Array, *, shape: Shape) -> Array:
-        """NumPy's broadcast: strides of zero."""
+        """Broadcast: a view with strides of zero."""
         return xp.broadcast_to(x, shape)
 
     def vjp(self, g: Value, y: Value, x: Value, **attrs: Any) -> Sequence[Value | None]:
-        """The adjoint of repeating is summing."""
+        """Sum g over the repeated axes."""
         return (unbroadcast(g, x),)
 
     def batch(self, mapped: Sequence[bool], x: Value, *, shape: Shape) -> Value:
-        """N stays in front; unit axes make up for the rank that x lacked."""
+        """Keep the axis N in front, followed by unit axes if x has a lower rank."""
         n, *inner = x.shape
         aligned = x.reshape(shape=(n, *[1] * (len(shape) - len(inner)), *inner))
         return aligned.broadcast_to(shape=(n, *shape))
@@ -157,52 +159,52 @@ class Transpose(View):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """`axes` as a full permutation. Raises BadAttribute, ShapeMismatch."""
+        """Expand `axes` to a full permutation. Raises BadAttribute, ShapeMismatch."""
         if not attrs["axes"]:
             require_axes(types[0], 2, "to swap the last two")
         return {"axes": _permutation(attrs["axes"], types[0].ndim)}
 
     def infer(self, x: TensorType, *, axes: Sequence[int]) -> ResultTypes:
-        """Permuted extents."""
+        """Return x's type with permuted extents."""
         return x.with_shape(tuple(x.shape[a] for a in axes))
 
     def view(self, xp: Namespace, x: Array, *, axes: Sequence[int]) -> Array:
-        """NumPy's transpose: permuted strides."""
+        """Transpose: a view with permuted strides."""
         return x.transpose(axes)
 
     def leading_part(self, read: Shape, operand: Shape, attrs: Mapping[str, Any]) -> Shape:
-        """The same extents, on the axes where they come from."""
-        moved = dict(zip(attrs["axes"], read, strict=True))
-        return tuple(moved[axis] for axis in range(len(operand)))
+        """Permute the extents read back to the operand's axes."""
+        extents = dict(zip(attrs["axes"], read, strict=True))
+        return tuple(extents[axis] for axis in range(len(operand)))
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: Sequence[int]) -> Sequence[Value | None]:
-        """The inverse permutation."""
+        """Apply the inverse permutation to g."""
         return (g.transpose(axes=inverse(axes)),)
 
     def batch(self, mapped: Sequence[bool], x: Value, *, axes: Sequence[int]) -> Value:
-        """N stays in front."""
+        """Keep the axis N in front."""
         return x.transpose(axes=(0, *shift(axes)))
 
 
 def _permutation(axes: Sequence[int] | None, ndim: int) -> tuple[int, ...]:
     if not axes:
-        return _swapped((ndim - 2, ndim - 1), ndim)
-    found = normalise_axes(axes, ndim)
-    if len(found) == ndim:
-        return found
-    if len(found) == 2:
-        return _swapped(found, ndim)
-    wanted = f"a permutation of {ndim} axes, or two axes to swap"
-    raise BadAttribute(f"axes must be {wanted}, but is {show_shape(axes)}", expected=wanted, got=show_shape(axes))
+        return _swap_axes((ndim - 2, ndim - 1), ndim)
+    normalised = normalise_axes(axes, ndim)
+    if len(normalised) == ndim:
+        return normalised
+    if len(normalised) == 2:
+        return _swap_axes(normalised, ndim)
+    expected = f"a permutation of {ndim} axes, or two axes to swap"
+    raise BadAttribute(f"axes must be {expected}, but is {show_shape(axes)}", expected=expected, got=show_shape(axes))
 
 
-def _swapped(pair: Sequence[int], ndim: int) -> tuple[int, ...]:
+def _swap_axes(pair: Sequence[int], ndim: int) -> tuple[int, ...]:
     first, second = pair
     return tuple(second if i == first else first if i == second else i for i in range(ndim))
 
 
 class Relabelled(Composite):
-    """Base: x with its elements in place and other axes. A subclass gives `relabel`, the shape of the result."""
+    """Base: x reshaped. A subclass defines `relabel`, which returns the shape of the result."""
 
     section = "squeeze"
     operands: ClassVar[tuple[str, ...]] = ("x",)
@@ -211,14 +213,14 @@ class Relabelled(Composite):
 
     @abstractmethod
     def relabel(self, shape: Shape, axes: Sequence[int]) -> Shape:
-        """The result's shape for an operand of `shape`."""
+        """Return the result's shape for an operand of `shape`."""
 
     def infer(self, x: TensorType, *, axes: Sequence[int]) -> ResultTypes:
-        """x's elements in the new shape."""
+        """Return x's dtype with the new shape."""
         return x.with_shape(self.relabel(x.shape, axes))
 
     def compose(self, x: Value, *, axes: Sequence[int]) -> Value:
-        """A reshape."""
+        """Write a reshape."""
         return x.reshape(shape=self.relabel(x.shape, axes))
 
 
@@ -231,7 +233,7 @@ class Squeeze(Relabelled):
     samples = (Sample(Real(1, 3, 1)), Sample(Real(1, 3, 1), axes=[-1]), Sample(Real(2)), Sample(Real()))
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """`axes` sorted and counted from the front. Raises BadAttribute, ShapeMismatch."""
+        """Sort `axes`, counted from the front. Raises BadAttribute, ShapeMismatch."""
         shape = types[0].shape
         if not attrs["axes"]:
             return {"axes": tuple(i for i, extent in enumerate(shape) if extent == 1)}
@@ -241,7 +243,7 @@ class Squeeze(Relabelled):
         return {"axes": axes}
 
     def relabel(self, shape: Shape, axes: Sequence[int]) -> Shape:
-        """The other axes."""
+        """Drop the axes."""
         return tuple(extent for i, extent in enumerate(shape) if i not in axes)
 
 
@@ -264,14 +266,14 @@ class Unsqueeze(Relabelled):
     samples = (Sample(Real(2, 3), axes=[0]), Sample(Real(2, 3), axes=[-1, 1]), Sample(Real(), axes=[0]))
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """`axes` sorted and counted from the front of the result. Raises BadAttribute."""
+        """Sort `axes`, counted from the front of the result. Raises BadAttribute."""
         if not attrs["axes"]:
             raise BadAttribute("attribute axes is required", expected="axes", got="nothing")
         rank = types[0].ndim + len(attrs["axes"])
         return {"axes": tuple(sorted(normalise_axes(attrs["axes"], rank)))}
 
     def relabel(self, shape: Shape, axes: Sequence[int]) -> Shape:
-        """1 at `axes`, x's extents in between."""
+        """Insert extents of 1 at `axes`."""
         extents = iter(shape)
         return tuple(1 if i in axes else next(extents) for i in range(len(shape) + len(axes)))
 
@@ -284,14 +286,14 @@ class Flatten(Relabelled):
     samples = (Sample(Real(2, 3)), Sample(Real(2, 3, 2, 2), axes=[1, -2]), Sample(Real()), Sample(Real(2, 3), axes=[1]))
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """`axes` sorted and counted from the front. Raises BadAttribute unless they are neighbours."""
+        """Sort `axes`, counted from the front. Raises BadAttribute unless they are adjacent."""
         axes = tuple(sorted(normalise_axes(attrs["axes"], types[0].ndim)))
         if axes and axes != tuple(range(axes[0], axes[-1] + 1)):
-            wanted, got = "neighbouring axes, such as [1, 2]", show_shape(attrs["axes"])
-            raise BadAttribute(f"attribute axes must be {wanted}, but is {got}", expected=wanted, got=got)
+            expected, received = "neighbouring axes, such as [1, 2]", show_shape(attrs["axes"])
+            raise BadAttribute(f"attribute axes must be {expected}, but is {received}", expected=expected, got=received)
         return {"axes": axes}
 
     def relabel(self, shape: Shape, axes: Sequence[int]) -> Shape:
-        """One extent in place of the run."""
+        """Replace the adjacent axes by one."""
         first, last = (axes[0], axes[-1] + 1) if axes else (0, 0)
         return (*shape[:first], math.prod(shape[first:last]), *shape[last:])
