@@ -279,11 +279,11 @@ def sum_of_broadcast(node: Node, operands: Sequence[Value]) -> Value | None:
     lead = repeated.ndim - inner.ndim
     if not all(a < lead or inner.shape[a - lead] != repeated.shape[a] for a in axes):
         return None
-    times = math.prod(repeated.shape[a] for a in axes)
+    repeats = math.prod(repeated.shape[a] for a in axes)
     # This also excludes times = 0: the sum over no elements is 0, but ∞ · 0 is NaN.
-    if not is_in_range(inner, times):
+    if not is_in_range(inner, repeats):
         return None
-    scaled = inner if times == 1 else inner.mul_scalar(scalar=weak_number(times))
+    scaled = inner if repeats == 1 else inner.mul_scalar(scalar=weak_number(repeats))
     if not node.attrs["keepdims"]:
         scaled = reshaped(scaled, tuple(extent for i, extent in enumerate(inner.shape) if i + lead not in axes))
     return broadcasted(scaled, node.type.shape)
@@ -308,8 +308,8 @@ def sum_of_product(node: Node, operands: Sequence[Value]) -> Value | None:
     a = a.sum(axes=(a.ndim - 2,), keepdims=True) if row in axes else a
     b = b.sum(axes=(b.ndim - 1,), keepdims=True) if column in axes else b
     y = a.matmul(b)
-    others = tuple(axis for axis in axes if axis < row)
-    y = reshaped(y.sum(axes=others) if others else y, node.type.shape)
+    batch_axes = tuple(axis for axis in axes if axis < row)
+    y = reshaped(y.sum(axes=batch_axes) if batch_axes else y, node.type.shape)
     return -y if negated else y
 
 

@@ -91,8 +91,8 @@ def whole_limits(dtype: DType) -> tuple[int, int]:
 
 def resolve_fill(attrs: Mapping[str, Any], dtype: DType) -> dict[str, Any]:
     """Convert `fill` to a number of `dtype`, or replace it by the number that `fill_as` names. Raises BadAttribute."""
-    word = attrs["fill_as"]
-    if word is None:
+    name = attrs["fill_as"]
+    if name is None:
         check_representable(attrs["fill"], dtype)
         return {**attrs, "fill": typed_number(attrs["fill"], dtype)}
     if dtype.kind != "f":
@@ -100,7 +100,7 @@ def resolve_fill(attrs: Mapping[str, Any], dtype: DType) -> dict[str, Any]:
         raise BadAttribute(
             f"attribute fill_as needs a float dtype, but fills {received}", expected="a float dtype", got=received
         )
-    return {**attrs, "fill": _SPECIAL_NUMBERS[word], "fill_as": None}
+    return {**attrs, "fill": _SPECIAL_NUMBERS[name], "fill_as": None}
 
 
 def word_of(number: float) -> str | None:
@@ -136,10 +136,10 @@ def _row_length(shape: Shape, axes: Sequence[int]) -> int:
 
 def _adjacent_columns(x: HostArray, axes: Sequence[int]) -> tuple[int, int, int] | None:
     """Return the extents before, over and after `axes`, if these are adjacent and the extent after is small."""
-    before, behind = math.prod(x.shape[: axes[0]]) if axes else 0, math.prod(x.shape[axes[-1] + 1 :]) if axes else 0
+    before, after = math.prod(x.shape[: axes[0]]) if axes else 0, math.prod(x.shape[axes[-1] + 1 :]) if axes else 0
     neighbours = tuple(axes) == tuple(range(axes[0], axes[-1] + 1)) if axes else False
-    are_short = neighbours and x.flags.c_contiguous and x.size and 1 < behind <= LONGEST_TRANSPOSED
-    return (before, x.size // (before * behind), behind) if are_short else None
+    are_short = neighbours and x.flags.c_contiguous and x.size and 1 < after <= LONGEST_TRANSPOSED
+    return (before, x.size // (before * after), after) if are_short else None
 
 
 def sum_into(run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
@@ -299,8 +299,8 @@ def _first_extreme(run: RunContext, function: Literal["argmax", "argmin"], x: Ar
 
 def identity_of(ufunc: str, dtype: DType) -> Any:
     """Return `maximum` or `minimum` over no elements: an infinity, or the range's end if the dtype has none."""
-    least, greatest = (-np.inf, np.inf) if has_infinities(dtype) else whole_limits(dtype)
-    return least if ufunc == "maximum" else greatest
+    smallest, largest = (-np.inf, np.inf) if has_infinities(dtype) else whole_limits(dtype)
+    return smallest if ufunc == "maximum" else largest
 
 
 @DeviceFunction
@@ -349,10 +349,10 @@ def require_extent(type: TensorType, axis: int, extent: int, i: int, name: str, 
         raise wrong_shape(i, name, f"extent {extent} on axis {axis} ({why})", type)
 
 
-def require_axes(x: TensorType, least: int, why: str) -> None:
+def require_axes(x: TensorType, minimum: int, why: str) -> None:
     """Raise ShapeMismatch with the purpose `why` unless the first operand has at least `least` axes."""
-    if x.ndim < least:
-        expected = f"at least {counted(least, 'axis', 'axes')}"
+    if x.ndim < minimum:
+        expected = f"at least {counted(minimum, 'axis', 'axes')}"
         raise ShapeMismatch(
             f"needs {expected} {why}, but the operand has {x.ndim}",
             operand=0,

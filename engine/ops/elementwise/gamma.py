@@ -317,8 +317,8 @@ def _partial_s(s: Value, q: Value) -> Value:
     log, over = w.log(), (s - 1.0).reciprocal()
     integral = ((1.0 - s) * log).exp() * over * (log + over)
     power = (-s * log).exp()
-    rest = power * (0.5 * log - _bernoulli_terms(s, w, log))
-    result = -(head + integral + power.equal(0.0).where(0.0, rest))
+    remainder = power * (0.5 * log - _bernoulli_terms(s, w, log))
+    result = -(head + integral + power.equal(0.0).where(0.0, remainder))
     return (s < 1.0).where(math.nan, result)
 
 

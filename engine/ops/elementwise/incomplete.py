@@ -235,8 +235,8 @@ def beta_density(a: Value, b: Value, x: Value) -> Value:
     return _beta_terms(a.clamp(max=largest), b.clamp(max=largest), x, 1.0 - x, 1.0)
 
 
-def betainc_partial_a(a: Value, b: Value, x: Value, rest: Value) -> Value:
-    """Return the derivative of I(x; a, b) with respect to a, where `rest` is 1 − x; 0 at both ends.
+def betainc_partial_a(a: Value, b: Value, x: Value, complement: Value) -> Value:
+    """Return the derivative of I(x; a, b) with respect to a, where `complement` is 1 − x; 0 at both ends.
 
     It is ∫ (log t − ψ(a) + ψ(a + b)) tᵃ⁻¹ (1 − t)ᵇ⁻¹ dt / B(a, b), over [0, x] or, negated, over [x, 1]. Choose the
     interval on which the first factor does not change its sign, and substitute t = x exp(−s), or
@@ -244,12 +244,12 @@ def betainc_partial_a(a: Value, b: Value, x: Value, rest: Value) -> Value:
     (1974) 721). Its points range from the scale at which the integrand first changes to that at which it vanishes; they
     are constants for differentiation.
     """
-    is_inside = (x > 0.0).logical_and(rest > 0.0)
-    x, rest = is_inside.where(x, 0.5), is_inside.where(rest, 0.5)
-    start = _stable_log(x, rest) - (a.digamma() - (a + b).digamma())
+    is_inside = (x > 0.0).logical_and(complement > 0.0)
+    x, complement = is_inside.where(x, 0.5), is_inside.where(complement, 0.5)
+    start = _stable_log(x, complement) - (a.digamma() - (a + b).digamma())
     is_lower = start < 0.0
     p, q = is_lower.where(a, b), is_lower.where(b, a)
-    ratio = is_lower.where(x / rest, rest / x)
+    ratio = is_lower.where(x / complement, complement / x)
     width, step = _scales(p, q, ratio)
     t = as_column(step) * as_row(x, np.arange(_BETA_POINTS)) + _START
     inner = (-t).exp()
@@ -258,7 +258,7 @@ def betainc_partial_a(a: Value, b: Value, x: Value, rest: Value) -> Value:
     decay = (as_column(q - 1.0) * log - as_column(p) * s).exp()
     factor = as_column(start) + as_column(is_lower).where(-s, log)
     total = (factor * decay * (s * (inner + 1.0))).sum(axes=(-1,)) * step
-    slope = _beta_terms(a, b, x, rest, 0.0) * is_lower.where(rest.reciprocal(), -x.reciprocal()) * total
+    slope = _beta_terms(a, b, x, complement, 0.0) * is_lower.where(complement.reciprocal(), -x.reciprocal()) * total
     return is_inside.where(slope, 0.0)
 
 
@@ -271,19 +271,19 @@ def _scales(p: Value, q: Value, ratio: Value) -> tuple[Value, Value]:
     return width, ((end - _START) / (_BETA_POINTS - 1)).stop_gradient()
 
 
-def _beta_terms(a: Value, b: Value, x: Value, rest: Value, less: float) -> Value:
-    """Return xᵃ⁻ˡ (1 − x)ᵇ⁻ˡ / B(a, b) with l = `less`, which is 0 or 1, and `rest` = 1 − x.
+def _beta_terms(a: Value, b: Value, x: Value, complement: Value, less: float) -> Value:
+    """Return xᵃ⁻ˡ (1 − x)ᵇ⁻ˡ / B(a, b) with l = `less`, which is 0 or 1, and `complement` = 1 − x.
 
     If a and b are large, use Stirling's series relative to the maximum: √(ab / 2π(a + b)) (x / x₀)ᵃ (…)ᵇ with
     x₀ = a / (a + b). Each branch gets operands at which it is finite, so that no NaN of the unused branch reaches a
     derivative.
     """
-    is_inside = (x > 0.0).logical_and(rest > 0.0)
+    is_inside = (x > 0.0).logical_and(complement > 0.0)
     is_large = is_inside.logical_and(a >= LARGE_SHAPE).logical_and(b >= LARGE_SHAPE)
-    p, q, u, v = is_large.where(1.0, a), is_large.where(1.0, b), is_large.where(0.5, x), is_large.where(0.5, rest)
+    p, q, u, v = is_large.where(1.0, a), is_large.where(1.0, b), is_large.where(0.5, x), is_large.where(0.5, complement)
     direct = (_times_log(p - less, u, v) + _times_log(q - less, v, u) - p.betaln(q)).exp()
     p, q = is_large.where(a, LARGE_SHAPE), is_large.where(b, LARGE_SHAPE)
-    u, v = is_large.where(x, 0.5), is_large.where(rest, 0.5)
+    u, v = is_large.where(x, 0.5), is_large.where(complement, 0.5)
     sum = p + q
     exponent = p * log_quotient(u, p / sum) + q * log_quotient(v, q / sum)
     stirling = (exponent + (stirling_rest(sum) - stirling_rest(p) - stirling_rest(q))).exp()
@@ -291,16 +291,16 @@ def _beta_terms(a: Value, b: Value, x: Value, rest: Value, less: float) -> Value
     return is_large.where(stirling / (u * v) if less else stirling, direct)
 
 
-def _times_log(factor: Value, x: Value, rest: Value) -> Value:
-    """Return factor · log x, where `rest` is 1 − x."""
+def _times_log(factor: Value, x: Value, complement: Value) -> Value:
+    """Return factor · log x, where `complement` is 1 − x."""
     is_small = x < 0.5
-    return is_small.where(factor.xlogy(is_small.where(x, 0.5)), factor.xlog1py(is_small.where(-0.5, -rest)))
+    return is_small.where(factor.xlogy(is_small.where(x, 0.5)), factor.xlog1py(is_small.where(-0.5, -complement)))
 
 
-def _stable_log(x: Value, rest: Value) -> Value:
-    # Near 1, log1p(−rest) keeps the digits that x = 1 − rest has lost.
+def _stable_log(x: Value, complement: Value) -> Value:
+    # Near 1, log1p(−complement) keeps the digits that x = 1 − complement has lost.
     is_small = x < 0.5
-    return is_small.where(is_small.where(x, 0.5).log(), is_small.where(-0.5, -rest).log1p())
+    return is_small.where(is_small.where(x, 0.5).log(), is_small.where(-0.5, -complement).log1p())
 
 
 class Betainc(LibraryUfunc):

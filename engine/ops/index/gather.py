@@ -274,11 +274,11 @@ class Gather(Op):
     def compose(self, x: Value, index: Value | None = None, *, axis: int, indices: Any, from_end: bool) -> Value | None:
         """Write a list as a constant index tensor, and make negative indices non-negative."""
         if index is not None:
-            places = from_front(index, x.shape[axis], 1, from_end)
-            return x.gather(places, axis=axis) if from_end else None
+            non_negative = from_front(index, x.shape[axis], 1, from_end)
+            return x.gather(non_negative, axis=axis) if from_end else None
         shape = tuple(len(indices) if i == axis else e for i, e in enumerate(x.shape))
-        column = tuple(len(indices) if i == axis else 1 for i in range(x.ndim))
-        listed = x.builder.constant(np.array(indices, dtype="int64").reshape(column))
+        column_shape = tuple(len(indices) if i == axis else 1 for i in range(x.ndim))
+        listed = x.builder.constant(np.array(indices, dtype="int64").reshape(column_shape))
         return x.gather(listed.broadcast_to(shape=shape), axis=axis)
 
     def forward(self, run: RunContext, x: Array, index: Array, *, out: Array, axis: int, **attrs: Any) -> None:
@@ -356,8 +356,8 @@ class ScatterAdd(Op):
 
     def compose(self, x: Value, index: Value, updates: Value, *, axis: int, from_end: bool) -> Value | None:
         """Make negative indices non-negative."""
-        places = from_front(index, x.shape[axis], 1, from_end)
-        return x.scatter_add(places, updates, axis=axis) if from_end else None
+        non_negative = from_front(index, x.shape[axis], 1, from_end)
+        return x.scatter_add(non_negative, updates, axis=axis) if from_end else None
 
     def forward(
         self, run: RunContext, x: Array, index: Array, updates: Array, *, out: Array, axis: int, **attrs: Any

@@ -137,8 +137,8 @@ class IndexedAxes:
     @property
     def order(self) -> tuple[int, ...]:
         """Permutation of x's axes that makes the indexed ones adjacent, in the order of the indices."""
-        others = [i for i in range(len(self.shape)) if i not in self.axes]
-        return (*others[: self.before], *self.axes, *others[self.before :])
+        other_axes = [i for i in range(len(self.shape)) if i not in self.axes]
+        return (*other_axes[: self.before], *self.axes, *other_axes[self.before :])
 
     @property
     def before(self) -> int:
@@ -152,7 +152,7 @@ class IndexedAxes:
         return math.prod(self.shape[a] for a in self.axes)
 
     @property
-    def outer(self) -> tuple[Shape, Shape]:
+    def outer_extents(self) -> tuple[Shape, Shape]:
         """Extents in front of the indexed axes, and after them."""
         permuted = [self.shape[i] for i in self.order]
         return tuple(permuted[: self.before]), tuple(permuted[self.before + len(self.axes) :])
@@ -160,12 +160,12 @@ class IndexedAxes:
     @property
     def result(self) -> Shape:
         """Shape of the result of a read."""
-        before, after = self.outer
+        before, after = self.outer_extents
         return (*before, *self.index, *after)
 
     def merge_axes(self, x: Value) -> Value:
         """Merge the indexed axes of x into one, after `before` other axes."""
-        before, after = self.outer
+        before, after = self.outer_extents
         return permute(x, self.order).reshape(shape=(*before, self.positions, *after))
 
     def split_axes(self, x: Value) -> Value:
@@ -173,7 +173,7 @@ class IndexedAxes:
         permuted = tuple(self.shape[i] for i in self.order)
         return unpermute(x.reshape(shape=permuted), self.order)
 
-    def flat(self, indices: Sequence[Value], from_end: bool) -> Value:
+    def flat_positions(self, indices: Sequence[Value], from_end: bool) -> Value:
         """Combine the indices to positions on the merged axis, int64 [entries]."""
         position: Value | None = None
         for i, (axis, index) in enumerate(zip(self.axes, indices, strict=True), 1):
@@ -185,14 +185,14 @@ class IndexedAxes:
         assert position is not None
         return position.reshape(shape=(math.prod(self.index),))
 
-    def entries(self, updates: Value) -> Value:
+    def merge_update_axes(self, updates: Value) -> Value:
         """Merge the indices' axes of updates, whose shape is `result`."""
-        before, after = self.outer
+        before, after = self.outer_extents
         return updates.reshape(shape=(*before, math.prod(self.index), *after))
 
-    def spread(self, flat: Value) -> Value:
+    def broadcast_positions(self, flat: Value) -> Value:
         """Broadcast flat positions to an index tensor that selects whole slices."""
-        before, after = self.outer
+        before, after = self.outer_extents
         shape = (*before, flat.shape[0], *after)
         return flat.reshape(shape=column_of(len(shape), self.before, flat.shape[0])).broadcast_to(shape=shape)
 
@@ -241,7 +241,9 @@ class ReadAtIndices(Composite):
     def compose(self, x: Value, *indices: Value, axes: tuple[int, ...], from_end: bool) -> Value:
         """Gather whole slices along the merged axis."""
         layout = IndexedAxes(x.shape, axes, common_shape([i.type for i in indices]))
-        slices = layout.merge_axes(x).gather(layout.spread(layout.flat(indices, from_end)), axis=layout.before)
+        slices = layout.merge_axes(x).gather(
+            layout.broadcast_positions(layout.flat_positions(indices, from_end)), axis=layout.before
+        )
         return slices.reshape(shape=layout.result)
 
 
@@ -285,9 +287,14 @@ class WritesAtIndices(Composite):
         """Write at positions on the merged axis."""
         *indices, updates = operands
         layout = IndexedAxes(x.shape, axes, common_shape([i.type for i in indices]))
-        whole = updates if updates.shape == layout.result else updates.broadcast_to(shape=layout.result)
+        expanded = updates if updates.shape == layout.result else updates.broadcast_to(shape=layout.result)
         return layout.split_axes(
-            self.write(layout, layout.merge_axes(x), layout.flat(indices, from_end), layout.entries(whole))
+            self.write(
+                layout,
+                layout.merge_axes(x),
+                layout.flat_positions(indices, from_end),
+                layout.merge_update_axes(expanded),
+            )
         )
 
     @abstractmethod
@@ -297,10 +304,10 @@ class WritesAtIndices(Composite):
 
 def _check_updates(updates: TensorType, layout: IndexedAxes, operand: int) -> None:
     try:
-        fits = np.broadcast_shapes(updates.shape, layout.result) == layout.result
+        broadcasts = np.broadcast_shapes(updates.shape, layout.result) == layout.result
     except ValueError:
-        fits = False
-    if not fits:
+        broadcasts = False
+    if not broadcasts:
         expected = f"a shape that broadcasts to {show_shape(layout.result)}, which the indices read"
         raise wrong_shape(operand, "updates", expected, updates)
 
@@ -327,7 +334,7 @@ class IndexAdd(WritesAtIndices):
 
     def write(self, layout: IndexedAxes, x: Value, flat: Value, updates: Value) -> Value:
         """Add the updates: the adjoint of reading."""
-        return x.scatter_add(layout.spread(flat), updates, axis=layout.before)
+        return x.scatter_add(layout.broadcast_positions(flat), updates, axis=layout.before)
 
 
 class IndexSet(WritesAtIndices):
@@ -358,6 +365,6 @@ class IndexSet(WritesAtIndices):
         if not updates.type.size:
             return x.cast(dtype=dtype)
         writer = last_writer(flat, layout.positions)
-        latest = updates.gather(layout.spread(writer.clamp(min=0)), axis=layout.before)
+        latest = updates.gather(layout.broadcast_positions(writer.clamp(min=0)), axis=layout.before)
         is_written = (writer >= 0).reshape(shape=(layout.positions, *[1] * (x.ndim - layout.before - 1)))
         return is_written.where(latest, x)

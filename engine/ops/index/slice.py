@@ -336,8 +336,8 @@ def write_boxes(x: Value, updates: Value, starts: Value) -> Value:
 
 def _clamped_starts(starts: Value, axis: int, last: int) -> Value:
     """Return the starts on one axis, clamped to [0, last]: int64 [N, 1]."""
-    column = starts.slice(starts=(0, axis), stops=(starts.shape[0], axis + 1))
-    return column.cast(dtype=INT64).clamp(min=0, max=last)
+    axis_starts = starts.slice(starts=(0, axis), stops=(starts.shape[0], axis + 1))
+    return axis_starts.cast(dtype=INT64).clamp(min=0, max=last)
 
 
 def _axis_shape(rank: int, axis: int, n: int, size: int) -> list[int]:
@@ -456,8 +456,8 @@ class UpdateSliceAt(Op):
 
     def infer(self, x: TensorType, updates: TensorType, starts: TensorType) -> ResultTypes:
         """Return x's shape with the common dtype of x and updates. Raises DtypeMismatch, ShapeMismatch."""
-        fits = updates.ndim == x.ndim and all(n <= m for n, m in zip(updates.shape, x.shape, strict=True))
-        if not fits:
+        is_contained = updates.ndim == x.ndim and all(n <= m for n, m in zip(updates.shape, x.shape, strict=True))
+        if not is_contained:
             raise wrong_shape(1, "updates", f"rank {x.ndim} and at most shape {show_shape(x.shape)}, as x has", updates)
         _require_starts(starts, x, 2)
         return x.with_dtype(promote(x.dtype, updates.dtype))

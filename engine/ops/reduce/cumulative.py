@@ -180,10 +180,10 @@ def _recur_on_cpu(run: RunContext, a: HostArray, b: HostArray, out: HostArray, a
     for where in np.ndindex(out.shape[:-1]):
         last: complex | None = None
         for start in run.through(range(0, out.shape[-1], _ROW_CHUNK)):
-            part = (*where, slice(start, start + _ROW_CHUNK))
-            results = list(_continue_row(a[part].tolist(), b[part].tolist(), last))
+            chunk = (*where, slice(start, start + _ROW_CHUNK))
+            results = list(_continue_row(a[chunk].tolist(), b[chunk].tolist(), last))
             last = results[-1]
-            out[part] = results
+            out[chunk] = results
 
 
 def _continue_row(a: list[complex], b: list[complex], last: complex | None) -> Iterator[complex]:
@@ -415,17 +415,17 @@ def running_sums(run: RunContext, x: Array, out: Array, axis: int) -> None:
 
 @running_sums.on("cpu")
 def _running_sums(run: RunContext, x: HostArray, out: HostArray, axis: int) -> None:
-    extent, behind = x.shape[axis], math.prod(x.shape[axis + 1 :])
+    extent, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
     if x.dtype != out.dtype:
         np.cumsum(x, axis=axis, dtype=out.dtype, out=out)
-    elif out.dtype.kind == "f" and extent and behind == 1 and extent >= SHORTEST_ROW:
+    elif out.dtype.kind == "f" and extent and inner == 1 and extent >= SHORTEST_ROW:
         try:
             rows = np.reshape(x, (-1, extent), copy=False)
         except ValueError:  # the rows have no uniform stride
             np.cumsum(x, axis=axis, dtype=out.dtype, out=out)
         else:
             _sum_rows(run, rows, out.reshape(rows.shape))
-    elif extent and x.size >= SMALLEST_SLICE * extent and behind >= _WIDTH:
+    elif extent and x.size >= SMALLEST_SLICE * extent and inner >= _WIDTH:
         x, out = np.moveaxis(x, axis, 0), np.moveaxis(out, axis, 0)
         out[0] = x[0]
         for i in run.through(range(1, len(x))):
@@ -436,8 +436,8 @@ def _running_sums(run: RunContext, x: HostArray, out: HostArray, axis: int) -> N
 
 def running_bytes(x: TensorType, dtype: DType, axis: int) -> int:
     """Count the bytes that `running_sums` allocates: a chunk of x, and the sums of its runs."""
-    extent, behind = x.shape[axis], math.prod(x.shape[axis + 1 :])
-    if dtype.kind != "f" or behind != 1 or extent < SHORTEST_ROW:
+    extent, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
+    if dtype.kind != "f" or inner != 1 or extent < SHORTEST_ROW:
         return 0
     chunk = min(x.size, max(1, _CHUNK // extent) * extent)
     return dtype.itemsize * (chunk + chunk // _WIDTH)
@@ -460,18 +460,18 @@ def _sum_by_products(x: HostArray, out: HostArray) -> HostArray:
     element beforehand.
     """
     rows, extent = x.shape
-    whole, triangle = extent - extent % _WIDTH, _triangle(out.dtype)
-    runs = np.array(x[:, :whole], order="C").reshape(-1, _WIDTH)
+    run_extent, triangle = extent - extent % _WIDTH, _triangle(out.dtype)
+    runs = np.array(x[:, :run_extent], order="C").reshape(-1, _WIDTH)
     sums = np.matmul(runs, triangle[0]).reshape(rows, -1)
     np.cumsum(sums, axis=1, out=sums)
     is_finite: HostArray = np.isfinite(sums[:, -1])
     runs.reshape(rows, -1, _WIDTH)[:, 1:, 0] += sums[:, :-1]
     # A single product if the runs of all rows are contiguous in `out`, else one per row.
-    shape = (-1, _WIDTH) if whole == extent else (rows, -1, _WIDTH)
-    np.matmul(runs.reshape(shape), triangle, out=out[:, :whole].reshape(shape))
-    if whole < extent:
-        np.cumsum(x[:, whole:], axis=1, out=out[:, whole:])
-        np.add(out[:, whole:], sums[:, -1:], out=out[:, whole:])
+    shape = (-1, _WIDTH) if run_extent == extent else (rows, -1, _WIDTH)
+    np.matmul(runs.reshape(shape), triangle, out=out[:, :run_extent].reshape(shape))
+    if run_extent < extent:
+        np.cumsum(x[:, run_extent:], axis=1, out=out[:, run_extent:])
+        np.add(out[:, run_extent:], sums[:, -1:], out=out[:, run_extent:])
     return is_finite
 
 

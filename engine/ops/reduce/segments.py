@@ -115,7 +115,7 @@ def _reduce_ranges(_: RunContext, ufunc: str, x: HostArray, segment_ids: HostArr
     order = np.argsort(segment_ids, kind="stable")
     starts, run_ids = _runs(segment_ids[order])
     rows = x[order].astype(out.dtype, copy=False)
-    del order  # `segment_bytes` counts on this
+    del order  # freed before reducing, as `segment_bytes` assumes
     out[run_ids] = getattr(np, ufunc).reduceat(rows, starts, axis=0)
 
 

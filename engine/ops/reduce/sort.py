@@ -182,7 +182,7 @@ class TopK(Op):
         return x.size * max(x.shape[axis] - 1, 0).bit_length()
 
     def workspace(self, out: ResultTypes, x: TensorType, *, k: int, axis: int) -> int:
-        """Count what a search takes: a copy and a few numbers per row; or sorting: positions and rows, then values."""
+        """Count the bytes of a search (a copy, a few numbers per row) or a sort (positions and rows, then values)."""
         assert isinstance(out, tuple)
         length, is_last = x.shape[axis], axis == x.ndim - 1
         if k <= _SEARCHED:
