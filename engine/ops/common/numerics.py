@@ -163,8 +163,8 @@ def _bind_sum(_: RunContext, x: HostArray, *, out: HostArray, axes: tuple[int, .
             return np.matmul, (rows, np.ones(rows.shape[1], x.dtype), out.reshape(-1))
         columns = _adjacent_columns(x, axes)
         if columns is not None:
-            before, divide, behind = columns
-            return np.matmul, (np.ones((1, divide), x.dtype), x.reshape(columns), out.reshape(before, 1, behind))
+            before, extent, after = columns
+            return np.matmul, (np.ones((1, extent), x.dtype), x.reshape(columns), out.reshape(before, 1, after))
     return np.add.reduce, (x, axes, out.dtype, out, keepdims)
 
 
@@ -350,7 +350,7 @@ def require_extent(type: TensorType, axis: int, extent: int, i: int, name: str, 
 
 
 def require_axes(x: TensorType, minimum: int, why: str) -> None:
-    """Raise ShapeMismatch with the purpose `why` unless the first operand has at least `least` axes."""
+    """Raise ShapeMismatch with the purpose `why` unless the first operand has at least `minimum` axes."""
     if x.ndim < minimum:
         expected = f"at least {counted(minimum, 'axis', 'axes')}"
         raise ShapeMismatch(

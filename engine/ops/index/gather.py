@@ -203,7 +203,7 @@ def _dense(values: HostArray, target: HostArray) -> HostArray:
 
 
 def _add_one_by_one(sparsetools: Any, sums: HostArray, positions: HostArray, values: HostArray) -> None:
-    """Add values[i] to sums[places[i]]: the product of a one-column matrix and 1."""
+    """Add values[i] to sums[positions[i]]: the product of a one-column matrix and 1."""
     column, one = np.array([0, len(positions)], INT64), np.ones(1, sums.dtype)
     sparsetools.csc_matvec(len(sums), 1, column, positions, values, one, sums)
 

@@ -19,7 +19,7 @@ _K = Attr("int", doc="how many entries there are to be", minimum=0)
 
 
 def _true_positions(mask: Value, k: int) -> tuple[Value, Value]:
-    """Return the positions of the first k true entries of a mask [n], int64 [k] padded with 0, and the number of all.
+    """Return the positions of the first k true entries of a mask [n], int64 [k] padded with 0, and their total number.
 
     A true entry writes its position to the slot given by the running count. False entries and those beyond k write to
     slot k, which is cut off. Shapes thus do not depend on the mask.
