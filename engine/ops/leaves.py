@@ -16,7 +16,7 @@ from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.sample import Sample
 from engine.ir.tensor_type import DTYPES, FLOAT64, INT64, DType, HostArray, Shape, TensorType, show_shape
 from engine.ops.common.batching import PACK, BatchedAsIs
-from engine.ops.common.numerics import FILL_AS, Source, is_integral, require_real, resolve_fill, whole_limits
+from engine.ops.common.numerics import FILL_AS, Source, integer_limits, is_integral, require_real, resolve_fill
 
 
 class Leaf(Definition):
@@ -226,7 +226,7 @@ class Arange(Source):
         if not math.isfinite((stop - start) / step):
             raise BadAttribute("the range from start to stop by step is too long to count", expected="a finite range")
         if attrs["dtype"].kind != "f":
-            _check_whole(start, stop, step, attrs["dtype"])
+            _check_integers(start, stop, step, attrs["dtype"])
         return attrs
 
     def infer(self, *types: TensorType, start: float, stop: float, step: float, dtype: DType) -> ResultTypes:
@@ -258,7 +258,7 @@ def _count(start: float, stop: float, step: float, dtype: DType) -> int:
     return 1 if not count and stop != start and (stop > start) == (step > 0) else count
 
 
-def _check_whole(start: float, stop: float, step: float, dtype: DType) -> None:
+def _check_integers(start: float, stop: float, step: float, dtype: DType) -> None:
     """Raise BadAttribute unless all numbers of the range are whole and representable in `dtype`."""
     if not (is_integral(start) and is_integral(step)):
         expected = f"whole numbers, as dtype is {dtype.name}"
@@ -266,7 +266,7 @@ def _check_whole(start: float, stop: float, step: float, dtype: DType) -> None:
         raise BadAttribute(
             f"attributes start and step must be {expected}, but are {received}", expected=expected, got=received
         )
-    (low, high), count = whole_limits(dtype), _count(start, stop, step, dtype)
+    (low, high), count = integer_limits(dtype), _count(start, stop, step, dtype)
     first, last = int(start), int(start) + (count - 1) * int(step)
     # forward computes in int64, where i · step may wrap around, but adding start wraps it back.
     if count and not (low <= first <= high and low <= last <= high and abs(step) < 2**63):

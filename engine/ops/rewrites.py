@@ -25,10 +25,10 @@ from engine.ir.tensor_type import Shape, broadcast, has_loops, reduced_shape
 
 # Other rules merge chains of reshapes and of broadcasts, so at most a few remain in a row. A client's longer chain with
 # many readers is not followed to its end: that would take quadratic time.
-_LOOKS_THROUGH: Final = 4
+_CHAIN_LIMIT: Final = 4
 #: limits on the spans of a tensor and on the nesting depth of tensors made of spans: a client chooses both
 MOST_SPANS: Final = 64
-_LOOKS_INTO: Final = 4
+_NESTING_LIMIT: Final = 4
 
 
 def uniform_value(x: Value) -> float | None:
@@ -38,7 +38,7 @@ def uniform_value(x: Value) -> float | None:
     """
     if x.type.is_complex:
         return None
-    for _ in range(_LOOKS_THROUGH):
+    for _ in range(_CHAIN_LIMIT):
         if x.node.op.spreads:
             x = x.builder.value(x.node.operands[0])
     number = x.node.op.number_everywhere(x.node.attrs)
@@ -402,7 +402,7 @@ def _widths(x: Value) -> list[tuple[int, int]]:
     return list(zip(flat[::2], flat[1::2], strict=True))
 
 
-def _spans(x: Value, axis: int, start: int = 0, depth: int = _LOOKS_INTO) -> Iterator[Span]:
+def _spans(x: Value, axis: int, start: int = 0, depth: int = _NESTING_LIMIT) -> Iterator[Span]:
     """Yield the nonzero spans of x along an axis, looking into nested pads and cats."""
     stop = start + x.shape[axis]
     has_spans = depth > 0 and _axis(x) == axis

@@ -75,7 +75,7 @@ def is_representable(number: float, dtype: DType) -> bool:
     """Whether `dtype` can represent `number`. Float dtypes always can: they round."""
     if has_infinities(dtype):
         return True
-    low, high = whole_limits(dtype)
+    low, high = integer_limits(dtype)
     return is_integral(number) and low <= int(number) <= high
 
 
@@ -84,7 +84,7 @@ def is_integral(number: float) -> bool:
     return float(number).is_integer()
 
 
-def whole_limits(dtype: DType) -> tuple[int, int]:
+def integer_limits(dtype: DType) -> tuple[int, int]:
     """Return the smallest and the largest number of an integer dtype or bool."""
     return (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
 
@@ -119,7 +119,7 @@ LONGEST_TRANSPOSED = 64
 LONGEST_MULTIPLIED = 128
 #: largest number of elements that a compiled kernel sums in one block, and the smallest block size if there are several
 ONE_BLOCK: Final = 1 << 14
-LEAST_BLOCK: Final = 1 << 13
+SMALLEST_BLOCK: Final = 1 << 13
 
 
 def _short_rows(x: HostArray, axes: Sequence[int], longest: int) -> HostArray | None:
@@ -247,7 +247,7 @@ def partial_sums_bytes(size: int) -> int:
 
     NumPy needs none. But a fused kernel must not allocate more than was planned for the ops that it replaces.
     """
-    return 0 if size <= ONE_BLOCK else 8 * -(-size // LEAST_BLOCK)
+    return 0 if size <= ONE_BLOCK else 8 * -(-size // SMALLEST_BLOCK)
 
 
 def accumulate(run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
@@ -299,7 +299,7 @@ def _first_extreme(run: RunContext, function: Literal["argmax", "argmin"], x: Ar
 
 def identity_of(ufunc: str, dtype: DType) -> Any:
     """Return `maximum` or `minimum` over no elements: an infinity, or the range's end if the dtype has none."""
-    smallest, largest = (-np.inf, np.inf) if has_infinities(dtype) else whole_limits(dtype)
+    smallest, largest = (-np.inf, np.inf) if has_infinities(dtype) else integer_limits(dtype)
     return smallest if ufunc == "maximum" else largest
 
 

@@ -99,7 +99,7 @@ class Div(Binary):
         return unbroadcast(quotient, a), unbroadcast(-(quotient * conjugate(y)), b)
 
 
-def _steps(y: Value, a: Value, b: Value) -> Value:
+def _mod_partial_b(y: Value, a: Value, b: Value) -> Value:
     """Return −⌊a / b⌋, computed from the exact remainder y: a / b itself may round up to an integer, as 1 / 0.1 does.
 
     If y is infinite, b is infinite and of the opposite sign to a, and −⌊a / b⌋ is 1.
@@ -141,7 +141,7 @@ class Mod(Binary):
         """Count the per-block counters of a compiled kernel for quotients too large for it."""
         return partial_sums_bytes(out.size) if out.is_float else 0
 
-    partials = (lambda y, a, b: 1, _steps)
+    partials = (lambda y, a, b: 1, _mod_partial_b)
 
 
 def _float_mod(xp: Namespace, a: Array, b: Array, out: Array) -> None:

@@ -79,7 +79,7 @@ def scalars_of(dtype: DType) -> Scalars:
     return "bool" if dtype == BOOL else "pair" if is_complex(dtype) else "float"
 
 
-def read_as(x: Scalar, type: Scalars) -> Scalar:
+def convert_scalar(x: Scalar, type: Scalars) -> Scalar:
     """Convert x to a bool (nonzero is true) or to a number (true is 1). A complex number stays complex."""
     if x.type == type or (x.type, type) == ("pair", "float"):
         return x
@@ -148,7 +148,7 @@ class Elementwise(Op):
         Operands are converted: a bool to 0 or 1 if the formula needs a number, a number to true if it is not 0.
         """
         types = [x.type for x in operands]
-        converted = [read_as(x, type) for x, type in zip(operands, self.reads(*types), strict=True)]
+        converted = [convert_scalar(x, type) for x, type in zip(operands, self.reads(*types), strict=True)]
         formula = self.complex_scalar if "pair" in types and self.complex_scalar else self.scalar
         if formula is not None:
             return formula(*converted, **attrs)
@@ -202,21 +202,23 @@ class Elementwise(Op):
 
     def bind(self, run: RunContext, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
         """Bind the ufunc, or the formula's kernel; if the op has its own implementation, bind `forward`."""
-        is_own = type(self).compute_complex is not Elementwise.compute_complex and _has_complex(operands, out)
-        if self.computes_by_itself or is_own:
+        overrides_complex = type(self).compute_complex is not Elementwise.compute_complex and _has_complex(
+            operands, out
+        )
+        if self.computes_by_itself or overrides_complex:
             return super().bind(run, operands, out, attrs)
         kernel = self._kernel([x.dtype for x in operands], out.dtype, attrs)
         if kernel is None:
-            return ufunc_call(getattr(run.xp, self.ufunc), operands, out)
+            return bind_ufunc(getattr(run.xp, self.ufunc), operands, out)
         return kernel.bind(run, operands, out)
 
     def vjp(self, g: Value, y: Value, *xs: Any, **attrs: Any) -> Sequence[Value | None]:
         """Multiply g by the conjugate of each partial, and sum over the axes that the operand was broadcast along."""
         if isinstance(self.partials, NoGradient):
             return [None for _ in xs]
-        wide = widened(self, y, xs, attrs)
+        upcast = widened(self, y, xs, attrs)
         return [
-            unbroadcast(scale(g, partial(*wide, **attrs)), x) if x.type.is_differentiable else None
+            unbroadcast(scale(g, partial(*upcast, **attrs)), x) if x.type.is_differentiable else None
             for partial, x in zip(self.partials, xs, strict=True)
         ]
 
@@ -320,7 +322,7 @@ class FloatBinary(Binary):
         return to_float(*dtypes)
 
 
-def ufunc_call(function: Callable[..., object], operands: Sequence[Array], out: Array) -> KernelCall:
+def bind_ufunc(function: Callable[..., object], operands: Sequence[Array], out: Array) -> KernelCall:
     """Bind a ufunc. Passing `out` by position is a quarter faster; NumPy's maximum and minimum take it by name only."""
     if function in (np.maximum, np.minimum) or not isinstance(function, np.ufunc):
         return functools.partial(function, *operands, out=out), ()
@@ -402,8 +404,8 @@ class LibraryUfunc(Elementwise):
     @DeviceMethod
     def compute(self, run: RunContext, *xs: Array, out: Array) -> None:
         """Call the library's function on float64 operands."""
-        wide = [run.xp.asarray(x, "float64") for x in xs]
-        out[...] = getattr(library(run.xp), self.function)(*wide)
+        operands = [run.xp.asarray(x, "float64") for x in xs]
+        out[...] = getattr(library(run.xp), self.function)(*operands)
 
     @compute.on("cpu")
     def _compute_in_blocks(self, run: RunContext, *xs: Array, out: Array) -> None:

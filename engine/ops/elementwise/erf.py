@@ -55,7 +55,7 @@ class Erfinv(LibraryFunction):
     partials = (lambda y, x: y.square().exp() * (math.sqrt(math.pi) / 2),)
 
 
-def _density_by_distribution(y: Value, x: Value) -> Value:
+def _log_ndtr_derivative(y: Value, x: Value) -> Value:
     """Return φ(x) / Φ(x) = exp(−x²/2 − y) / √2π; in the left tail, where this cancels, use a continued fraction.
 
     Each branch gets operands at which it is finite, so that no NaN of the unused branch reaches a derivative.
@@ -96,4 +96,4 @@ class LogNdtr(LibraryFunction):
         Sample(Ints(3, low=-3, high=3)),
     )
     scalar = staticmethod(in_float32("log_ndtr"))
-    partials = (_density_by_distribution,)
+    partials = (_log_ndtr_derivative,)

@@ -268,7 +268,7 @@ class Pow(Binary):
             # bases to a negative power are fractions, and become 0 below.
             is_signed = b.dtype.kind == "i"
             exponent = b & np.iinfo(b.dtype).max if is_signed else b  # kept until the end, as `workspace` counts it
-            _whole_power(run, a, exponent, out)
+            _integer_power(run, a, exponent, out)
             if is_signed:
                 xp.copyto(out, 0, where=(b < 0) & (xp.abs(a) != 1))
 
@@ -281,13 +281,13 @@ class Pow(Binary):
 
 
 @DeviceFunction
-def _whole_power(run: RunContext, a: Array, exponent: Array, out: Array) -> None:
+def _integer_power(run: RunContext, a: Array, exponent: Array, out: Array) -> None:
     """Write aᵉ of integers with e ≥ 0 into `out`, wrapping on overflow."""
     run.xp.power(a, exponent, out=out, dtype=out.dtype)
 
 
-@_whole_power.on("cuda")
-def _wide_power(run: RunContext, a: Array, exponent: Array, out: Array) -> None:
+@_integer_power.on("cuda")
+def _integer_power_on_cuda(run: RunContext, a: Array, exponent: Array, out: Array) -> None:
     """Compute in int64, since cupy.power is wrong for narrow dtypes: 2⁹ in int8 gives 1 (CuPy 14.2)."""
     out[...] = run.xp.power(a.astype("int64"), exponent.astype("int64"))
 
@@ -382,12 +382,12 @@ class Rsqrt(FloatUnary):
     partials = (lambda y, x: -0.5 * y * y.square(),)
 
 
-def _product(x: Scalar, y: Scalar, log: Scalar) -> Scalar:
+def _times_log(x: Scalar, y: Scalar, log: Scalar) -> Scalar:
     """Return x · log; 0 where x is 0, unless y is NaN."""
     return x.eq(0.0).and_(y.eq(y)).where(0.0, x * log)
 
 
-def _no_log(x: Value, y: Value, pole: float) -> Value:
+def _is_zero_times_log(x: Value, y: Value, pole: float) -> Value:
     """Mark elements where the factor x is 0 and the logarithm of y is −∞."""
     return x.equal(0.0).logical_and(y.equal(pole))
 
@@ -426,8 +426,8 @@ class Xlogy(TimesLogarithm):
             source="log 3, log 4 of a table; 2 / 3 and −0.5 / 0.25 by hand",
         ),
     )
-    scalar = staticmethod(lambda x, y: _product(x, y, y.log()))
-    partials = (lambda z, x, y: _no_log(x, y, 0.0).where(1.0, y).log(), lambda z, x, y: x / y)
+    scalar = staticmethod(lambda x, y: _times_log(x, y, y.log()))
+    partials = (lambda z, x, y: _is_zero_times_log(x, y, 0.0).where(1.0, y).log(), lambda z, x, y: x / y)
 
 
 class Xlog1py(TimesLogarithm):
@@ -456,5 +456,5 @@ class Xlog1py(TimesLogarithm):
             source="log 3, log 4 of a table; log(1 + y) = y − y²/2 + …; the rest by hand",
         ),
     )
-    scalar = staticmethod(lambda x, y: _product(x, y, y.log1p()))
-    partials = (lambda z, x, y: _no_log(x, y, -1.0).where(0.0, y).log1p(), lambda z, x, y: x / (1 + y))
+    scalar = staticmethod(lambda x, y: _times_log(x, y, y.log1p()))
+    partials = (lambda z, x, y: _is_zero_times_log(x, y, -1.0).where(0.0, y).log1p(), lambda z, x, y: x / (1 + y))

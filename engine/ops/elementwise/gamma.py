@@ -32,11 +32,11 @@ LARGEST_ORDER = 170  # 171! overflows float64
 
 _trigamma = in_float32("trigamma")
 #: smallest x for which log Γ is evaluated by Stirling's series
-_LARGE = 10.0
+_STIRLING_FROM = 10.0
 # Stirling's series, DLMF 5.11.1: x · (log Γ(x) − (x − ½) log x + x − ½ log 2π) in powers of x⁻², highest first.
 _STIRLING = (1 / 156, -691 / 360360, 1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12)
 #: smallest x for which the difference of two digammas is evaluated by its own series
-_ASYMPTOTIC = 100.0
+_ASYMPTOTIC_FROM = 100.0
 #: number of terms that are summed directly, before the Euler–Maclaurin formula
 _TERMS: Final = 14
 #: Bernoulli numbers B₂, B₄, …, which the formula divides by (2k)! (DLMF 25.11.28)
@@ -161,8 +161,8 @@ class Betaln(FloatBinary):
 def _betaln(a: Floats, b: Floats) -> Floats:
     """Call SciPy's betaln for a ≤ b, but use Stirling's series where b is large."""
     y: Floats = library(np).betaln(a, b)
-    large = (a > 0) & (b >= _LARGE) & (b < math.inf)
-    for mask, branch in ((large & (a < _LARGE), _one_large), (large & (a >= _LARGE), _both_large)):
+    large = (a > 0) & (b >= _STIRLING_FROM) & (b < math.inf)
+    for mask, branch in ((large & (a < _STIRLING_FROM), _one_large), (large & (a >= _STIRLING_FROM), _both_large)):
         selected = np.flatnonzero(mask)
         y[selected] = branch(np, a[selected], b[selected])
     y[(a > 0) & (b == math.inf)] = -math.inf
@@ -172,10 +172,10 @@ def _betaln(a: Floats, b: Floats) -> Floats:
 def _betaln_everywhere(xp: Namespace, a: Array, b: Array) -> Array:
     """Compute as `_betaln` with all branches for every element: selecting elements would make a GPU synchronise."""
     y = library(xp).betaln(a, b)
-    large = (a > 0) & (b >= _LARGE) & (b < math.inf)
-    large_b = xp.where(large, b, _LARGE)
-    y = xp.where(large & (a < _LARGE), _one_large(xp, xp.clip(a, 0, _LARGE), large_b), y)
-    y = xp.where(large & (a >= _LARGE), _both_large(xp, xp.maximum(a, _LARGE), large_b), y)
+    large = (a > 0) & (b >= _STIRLING_FROM) & (b < math.inf)
+    large_b = xp.where(large, b, _STIRLING_FROM)
+    y = xp.where(large & (a < _STIRLING_FROM), _one_large(xp, xp.clip(a, 0, _STIRLING_FROM), large_b), y)
+    y = xp.where(large & (a >= _STIRLING_FROM), _both_large(xp, xp.maximum(a, _STIRLING_FROM), large_b), y)
     return xp.where((a > 0) & (b == math.inf), -math.inf, y)
 
 
@@ -204,8 +204,8 @@ def _digamma_difference(a: Value, b: Value) -> Value:
 
     Each branch gets operands at which it is finite, so that no NaN of the unused branch reaches a derivative.
     """
-    is_large = (a > _ASYMPTOTIC).logical_and(b >= 0.0)
-    series = _asymptotic_difference(a.clamp(min=_ASYMPTOTIC), b.clamp(min=0.0))
+    is_large = (a > _ASYMPTOTIC_FROM).logical_and(b >= 0.0)
+    series = _asymptotic_difference(a.clamp(min=_ASYMPTOTIC_FROM), b.clamp(min=0.0))
     return is_large.where(series, a.digamma() - (a + b).digamma())
 
 

@@ -19,12 +19,12 @@ from engine.ops.common.numerics import atomic_accumulator, with_extent, wrong_sh
 from engine.ops.index.indices import (
     FROM_END,
     check_indices,
+    coordinate_grid,
     from_front,
-    grid,
-    is_repeated,
-    listed_from_front,
-    picks_slices,
+    is_broadcast_list,
+    list_from_front,
     require_integer,
+    selects_slices,
 )
 
 #: elements of a chunk: its positions stay in the L2 cache
@@ -173,7 +173,7 @@ def add_elements(run: RunContext, target: Array, index: Array, axis: int, update
 
     `target` is dense. On other axes, the index may have smaller extents.
     """
-    add_at(run, target, grid(run.xp, index, axis), updates)
+    add_at(run, target, coordinate_grid(run.xp, index, axis), updates)
 
 
 @add_elements.on("cpu")
@@ -258,7 +258,7 @@ class Gather(Op):
         listed, extent = attrs["indices"], types[0].shape[axis]
         if len(types) == 1:
             _check_list(listed, extent, -extent if attrs["from_end"] else 0)
-            listed = listed_from_front(listed, extent) if attrs["from_end"] else listed
+            listed = list_from_front(listed, extent) if attrs["from_end"] else listed
         return {**attrs, "axis": axis, "indices": listed}
 
     def infer(
@@ -298,7 +298,7 @@ class Gather(Op):
     def workspace(self, out: TensorType, *types: TensorType, axis: int, **attrs: Any) -> int:
         """Count the positions, and for an operand with negative strides also the elements read."""
         x, index = types
-        if x.is_dense and picks_slices(x, index, axis):
+        if x.is_dense and selects_slices(x, index, axis):
             return 0 if index.dtype == INT64 else INT64.itemsize * index.shape[axis]
         if has_forward_strides(x):
             return index_chunk_bytes(index)
@@ -368,7 +368,7 @@ class ScatterAdd(Op):
         dtype = atomic_accumulator(out)
         total = out if dtype == out.dtype else run.xp.empty(out.shape, dtype)
         total[...] = x
-        if axis == 0 and picks_slices(x, index, axis):
+        if axis == 0 and selects_slices(x, index, axis):
             add_rows(run, total, listed, updates)
         else:
             add_elements(run, total, index, axis, updates)
@@ -392,7 +392,7 @@ class ScatterAdd(Op):
         """Count the positions, and the sums if they have a wider dtype."""
         total = out.with_dtype(atomic_accumulator(out))
         wide_bytes = 0 if total.dtype == out.dtype else total.nbytes
-        if axis == 0 and picks_slices(x, index, axis):
+        if axis == 0 and selects_slices(x, index, axis):
             return wide_bytes + add_rows_bytes(total, updates)
         return wide_bytes + add_elements_bytes(index)
 
@@ -416,13 +416,13 @@ def _check_index_shape(shape: Shape, index: TensorType, axis: int) -> None:
 def _read_elements(run: RunContext, x: Array, index: Array, out: Array, axis: int) -> None:
     """Write x[index[i, j, …], j, …] to out[i, j, …] for axis 0; likewise for other axes."""
     cropped = x[tuple(slice(None) if i == axis else slice(n) for i, n in enumerate(index.shape))]
-    out[...] = cropped[grid(run.xp, index, axis)]
+    out[...] = cropped[coordinate_grid(run.xp, index, axis)]
 
 
 @_read_elements.on("cpu")
-def _read_in_memory(run: RunContext, x: HostArray, index: HostArray, out: HostArray, axis: int) -> None:
+def _read_elements_on_cpu(run: RunContext, x: HostArray, index: HostArray, out: HostArray, axis: int) -> None:
     """Take whole slices if x is dense and the index selects slices; else elements by their offsets in memory."""
-    if x.flags.c_contiguous and picks_slices(x, index, axis):
+    if x.flags.c_contiguous and selects_slices(x, index, axis):
         np.take(x, _distinct_indices(index, axis), axis, out=out, mode="clip")
     elif (memory := memory_view(x)) is not None:
         for where, first, offsets in run.through(index_chunks(index, element_steps(x), axis)):
@@ -433,7 +433,7 @@ def _read_in_memory(run: RunContext, x: HostArray, index: HostArray, out: HostAr
 
 def _distinct_indices(index: Array, axis: int) -> Array:
     """Return the distinct part of the index: if it is broadcast along other axes, only a list along `axis`."""
-    if not is_repeated(index, axis):
+    if not is_broadcast_list(index, axis):
         return index
     return index[tuple(slice(None) if i == axis else 0 for i in range(index.ndim))]
 
@@ -482,11 +482,11 @@ class TakeAlong(Composite):
         """Broadcast x and the index off the axis, then gather."""
         index = from_front(index, x.shape[axis], 1, from_end)
         shape = _broadcast_off_axis(x.shape, index.type, axis)
-        wide, positions = (
-            v if v.shape == (to := with_extent(shape, axis, v.shape[axis])) else v.broadcast_to(shape=to)
+        source, positions = (
+            v if v.shape == (target := with_extent(shape, axis, v.shape[axis])) else v.broadcast_to(shape=target)
             for v in (x, index)
         )
-        return wide.gather(positions, axis=axis)
+        return source.gather(positions, axis=axis)
 
 
 def _broadcast_off_axis(shape: Shape, index: TensorType, axis: int) -> Shape:

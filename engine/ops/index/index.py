@@ -87,7 +87,7 @@ def _write_in_order(_: RunContext, index: HostArray, out: HostArray) -> None:
     out[index] = np.arange(len(index))
 
 
-def axes_of(axes: Sequence[int] | None, count: int, x: TensorType) -> tuple[int, ...]:
+def resolve_axes(axes: Sequence[int] | None, count: int, x: TensorType) -> tuple[int, ...]:
     """Return the axis of each of `count` indices, counted from the front. Raises BadAttribute, OperandCount."""
     if axes is None:
         if count > x.ndim:
@@ -232,7 +232,7 @@ class ReadAtIndices(Composite):
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """Resolve the axis of each index. Raises BadAttribute, OperandCount."""
         x, *indices = types
-        return {**attrs, "axes": axes_of(attrs["axes"], len(indices), x)}
+        return {**attrs, "axes": resolve_axes(attrs["axes"], len(indices), x)}
 
     def infer(self, x: TensorType, *indices: TensorType, axes: tuple[int, ...], from_end: bool) -> ResultTypes:
         """Return x's type with the indices' axes in place of the indexed ones. Raises DtypeMismatch, ShapeMismatch."""
@@ -274,7 +274,7 @@ class WritesAtIndices(Composite):
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """Resolve the axis of each index. Raises BadAttribute, OperandCount."""
-        return {**attrs, "axes": axes_of(attrs["axes"], len(types) - 2, types[0])}
+        return {**attrs, "axes": resolve_axes(attrs["axes"], len(types) - 2, types[0])}
 
     def infer(self, x: TensorType, *types: TensorType, axes: tuple[int, ...], from_end: bool) -> ResultTypes:
         """Return x's shape with the common dtype of x and updates. Raises DtypeMismatch, ShapeMismatch."""

@@ -50,7 +50,7 @@ def check_indices(index: Array, extent: int, *, operand: int, least: int = 0) ->
         raise outside(extent, operand, least)
 
 
-def grid(xp: Namespace, index: Array, axis: int) -> tuple[Array, ...]:
+def coordinate_grid(xp: Namespace, index: Array, axis: int) -> tuple[Array, ...]:
     """Return the coordinates that the entries of `index` read along `axis`: one array per axis, which broadcast."""
     rank = index.ndim
     coordinates = [xp.arange(n).reshape(column_of(rank, i)) for i, n in enumerate(index.shape)]
@@ -70,15 +70,15 @@ def read_at(x: Value, positions: Value, axis: int) -> Value:
     return x.gather(column.broadcast_to(shape=with_extent(x.shape, axis, count)), axis=axis)
 
 
-def is_repeated(index: Array | TensorType, axis: int) -> bool:
+def is_broadcast_list(index: Array | TensorType, axis: int) -> bool:
     """Whether the index varies along `axis` only, and is broadcast along all other axes."""
     axes = enumerate(zip(index.shape, index.strides, strict=True))
     return index.size > 0 and all(i == axis or n == 1 or not step for i, (n, step) in axes)
 
 
-def picks_slices(x: Array | TensorType, index: Array | TensorType, axis: int) -> bool:
+def selects_slices(x: Array | TensorType, index: Array | TensorType, axis: int) -> bool:
     """Whether the index selects whole slices of x."""
-    return is_repeated(index, axis) and with_extent(x.shape, axis, 0) == with_extent(index.shape, axis, 0)
+    return is_broadcast_list(index, axis) and with_extent(x.shape, axis, 0) == with_extent(index.shape, axis, 0)
 
 
 def outside(extent: int, operand: int, least: int = 0) -> IndexOutOfRange:
@@ -149,6 +149,6 @@ def within_extent(index: Value, extent: int, operand: int, from_end: bool) -> Va
     return index.builder.emit(FROM_END_OP, (index,), {"extent": extent, "operand": operand, "negative": negative})
 
 
-def listed_from_front(indices: Sequence[int], extent: int) -> tuple[int, ...]:
+def list_from_front(indices: Sequence[int], extent: int) -> tuple[int, ...]:
     """Make a list of indices non-negative; invalid ones stay invalid."""
     return tuple(i + extent if -extent <= i < 0 else i for i in indices)

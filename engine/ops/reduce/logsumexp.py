@@ -19,10 +19,10 @@ from engine.ops.common.numerics import accumulator, count, widened
 from engine.ops.reduce.sums import Reduction, Rowwise, restore_axes
 
 #: most squares summed in one pass: for more, sums of partial sums are more accurate, and BLAS would use several threads
-LONGEST: Final = 4096
+LONGEST_ROW: Final = 4096
 #: powers of two that scale large numbers down, and small ones up, so that their squares are in the dtype's range
-_DOWN = {"float32": 2.0**-80, "float64": 2.0**-530}
-_UP = {"float32": 2.0**80, "float64": 2.0**600}
+_SCALE_DOWN = {"float32": 2.0**-80, "float64": 2.0**-530}
+_SCALE_UP = {"float32": 2.0**80, "float64": 2.0**600}
 
 
 def sum_of_squares(
@@ -38,25 +38,25 @@ def sum_of_squares(
     is_last = tuple(axes) == tuple(range(x.ndim - len(axes), x.ndim))
     if not (is_last and x.flags.c_contiguous):
         other_axes = [a for a in range(x.ndim) if a not in axes]
-        _sum_squares(x, axes, factor, out.reshape([x.shape[a] for a in other_axes]))
+        _sum_squares_in_one_pass(x, axes, factor, out.reshape([x.shape[a] for a in other_axes]))
         return out
-    rows, whole_chunks = x.reshape(-1, length), length - length % LONGEST
-    if length <= LONGEST:
-        _sum_squares(rows, (1,), factor, out.reshape(-1))
+    rows, whole_chunks = x.reshape(-1, length), length - length % LONGEST_ROW
+    if length <= LONGEST_ROW:
+        _sum_squares_in_one_pass(rows, (1,), factor, out.reshape(-1))
         return out
-    parts = np.empty((len(rows), whole_chunks // LONGEST + 1), dtype)
-    _sum_squares(rows[:, :whole_chunks].reshape(len(rows), -1, LONGEST), (2,), factor, parts[:, 1:])
-    _sum_squares(rows[:, whole_chunks:], (1,), factor, parts[:, 0])
+    parts = np.empty((len(rows), whole_chunks // LONGEST_ROW + 1), dtype)
+    _sum_squares_in_one_pass(rows[:, :whole_chunks].reshape(len(rows), -1, LONGEST_ROW), (2,), factor, parts[:, 1:])
+    _sum_squares_in_one_pass(rows[:, whole_chunks:], (1,), factor, parts[:, 0])
     np.add.reduce(parts, 1, out=out.reshape(-1))
     return out
 
 
-def parts_bytes(x: TensorType, results: int, dtype: DType) -> int:
+def partial_squares_bytes(x: TensorType, results: int, dtype: DType) -> int:
     """Count the bytes of the partial sums that `sum_of_squares` allocates in addition to its results."""
-    return dtype.itemsize * (x.size // LONGEST + results) if x.size > LONGEST * results else 0
+    return dtype.itemsize * (x.size // LONGEST_ROW + results) if x.size > LONGEST_ROW * results else 0
 
 
-def _sum_squares(x: HostArray, axes: Sequence[int], factor: float, out: HostArray) -> None:
+def _sum_squares_in_one_pass(x: HostArray, axes: Sequence[int], factor: float, out: HostArray) -> None:
     """Compute Σ (factor · x)² in one pass; rows by BLAS, which uses one thread for short ones."""
     if factor == 1 and tuple(axes) == (x.ndim - 1,) and x.dtype == out.dtype:
         np.vecdot(x, x, out=out)
@@ -169,7 +169,7 @@ class Norm(Scaled):
         np.sqrt(sums, out=sums)
         # Squares of float16 are all in the range of float32, so that scaling is never needed.
         if out.dtype == sums.dtype:
-            for affected, factor in ((low, _UP[out.dtype.name]), (high, _DOWN[out.dtype.name])):
+            for affected, factor in ((low, _SCALE_UP[out.dtype.name]), (high, _SCALE_DOWN[out.dtype.name])):
                 if affected.any():
                     np.sqrt(sum_of_squares(x, axes, out.dtype, factor, out), out=out)
                     np.divide(out, factor, out=sums, where=affected)
@@ -189,7 +189,9 @@ class Norm(Scaled):
 
     def workspace(self, out: Any, *types: Any, **attrs: Any) -> int:
         """Count the sums, the masks of sums to recompute, and partial sums."""
-        return (accumulator(out).itemsize + 2) * int(out.size) + parts_bytes(types[0], out.size, accumulator(out))
+        return (accumulator(out).itemsize + 2) * int(out.size) + partial_squares_bytes(
+            types[0], out.size, accumulator(out)
+        )
 
 
 def _scaled_by_largest(xp: Namespace, x: Array, out: Array, axes: tuple[int, ...]) -> None:

@@ -269,7 +269,7 @@ def _sibling_products(x: Value) -> Value:
     return (siblings * other_pairs).cat(cut(first * other_pairs, last, 0, n - half), axis=last)
 
 
-def _mean_square(x: Scalar, count: int, ddof: int) -> Scalar:
+def _variance(x: Scalar, count: int, ddof: int) -> Scalar:
     deviation = x - x.row_sum() / count
     return (deviation * deviation).row_sum() / max(count - ddof, 0)
 
@@ -289,7 +289,7 @@ class Var(Rowwise, Reduction):
         "ddof": Attr("int", 0, "what is taken off n: 1 for the unbiased estimate", minimum=0),
     }
     gradient = "g · 2 (x − mean x) / (n − ddof)"
-    rows = staticmethod(_mean_square)
+    rows = staticmethod(_variance)
     joins_loops = False
     is_one_of_one = False
     samples = (

@@ -158,32 +158,32 @@ class Diag(Composite):
         if x.ndim == 1:
             return x.with_shape((x.size + abs(offset),) * 2)
         *batch, rows, columns = x.shape
-        return x.with_shape((*batch, _length(rows, columns, offset)))
+        return x.with_shape((*batch, _diagonal_length(rows, columns, offset)))
 
     def compose(self, x: Value, *, offset: int) -> Value:
         """Slice the flattened matrix: neighbours on a diagonal are columns + 1 elements apart in row-major order."""
         if x.ndim == 1:
-            return _matrix(x, offset)
+            return _diagonal_matrix(x, offset)
         *batch, rows, columns = x.shape
         flat = x.reshape(shape=(*batch, rows * columns))
-        start, step, length = _first(columns, offset), columns + 1, _length(rows, columns, offset)
+        start, step, length = _diagonal_start(columns, offset), columns + 1, _diagonal_length(rows, columns, offset)
         stops = (*batch, start + length * step)
         return flat.slice(starts=(*[0] * len(batch), start), stops=stops, steps=(*[1] * len(batch), step))
 
 
-def _length(rows: int, columns: int, offset: int) -> int:
+def _diagonal_length(rows: int, columns: int, offset: int) -> int:
     return max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
 
 
-def _first(columns: int, offset: int) -> int:
+def _diagonal_start(columns: int, offset: int) -> int:
     """Return the position of a diagonal's first element in row-major order."""
     return max(offset, -offset * columns)
 
 
-def _matrix(x: Value, offset: int) -> Value:
+def _diagonal_matrix(x: Value, offset: int) -> Value:
     (count,) = x.shape
     extent = count + abs(offset)
-    start, size = _first(extent, offset), extent * extent
+    start, size = _diagonal_start(extent, offset), extent * extent
     dilated = dilate(x, 0, extent + 1)
     padded = dilated.pad(pad_width=(start, size - start - dilated.type.size))
     return padded.reshape(shape=(extent, extent))

@@ -8,8 +8,8 @@ import pytest
 from engine.ir.run_context import RunContext
 from engine.ir.tensor_type import TensorType
 from engine.ops.common.numerics import (
-    LEAST_BLOCK,
     ONE_BLOCK,
+    SMALLEST_BLOCK,
     accumulate,
     accumulator,
     atomic_accumulator,
@@ -50,7 +50,11 @@ def test_a_total_is_rounded_once() -> None:
 
 def test_counts() -> None:
     assert [count((2, 3, 5), axes) for axes in ((), (1,), (0, 2), (0, 1, 2))] == [1, 3, 10, 30]
-    assert [partial_sums_bytes(n) for n in (0, ONE_BLOCK, ONE_BLOCK + 1)] == [0, 0, 8 * (ONE_BLOCK // LEAST_BLOCK + 1)]
+    assert [partial_sums_bytes(n) for n in (0, ONE_BLOCK, ONE_BLOCK + 1)] == [
+        0,
+        0,
+        8 * (ONE_BLOCK // SMALLEST_BLOCK + 1),
+    ]
 
 
 def test_a_quotient_of_float16_by_more_than_float16_has() -> None:

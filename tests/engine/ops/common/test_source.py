@@ -12,17 +12,17 @@ from engine.ir.tensor_type import TensorType
 from engine.ops.common.numerics import (
     Source,
     check_representable,
+    integer_limits,
     is_integral,
     is_representable,
     require_real,
-    whole_limits,
 )
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "int64"])
 def test_whole_numbers_have_limits(dtype: str) -> None:
     kind = np.dtype(dtype)
-    low, high = whole_limits(kind)
+    low, high = integer_limits(kind)
     assert np.array([low, high]).astype(kind).tolist() == ([False, True] if dtype == "bool" else [low, high])
     assert is_representable(low, kind)
     assert is_representable(high, kind)
@@ -34,7 +34,7 @@ def test_whole_numbers_have_limits(dtype: str) -> None:
 
 
 def test_of_truths_there_are_two() -> None:
-    assert whole_limits(np.dtype("bool")) == (0, 1)
+    assert integer_limits(np.dtype("bool")) == (0, 1)
 
 
 def test_complex_numbers_are_refused_where_they_are_not_meant() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.codegen.kernels.program import KernelBuilder, Scalars
-from engine.ops.elementwise.base import PRIMITIVE_OF, compute_dtype, primitive_of, read_as, scalars_of
+from engine.ops.elementwise.base import PRIMITIVE_OF, compute_dtype, convert_scalar, primitive_of, scalars_of
 
 
 @pytest.mark.parametrize(
@@ -22,9 +22,9 @@ def test_where_results_are_rounded_once(out: str, computed: str) -> None:
 def test_a_bool_counts_as_one_and_a_number_as_true() -> None:
     builder = KernelBuilder("float64")
     number, truth = builder.load(0, "float"), builder.load(1, "bool")
-    assert read_as(number, "float") is number
-    assert read_as(truth, "bool") is truth
-    assert [read_as(number, "bool").type, read_as(truth, "float").type] == ["bool", "float"]
+    assert convert_scalar(number, "float") is number
+    assert convert_scalar(truth, "bool") is truth
+    assert [convert_scalar(number, "bool").type, convert_scalar(truth, "float").type] == ["bool", "float"]
 
 
 class Told:
@@ -45,12 +45,12 @@ class Told:
     [("float", "bool", ("ne", 0)), ("pair", "bool", ("ne", 0)), ("bool", "float", (1, 0)), ("bool", "pair", (1, 0))],
 )
 def test_a_number_is_true_where_it_is_not_0(type: Scalars, taken: Scalars, wanted: Any) -> None:
-    assert cast("Any", read_as(cast("Any", Told(type)), taken)) == wanted
+    assert cast("Any", convert_scalar(cast("Any", Told(type)), taken)) == wanted
 
 
 def test_a_complex_number_remains_one() -> None:
     x: Any = Told("pair")
-    assert read_as(x, "float") is x
+    assert convert_scalar(x, "float") is x
 
 
 @pytest.mark.parametrize(

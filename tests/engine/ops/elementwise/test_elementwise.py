@@ -10,7 +10,7 @@ from engine.codegen.kernels.program import KernelBuilder, Level
 from engine.ir.errors import DtypeMismatch
 from engine.ir.run_context import RunContext
 from engine.ir.tensor_type import TensorType
-from engine.ops.elementwise.base import Elementwise, scale, ufunc_call, unbroadcast
+from engine.ops.elementwise.base import Elementwise, bind_ufunc, scale, unbroadcast
 from tests.engine.ops.values import come_to, written
 
 G = np.random.default_rng(8).normal(size=(2, 3, 4))
@@ -55,7 +55,7 @@ def test_a_mask_selects_so_that_an_infinite_cotangent_beside_it_does_no_harm() -
 @pytest.mark.parametrize("name", ["maximum", "minimum", "add", "power"])
 def test_a_ufunc_is_called_on_its_arrays(name: str) -> None:
     out = np.empty(2)
-    function, arguments = ufunc_call(getattr(np, name), [np.array([1.0, 5.0]), np.array([2.0, 3.0])], out)
+    function, arguments = bind_ufunc(getattr(np, name), [np.array([1.0, 5.0]), np.array([2.0, 3.0])], out)
     function(*arguments)
     np.testing.assert_array_equal(out, getattr(np, name)([1.0, 5.0], [2.0, 3.0]))
 

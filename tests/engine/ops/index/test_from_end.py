@@ -9,7 +9,7 @@ import pytest
 
 from engine import LATEST, Builder, Compiler, EngineError, Limits, Program, Statement, TensorType, registry
 from engine.ir.errors import BadAttribute, IndexOutOfRange
-from engine.ops.index.indices import from_front, listed_from_front, within_extent
+from engine.ops.index.indices import from_front, list_from_front, within_extent
 from engine.runtime.numpy_backend import NumPyExecutor
 from tests.contract.cases import run_graph
 
@@ -68,7 +68,7 @@ def test_the_first_opset_has_no_such_attribute_and_says_who_has(op: str) -> None
 
 
 def test_a_list_is_counted_from_the_front() -> None:
-    assert listed_from_front([-1, 0, 2, -4, -5, 4], 4) == (3, 0, 2, 0, -5, 4)
+    assert list_from_front([-1, 0, 2, -4, -5, 4], 4) == (3, 0, 2, 0, -5, 4)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int64"])

@@ -10,12 +10,12 @@ from engine.ir.tensor_type import TensorType
 from engine.ops.index.indices import (
     INDEX_NOTES,
     check_indices,
-    grid,
-    is_repeated,
+    coordinate_grid,
+    is_broadcast_list,
     outside,
-    picks_slices,
     read_at,
     require_integer,
+    selects_slices,
 )
 from tests.engine.ops.values import come_to
 
@@ -65,17 +65,17 @@ def test_who_takes_notes_is_told_and_nothing_is_raised() -> None:
 def test_the_grid_picks_what_take_along_axis_does(axis: int) -> None:
     rng = np.random.default_rng(0)
     x, index = rng.normal(size=(3, 4, 5)), rng.integers(0, 3, (3, 4, 5))
-    np.testing.assert_array_equal(x[grid(np, index, axis)], np.take_along_axis(x, index, axis))
+    np.testing.assert_array_equal(x[coordinate_grid(np, index, axis)], np.take_along_axis(x, index, axis))
 
 
 def test_a_list_that_is_repeated_picks_slices_of_what_is_as_wide() -> None:
     listed = np.broadcast_to(np.array([2, 0])[:, None], (2, 5))
-    assert is_repeated(listed, 0)
-    assert not is_repeated(listed.copy(), 0)
-    assert not is_repeated(listed, 1)
-    assert is_repeated(np.array([[1], [0]]), 0)
-    assert picks_slices(np.empty((4, 5)), listed, 0)
-    assert not picks_slices(np.empty((4, 6)), listed, 0)
+    assert is_broadcast_list(listed, 0)
+    assert not is_broadcast_list(listed.copy(), 0)
+    assert not is_broadcast_list(listed, 1)
+    assert is_broadcast_list(np.array([[1], [0]]), 0)
+    assert selects_slices(np.empty((4, 5)), listed, 0)
+    assert not selects_slices(np.empty((4, 6)), listed, 0)
 
 
 @pytest.mark.parametrize("axis", range(3))

@@ -10,7 +10,7 @@ import pytest
 
 from engine import TensorType
 from engine.ir.errors import BadAttribute, IndexOutOfRange, OperandCount, ShapeMismatch
-from engine.ops.index.index import IndexedAxes, axes_of
+from engine.ops.index.index import IndexedAxes, resolve_axes
 from tests.engine.ops.run import grads, run
 
 Array = np.ndarray[Any, Any]
@@ -101,6 +101,6 @@ def test_what_does_not_fit_is_refused() -> None:
 
 def test_without_axes_indices_are_of_the_first_ones_up_to_all() -> None:
     x = TensorType((3, 4), np.dtype(float))
-    assert [axes_of(None, count, x) for count in (1, 2)] == [(0,), (0, 1)]
+    assert [resolve_axes(None, count, x) for count in (1, 2)] == [(0,), (0, 1)]
     with pytest.raises(OperandCount, match="takes at most 2 indices, one an axis of x, but got 3 indices"):
-        axes_of(None, 3, x)
+        resolve_axes(None, 3, x)
