@@ -47,8 +47,8 @@ def operands(windows: Windows, extents: tuple[int, ...], groups: int) -> tuple[A
 @pytest.fixture(params=[1, 600, 1 << 21], ids=["one window", "some windows", "all windows"])
 def chunk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """How much is laid out at a time."""
-    monkeypatch.setattr(convolution_layout, "CHUNK", request.param)
-    monkeypatch.setattr(convolution_layout, "LEAST", 1)
+    monkeypatch.setattr(convolution_layout, "CHUNK_BYTES", request.param)
+    monkeypatch.setattr(convolution_layout, "LEAST_WINDOWS", 1)
 
 
 @pytest.mark.usefixtures("chunk")
