@@ -148,8 +148,8 @@ class Transform(Op):
     def flops(self, out: TensorType, *types: TensorType, axes: Shape, sizes: Shape, norm: str) -> int:
         """Return the customary 5 n log₂ n for each line of n points; half of that if x or the result is real."""
         (x,), ys = types, out
-        each = sum(5 * math.log2(max(n, 2)) for n in sizes)
-        return math.ceil(max(x.size, ys.size) * each / (1 if x.is_complex and ys.is_complex else 2))
+        flops_per_point = sum(5 * math.log2(max(n, 2)) for n in sizes)
+        return math.ceil(max(x.size, ys.size) * flops_per_point / (1 if x.is_complex and ys.is_complex else 2))
 
     def workspace(self, out: TensorType, *types: TensorType, axes: Shape, sizes: Shape, norm: str) -> int:
         """Count the bytes beside the result, and of a line of each axis."""

@@ -10,8 +10,8 @@ the result y and its cotangent g:
 
 A backward body computes what it needs of the forward pass itself. In a plain call this costs nothing, since inlining
 makes the second computation a duplicate that is removed; with `recompute`, the body is not inlined, and no intermediate
-value has to stay in memory until the backward pass. The two sides of a `cond` may depend on different operands: the one
-without a path to an operand returns zeros for it, so that both give the same results.
+value has to stay in memory until the backward pass. The two functions of a `cond` may depend on different operands: the
+function without a path to an operand returns zeros for it, so that both have the same results.
 
 `grad` is a node that stands for a gradient. It is expanded by `engine.autodiff.vjp` before anything runs.
 """
@@ -86,7 +86,7 @@ class FunctionCall(RunsFunctions):
         return bundled(operands[0].builder, tidy(body).inline_into(operands[0].builder, operands))
 
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
-        """Drop results of the body that nobody reads; keep all if a derivative may need them."""
+        """Drop unread results of the body; keep all if a derivative may need them."""
         body: Body = attrs["body"]
         if attrs["derivative"] is not None:
             return Narrowed(attrs, range(operands), range(len(body.outputs)))
@@ -108,17 +108,20 @@ class FunctionCall(RunsFunctions):
             floats = [i for i, x in enumerate(operands) if x.type.is_differentiable]
             results = [y.output(k) for k in range(len(body.outputs))]
             cotangents = zip(g, map(_cotangent, body.outputs), strict=True)
-            seeds = [zeros(y.builder, type) if part is None else part for part, type in cotangents]
+            seeds = [zeros(y.builder, type) if cotangent is None else cotangent for cotangent, type in cotangents]
             backward_body, backward_operands = derivative, [*operands, *results, *seeds]
         else:
-            backward = way_back(body, tuple(k for k, part in enumerate(g) if part is not None))
+            backward = way_back(body, tuple(k for k, cotangent in enumerate(g) if cotangent is not None))
             floats = list(backward.reached)
-            backward_body, backward_operands = backward.body, [*operands, *[part for part in g if part is not None]]
+            backward_body, backward_operands = (
+                backward.body,
+                [*operands, *[cotangent for cotangent in g if cotangent is not None]],
+            )
         if floats:
             attrs = {"body": backward_body, "derivative": None, "recompute": recompute}
             call = y.builder.emit(self, backward_operands, attrs)
-            for place, i in enumerate(floats):
-                gradients[i] = call.output(place)
+            for position, i in enumerate(floats):
+                gradients[i] = call.output(position)
         return gradients
 
     def batch(
@@ -171,7 +174,7 @@ class Cond(RunsFunctions):
         return then.outputs
 
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
-        """Drop results that nobody reads, and the operands that neither function then needs."""
+        """Drop unread results, and the operands that neither function then needs."""
         bodies, results = {name: attrs[name] for name in self.functions}, sorted(read)
         inputs = sorted(frozenset().union(*[inputs_of(body, results) for body in bodies.values()]))
         narrowed_bodies = {name: narrow(body, results, inputs) for name, body in bodies.items()}
@@ -181,18 +184,18 @@ class Cond(RunsFunctions):
         self, g: Sequence[Value | None], y: Value, predicate: Value, *operands: Value, then: Body, otherwise: Body
     ) -> Sequence[Value | None]:
         """Append a cond of the two backward passes. Each computes its function again."""
-        with_cotangent = tuple(k for k, part in enumerate(g) if part is not None)
+        with_cotangent = tuple(k for k, cotangent in enumerate(g) if cotangent is not None)
         backward_bodies = [way_back(body, with_cotangent) for body in (then, otherwise)]
-        reached = sorted({i for backward in backward_bodies for i in backward.reached})
+        reached = sorted({i for backward_body in backward_bodies for i in backward_body.reached})
         gradients: list[Value | None] = [None] * len(operands)
         if reached:
             then_back, other_back = (
-                _fill_gradients(backward.body, backward.reached, reached) for backward in backward_bodies
+                _fill_gradients(backward_body.body, backward_body.reached, reached) for backward_body in backward_bodies
             )
-            backward_operands = [predicate, *operands, *[part for part in g if part is not None]]
-            back = y.builder.emit(self, backward_operands, {"then": then_back, "otherwise": other_back})
-            for place, i in enumerate(reached):
-                gradients[i] = back.output(place)
+            backward_operands = [predicate, *operands, *[cotangent for cotangent in g if cotangent is not None]]
+            backward = y.builder.emit(self, backward_operands, {"then": then_back, "otherwise": other_back})
+            for position, i in enumerate(reached):
+                gradients[i] = backward.output(position)
         return [None, *gradients]
 
     def batch(self, mapped: Sequence[bool], predicate: Value, *operands: Value, then: Body, otherwise: Body) -> Value:

@@ -56,15 +56,15 @@ class FixedPoint(RunsFunctions):
         if not parts.carries:
             raise BadAttribute("attribute carries must count at least one operand", expected="at least 1", got="0")
         if attrs["tolerance"] < 0:
-            given = f"{attrs['tolerance']:g}"
+            received = f"{attrs['tolerance']:g}"
             raise BadAttribute(
-                f"attribute tolerance must not be negative, but is {given}", expected="at least 0", got=given
+                f"attribute tolerance must not be negative, but is {received}", expected="at least 0", got=received
             )
-        for place, type in enumerate(parts.carries, len(parts.consts)):
+        for position, type in enumerate(parts.carries, len(parts.consts)):
             if not type.is_differentiable:
                 raise DtypeMismatch(
-                    f"operand {place}, a carry, must be of a float dtype, but is {type.dtype.name}",
-                    operand=place,
+                    f"operand {position}, a carry, must be of a float dtype, but is {type.dtype.name}",
+                    operand=position,
                     expected="a float dtype",
                     got=type.dtype.name,
                 )
@@ -91,17 +91,19 @@ class FixedPoint(RunsFunctions):
         """Apply the implicit function theorem at the last x."""
         consts = in_parts(operands, carries).consts
         x = [y.output(k) for k in range(carries)]
-        cotangents = [value.full_like(0.0) if part is None else part for value, part in zip(x, g, strict=False)]
+        cotangents = [
+            value.full_like(0.0) if cotangent is None else cotangent for value, cotangent in zip(x, g, strict=False)
+        ]
         backward = way_back(body, tuple(range(carries)))
         gradients: list[Value | None] = [None] * len(operands)
         reached = [i for i in backward.reached if i < len(consts)]
-        if not reached or all(part is None for part in g[:carries]):
+        if not reached or all(cotangent is None for cotangent in g[:carries]):
             return gradients
         u = emit_adjoint(backward, consts, x, cotangents, **attrs)
         backward_operands = [*consts, *x, *[u.output(k) for k in range(carries)]]
         const_gradients = emit_call(y.builder, _const_gradients(backward, len(reached)), backward_operands)
-        for place, i in enumerate(reached):
-            gradients[i] = const_gradients.output(place)
+        for position, i in enumerate(reached):
+            gradients[i] = const_gradients.output(position)
         return gradients
 
     def batch(self, mapped: Sequence[bool], *operands: Value, body: Body, **attrs: Any) -> Value:
@@ -180,15 +182,15 @@ def _const_gradients(backward: BodyBack, count: int) -> Body:
 
 
 def _unfinished(body: Body) -> Body:
-    """Build the condition on consts, x and the flags `done` and `lost`: neither is set."""
+    """Build the condition on consts, x and the flags `done` and `diverged`: neither is set."""
     types = [*body.inputs, TensorType((), BOOL), TensorType((), BOOL)]
     builder = body.budget.builder(body.graph.registry)
-    *_, done, lost = [builder.leaf(type, i) for i, type in enumerate(types)]
-    return derived(body, builder.graph([done.logical_or(lost).logical_not()]), types)
+    *_, done, diverged = [builder.leaf(type, i) for i, type in enumerate(types)]
+    return derived(body, builder.graph([done.logical_or(diverged).logical_not()]), types)
 
 
 def _step(body: Body, consts: int, tolerance: float) -> Body:
-    """Build the step on the same inputs: the next x, whether it converged (`done`) or is not finite (`lost`)."""
+    """Build the step on the same inputs: the next x, whether it converged (`done`) or is not finite (`diverged`)."""
     types = [*body.inputs, TensorType((), BOOL), TensorType((), BOOL)]
     builder = body.budget.builder(body.graph.registry)
     leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
@@ -198,9 +200,9 @@ def _step(body: Body, consts: int, tolerance: float) -> Body:
     dtype = dtypes.pop() if len(dtypes) == 1 else FLOAT64
     change = _max_magnitude([after - before for after, before in zip(new, old, strict=True)], dtype)
     tolerated = (_max_magnitude(new, dtype) + 1.0) * tolerance
-    lost = change.is_finite().logical_not()
-    done = change.less_equal(tolerated).logical_and(lost.logical_not())
-    return derived(body, builder.graph([*new, done, lost]), types)
+    diverged = change.is_finite().logical_not()
+    done = change.less_equal(tolerated).logical_and(diverged.logical_not())
+    return derived(body, builder.graph([*new, done, diverged]), types)
 
 
 def _max_magnitude(values: Sequence[Value], dtype: DType) -> Value:

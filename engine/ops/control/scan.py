@@ -90,7 +90,7 @@ class Scan(RunsFunctions):
         return (*body.outputs[:carries], *[type.with_shape((length, *type.shape)) for type in body.outputs[carries:]])
 
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
-        """Drop carries and stacks that nobody reads, neither after the loop nor at a later step."""
+        """Drop carries and stacks that are not read, neither after the loop nor at a later step."""
         body: Body = attrs["body"]
         parts = in_parts(range(len(body.inputs)), attrs["carries"], attrs["sequences"])
         results, inputs = step_needs(body, len(parts.consts), attrs["carries"], read)
@@ -131,7 +131,9 @@ class Scan(RunsFunctions):
             parts,
             Parts((), g[:carries], g[carries:]),
             stack,
-            lambda back, backward_operands: _emit(y, back, backward_operands, length, reverse=not reverse, count=count),
+            lambda backward_body, backward_operands: _emit(
+                y, backward_body, backward_operands, length, reverse=not reverse, count=count
+            ),
             may_be_empty=length == 0 or count is not None,
             keeps=y.builder.limits.keeps,
         )
@@ -171,7 +173,7 @@ class Scan(RunsFunctions):
 
 
 class CountedScan(Scan):
-    """Scan of as many steps as its last operand says, an int64 []; later entries of the stacks are zeros.
+    """Scan whose last operand is the number of steps, an int64 []; later entries of the stacks are zeros.
 
     The backward pass of a `while`. With `reverse`, it begins at the last step that is taken.
     """
@@ -208,7 +210,7 @@ class CountedScan(Scan):
         flags = in_parts(mapped[:-1], carries, attrs["sequences"])
         all_moving = Parts(flags.consts, [True] * carries, flags.sequences)
         batched_body, _ = batch_carries(body, all_moving, n, len(body.outputs) - carries)
-        consts = [*parts.consts, counts.cast(dtype=FLOAT64)]  # as floats, since every compiled kernel can read those
+        consts = [*parts.consts, counts.cast(dtype=FLOAT64)]  # as floats: compiled kernels read no integers
         initial = [add_batch_axis(x, m, True, n) for x, m in zip(parts.carries, flags.carries, strict=True)]
         sequences_by_step = [
             swap_leading_axes(x) if m else x for x, m in zip(parts.sequences, flags.sequences, strict=True)
@@ -307,24 +309,24 @@ def emit_bounded_scan(body: Body, parts: Parts, length: int, count: Value, *, re
     return emit_scan(count.builder, step, steps, length, reverse=reverse)
 
 
-def scan_length(parts: Parts, stated: int | None = None) -> int:
-    """Return the entries that all sequences have and `stated` gives. Raises ShapeMismatch and BadAttribute."""
+def scan_length(parts: Parts, given: int | None = None) -> int:
+    """Return the length of all sequences, and `given` if stated. Raises ShapeMismatch and BadAttribute."""
     first_sequence = len(parts.consts) + len(parts.carries)
-    length = stated
-    for place, type in enumerate(parts.sequences, first_sequence):
+    length = given
+    for position, type in enumerate(parts.sequences, first_sequence):
         if not type.ndim:
             raise ShapeMismatch(
-                f"operand {place}, a sequence, must have a leading axis to go through, but has shape []",
-                operand=place,
+                f"operand {position}, a sequence, must have a leading axis to go through, but has shape []",
+                operand=position,
                 expected="a leading axis",
                 got="shape []",
             )
         if length is not None and type.shape[0] != length:
-            source = "length" if stated is not None else f"the entries of operand {first_sequence}"
+            source = "length" if given is not None else f"the entries of operand {first_sequence}"
             raise ShapeMismatch(
-                f"operand {place}, a sequence, must have {counted(length, 'entry', 'entries')}, as {source} says, "
+                f"operand {position}, a sequence, must have {counted(length, 'entry', 'entries')}, as {source} says, "
                 f"but has shape {show_shape(type.shape)}",
-                operand=place,
+                operand=position,
                 expected=counted(length, "entry", "entries"),
                 got=show_shape(type.shape),
             )
@@ -373,7 +375,7 @@ class Map(RunsFunctions):
         return tuple([type.with_shape((n, *type.shape)) for type in outputs])
 
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
-        """Drop results that nobody reads and operands that only they need, but never the first sequence.
+        """Drop unread results and the operands that only they need, but never the first sequence.
 
         The first sequence determines the number of entries. It cannot be a cotangent, which forward mode only feeds as
         a placeholder: `vjp` passes cotangents after the original sequences.
@@ -397,7 +399,7 @@ class Map(RunsFunctions):
     ) -> Sequence[Value | None]:
         """Append a map of the body's backward pass. The cotangent of a sum is the same for each entry."""
         parts = in_parts(operands, 0, sequences)
-        with_cotangent = tuple(k for k, part in enumerate(g) if part is not None)
+        with_cotangent = tuple(k for k, cotangent in enumerate(g) if cotangent is not None)
         backward = way_back(body, with_cotangent)
         gradients: list[Value | None] = [None] * len(operands)
         if not backward.reached:
@@ -417,8 +419,8 @@ class Map(RunsFunctions):
             "sums": sum(i < len(parts.consts) for i in backward.reached),
         }
         loop = y.builder.emit(_SUMMING, backward_operands, attrs)
-        for place, i in enumerate(backward.reached):
-            gradients[i] = loop.output(place)
+        for position, i in enumerate(backward.reached):
+            gradients[i] = loop.output(position)
         return gradients
 
     def batch(
@@ -493,7 +495,7 @@ def _move_shared_cotangents(backward: Body, consts: int, sequences: int, shared:
         cotangents = range(consts + sequences, len(backward.inputs))
         order = [*operands[:consts], *cotangents[:shared], *operands[consts:], *cotangents[shared:]]
         builder = backward.budget.builder(backward.graph.registry)
-        leaves = {i: builder.leaf(backward.inputs[i], place) for place, i in enumerate(order)}
+        leaves = {i: builder.leaf(backward.inputs[i], position) for position, i in enumerate(order)}
         graph = builder.graph(backward.inline_into(builder, leaves))
         return derived(backward, graph, [backward.inputs[i] for i in order])
 
@@ -542,7 +544,7 @@ def _accumulating_step(body: Body, consts: int, sums: Sequence[TensorType], axes
 
 
 def _combine(is_sum: bool, parts: Sequence[Value]) -> Value:
-    first, *rest = parts
-    if not rest:
+    first, *others = parts
+    if not others:
         return first
-    return first + rest[0] if is_sum else first.cat(*rest, axis=0)
+    return first + others[0] if is_sum else first.cat(*others, axis=0)

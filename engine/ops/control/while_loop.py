@@ -102,7 +102,7 @@ class While(RunsFunctions):
         return (*body.outputs[:carries], TensorType((), INT64), TensorType((), BOOL), *stacks)
 
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
-        """Drop carries and stacks that nobody reads: not after the loop, at a later step, or in the condition."""
+        """Drop carries and stacks that are not read: after the loop, at a later step, or in the condition."""
         body, condition, carries = attrs["body"], attrs["condition"], attrs["carries"]
         consts = operands - carries
         body_results = {k if k < carries else k - 2 for k in read if not 0 <= k - carries < 2}
@@ -183,7 +183,7 @@ class While(RunsFunctions):
         initial = [add_batch_axis(x, m, True, n) for x, m in zip(parts.carries, flags.carries, strict=True)]
         builder = [*parts.consts, *parts.carries][0].builder
         is_active = emit_call(builder, batched_condition, [*parts.consts, *initial]).output(0)
-        steps = builder.full((n,), 0.0, FLOAT64)  # as floats, since every compiled kernel can read those
+        steps = builder.full((n,), 0.0, FLOAT64)  # as floats: compiled kernels read no integers
         loop_parts = Parts(parts.consts, [*initial, is_active, steps], ())
         loop = _emit(
             is_active,

@@ -176,8 +176,8 @@ def spread_values(narrow: Value, kernel: Value, extents: Sequence[int], windows:
         images, taps = (v.unsqueeze(axes=(2,)) for v in (narrow, kernel))
         return spread_values(images, taps, (1, *extents), windows.on_axes(2), groups).squeeze(axes=(2,))
     transposed = getattr(narrow, f"conv_transpose{len(extents)}d")
-    rest = tuple(map(sub, extents, windows.cover(narrow.shape[2:])))
-    dx: Value = transposed(kernel, output_padding=rest, groups=groups, **windows.placing)
+    output_padding = tuple(map(sub, extents, windows.cover(narrow.shape[2:])))
+    dx: Value = transposed(kernel, output_padding=output_padding, groups=groups, **windows.placing)
     return dx
 
 
@@ -192,7 +192,8 @@ class KernelGradient(Op):
     """y[o, c, t] = Σ wide[n, c, p·s + t·d − p₀] · narrow[n, o, p], over images n and positions p, for c in o's group.
 
     wide [n, channels, *extents], zero outside; narrow [n, features, *positions]; y [features, channels / groups,
-    *taps]. The cotangent of a convolution's kernel, of x and that of its result; and of its adjoint's, the other way.
+    *taps]. The cotangent of a convolution's kernel, from x and the cotangent of its result; for a transposed
+    convolution, from the cotangent and x.
     """
 
     name = "kernel_gradient"
@@ -417,11 +418,11 @@ class TransposedConvolution(Convolution):
         self, windows: Windows, extents: Sequence[int], attrs: Mapping[str, Any]
     ) -> Mapping[str, Any]:
         """Return the smallest equivalent placing of windows that spread over the result."""
-        more = attrs["output_padding"]
-        check_spread(windows, extents, more)
-        check_extents(tuple(map(add, windows.cover(extents), more)), windows.padding)
-        windows, more = windows.canonical_spread(extents, more)
-        return {**windows.placing, "output_padding": more}
+        output_padding = attrs["output_padding"]
+        check_spread(windows, extents, output_padding)
+        check_extents(tuple(map(add, windows.cover(extents), output_padding)), windows.padding)
+        windows, output_padding = windows.canonical_spread(extents, output_padding)
+        return {**windows.placing, "output_padding": output_padding}
 
     def infer(
         self,
@@ -506,8 +507,8 @@ class ConvTranspose1D(Composite, TransposedConvolution):
         windows = Windows(kernel.shape[2:], *(attrs[name] for name in ("stride", "padding", "dilation")))
         images, taps = (v.unsqueeze(axes=(2,)) for v in (x, kernel))
         biases = () if bias is None else (bias,)
-        more = {"output_padding": (0, *attrs["output_padding"]), "groups": attrs["groups"]}
-        return images.conv_transpose2d(taps, *biases, **more, **windows.on_axes(2).placing).squeeze(axes=(2,))
+        other_attrs = {"output_padding": (0, *attrs["output_padding"]), "groups": attrs["groups"]}
+        return images.conv_transpose2d(taps, *biases, **other_attrs, **windows.on_axes(2).placing).squeeze(axes=(2,))
 
 
 class ConvTranspose2D(TransposedConvolution):

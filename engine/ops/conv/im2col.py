@@ -29,7 +29,7 @@ from engine.ops.common.numerics import accumulator, are_finite
 from engine.ops.conv.windows import Windows
 
 #: bytes of columns laid out at a time, unless one row of windows takes more: they stay in the cache, and the allocator
-#: reuses them, while larger chunks are mapped anew by the system, page by page
+#: reuses them, while the system maps larger chunks page by page each time
 CHUNK_BYTES = 2 << 20
 #: windows laid out at a time at least: with fewer, reading the kernel takes longer than multiplying by it
 LEAST_WINDOWS = 256
@@ -172,13 +172,13 @@ class Layout:
         return (..., rows, *[slice(None)] * (len(self.positions) - self.rows[0] - 1))
 
 
-def within_chunk(count: int, each: int) -> int:
-    """Return how many of `count` things of `each` bytes fit into CHUNK_BYTES, at least 1."""
-    return _fit(CHUNK_BYTES, count, each)
+def within_chunk(count: int, nbytes: int) -> int:
+    """Return how many of `count` things of `nbytes` bytes fit into CHUNK_BYTES, at least 1."""
+    return _fit(CHUNK_BYTES, count, nbytes)
 
 
-def _fit(capacity: int, count: int, each: int) -> int:
-    return max(1, min(count, capacity // max(each, 1)))
+def _fit(capacity: int, count: int, nbytes: int) -> int:
+    return max(1, min(count, capacity // max(nbytes, 1)))
 
 
 def slices(count: int, size: int) -> Iterator[slice]:
@@ -256,22 +256,22 @@ def correlate_groups(run: RunContext, x: Array, weights: Array, out: Array, size
     for groups, part in sizes.parts():
         rows = matrices(run.xp, weights[groups], part)
         for images in run.through(part.image_chunks()):
-            seen = windows_of(run.xp, x[images, groups], part)
+            window_view = windows_of(run.xp, x[images, groups], part)
             for index in run.through(part.row_chunks()):
-                _multiply(run.xp, rows, seen[index], out[images, groups][index], part)
-            del seen  # free the memory before the next chunk is laid out
+                _multiply(run.xp, rows, window_view[index], out[images, groups][index], part)
+            del window_view  # free the memory before the next chunk is laid out
 
 
-def _multiply(xp: Namespace, weights: Array, seen: Array, out: Array, sizes: Layout) -> None:
+def _multiply(xp: Namespace, weights: Array, window_view: Array, out: Array, sizes: Layout) -> None:
     images, groups, features, *positions = out.shape
     if sizes.channels_last:
-        products = xp.matmul(weights, columns(xp, seen, sizes))
+        products = xp.matmul(weights, columns(xp, window_view, sizes))
         out[...] = products.reshape(groups, features, images, *positions).transpose(2, 0, 1, *range(3, out.ndim))
         return
-    places = math.prod(positions)
-    matrix_of_columns = matrix(xp, seen, (images, groups, sizes.column_length, places), sizes.dtype)
+    position_count = math.prod(positions)
+    matrix_of_columns = matrix(xp, window_view, (images, groups, sizes.column_length, position_count), sizes.dtype)
     if out.dtype == sizes.dtype and _is_run(out.shape[3:], out.strides[3:], out.itemsize):
-        xp.matmul(weights, matrix_of_columns, out=out.reshape(images, groups, features, places))
+        xp.matmul(weights, matrix_of_columns, out=out.reshape(images, groups, features, position_count))
     else:
         out[...] = xp.matmul(weights, matrix_of_columns).reshape(out.shape)
 
@@ -293,17 +293,17 @@ def correlate_by_kernel(run: RunContext, x: Array, narrow: Array, out: Array, si
     for groups, part in sizes.parts():
         sums = run.xp.zeros((part.groups, part.features, part.column_length), sizes.dtype)
         for images in run.through(part.image_chunks()):
-            seen = windows_of(run.xp, x[images, groups], part)
+            window_view = windows_of(run.xp, x[images, groups], part)
             for index in run.through(part.row_chunks()):
-                _add_products(run.xp, narrow[images, groups][index], seen[index], sums, part)
-            del seen  # free the memory before the next chunk is laid out
+                _add_products(run.xp, narrow[images, groups][index], window_view[index], sums, part)
+            del window_view  # free the memory before the next chunk is laid out
         out[groups] = _to_kernels(sums, part)
 
 
-def _add_products(xp: Namespace, narrow: Array, seen: Array, sums: Array, sizes: Layout) -> None:
+def _add_products(xp: Namespace, narrow: Array, window_view: Array, sums: Array, sizes: Layout) -> None:
     ordered = narrow.transpose(1, 2, 0, *range(3, narrow.ndim))
     values = matrix(xp, ordered, (sizes.groups, sizes.features, math.prod(ordered.shape[2:])), sizes.dtype)
-    sums += xp.matmul(values, columns(xp, seen, sizes).swapaxes(1, 2))
+    sums += xp.matmul(values, columns(xp, window_view, sizes).swapaxes(1, 2))
 
 
 def windows_of(xp: Namespace, x: Array, sizes: Layout) -> Array:
@@ -327,15 +327,15 @@ def windows_of(xp: Namespace, x: Array, sizes: Layout) -> Array:
     return sizes.windows.view(xp, part, sizes.positions)
 
 
-def columns(xp: Namespace, seen: Array, sizes: Layout) -> Array:
+def columns(xp: Namespace, window_view: Array, sizes: Layout) -> Array:
     """Copy windows [images, groups, channels, *size, *positions] to [groups, window elements, images · positions]."""
     rank = len(sizes.positions)
     size, positions = range(3, 3 + rank), range(3 + rank, 3 + 2 * rank)
-    count = len(seen) * math.prod(seen.shape[3 + rank :])
+    count = len(window_view) * math.prod(window_view.shape[3 + rank :])
     if sizes.channels_last:
-        ordered = seen.transpose(1, 0, *positions, *size, 2)
+        ordered = window_view.transpose(1, 0, *positions, *size, 2)
         return matrix(xp, ordered, (sizes.groups, count, sizes.column_length), sizes.dtype).swapaxes(1, 2)
-    ordered = seen.transpose(1, 2, *size, 0, *positions)
+    ordered = window_view.transpose(1, 2, *size, 0, *positions)
     return matrix(xp, ordered, (sizes.groups, sizes.column_length, count), sizes.dtype)
 
 
@@ -528,12 +528,12 @@ def _add_spread_products(xp: Namespace, x: Array, weights: Array, sums: Array, w
     values = matrix(xp, x, (*x.shape[:3], math.prod(positions)), sizes.dtype)
     if sizes.large_windows:
         rows = xp.matmul(values.swapaxes(2, 3), weights).reshape(*lead[:2], *positions, lead[2], *size)
-        for place, taps, seen in windows.exchanged(positions).all_tap_slices(extents, size):
-            sums[(*ALL, *seen)] += rows[(*ALL[:2], *place, ALL[2], *taps)]
+        for position, taps, elements in windows.exchanged(positions).all_tap_slices(extents, size):
+            sums[(*ALL, *elements)] += rows[(*ALL[:2], *position, ALL[2], *taps)]
     else:
         products = xp.matmul(weights.swapaxes(1, 2), values).reshape(*lead, *size, *positions)
-        for tap, places, seen in windows.all_tap_slices(extents, positions):
-            sums[(*ALL, *seen)] += products[(*ALL, *tap, *places)]
+        for tap, positions_index, elements in windows.all_tap_slices(extents, positions):
+            sums[(*ALL, *elements)] += products[(*ALL, *tap, *positions_index)]
 
 
 def add_windows_workspace(sizes: Layout, x: TensorType, kernel: TensorType) -> int:

@@ -124,7 +124,7 @@ def reduce_windows_along(
 
 
 def scatter_to_maxima(run: RunContext, g: Array, x: Array, out: Array, windows: Windows) -> None:
-    """Compute out = Σ g over the windows whose first maximum an element of x is: by rows, then by columns in these."""
+    """Add each g to the first maximum of its window in x: to maxima of rows first, then to elements of these rows."""
     xp = run.xp
     rows = xp.empty((*x.shape[:-1], g.shape[-1]), x.dtype)
     reduce_windows_along(run, xp.maximum, x, rows, windows, -1, identity_of("maximum", x.dtype))
@@ -239,9 +239,9 @@ class MaxPool2DIndices(Pooling):
         taps = xp.asarray([(a - above) * width + b - before for (a, *_), (b, *_) in product(rows, columns)])
         searching, tap_numbers = xp.ones(out.shape, bool), xp.zeros(out.shape, np.min_scalar_type(taps.size))
         for (_, i, h), (_, j, w) in run.through(product(rows, columns)):
-            seen = x[..., h, w]
-            is_smaller = xp.not_equal(seen, largest[..., i, j])
-            is_smaller &= seen == seen  # noqa: PLR0124 - false of NaN only
+            elements = x[..., h, w]
+            is_smaller = xp.not_equal(elements, largest[..., i, j])
+            is_smaller &= elements == elements  # noqa: PLR0124 - false of NaN only
             searching[..., i, j] &= is_smaller
             tap_numbers += searching
         down, right = (stride * xp.arange(n) for stride, n in zip(windows.stride, out.shape[-2:], strict=True))

@@ -97,29 +97,29 @@ class Windows:
 
     def on_axes(self, rank: int) -> Windows:
         """Return the same windows over `rank` axes, with axes of one element in front."""
-        more = rank - len(self.size)
-        ones, zeros = (1,) * more, (0,) * more
+        new_axes = rank - len(self.size)
+        ones, zeros = (1,) * new_axes, (0,) * new_axes
         return Windows(ones + self.size, ones + self.stride, zeros + self.padding, ones + self.dilation)
 
     def canonical_placing(self, extents: Sequence[int]) -> Self:
         """Return the same windows over a tensor of these `extents`, placed by the smallest equivalent numbers.
 
-        A single tap needs no dilation. A single window gets the smallest stride with which no second window fits. A
-        window beside the tensor is moved next to it. No number then exceeds the sum of the extents and the windows'
-        span. Windows that do not fit are returned as they are.
+        A single tap needs no dilation. A single window gets the smallest stride with which no second window fits,
+        and if it lies in the padding alone, it is moved next to the tensor. No number then exceeds the sum of the
+        extents and the windows' span. Windows that do not fit are returned unchanged.
         """
         axes = zip(self.size, self.stride, self.padding, self.dilation, extents, strict=True)
         return type(self)(self.size, *zip(*(_canonical_placing(*axis) for axis in axes), strict=True))
 
-    def canonical_spread(self, positions: Sequence[int], more: Sequence[int]) -> tuple[Self, Shape]:
-        """Return `canonical_placing` for windows at `positions` over a tensor with `more` elements after the last.
+    def canonical_spread(self, positions: Sequence[int], extra: Sequence[int]) -> tuple[Self, Shape]:
+        """Return `canonical_placing` for windows at `positions` over a tensor with `extra` elements after the last.
 
-        `more` has to stay below the larger of stride and dilation, as convolutions require it of output_padding. If one
-        of them has no effect otherwise, it is increased as far as necessary.
+        `extra` has to stay below the larger of stride and dilation, as convolutions require it of output_padding. If
+        one of them has no effect otherwise, it is increased as far as necessary.
         """
-        axes = zip(self.size, self.stride, self.padding, self.dilation, positions, more, strict=True)
-        *placing, rest = zip(*(_canonical_spread(*axis) for axis in axes), strict=True)
-        return type(self)(self.size, *placing), rest
+        axes = zip(self.size, self.stride, self.padding, self.dilation, positions, extra, strict=True)
+        *placing, new_extra = zip(*(_canonical_spread(*axis) for axis in axes), strict=True)
+        return type(self)(self.size, *placing), new_extra
 
     def view(self, xp: Namespace, spanned: Array, positions: Sequence[int]) -> Array:
         """View an array [..., *span] as [..., *size, *positions]: the element of each tap at each position."""
@@ -140,14 +140,14 @@ def _canonical_placing(size: int, stride: int, padding: int, dilation: int, exte
 
 
 def _canonical_spread(
-    size: int, stride: int, padding: int, dilation: int, positions: int, more: int
+    size: int, stride: int, padding: int, dilation: int, positions: int, extra: int
 ) -> tuple[int, int, int, int]:
     stride, dilation = stride if positions > 1 else 1, dilation if size > 1 else 1
     unused = max(0, padding - (positions - 1) * stride - dilation * (size - 1) - 1)
-    padding, more = padding - unused, more - 2 * unused
-    if more >= max(stride, dilation):
-        stride, dilation = (more + 1, dilation) if positions == 1 else (stride, more + 1)
-    return stride, padding, dilation, more
+    padding, extra = padding - unused, extra - 2 * unused
+    if extra >= max(stride, dilation):
+        stride, dilation = (extra + 1, dilation) if positions == 1 else (stride, extra + 1)
+    return stride, padding, dilation, extra
 
 
 def _strides(steps: Sequence[int], factors: Sequence[int], counts: Sequence[int]) -> Shape:
@@ -175,10 +175,10 @@ def check_ranks(x: TensorType, kernel: TensorType, rank: int, channels: str) -> 
             raise wrong_shape(i, name, f"rank {rank + 2}, [{axes}]", type)
 
 
-def check_groups(groups: int, count: int, what: str) -> None:
-    """Raise BadAttribute unless `count` can be divided into equal groups. `what` names the counted things."""
+def check_groups(groups: int, count: int, noun: str) -> None:
+    """Raise BadAttribute unless `count` divides into equal groups. `noun` names the counted things in the message."""
     if count % groups:
-        expected = f"a divisor of {count}, the number of {what}"
+        expected = f"a divisor of {count}, the number of {noun}"
         raise BadAttribute(f"attribute groups must be {expected}, but is {groups}", expected=expected, got=str(groups))
 
 

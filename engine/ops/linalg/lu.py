@@ -99,7 +99,7 @@ class LU(Decomposition):
             return (empty_gradient(x, g[1:]),)
         if wide(x) is not x:
             y = wide(x).lu()
-        l_cotangent, u_cotangent = (None if part is None else wide(part) for part in g[1:])
+        l_cotangent, u_cotangent = (None if cotangent is None else wide(cotangent) for cotangent in g[1:])
         permuted_gradient = _product_cotangent(y.output(1), y.output(2), l_cotangent, u_cotangent)
         row_indices = column(y.output(0)).broadcast_to(shape=x.shape)
         return (permuted_gradient.full_like(0.0).scatter_add(row_indices, permuted_gradient, axis=x.ndim - 2),)
@@ -111,7 +111,7 @@ class LU(Decomposition):
         return real_flops(types[0], math.prod(lead) * (2 * m * n * k - (m + n) * k * k + 2 * k**3 // 3))
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
-        """Return the bytes of a copy; when swept, another copy and the split factors, else those of one matrix."""
+        """Return the bytes of a copy, and of another copy and its factors if swept, else of one matrix's factors."""
         m, n = x.shape[-2:]
         k = min(m, n)
         count = min(matrices_per_chunk(x.shape), math.prod(x.shape[:-2]))
@@ -121,7 +121,7 @@ class LU(Decomposition):
 
 
 def _product_cotangent(lower: Value, upper: Value, l_cotangent: Value | None, u_cotangent: Value | None) -> Value:
-    """Compute the cotangent of l u from those of l and u, at least one of which is there.
+    """Compute the cotangent of l u from those of l and u, at least one of which is given.
 
     With k = min(m, n), the square blocks l₁ u₁ follow the rule for square matrices, after the cotangents of the
     remaining rows of l or columns of u are moved into it.
@@ -207,14 +207,14 @@ def _unpack(run: RunContext, factors: Array, pivots: HostArray, results: Sequenc
     (lower, upper, rows), xp = results, run.xp
     k = min(factors.shape)
     order = np.arange(len(factors))
-    for i, other in enumerate(pivots):
-        order[i], order[other] = order[other], order[i]
+    for i, partner in enumerate(pivots):
+        order[i], order[partner] = order[partner], order[i]
     rows[...] = xp.asarray(order)
     _split(xp, factors, lower, upper, k)
 
 
 def _pivot_size(xp: Namespace, x: Array) -> Array:
-    """Return the magnitude by which LAPACK chooses a pivot: for a complex number, the sum of its parts'."""
+    """Return the magnitude by which LAPACK chooses a pivot: for a complex number, |Re| + |Im|."""
     return abs(x.real) + abs(x.imag) if x.dtype.kind == "c" else xp.abs(x)
 
 
@@ -398,7 +398,7 @@ class SLogDet(SquareMatrix):
     )
 
     def infer(self, x: TensorType) -> ResultTypes:
-        """Return x's type without its last two axes, then the same as a real dtype. Raises ShapeMismatch."""
+        """Return x's type without its last two axes, then with the real dtype. Raises ShapeMismatch."""
         result = square(x).with_shape(x.shape[:-2])
         return result, result.with_dtype(real_dtype(result.dtype))
 

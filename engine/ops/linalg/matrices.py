@@ -327,7 +327,7 @@ def _raising_function(xp: Any, name: str) -> Callable[[Array], Any]:
 
 
 def admit(run: RunContext, name: str, x: Array) -> None:
-    """Raise DeadlineTooNear if a chunk takes too long on a processor, by the time in `_SECONDS_PER_CUBE`."""
+    """Raise DeadlineTooNear if a chunk takes too long on a processor, estimated with `_SECONDS_PER_CUBE`."""
     if run.device == "cpu":
         factor = _COMPLEX_FACTOR if _is_complex(x) else 1
         run.deadline.admit(factor * _SECONDS_PER_CUBE[name] * x.size * min(x.shape[-2:]) / run.threads)
@@ -378,12 +378,12 @@ def matrix_type(x: TensorType, operand: int = 0, name: str = "x") -> TensorType:
     return x.with_dtype(to_average(x.dtype))
 
 
-def chunk_workspace(x: TensorType, each: int, once: int = 0) -> int:
-    """Count the bytes of chunks that take `each` numbers per matrix, and of LAPACK's `once`, for one matrix at a time.
+def chunk_workspace(x: TensorType, per_matrix: int, once: int = 0) -> int:
+    """Count the bytes of chunks that take `per_matrix` numbers each, and of LAPACK's `once`, one matrix at a time.
 
     The numbers are doubles, or pairs of doubles for a complex x.
     """
-    return chunk_bytes(x.shape, each, x) + wide_dtype(x.dtype).itemsize * once if x.size else 0
+    return chunk_bytes(x.shape, per_matrix, x) + wide_dtype(x.dtype).itemsize * once if x.size else 0
 
 
 def real_like(x: TensorType) -> TensorType:
@@ -441,7 +441,7 @@ def tolerance(values: Value, n: int) -> Value:
 
 def empty_gradient(x: Value, g: Sequence[Value | None]) -> Value | None:
     """Return the cotangent of an x without elements, which still depends on the cotangents `g` in the graph."""
-    totals = [part.sum() for part in g if part is not None]
+    totals = [cotangent.sum() for cotangent in g if cotangent is not None]
     return x.full_like(0.0) * sum(totals[1:], start=totals[0]) if totals else None
 
 

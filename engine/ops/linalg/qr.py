@@ -98,7 +98,7 @@ class QR(Decomposition):
         if wide(x) is not x:
             y = wide(x).qr()
         q, r = y.output(0), y.output(1)
-        q_cotangent, r_cotangent = (None if part is None else wide(part) for part in g)
+        q_cotangent, r_cotangent = (None if cotangent is None else wide(cotangent) for cotangent in g)
         inner = _inner_cotangent(q, r, q_cotangent, r_cotangent)
         if inner is None:
             return (None,)

@@ -276,7 +276,7 @@ class SVD(Decomposition):
         if wide(x) is not x:
             y = wide(x).svd(degenerate=degenerate)
         u, s, vh = (y.output(i) for i in range(3))
-        u_cotangent, s_cotangent, vh_cotangent = (None if part is None else wide(part) for part in g)
+        u_cotangent, s_cotangent, vh_cotangent = (None if cotangent is None else wide(cotangent) for cotangent in g)
         within = tolerance(s, max(x.shape[-2:]))
         terms = []
         if s_cotangent is not None:
@@ -300,7 +300,7 @@ class SVD(Decomposition):
 def _vector_terms(
     u: Value, s: Value, vh: Value, u_cotangent: Value | None, vh_cotangent: Value | None, within: Value, degenerate: str
 ) -> list[Value]:
-    """Return the terms of x's cotangent that come from those of u and vh, at least one of which is there.
+    """Return the terms of x's cotangent that come from those of u and vh, at least one of which is given.
 
     The first term lies inside the spaces of u and v. A thin u or vh has a complement too, into which its vectors can
     move.

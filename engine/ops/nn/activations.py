@@ -1,4 +1,4 @@
-"""Activation functions. The smooth ones are formulas over stable parts; their gradients follow from those."""
+"""Activation functions. The smooth ones are formulas over stable parts, and get their gradients from the parts."""
 
 from __future__ import annotations
 
@@ -172,9 +172,9 @@ def _tail(x: Scalar) -> Scalar:
 
 def _complex_logistic(z: Scalar) -> Scalar:
     """Compute the sigmoid from e^z or e^−z, whichever does not overflow."""
-    is_negative, one = z.real() < 0.0, z.builder.as_pair(1.0)
+    is_negative, unit = z.real() < 0.0, z.builder.as_pair(1.0)
     power = is_negative.where(z, -z).exp()
-    return is_negative.where(power, one) / (one + power)
+    return is_negative.where(power, unit) / (unit + power)
 
 
 class Sigmoid(FloatUnary):

@@ -240,7 +240,7 @@ class Attention(Formula):
         return TensorType((*leading(*types), q.shape[-2], v.shape[-1]), promote(*floats))
 
     def compose(self, *operands: Value, grouped: bool = False, **attrs: Any) -> Value:
-        """Broadcast the heads of k and v if grouped; otherwise choose the form by the sizes."""
+        """Broadcast the heads of k and v if grouped; otherwise choose the op for the sizes."""
         types = [x.type for x in operands]
         if grouped:
             grouped_operands = [x.reshape(shape=_grouped_shape(x.shape, i, types)) for i, x in enumerate(operands)]

@@ -24,7 +24,7 @@ EPS = Attr("float", 1e-5, "added to the variance or mean square; positive")
 
 
 class Normalization(Formula):
-    """Base: parameters lie along axes of x and apply to what `normalised` returns."""
+    """Base: parameters lie along axes of x and apply to the result of `normalised`."""
 
     section = "normalization"
     operands: ClassVar[tuple[str, ...]] = ("x", "weight?", "bias?")

@@ -385,8 +385,8 @@ class RandomNormal(RandomFormula):
 
     def compose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
         """Map u to the numbers after −1: 2 · uniform is exact."""
-        least = float(np.nextafter(dtype.type(-1), dtype.type(0)))
-        return (key.random_uniform(shape=shape, dtype=dtype) * 2.0 + least).erfinv() * math.sqrt(2)
+        after_minus_one = float(np.nextafter(dtype.type(-1), dtype.type(0)))
+        return (key.random_uniform(shape=shape, dtype=dtype) * 2.0 + after_minus_one).erfinv() * math.sqrt(2)
 
 
 class RandomExponential(RandomFormula):
@@ -414,8 +414,8 @@ class RandomGumbel(RandomFormula):
 
     def compose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
         """Apply the formula. Only 0 is affected by the clamp: all other draws are larger."""
-        least = float(np.finfo(dtype).tiny)
-        return -(-key.random_uniform(shape=shape, dtype=dtype).clamp(min=least).log()).log()
+        smallest_normal = float(np.finfo(dtype).tiny)
+        return -(-key.random_uniform(shape=shape, dtype=dtype).clamp(min=smallest_normal).log()).log()
 
 
 class RandomBernoulli(WithKey, Composite):

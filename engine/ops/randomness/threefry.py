@@ -107,8 +107,8 @@ class Bitcast(BatchedAsIs, View):
         """Return x's shape, with one axis more or less if the widths differ."""
         if dtype.itemsize > x.dtype.itemsize:
             return TensorType(x.shape[:-1], dtype)
-        each = x.dtype.itemsize // dtype.itemsize
-        return TensorType(x.shape if each == 1 else (*x.shape, each), dtype)
+        ratio = x.dtype.itemsize // dtype.itemsize
+        return TensorType(x.shape if ratio == 1 else (*x.shape, ratio), dtype)
 
     def view(self, xp: Namespace, x: Array, *, dtype: DType) -> Array:
         """View a dense array as another dtype."""
