@@ -118,6 +118,8 @@ class FunctionCall(RunsFunctions):
                 [*operands, *[cotangent for cotangent in g if cotangent is not None]],
             )
         if floats:
+            # `recompute` stays set: if the backward body were inlined, its recomputation would merge with the forward
+            # pass, whose values would then be kept
             attrs = {"body": backward_body, "derivative": None, "recompute": recompute}
             call = y.builder.emit(self, backward_operands, attrs)
             for position, i in enumerate(floats):

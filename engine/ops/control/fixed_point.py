@@ -94,6 +94,7 @@ class FixedPoint(RunsFunctions):
         cotangents = [
             value.full_like(0.0) if cotangent is None else cotangent for value, cotangent in zip(x, g, strict=False)
         ]
+        # for the cotangents of all carries: the adjoint iteration mixes them, so that none stays 0
         backward = way_back(body, tuple(range(carries)))
         gradients: list[Value | None] = [None] * len(operands)
         reached = [i for i in backward.reached if i < len(consts)]
@@ -196,6 +197,7 @@ def _step(body: Body, consts: int, tolerance: float) -> Body:
     leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
     old = leaves[consts : len(body.inputs)]
     new = tidy(body).inline_into(builder, leaves)
+    # one tolerance holds for all carries: if their dtypes differ, magnitudes are compared in float64
     dtypes = {real_dtype(type.dtype) for type in body.outputs}
     dtype = dtypes.pop() if len(dtypes) == 1 else FLOAT64
     change = _max_magnitude([after - before for after, before in zip(new, old, strict=True)], dtype)

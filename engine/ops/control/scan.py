@@ -99,6 +99,7 @@ class Scan(RunsFunctions):
             "carries": sum(i in parts.carries for i in inputs),
             "sequences": sum(i in parts.sequences for i in inputs),
         }
+        # a CountedScan has one operand more than its body has inputs: the count, which stays
         return Narrowed({**attrs, **fewer}, [*inputs, *range(len(body.inputs), operands)], results)
 
     def vjp(self, g: Sequence[Value | None], y: Value, *operands: Value, **attrs: Any) -> Sequence[Value | None]:
@@ -416,6 +417,7 @@ class Map(RunsFunctions):
             "body": backward_body,
             "sequences": sequences + len(stack_indices),
             "at_once": at_once,
+            # `reached` ascends and consts come first, so that the sums are the first results
             "sums": sum(i < len(parts.consts) for i in backward.reached),
         }
         loop = y.builder.emit(_SUMMING, backward_operands, attrs)
@@ -444,6 +446,7 @@ class Map(RunsFunctions):
         entries = parts.sequences[0].shape[0]
         if at_once is None:
             entry_bytes = sum(type.nbytes for node in tidy(body).graph.nodes for type in node.types)
+            # the values of one batch take at most a quarter of the memory limit
             at_once = max(1, min(_BATCH_BYTES, builder.limits.bytes // 4) // max(1, entry_bytes))
         batch = min(entries, at_once)
         full_batches = entries // batch if batch else 0
@@ -452,6 +455,7 @@ class Map(RunsFunctions):
             results.append(_scan_batches(builder, parts, body, batch, full_batches, sums))
         start = full_batches * batch if full_batches > 1 else 0
         if start < entries or not results:
+            # the last, smaller batch is not a step of the scan, whose batches have one shape: it is inlined after it
             remaining = [cut(x, 0, start, entries) if start else x for x in parts.sequences]
             mapped = (*[False] * len(parts.consts), *[True] * sequences)
             outputs = batched(body, mapped, entries - start).body.inline_into(builder, [*parts.consts, *remaining])

@@ -105,6 +105,7 @@ class While(RunsFunctions):
         """Drop carries and stacks that are not read: after the loop, at a later step, or in the condition."""
         body, condition, carries = attrs["body"], attrs["condition"], attrs["carries"]
         consts = operands - carries
+        # results of the loop are the carries, `steps`, `finished` and the stacks; the body returns carries and stacks
         body_results = {k if k < carries else k - 2 for k in read if not 0 <= k - carries < 2}
         results, inputs = step_needs(body, consts, carries, body_results, inputs_of(condition, [0]))
         carries_left = sum(i >= consts for i in inputs)
@@ -160,6 +161,7 @@ class While(RunsFunctions):
         initial = [
             add_batch_axis(x, m, w, n) for x, m, w in zip(parts.carries, flags.carries, mapped_carries, strict=True)
         ]
+        # otherwise the condition is one bool for all examples, and they end together
         if batched_condition.mapped[0]:
             return self._batch_separate_ends(
                 n, Parts(parts.consts, parts.carries, ()), flags, condition, body, max_steps
@@ -182,6 +184,7 @@ class While(RunsFunctions):
         batched_condition = batched(condition, mapped, n).body
         initial = [add_batch_axis(x, m, True, n) for x, m in zip(parts.carries, flags.carries, strict=True)]
         builder = [*parts.consts, *parts.carries][0].builder
+        # an example may take no step at all, so the condition is evaluated once before the loop
         is_active = emit_call(builder, batched_condition, [*parts.consts, *initial]).output(0)
         steps = builder.full((n,), 0.0, FLOAT64)  # as floats: compiled kernels read no integers
         loop_parts = Parts(parts.consts, [*initial, is_active, steps], ())
@@ -213,6 +216,7 @@ class StackingWhile(While):
     ) -> Sequence[Value]:
         """Return the results of a `while` without stacks, and of a scan that repeats its steps and stacks."""
         parts = in_parts(operands, carries)
+        # ops of the registry cannot stack in a `while`, so its steps are repeated in a scan, which can
         unstacked = narrow(body, range(carries), range(len(body.inputs)))
         loop = _emit(operands[0], condition, unstacked, parts, max_steps)
         results = [loop.output(k) for k in range(carries + 2)]

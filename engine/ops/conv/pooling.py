@@ -237,6 +237,7 @@ class MaxPool2DIndices(Pooling):
         rows, columns = (list(windows.tap_slices(axis, x.shape[axis], out.shape[axis])) for axis in (-2, -1))
         above, before = windows.padding
         taps = xp.asarray([(a - above) * width + b - before for (a, *_), (b, *_) in product(rows, columns)])
+        # a window's first maximum has as its number the count of taps before it, all smaller
         searching, tap_numbers = xp.ones(out.shape, bool), xp.zeros(out.shape, np.min_scalar_type(taps.size))
         for (_, i, h), (_, j, w) in run.through(product(rows, columns)):
             elements = x[..., h, w]

@@ -133,8 +133,10 @@ class Windows:
 def _canonical_placing(size: int, stride: int, padding: int, dilation: int, extent: int) -> tuple[int, int, int]:
     dilation = dilation if size > 1 else 1
     reach = dilation * (size - 1) + 1
+    # unless exactly one window fits, the stride cannot change
     if not 0 <= extent + 2 * padding - reach < stride:
         return stride, padding, dilation
+    # a window with `reach` of padding before it sees zeros only, as one with more padding does
     padding = min(padding, reach)
     return extent + 2 * padding - reach + 1, padding, dilation
 
@@ -143,6 +145,7 @@ def _canonical_spread(
     size: int, stride: int, padding: int, dilation: int, positions: int, extra: int
 ) -> tuple[int, int, int, int]:
     stride, dilation = stride if positions > 1 else 1, dilation if size > 1 else 1
+    # the padding removes elements on both sides: beyond the windows' span it can be taken off `extra` instead
     unused = max(0, padding - (positions - 1) * stride - dilation * (size - 1) - 1)
     padding, extra = padding - unused, extra - 2 * unused
     if extra >= max(stride, dilation):

@@ -283,6 +283,7 @@ class Cholesky(SquareMatrix):
         """Solve triangular systems, without forming an inverse."""
         y, _ = widened(self, y, (x,), {})
         product = adjoint(y) @ (g * 0.5)
+        # Φ(yᴴ g) from half of yᴴ g: entries below the diagonal count twice, those on it once
         inner = product.tril() + product.tril(offset=-1)
         y_conjugate = conjugate(y)
         half = y_conjugate.triangular_solve(inner, transpose=True)

@@ -502,6 +502,7 @@ class AttentionRows(ScoreOp):
             sums = xp.sum(rows, axis=-1, keepdims=True)
             xp.divide(rows, sums, out=rows)
             xp.matmul(rows, tile.of_keys(values), out=tile.of_queries(y))
+            # lse, in the memory of the maxima: exponentials were taken relative to these
             xp.add(largest, xp.log(sums, out=sums), out=largest)
 
     def vjp(
