@@ -94,13 +94,13 @@ class Scan(RunsFunctions):
         body: Body = attrs["body"]
         parts = in_parts(range(len(body.inputs)), attrs["carries"], attrs["sequences"])
         results, inputs = step_needs(body, len(parts.consts), attrs["carries"], read)
-        fewer = {
+        narrowed_attrs = {
             "body": narrow(body, results, inputs),
             "carries": sum(i in parts.carries for i in inputs),
             "sequences": sum(i in parts.sequences for i in inputs),
         }
         # a CountedScan has one operand more than its body has inputs: the count, which stays
-        return Narrowed({**attrs, **fewer}, [*inputs, *range(len(body.inputs), operands)], results)
+        return Narrowed({**attrs, **narrowed_attrs}, [*inputs, *range(len(body.inputs), operands)], results)
 
     def vjp(self, g: Sequence[Value | None], y: Value, *operands: Value, **attrs: Any) -> Sequence[Value | None]:
         """Append the backward scan. With no steps, a carry's cotangent passes to its initial value."""
@@ -383,10 +383,10 @@ class Map(RunsFunctions):
         """
         body, first = attrs["body"], operands - attrs["sequences"]
         results, inputs = sorted(read), sorted(inputs_of(body, read) | {first})
-        fewer = {"body": narrow(body, results, inputs), "sequences": sum(i >= first for i in inputs)}
+        narrowed_attrs = {"body": narrow(body, results, inputs), "sequences": sum(i >= first for i in inputs)}
         if "sums" in attrs:
-            fewer["sums"] = sum(k < attrs["sums"] for k in results)
-        return Narrowed({**attrs, **fewer}, inputs, results)
+            narrowed_attrs["sums"] = sum(k < attrs["sums"] for k in results)
+        return Narrowed({**attrs, **narrowed_attrs}, inputs, results)
 
     def vjp(
         self,

@@ -203,7 +203,7 @@ def correlate(run: RunContext, x: Array, kernel: Array, out: Array, windows: Win
     features, *positions].
     """
     sizes = layout(x, out, out, windows, groups)
-    grouped, weights, results = by_group(x, groups), _split(kernel, 0, groups), by_group(out, groups)
+    grouped, weights, results = split_groups(x, groups), _split(kernel, 0, groups), split_groups(out, groups)
     if sizes.large_windows:
         # Exchange images and channels of all three: the weights then take the role of positions.
         destination = _images_last(results)
@@ -219,7 +219,7 @@ def sum_kernel(run: RunContext, wide: Array, narrow: Array, out: Array, windows:
     `narrow` that of the result.
     """
     sizes = layout(wide, narrow, out, windows, groups)
-    grouped, values, results = by_group(wide, groups), by_group(narrow, groups), _split(out, 0, groups)
+    grouped, values, results = split_groups(wide, groups), split_groups(narrow, groups), _split(out, 0, groups)
     exchanged = sizes.exchanged
     if exchanged.large_windows:
         correlate_by_kernel(run, grouped, values, results, sizes)
@@ -242,7 +242,7 @@ def _channels_first(kernel: Array) -> Array:
     return kernel.transpose(2, 0, 1, *range(3, kernel.ndim))
 
 
-def by_group(x: Array, groups: int) -> Array:
+def split_groups(x: Array, groups: int) -> Array:
     """Reshape x [images, channels, *extents] to [images, groups, channels / groups, *extents]."""
     return _split(x, 1, groups)
 
@@ -484,7 +484,7 @@ def add_windows(run: RunContext, x: Array, kernel: Array, out: Array, windows: W
     """
     sizes = layout(out, x, out, windows, groups)
     weights = kernel.reshape(groups, sizes.features, *kernel.shape[1:])
-    values, results = by_group(x, groups), by_group(out, groups)
+    values, results = split_groups(x, groups), split_groups(out, groups)
     if _is_sparse(sizes) or not are_finite(run, kernel, dtype=FLOAT64):
         for part, part_sizes in sizes.parts():
             _spread_groups(run, values[:, part], weights[part], results[:, part], part_sizes)

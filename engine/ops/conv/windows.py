@@ -223,8 +223,15 @@ def check_spread(windows: Windows, positions: Sequence[int], output_padding: Seq
         )
     limits = [max(s, d) for s, d in zip(windows.stride, windows.dilation, strict=True)]
     if any(o >= b for o, b in zip(output_padding, limits, strict=True)):
-        expected, shown = f"below {show_shape(limits)}, the larger of stride and dilation", show_shape(output_padding)
-        raise BadAttribute(f"attribute output_padding must be {expected}, but is {shown}", expected=expected, got=shown)
+        expected, received_padding = (
+            f"below {show_shape(limits)}, the larger of stride and dilation",
+            show_shape(output_padding),
+        )
+        raise BadAttribute(
+            f"attribute output_padding must be {expected}, but is {received_padding}",
+            expected=expected,
+            got=received_padding,
+        )
 
 
 def check_extents(extents: Sequence[int], padding: Sequence[int]) -> None:

@@ -215,8 +215,8 @@ class Einsum(Composite):
         factors = [Factor(wide(_in_dtype(x, dtype)), term) for x, term in zip(operands, terms, strict=True)]
         uses = Counter("".join(terms))
         shared = {letter for letter in uses if uses[letter] > 1}.union(output)
-        product = _contract_all([f.summed_to(shared) for f in factors], output)
-        return _in_dtype(product.ordered(output), dtype)
+        product = _contract_all([f.sum_to(shared) for f in factors], output)
+        return _in_dtype(product.reorder(output), dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,25 +231,25 @@ class Factor:
         """Extent of each letter."""
         return dict(zip(self.letters, self.value.shape, strict=True))
 
-    def ordered(self, letters: str) -> Value:
+    def reorder(self, letters: str) -> Value:
         """Return the tensor with its axes in this order."""
         return permute(self.value, [self.letters.index(letter) for letter in letters])
 
-    def summed_to(self, remaining: Set[str]) -> Factor:
+    def sum_to(self, remaining: Set[str]) -> Factor:
         """Sum over the letters that are not in `remaining`."""
         axes = tuple(i for i, letter in enumerate(self.letters) if letter not in remaining)
         letters = "".join(letter for letter in self.letters if letter in remaining)
         return Factor(self.value.sum(axes=axes), letters) if axes else self
 
-    def grouped(self, *groups: str) -> Value:
+    def group_axes(self, *groups: str) -> Value:
         """Return the tensor with one axis for each group of letters, of extent 1 for an empty group."""
         extents = self.extents
-        return shaped(self.ordered("".join(groups)), [math.prod(extents[letter] for letter in g) for g in groups])
+        return shaped(self.reorder("".join(groups)), [math.prod(extents[letter] for letter in g) for g in groups])
 
-    def spread(self, letters: str) -> Value:
+    def expand_axes(self, letters: str) -> Value:
         """Return the tensor with one axis for each of these letters, of extent 1 for letters it does not have."""
         own = "".join(letter for letter in letters if letter in self.letters)
-        return shaped(self.ordered(own), [self.extents.get(letter, 1) for letter in letters])
+        return shaped(self.reorder(own), [self.extents.get(letter, 1) for letter in letters])
 
 
 def _contract_all(factors: list[Factor], output: str) -> Factor:
@@ -272,9 +272,9 @@ def _contract(a: Factor, b: Factor, needed: Set[str]) -> Factor:
     columns = "".join(letter for letter in b.letters if letter not in a.letters)
     letters, extents = batch + rows + columns, a.extents | b.extents
     if not inner:
-        return Factor(a.spread(letters) * b.spread(letters), letters)
+        return Factor(a.expand_axes(letters) * b.expand_axes(letters), letters)
     lead = (batch,) if batch else ()
-    product = a.grouped(*lead, rows, inner) @ b.grouped(*lead, inner, columns)
+    product = a.group_axes(*lead, rows, inner) @ b.group_axes(*lead, inner, columns)
     return Factor(shaped(product, [extents[letter] for letter in letters]), letters)
 
 

@@ -136,7 +136,7 @@ def answer_each(run: RunContext, name: str, *operands: Array, out: Array) -> Non
 
 
 @answer_each.on("cpu")
-def _answer_at_once(run: RunContext, name: str, *operands: HostArray, out: HostArray) -> None:
+def _answer_with_gufunc(run: RunContext, name: str, *operands: HostArray, out: HostArray) -> None:
     """Make one call in any case, if NumPy has a function that does not raise."""
     function = unchecked(name)
     if function is None:
@@ -334,7 +334,7 @@ def admit(run: RunContext, name: str, x: Array) -> None:
 
 
 @_factorize.on("cpu")
-def _factored_on_cpu(run: RunContext, name: str, x: Array) -> list[Array]:
+def _factorize_on_cpu(run: RunContext, name: str, x: Array) -> list[Array]:
     """Call NumPy's gufunc, if there is one, so that one matrix's failure does not discard the rest.
 
     Raises DeadlineTooNear.
@@ -348,7 +348,7 @@ def _factored_on_cpu(run: RunContext, name: str, x: Array) -> list[Array]:
 
 
 @_factorize.on("cuda")
-def _factored_on_cuda(run: RunContext, name: str, x: Array) -> list[Array]:
+def _factorize_on_cuda(run: RunContext, name: str, x: Array) -> list[Array]:
     """Have CuPy check and raise: by default it leaves meaningless numbers."""
     import cupyx  # noqa: PLC0415 - optional
 

@@ -171,7 +171,7 @@ class ExponentialSlope(Op):
 
     def vjp(self, h: Value, y: Value, x: Value, g: Value) -> Sequence[Value | None]:
         """Apply the op again; for x, on matrices twice as large."""
-        return slope_by_matrix(x, g, h), exponential_slope(adjoint(x), h)
+        return slope_gradient(x, g, h), exponential_slope(adjoint(x), h)
 
     def batch(self, mapped: Sequence[bool], x: Value, g: Value) -> Value:
         """Return the op itself: N is one more batch axis."""
@@ -201,7 +201,7 @@ def exponential_slope(x: Value, g: Value) -> Value:
     return x.builder.emit(_SLOPE, (x, g), NONE)
 
 
-def slope_by_matrix(x: Value, g: Value, h: Value) -> Value:
+def slope_gradient(x: Value, g: Value, h: Value) -> Value:
     """Return the gradient of sum(h ∘ exponential_slope(x, g)) with respect to x.
 
     x appears in the block matrix [[x, g], [0, x]] twice, so the two diagonal blocks are added.

@@ -28,7 +28,7 @@ from engine.ops.linalg.matrices import (
     square,
     symmetric_part,
 )
-from engine.ops.linalg.matrix_exp import exponential_slope, slope_by_matrix
+from engine.ops.linalg.matrix_exp import exponential_slope, slope_gradient
 
 #: largest |a − b| / (a + b) at which the difference of logarithms is computed with artanh, which does not cancel
 _SERIES_RANGE: Final = 0.5
@@ -74,7 +74,7 @@ class SymmetricSlope(Op):
         if function == "sqrt":
             root_cotangent = e_cotangent @ adjoint(y) + adjoint(y) @ e_cotangent
         else:
-            root_cotangent = slope_by_matrix(x.symmetric_function(function="log"), y, e_cotangent)
+            root_cotangent = slope_gradient(x.symmetric_function(function="log"), y, e_cotangent)
         return symmetric_slope(x, hermitian_part(-root_cotangent), function), e_cotangent
 
     def batch(self, mapped: Sequence[bool], x: Value, e: Value, *, function: str) -> Value:

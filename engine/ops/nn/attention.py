@@ -79,15 +79,15 @@ class HalfRows(ScoreOp):
         if g[1] is None:
             gradients = y.builder.emit(HALF_GRADIENTS, saved, attrs)
         else:
-            widened = _saved_values(*saved)
-            gradients = y.builder.emit(GRADIENTS, widened._replace(delta=widened.delta - g[1])[:6], attrs)
-        return [unbroadcast(_halved(gradients.output(i)), x) for i, x in enumerate(operands)]
+            saved_values = _saved_values(*saved)
+            gradients = y.builder.emit(GRADIENTS, saved_values._replace(delta=saved_values.delta - g[1])[:6], attrs)
+        return [unbroadcast(_to_half(gradients.output(i)), x) for i, x in enumerate(operands)]
 
     def written_out(self, q: Value, k: Value, v: Value, *, scale: float, causal: bool) -> Sequence[Value]:
         """Write the formula with whole matrices of scores."""
-        scores = Masking(None, scale, causal).scores(_widened(q), _widened(k))
-        y, lse = scores.softmax() @ _widened(v), scores.logsumexp(axes=(-1,), keepdims=True)
-        return _halved(y), lse.broadcast_to(shape=(*y.shape[:-1], 1))
+        scores = Masking(None, scale, causal).scores(_to_single(q), _to_single(k))
+        y, lse = scores.softmax() @ _to_single(v), scores.logsumexp(axes=(-1,), keepdims=True)
+        return _to_half(y), lse.broadcast_to(shape=(*y.shape[:-1], 1))
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
         """Count the bytes of float32 copies of everything, and of `attention_rows`."""
@@ -121,7 +121,7 @@ class HalfGradients(ScoreOp):
 
     def vjp(self, g: Sequence[Value | None], y: Value, *operands: Value, **attrs: Any) -> Sequence[Value | None]:
         """Differentiate with whole matrices of scores, and through δ = Σ g·y."""
-        saved, result_cotangents = _saved_values(*operands), [None if x is None else _widened(x) for x in g]
+        saved, result_cotangents = _saved_values(*operands), [None if x is None else _to_single(x) for x in g]
         *others, lse_cotangent, delta_cotangent, direct_g_cotangent = AttentionBackward(saved, **attrs).second_order(
             *result_cotangents
         )
@@ -129,7 +129,7 @@ class HalfGradients(ScoreOp):
         assert direct_g_cotangent is not None
         y_cotangent, g_cotangent = (
             delta_cotangent * saved.g,
-            direct_g_cotangent + delta_cotangent * _widened(operands[3]),
+            direct_g_cotangent + delta_cotangent * _to_single(operands[3]),
         )
         cotangents = (*others, y_cotangent, lse_cotangent, g_cotangent)
         return [
@@ -138,7 +138,7 @@ class HalfGradients(ScoreOp):
 
     def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
         """Write the same with whole matrices of scores."""
-        return [_halved(x) for x in AttentionBackward(_saved_values(*operands), **attrs).operand_gradients]
+        return [_to_half(x) for x in AttentionBackward(_saved_values(*operands), **attrs).operand_gradients]
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
         """Count the bytes of float32 copies of everything, and of `attention_gradients`."""
@@ -153,15 +153,15 @@ HALF_ROWS, HALF_GRADIENTS = HalfRows(), HalfGradients()
 
 def _saved_values(q: Value, k: Value, v: Value, y: Value, lse: Value, g: Value) -> SavedValues:
     """Append the values that the backward pass reads, in float32."""
-    q, k, v, y, g = map(_widened, (q, k, v, y, g))
+    q, k, v, y, g = map(_to_single, (q, k, v, y, g))
     return SavedValues(q, k, v, lse, (g * y).sum(axes=(-1,), keepdims=True), g)
 
 
-def _widened(x: Value) -> Value:
+def _to_single(x: Value) -> Value:
     return x.cast(dtype=FLOAT32)
 
 
-def _halved(x: Value) -> Value:
+def _to_half(x: Value) -> Value:
     return x.cast(dtype=FLOAT16)
 
 

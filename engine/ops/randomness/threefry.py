@@ -28,7 +28,7 @@ from engine.ops.elementwise.base import Elementwise
 #: round
 PAIR_OPERATIONS: Final = ROUNDS_OF_FOUR * (4 * 5 + 3)
 #: pairs that are computed at a time on a CPU: they stay in the cache
-_PAIRS: Final = 1 << 13
+_PAIRS_ON_CPU: Final = 1 << 13
 #: on a GPU: enough that there are few launches
 _PAIRS_ON_GPU: Final = 1 << 20
 #: number of counters that fit into one word, as positive 32-bit integers
@@ -66,7 +66,7 @@ def _pairs_at_once(_: RunContext) -> int:
 
 @_pairs_at_once.on("cpu")
 def _pairs_in_cache(_: RunContext) -> int:
-    return _PAIRS
+    return _PAIRS_ON_CPU
 
 
 def write_pairs(words: WordPair, out: Array) -> None:
