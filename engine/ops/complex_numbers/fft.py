@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms, of complex tensors, and of real ones to the half that says all."""
+"""Discrete Fourier transforms: of complex tensors, and of real ones to the non-redundant half."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from engine.ir.tensor_type import (
 )
 from engine.ops.common.batching import shift
 from engine.ops.common.numerics import with_extent
-from engine.ops.conv.windows import regular_places, windows_at
+from engine.ops.conv.windows import gather_windows, tap_positions
 from engine.ops.index.indices import column_of
 
-#: a scale, and that of the transform the other way for the same factor
+#: normalisation of the adjoint: the transform in the other direction with the same factor
 _ADJOINT: Final = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
-#: elements below which a second thread costs more than it does
-_FEW: Final = 1 << 15
-#: bytes of a point of the lines that SciPy works in, and of its factor
-_LINE: Final = 80
+#: elements below which a second thread costs more than it saves
+_THREADED_ELEMENTS: Final = 1 << 15
+#: bytes per point of the lines that SciPy works in, including its twiddle factor
+_POINT_BYTES: Final = 80
 
 
 class Transform(Op):
-    """Base: which axes, how many points of each, and the scale; batching over the next axes."""
+    """Base: axes, points on each and normalisation; batching shifts the axes."""
 
     section = "fft"
     since = 2
@@ -61,7 +61,7 @@ class Transform(Op):
     }
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """Axes counted from the front, and how many points each has. Raises BadAttribute, ShapeMismatch."""
+        """Count the axes from the front, and fill in the points of each. Raises BadAttribute, ShapeMismatch."""
         (x,) = types
         axes, sizes = attrs["axes"], attrs["sizes"]
         if axes is None and sizes is not None:
@@ -73,20 +73,22 @@ class Transform(Op):
             sizes = self.points([x.shape[axis] for axis in axes])
             for axis, size in zip(axes, sizes, strict=True):
                 if size < 1:
-                    got = f"{x.shape[axis]} on axis {axis}"
-                    detail = f"{self.name} needs a point on each axis, or sizes; the operand has {got}"
-                    raise ShapeMismatch(detail, operand=0, expected="a point", got=got)
+                    received = f"{x.shape[axis]} on axis {axis}"
+                    detail = f"{self.name} needs a point on each axis, or sizes; the operand has {received}"
+                    raise ShapeMismatch(detail, operand=0, expected="a point", got=received)
         elif len(sizes) != len(axes):
-            wanted, got = f"length {len(axes)}", f"length {len(sizes)}"
-            raise BadAttribute(f"attribute sizes must have {wanted}, as axes, but has {got}", expected=wanted, got=got)
+            expected, received = f"length {len(axes)}", f"length {len(sizes)}"
+            raise BadAttribute(
+                f"attribute sizes must have {expected}, as axes, but has {received}", expected=expected, got=received
+            )
         return {**attrs, "axes": axes, "sizes": tuple(sizes)}
 
     def points(self, extents: list[int]) -> list[int]:
-        """The points of operands of these extents, where nothing is said."""
+        """Return the default points for operands of these extents."""
         return extents
 
     def operand_extents(self, sizes: Shape) -> Shape:
-        """The extents of an operand that is neither cut nor padded."""
+        """Return the extents of an operand that is neither cut nor padded."""
         return sizes
 
     def result_extents(self, sizes: Shape) -> Shape:
@@ -94,87 +96,87 @@ class Transform(Op):
         return sizes
 
     def result_dtype(self, x: TensorType) -> DType:
-        """The complex dtype that has x; complex64 of float16, complex128 of integers."""
+        """Return the complex dtype that holds x: complex64 for float16, complex128 for integers."""
         return to_complex(x.dtype)
 
     def infer(self, x: TensorType, *, axes: Shape, sizes: Shape, norm: str) -> ResultTypes:
-        """x's shape with the extents of the transform."""
+        """Return x's shape with the extents of the transform."""
         shape = x.shape
         for axis, extent in zip(axes, self.result_extents(sizes), strict=True):
             shape = with_extent(shape, axis, extent)
         return TensorType(shape, self.result_dtype(x))
 
     def compose(self, x: Value, *, axes: Shape, sizes: Shape, norm: str) -> Value | None:
-        """Transform x cut or padded, if it has another number of points."""
-        fitted = _fitted(x, axes, self.operand_extents(sizes))
+        """Cut or pad x first, if it has another number of points."""
+        fitted = _cut_or_pad(x, axes, self.operand_extents(sizes))
         if fitted is x:
             return None
         return x.builder.emit(self, (fitted,), {"axes": axes, "sizes": sizes, "norm": norm})
 
     @DeviceMethod
     def forward(self, run: RunContext, x: Array, *, out: Array, axes: Shape, sizes: Shape, norm: str) -> None:
-        """The array module's own, which would scale float16 in float16."""
+        """Call the array module's function on float32 or wider: it would scale float16 in float16."""
         if out.size:
             wide = to_complex(x.dtype)
             x = x.astype(wide if x.dtype.kind == "c" else real_dtype(wide), copy=False)
-            out[...] = self.transformed(run.xp.fft, x, axes, sizes, norm)
+            out[...] = self.transform(run.xp.fft, x, axes, sizes, norm)
 
     @forward.on("cpu")
     def _forward_on_cpu(self, run: RunContext, x: Array, *, out: Array, axes: Shape, sizes: Shape, norm: str) -> None:
-        """SciPy's pocketfft, by the plan's threads; in place, where the dtypes allow it."""
+        """Call SciPy's pocketfft with the plan's threads, in place if the dtypes allow it."""
         if not out.size:
             return
         import scipy.fft  # noqa: PLC0415 - a tenth of a second, for the graphs that need it
 
-        with scipy.fft.set_workers(run.threads if x.size >= _FEW else 1):
-            found = self.transformed_by_scipy(scipy.fft, x, out, axes, sizes, norm)
-        if not np.may_share_memory(found, out):
-            out[...] = found
+        with scipy.fft.set_workers(run.threads if x.size >= _THREADED_ELEMENTS else 1):
+            result = self.transform_with_scipy(scipy.fft, x, out, axes, sizes, norm)
+        if not np.may_share_memory(result, out):
+            out[...] = result
 
     @abstractmethod
-    def transformed(self, fft: Any, x: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
+    def transform(self, fft: Any, x: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
         """Transform with a module like `numpy.fft`."""
 
     @abstractmethod
-    def transformed_by_scipy(self, fft: Any, x: Array, out: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
+    def transform_with_scipy(self, fft: Any, x: Array, out: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
         """Transform with `scipy.fft`, which may write to `out`."""
 
     def batch(self, mapped: Sequence[bool], x: Value, *, axes: Shape, sizes: Shape, norm: str) -> Value:
-        """The next axes."""
+        """Shift the axes by one."""
         return x.builder.emit(self, (x,), {"axes": shift(axes), "sizes": sizes, "norm": norm})
 
     def flops(self, out: TensorType, *types: TensorType, axes: Shape, sizes: Shape, norm: str) -> int:
-        """5 n log₂ n for each line of n points, as is customary; of real ones half."""
+        """Return the customary 5 n log₂ n for each line of n points; half of that if x or the result is real."""
         (x,), ys = types, out
-        each = sum(5 * math.log2(max(n, 2)) for n in sizes)
-        return math.ceil(max(x.size, ys.size) * each / (1 if x.is_complex and ys.is_complex else 2))
+        flops_per_point = sum(5 * math.log2(max(n, 2)) for n in sizes)
+        return math.ceil(max(x.size, ys.size) * flops_per_point / (1 if x.is_complex and ys.is_complex else 2))
 
     def workspace(self, out: TensorType, *types: TensorType, axes: Shape, sizes: Shape, norm: str) -> int:
         """Count the bytes beside the result, and of a line of each axis."""
-        return self.spare(out, types[0], axes) + _LINE * sum(sizes)
+        return self.extra_bytes(out, types[0], axes) + _POINT_BYTES * sum(sizes)
 
     @abstractmethod
-    def spare(self, out: TensorType, x: TensorType, axes: Shape) -> int:
-        """Bytes of arrays that SciPy makes beside the result."""
+    def extra_bytes(self, out: TensorType, x: TensorType, axes: Shape) -> int:
+        """Return the bytes of arrays that SciPy allocates beside the result."""
 
 
 class CompleteTransform(Transform):
-    """Base: to complex numbers, as many as there are points; in the result's own memory."""
+    """Base of transforms to complex numbers, as many as there are points, in the result's own memory."""
 
-    #: that of NumPy's and SciPy's modules
+    #: name of the function in NumPy's and SciPy's modules
     function: ClassVar[str]
 
-    def transformed(self, fft: Any, x: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
+    def transform(self, fft: Any, x: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
         """Call the function."""
         return getattr(fft, self.function)(x, axes=axes, norm=norm)
 
-    def transformed_by_scipy(self, fft: Any, x: Array, out: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
-        """In place, once x is there."""
+    def transform_with_scipy(self, fft: Any, x: Array, out: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
+        """Copy x into the result, and transform it in place."""
         out[...] = x
         return getattr(fft, self.function)(out, axes=axes, norm=norm, overwrite_x=True)
 
-    def spare(self, out: TensorType, x: TensorType, axes: Shape) -> int:
-        """None."""
+    def extra_bytes(self, out: TensorType, x: TensorType, axes: Shape) -> int:
+        """Return 0."""
         return 0
 
 
@@ -215,7 +217,7 @@ class Fft(CompleteTransform):
     )
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: Shape, sizes: Shape, norm: str) -> Sequence[Value | None]:
-        """Its matrix is symmetric: the adjoint has the conjugate's factors."""
+        """Apply the inverse transform with the adjoint's normalisation: the matrix of the transform is symmetric."""
         return (g.ifft(axes=axes, norm=_ADJOINT[norm]),)
 
 
@@ -251,10 +253,10 @@ class InverseFft(CompleteTransform):
 
 
 class HalfTransform(Transform):
-    """Base: over the last of `axes`, a real tensor of n points is the first ⌊n / 2⌋ + 1 of its transform."""
+    """Base: on the last of `axes`, a real tensor of n points corresponds to ⌊n / 2⌋ + 1 complex entries."""
 
     def half(self, sizes: Shape) -> Shape:
-        """The extents of the complex tensor."""
+        """Return the extents of the complex tensor."""
         return (*sizes[:-1], sizes[-1] // 2 + 1)
 
 
@@ -289,24 +291,24 @@ class RealFft(HalfTransform):
     )
 
     def result_extents(self, sizes: Shape) -> Shape:
-        """Half of the last."""
+        """Return the extents of the half transform."""
         return self.half(sizes)
 
-    def transformed(self, fft: Any, x: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
+    def transform(self, fft: Any, x: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
         """Call `rfftn`."""
         return fft.rfftn(x, axes=axes, norm=norm)
 
-    def transformed_by_scipy(self, fft: Any, x: Array, out: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
-        """Into an array of its own."""
+    def transform_with_scipy(self, fft: Any, x: Array, out: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
+        """Call `rfftn`, which allocates its result."""
         return fft.rfftn(x, axes=axes, norm=norm)
 
-    def spare(self, out: TensorType, x: TensorType, axes: Shape) -> int:
-        """The result, and x where it is narrower than that, or whole."""
+    def extra_bytes(self, out: TensorType, x: TensorType, axes: Shape) -> int:
+        """Return the bytes of the result, and of x if it is converted."""
         return out.nbytes + (0 if x.dtype == real_dtype(out.dtype) else out.dtype.itemsize // 2 * x.size)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: Shape, sizes: Shape, norm: str) -> Sequence[Value | None]:
-        """Use `irfft`, which counts inner frequencies twice."""
-        return (_inner_times(g, 0.5, axes, sizes).irfft(axes=axes, sizes=sizes, norm=_ADJOINT[norm]),)
+        """Apply `irfft` to g, halving the inner entries, which `irfft` counts twice."""
+        return (_scale_inner(g, 0.5, axes, sizes).irfft(axes=axes, sizes=sizes, norm=_ADJOINT[norm]),)
 
 
 class InverseRealFft(HalfTransform):
@@ -339,45 +341,48 @@ class InverseRealFft(HalfTransform):
     )
 
     def points(self, extents: list[int]) -> list[int]:
-        """An even number on the last axis."""
+        """Return an even number of points on the last axis."""
         return [*extents[:-1], 2 * (extents[-1] - 1)]
 
     def operand_extents(self, sizes: Shape) -> Shape:
-        """Half of the last."""
+        """Return the extents of the half transform."""
         return self.half(sizes)
 
     def result_dtype(self, x: TensorType) -> DType:
         """Return the dtype of x's parts; float64 for integers."""
         return real_dtype(to_average(x.dtype))
 
-    def transformed(self, fft: Any, x: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
-        """The last axis by itself: not every library leaves the imaginary parts of its ends out."""
+    def transform(self, fft: Any, x: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
+        """Transform the last axis separately, without the imaginary parts of its end entries.
+
+        Libraries differ in whether they ignore these.
+        """
         *others, last = axes
         z = fft.ifftn(x, axes=others, norm=norm) if others else x + 0j
-        for end in {0, sizes[-1] // 2} if sizes[-1] % 2 == 0 else {0}:
-            at = tuple(end if axis == last else slice(None) for axis in range(x.ndim))
-            z[at] = z[at].real
+        for entry in {0, sizes[-1] // 2} if sizes[-1] % 2 == 0 else {0}:
+            index = tuple(entry if axis == last else slice(None) for axis in range(x.ndim))
+            z[index] = z[index].real
         return fft.irfft(z, sizes[-1], axis=last, norm=norm)
 
-    def transformed_by_scipy(self, fft: Any, x: Array, out: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
-        """Into an array of its own, the last axis by itself: of several SciPy would keep a copy that nobody sees."""
+    def transform_with_scipy(self, fft: Any, x: Array, out: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
+        """Transform the last axis separately: for several axes, SciPy would allocate a hidden copy."""
         *others, last = axes
         z = fft.ifftn(x, axes=others, norm=norm) if others else x
         return fft.irfft(z, sizes[-1], axis=last, norm=norm)
 
-    def spare(self, out: TensorType, x: TensorType, axes: Shape) -> int:
-        """The result, in the dtype that it is computed in; and x as complex numbers, but where there is no need."""
+    def extra_bytes(self, out: TensorType, x: TensorType, axes: Shape) -> int:
+        """Return the bytes of the result in the computation's dtype, and of a complex copy of x if there is one."""
         dtype = to_complex(x.dtype)
         copies = len(axes) > 1 or not x.is_complex
         return dtype.itemsize // 2 * out.size + copies * dtype.itemsize * x.size
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: Shape, sizes: Shape, norm: str) -> Sequence[Value | None]:
-        """Each entry inside stands for its conjugate, too."""
-        return (_inner_times(g.rfft(axes=axes, norm=_ADJOINT[norm]), 2.0, axes, sizes),)
+        """Apply `rfft` to g, doubling the inner entries: each also stands for its conjugate."""
+        return (_scale_inner(g.rfft(axes=axes, norm=_ADJOINT[norm]), 2.0, axes, sizes),)
 
 
-def _fitted(x: Value, axes: Shape, extents: Shape) -> Value:
-    """x cut, or padded with zeros behind, to these extents."""
+def _cut_or_pad(x: Value, axes: Shape, extents: Shape) -> Value:
+    """Cut x, or pad it with zeros at the end, to these extents."""
     stops, widths = list(x.shape), [0] * (2 * x.ndim)
     for axis, extent in zip(axes, extents, strict=True):
         stops[axis] = min(extent, x.shape[axis])
@@ -386,13 +391,13 @@ def _fitted(x: Value, axes: Shape, extents: Shape) -> Value:
     return cut.pad(pad_width=tuple(widths)) if any(widths) else cut
 
 
-def _inner_times(x: Value, factor: float, axes: Shape, sizes: Shape) -> Value:
-    """x times `factor`, but for what is its own mirror image: entry 0, and n / 2 where n is even."""
+def _scale_inner(x: Value, factor: float, axes: Shape, sizes: Shape) -> Value:
+    """Multiply x by `factor` except entry 0, and entry n / 2 if n is even, which are their own mirror images."""
     axis, n = axes[-1], sizes[-1]
     count = n // 2 + 1
     last = int(n % 2 == 0)
-    inside = x.builder.full((count - 1 - last,), factor, real_dtype(x.dtype))
-    return x * inside.pad(pad_width=(1, last), fill=1.0).reshape(shape=column_of(x.ndim, axis, count))
+    inner = x.builder.full((count - 1 - last,), factor, real_dtype(x.dtype))
+    return x * inner.pad(pad_width=(1, last), fill=1.0).reshape(shape=column_of(x.ndim, axis, count))
 
 
 class ShortTimeFft(Composite):
@@ -431,37 +436,42 @@ class ShortTimeFft(Composite):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The points of a transform. Raises BadAttribute, ShapeMismatch."""
+        """Fill in the points of a transform. Raises BadAttribute, ShapeMismatch."""
         x, window = types
         if window.ndim != 1 or not window.size:
-            got = show_shape(window.shape)
+            received = show_shape(window.shape)
             raise ShapeMismatch(
-                f"operand 1 (window) must have one axis with entries, but has the shape {got}",
+                f"operand 1 (window) must have one axis with entries, but has the shape {received}",
                 operand=1,
                 expected="one axis with entries",
-                got=got,
+                got=received,
             )
         if not x.ndim or x.shape[-1] < window.size:
-            got = show_shape(x.shape)
-            wanted = f"at least {counted(window.size, 'entry', 'entries')} on its last axis, as the window has"
+            received = show_shape(x.shape)
+            expected = f"at least {counted(window.size, 'entry', 'entries')} on its last axis, as the window has"
             raise ShapeMismatch(
-                f"operand 0 (x) must have {wanted}, but has the shape {got}", operand=0, expected=wanted, got=got
+                f"operand 0 (x) must have {expected}, but has the shape {received}",
+                operand=0,
+                expected=expected,
+                got=received,
             )
-        stated = {"stride": attrs["stride"], "sizes": attrs["sizes"] or (window.size,)}
-        for name, value in stated.items():
+        complete = {"stride": attrs["stride"], "sizes": attrs["sizes"] or (window.size,)}
+        for name, value in complete.items():
             if len(value) != 1:
-                got = f"length {len(value)}"
-                raise BadAttribute(f"attribute {name} must have length 1, but has {got}", expected="length 1", got=got)
-        return {name: tuple(value) for name, value in stated.items()}
+                received = f"length {len(value)}"
+                raise BadAttribute(
+                    f"attribute {name} must have length 1, but has {received}", expected="length 1", got=received
+                )
+        return {name: tuple(value) for name, value in complete.items()}
 
     def infer(self, x: TensorType, window: TensorType, *, stride: Shape, sizes: Shape) -> ResultTypes:
-        """Frames, and half of their points."""
+        """Return the type of frames with ⌊n / 2⌋ + 1 entries each."""
         frames = (x.shape[-1] - window.size) // stride[0] + 1
         return TensorType((*x.shape[:-1], frames, sizes[0] // 2 + 1), to_complex(x.dtype, window.dtype))
 
     def compose(self, x: Value, window: Value, *, stride: Shape, sizes: Shape) -> Value:
-        """Frames, the window, and rfft."""
+        """Gather frames, apply the window, and transform."""
         last, width = x.ndim - 1, window.shape[0]
         frames = (x.shape[-1] - width) // stride[0] + 1
-        places = regular_places(x, frames, width, stride[0], 1)
-        return (windows_at(x, last, places) * window).rfft(axes=(last + 1,), sizes=sizes)
+        positions = tap_positions(x, frames, width, stride[0], 1)
+        return (gather_windows(x, last, positions) * window).rfft(axes=(last + 1,), sizes=sizes)

@@ -1,4 +1,4 @@
-"""Complex numbers made of two real ones, and taken apart again."""
+"""Complex numbers and their parts."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ class MakeComplex(Binary):
     )
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
-        """The complex dtype that has both parts."""
+        """Return the complex dtype that holds both parts."""
         return promote(to_float(*dtypes), COMPLEX64)
 
     def compute(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
-        """Part by part."""
+        """Write part by part."""
         out.real, out.imag = xs
 
     def vjp(self, g: Value, y: Value, *xs: Value, **attrs: Any) -> Sequence[Value | None]:
-        """The parts of g."""
+        """Return the parts of g."""
         re, im = xs
         return unbroadcast(g.real(), re), unbroadcast(g.imag(), im)
 
 
 class ComplexPart(Unary):
-    """Base: what a real operand is by itself, and a complex one by a kernel of NumPy's."""
+    """Base of ops that compose differently for a real operand, and compute with NumPy for a complex one."""
 
     section = "complex_parts"
     since = 2
@@ -87,15 +87,15 @@ class RealPart(ComplexPart):
     )
 
     def compose(self, x: Value) -> Value | None:
-        """x, where that is real."""
+        """Return x if it is real."""
         return None if x.type.is_complex else x.identity()
 
     def compute(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
-        """A copy of NumPy's view."""
+        """Copy NumPy's view."""
         out[...] = xs[0].real
 
     def vjp(self, g: Value, y: Value, *xs: Value, **attrs: Any) -> Sequence[Value | None]:
-        """g, which becomes complex where it arrives."""
+        """Return g, which is widened to complex where it is added."""
         return (g,)
 
 
@@ -116,15 +116,15 @@ class ImaginaryPart(ComplexPart):
     )
 
     def compose(self, x: Value) -> Value | None:
-        """0, where x is real."""
+        """Return 0 if x is real."""
         return None if x.type.is_complex else x.full_like(0.0)
 
     def compute(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
-        """A copy of NumPy's view."""
+        """Copy NumPy's view."""
         out[...] = xs[0].imag
 
     def vjp(self, g: Value, y: Value, *xs: Value, **attrs: Any) -> Sequence[Value | None]:
-        """g as the imaginary part."""
+        """Return g as the imaginary part."""
         return (g.full_like(0.0).make_complex(g),)
 
 
@@ -152,11 +152,11 @@ class Conj(Unary):
     )
 
     def compose(self, x: Value) -> Value | None:
-        """x, where that is real."""
+        """Return x if it is real."""
         return None if x.type.is_complex else x.identity()
 
     def vjp(self, g: Value, y: Value, *xs: Value, **attrs: Any) -> Sequence[Value | None]:
-        """The adjoint under Re⟨a, b⟩ is itself."""
+        """Return conj g: conjugation is self-adjoint under Re⟨a, b⟩."""
         return (conjugate(g),)
 
 
@@ -191,7 +191,7 @@ class Angle(Unary):
         return real_dtype(to_float(*dtypes))
 
     def compose(self, x: Value) -> Value | None:
-        """0 or π, where x is real: no path."""
+        """Return 0 or π if x is real, without a gradient."""
         if x.type.is_complex:
             return None
         fixed = x.cast(dtype=to_float(x.dtype)).stop_gradient()
@@ -202,9 +202,9 @@ class Angle(Unary):
         run.xp.arctan2(xs[0].imag, xs[0].real, out=out)
 
     def vjp(self, g: Value, y: Value, *xs: Value, **attrs: Any) -> Sequence[Value | None]:
-        """A quarter turn from the direction of x, divided by |x|."""
+        """Turn the direction of x by 90°, and divide by |x|."""
         (x,) = xs
         size = x.abs()
-        along = unit_of(x, size)
-        turned = (-along.imag()).make_complex(along.real())
-        return (turned * (g / without_zeros(size)),)
+        direction = unit_of(x, size)
+        tangent = (-direction.imag()).make_complex(direction.real())
+        return (tangent * (g / without_zeros(size)),)

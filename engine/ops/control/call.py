@@ -1,4 +1,20 @@
-"""Functions in the place of a node: called, chosen by a condition, and differentiated."""
+"""Calls, conditionals and gradients as nodes of a graph.
+
+A `call` runs a function; without `derivative` and `recompute` its nodes are inlined. A `cond` runs one of two
+functions. Both differentiate by building a new function, the backward pass of their body, and calling it in turn. With
+the result y and its cotangent g:
+
+    call(a, b; body)               →  call(a, b, g; backward body): the cotangents of a and b
+    call(a, b; body, derivative)   →  call(a, b, y, g; derivative)
+    cond(p, a, b; then, otherwise) →  cond(p, a, b, g; backward then, backward otherwise)
+
+A backward body computes what it needs of the forward pass itself. In a plain call this costs nothing, since inlining
+makes the second computation a duplicate that is removed; with `recompute`, the body is not inlined, and no intermediate
+value has to stay in memory until the backward pass. The two functions of a `cond` may depend on different operands: the
+function without a path to an operand returns zeros for it, so that both have the same results.
+
+`grad` is a node that stands for a gradient. It is expanded by `engine.autodiff.vjp` before anything runs.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +31,7 @@ from engine.ir.program import Body
 from engine.ir.sample import Real, Sample
 from engine.ir.tensor_type import BOOL, DTYPES, FLOAT64, TensorType, require_type, show_shape
 from engine.ops.common.batching import bundled, size
-from engine.ops.control.scan import picked
+from engine.ops.control.scan import select_by_example
 
 
 class FunctionCall(RunsFunctions):
@@ -42,7 +58,7 @@ class FunctionCall(RunsFunctions):
     gradient = "that of the body, or its own `derivative`"
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The functions for these types. Raises what does not fit."""
+        """Type the functions for these operands. Raises EngineError for a function that does not fit."""
         body: Body = attrs["body"].typed(types)
         require_results("body", body)
         derivative = attrs["derivative"]
@@ -58,19 +74,19 @@ class FunctionCall(RunsFunctions):
         return body.outputs
 
     def compose(self, *operands: Any, body: Body, derivative: Body | None, recompute: bool) -> Value | None:
-        """The body's own nodes, where nothing else is asked of it."""
+        """Inline the body, unless the call has a derivative or recomputes."""
         if derivative is not None or recompute or not operands:
             return None
         return bundled(operands[0].builder, tidy(body).inline_into(operands[0].builder, operands))
 
     def lowered(self, *operands: Any, body: Body, derivative: Body | None, recompute: bool) -> Value | None:
-        """The body's own nodes, but where it is to be computed twice."""
+        """Inline the body, unless the call recomputes."""
         if recompute or not operands:
             return None
         return bundled(operands[0].builder, tidy(body).inline_into(operands[0].builder, operands))
 
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
-        """The body without results that nobody reads; all, as long as its own derivative may ask for them."""
+        """Drop unread results of the body; keep all if a derivative may need them."""
         body: Body = attrs["body"]
         if attrs["derivative"] is not None:
             return Narrowed(attrs, range(operands), range(len(body.outputs)))
@@ -86,42 +102,47 @@ class FunctionCall(RunsFunctions):
         derivative: Body | None,
         recompute: bool,
     ) -> Sequence[Value | None]:
-        """The body's way back, or the derivative."""
-        found: list[Value | None] = [None] * len(operands)
+        """Append a call of the derivative, or of the body's backward pass."""
+        gradients: list[Value | None] = [None] * len(operands)
         if derivative is not None:
             floats = [i for i, x in enumerate(operands) if x.type.is_differentiable]
             results = [y.output(k) for k in range(len(body.outputs))]
-            arrived = zip(g, map(_cotangent, body.outputs), strict=True)
-            given = [zeros(y.builder, type) if part is None else part for part, type in arrived]
-            back, passed = derivative, [*operands, *results, *given]
+            cotangents = zip(g, map(_cotangent, body.outputs), strict=True)
+            seeds = [zeros(y.builder, type) if cotangent is None else cotangent for cotangent, type in cotangents]
+            backward_body, backward_operands = derivative, [*operands, *results, *seeds]
         else:
-            way = way_back(body, tuple(k for k, part in enumerate(g) if part is not None))
-            floats = list(way.reached)
-            back, passed = way.body, [*operands, *[part for part in g if part is not None]]
+            backward = way_back(body, tuple(k for k, cotangent in enumerate(g) if cotangent is not None))
+            floats = list(backward.reached)
+            backward_body, backward_operands = (
+                backward.body,
+                [*operands, *[cotangent for cotangent in g if cotangent is not None]],
+            )
         if floats:
-            attrs = {"body": back, "derivative": None, "recompute": recompute}
-            loop = y.builder.emit(self, passed, attrs)
-            for place, i in enumerate(floats):
-                found[i] = loop.output(place)
-        return found
+            # `recompute` stays set: if the backward body were inlined, its recomputation would merge with the forward
+            # pass, whose values would then be kept
+            attrs = {"body": backward_body, "derivative": None, "recompute": recompute}
+            call = y.builder.emit(self, backward_operands, attrs)
+            for position, i in enumerate(floats):
+                gradients[i] = call.output(position)
+        return gradients
 
     def batch(
         self, mapped: Sequence[bool], *operands: Value, body: Body, derivative: Body | None, recompute: bool
     ) -> Value:
-        """The body on all examples. It is not differentiated any more."""
-        many = batched(body, mapped, size(mapped, operands)).body
-        attrs = {"body": many, "derivative": None, "recompute": recompute}
+        """Append a call of the batched body. It needs no derivative: batching comes after differentiation."""
+        batched_body = batched(body, mapped, size(mapped, operands)).body
+        attrs = {"body": batched_body, "derivative": None, "recompute": recompute}
         return operands[0].builder.emit(self, operands, attrs)
 
 
 def emit_call(builder: Builder, body: Body, operands: Sequence[Value]) -> Value:
-    """Append a body as a call of which nothing else is asked."""
+    """Append a plain call of a body, without derivative or recomputation."""
     attrs = {"body": body, "derivative": None, "recompute": False}
     return builder.emit(builder.registry.ops["call"], operands, attrs)
 
 
 def _cotangent(result: TensorType) -> TensorType:
-    """The type of what arrives at a result: of one that has no derivatives, zeros in float64."""
+    """Return the type of a result's cotangent: float64 (always zeros) if the result is not differentiable."""
     return result if result.is_differentiable else result.with_dtype(FLOAT64)
 
 
@@ -141,10 +162,10 @@ class Cond(RunsFunctions):
     gradient = "that of the function that ran; the other adds exact zeros"
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """Both functions for these types. Raises what does not fit."""
-        predicate, *given = types
+        """Type both functions for these operands. Raises EngineError for a function that does not fit."""
+        predicate, *operands = types
         _require_truth(predicate)
-        then, otherwise = attrs["then"].typed(given), attrs["otherwise"].typed(given)
+        then, otherwise = attrs["then"].typed(operands), attrs["otherwise"].typed(operands)
         require_results("then", then)
         require_count("otherwise", otherwise, len(then.outputs))
         require_same("result", otherwise, then.outputs, otherwise.outputs)
@@ -155,64 +176,70 @@ class Cond(RunsFunctions):
         return then.outputs
 
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
-        """Both functions without results that nobody reads."""
+        """Drop unread results, and the operands that neither function then needs."""
         bodies, results = {name: attrs[name] for name in self.functions}, sorted(read)
         inputs = sorted(frozenset().union(*[inputs_of(body, results) for body in bodies.values()]))
-        fewer = {name: narrow(body, results, inputs) for name, body in bodies.items()}
-        return Narrowed({**attrs, **fewer}, [0, *[1 + i for i in inputs]], results)
+        narrowed_bodies = {name: narrow(body, results, inputs) for name, body in bodies.items()}
+        return Narrowed({**attrs, **narrowed_bodies}, [0, *[1 + i for i in inputs]], results)
 
     def vjp(
         self, g: Sequence[Value | None], y: Value, predicate: Value, *operands: Value, then: Body, otherwise: Body
     ) -> Sequence[Value | None]:
-        """A choice between the ways back, each of which computes its function once more."""
-        given = tuple(k for k, part in enumerate(g) if part is not None)
-        ways = [way_back(body, given) for body in (then, otherwise)]
-        reached = sorted({i for way in ways for i in way.reached})
-        found: list[Value | None] = [None] * len(operands)
+        """Append a cond of the two backward passes. Each computes its function again."""
+        with_cotangent = tuple(k for k, cotangent in enumerate(g) if cotangent is not None)
+        backward_bodies = [way_back(body, with_cotangent) for body in (then, otherwise)]
+        reached = sorted({i for backward_body in backward_bodies for i in backward_body.reached})
+        gradients: list[Value | None] = [None] * len(operands)
         if reached:
-            then_back, other_back = (_giving(way.body, way.reached, reached) for way in ways)
-            passed = [predicate, *operands, *[part for part in g if part is not None]]
-            back = y.builder.emit(self, passed, {"then": then_back, "otherwise": other_back})
-            for place, i in enumerate(reached):
-                found[i] = back.output(place)
-        return [None, *found]
+            then_back, other_back = (
+                _fill_gradients(backward_body.body, backward_body.reached, reached) for backward_body in backward_bodies
+            )
+            backward_operands = [predicate, *operands, *[cotangent for cotangent in g if cotangent is not None]]
+            backward = y.builder.emit(self, backward_operands, {"then": then_back, "otherwise": other_back})
+            for position, i in enumerate(reached):
+                gradients[i] = backward.output(position)
+        return [None, *gradients]
 
     def batch(self, mapped: Sequence[bool], predicate: Value, *operands: Value, then: Body, otherwise: Body) -> Value:
-        """The one of both on all examples; where these choose for themselves, both, and of each what it chose."""
+        """Run one function on all examples; if each example has its own predicate, run both and select."""
         n = size(mapped, [predicate, *operands])
-        many, other = (batched(body, mapped[1:], n).body for body in (then, otherwise))
+        batched_then, batched_otherwise = (batched(body, mapped[1:], n).body for body in (then, otherwise))
         if not mapped[0]:
-            return predicate.builder.emit(self, [predicate, *operands], {"then": many, "otherwise": other})
-        yes, no = (emit_call(predicate.builder, body, operands) for body in (many, other))
+            return predicate.builder.emit(
+                self, [predicate, *operands], {"then": batched_then, "otherwise": batched_otherwise}
+            )
+        yes, no = (emit_call(predicate.builder, body, operands) for body in (batched_then, batched_otherwise))
         results = range(len(then.outputs))
-        return bundled(predicate.builder, [picked(predicate, yes.output(k), no.output(k)) for k in results])
+        return bundled(predicate.builder, [select_by_example(predicate, yes.output(k), no.output(k)) for k in results])
 
 
-def _giving(body: Body, reached: Sequence[int], wanted: Sequence[int]) -> Body:
-    """A way back that gives cotangents of all the operands that are wanted: zeros, where it has none."""
+def _fill_gradients(body: Body, reached: Sequence[int], operands: Sequence[int]) -> Body:
+    """Build a backward body that returns a cotangent for each of `operands`: zeros if it has no path to one."""
 
     def make() -> Body:
         builder = body.budget.builder(body.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
-        found = dict(zip(reached, body.inline_into(builder, leaves), strict=True))
+        gradients = dict(zip(reached, body.inline_into(builder, leaves), strict=True))
         return derived(
-            body, builder.graph([found.get(i) or zeros(builder, body.inputs[i]) for i in wanted]), body.inputs
+            body, builder.graph([gradients.get(i) or zeros(builder, body.inputs[i]) for i in operands]), body.inputs
         )
 
-    return body.made(("giving", tuple(wanted)), make)
+    return body.made(("giving", tuple(operands)), make)
 
 
 def _require_truth(predicate: TensorType) -> None:
     if predicate.dtype != BOOL:
-        got = predicate.dtype.name
-        raise DtypeMismatch(f"operand 0 (predicate) must be a bool, but is {got}", operand=0, expected="bool", got=got)
+        received = predicate.dtype.name
+        raise DtypeMismatch(
+            f"operand 0 (predicate) must be a bool, but is {received}", operand=0, expected="bool", got=received
+        )
     if predicate.shape:
-        got = show_shape(predicate.shape)
+        received = show_shape(predicate.shape)
         raise ShapeMismatch(
-            f"operand 0 (predicate) must be one bool, of shape [], but has shape {got}",
+            f"operand 0 (predicate) must be one bool, of shape [], but has shape {received}",
             operand=0,
             expected="[]",
-            got=got,
+            got=received,
         )
 
 
@@ -231,7 +258,10 @@ class Grad(Definition):
     samples = (Sample(Real(2), Real(2)), Sample(Real(2, 3), Real(2), Real(2, 3)))
 
     def infer(self, y: TensorType, x: TensorType, cotangent: TensorType | None = None) -> ResultTypes:
-        """x's type. Raises NotDifferentiable unless y and x have derivatives, DtypeMismatch for a complex y alone."""
+        """Return x's type.
+
+        Raises NotDifferentiable unless y and x have derivatives, DtypeMismatch for a complex y without a cotangent.
+        """
         for i, (name, type) in enumerate((("y", y), ("x", x))):
             if not type.is_differentiable:
                 raise NotDifferentiable(

@@ -1,4 +1,18 @@
-"""Fixed points: a function applied until nothing changes."""
+"""Fixed points x = f(c, x), and their implicit gradient.
+
+The iteration itself is a `while` whose carries are x and two flags: converged, or no longer finite. It is never
+differentiated. At the fixed point the implicit function theorem gives the gradient, whatever path led there and however
+long it was. Differentiating x = f(c, x) gives dx = (∂f/∂c) dc + (∂f/∂x) dx, so that for the cotangent g of x:
+
+    u = (I − (∂f/∂x)ᵀ)⁻¹ g     the solution of u = g + (∂f/∂x)ᵀ u: again a fixed point, started at g
+    gradient of c = (∂f/∂c)ᵀ u
+
+For x = cos(c · x), with s = sin(c · x): u = g − c · s · u, and the gradient of c is −x · s · u. Both products come from
+one backward body of f, evaluated at the fixed point. Memory does not grow with the number of steps. The adjoint
+iteration converges if the forward one does, since ∂f/∂x and its transpose have the same eigenvalues. It is a node
+`fixed_point` itself, so that higher derivatives follow. The initial x has no influence on the fixed point and gets no
+gradient.
+"""
 
 from __future__ import annotations
 
@@ -37,20 +51,20 @@ class FixedPoint(RunsFunctions):
     gradient = "implicit: u = g + (∂body/∂x)ᵀu by the same iteration, then (∂body/∂consts)ᵀu; none by the first x"
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The body for these types. Raises what does not fit."""
+        """Type the body for these operands. Raises EngineError for operands or a body that do not fit."""
         parts = in_parts(types, attrs["carries"])
         if not parts.carries:
             raise BadAttribute("attribute carries must count at least one operand", expected="at least 1", got="0")
         if attrs["tolerance"] < 0:
-            got = f"{attrs['tolerance']:g}"
+            received = f"{attrs['tolerance']:g}"
             raise BadAttribute(
-                f"attribute tolerance must not be negative, but is {got}", expected="at least 0", got=got
+                f"attribute tolerance must not be negative, but is {received}", expected="at least 0", got=received
             )
-        for place, type in enumerate(parts.carries, len(parts.consts)):
+        for position, type in enumerate(parts.carries, len(parts.consts)):
             if not type.is_differentiable:
                 raise DtypeMismatch(
-                    f"operand {place}, a carry, must be of a float dtype, but is {type.dtype.name}",
-                    operand=place,
+                    f"operand {position}, a carry, must be of a float dtype, but is {type.dtype.name}",
+                    operand=position,
                     expected="a float dtype",
                     got=type.dtype.name,
                 )
@@ -64,128 +78,139 @@ class FixedPoint(RunsFunctions):
         return (*body.outputs, TensorType((), INT64), TensorType((), BOOL))
 
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
-        """Without consts that the body does not need: all of x says when it has come to an end."""
+        """Drop consts that the body does not need. All of x stays: convergence depends on it."""
         body, consts = attrs["body"], operands - attrs["carries"]
         results = range(attrs["carries"])
         inputs = sorted(inputs_of(body, results) | {*range(consts, operands)})
-        less = {**attrs, "body": narrow(body, results, inputs)}
-        return Narrowed(less, inputs, range(attrs["carries"] + 2))
+        narrowed_attrs = {**attrs, "body": narrow(body, results, inputs)}
+        return Narrowed(narrowed_attrs, inputs, range(attrs["carries"] + 2))
 
     def vjp(
         self, g: Sequence[Value | None], y: Value, *operands: Value, body: Body, carries: int, **attrs: Any
     ) -> Sequence[Value | None]:
-        """Apply the implicit function theorem at the point that was reached."""
+        """Apply the implicit function theorem at the last x."""
         consts = in_parts(operands, carries).consts
         x = [y.output(k) for k in range(carries)]
-        arrived = [value.full_like(0.0) if part is None else part for value, part in zip(x, g, strict=False)]
-        way = way_back(body, tuple(range(carries)))
-        found: list[Value | None] = [None] * len(operands)
-        reached = [i for i in way.reached if i < len(consts)]
-        if not reached or all(part is None for part in g[:carries]):
-            return found
-        u = emit_adjoint(way, consts, x, arrived, **attrs)
-        passed = [*consts, *x, *[u.output(k) for k in range(carries)]]
-        back = emit_call(y.builder, _by_consts(way, len(reached)), passed)
-        for place, i in enumerate(reached):
-            found[i] = back.output(place)
-        return found
+        cotangents = [
+            value.full_like(0.0) if cotangent is None else cotangent for value, cotangent in zip(x, g, strict=False)
+        ]
+        # for the cotangents of all carries: the adjoint iteration mixes them, so that none stays 0
+        backward = way_back(body, tuple(range(carries)))
+        gradients: list[Value | None] = [None] * len(operands)
+        reached = [i for i in backward.reached if i < len(consts)]
+        if not reached or all(cotangent is None for cotangent in g[:carries]):
+            return gradients
+        u = emit_adjoint(backward, consts, x, cotangents, **attrs)
+        backward_operands = [*consts, *x, *[u.output(k) for k in range(carries)]]
+        const_gradients = emit_call(y.builder, _const_gradients(backward, len(reached)), backward_operands)
+        for position, i in enumerate(reached):
+            gradients[i] = const_gradients.output(position)
+        return gradients
 
     def batch(self, mapped: Sequence[bool], *operands: Value, body: Body, **attrs: Any) -> Value:
-        """All examples together; one that has ended stays as it is."""
+        """Run all examples together; freeze each one that has ended."""
 
         def make() -> Body:
             builder = body.budget.builder(body.graph.registry)
             leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
-            return derived(body, builder.graph(self._looped(leaves, body=body, **attrs)), body.inputs)
+            return derived(body, builder.graph(self._emit_while(leaves, body=body, **attrs)), body.inputs)
 
         loop = body.made(("as a loop", *attrs.values()), make)
-        many = batched(loop, mapped, size(mapped, operands)).body
-        return emit_call(operands[0].builder, many, operands)
+        batched_loop = batched(loop, mapped, size(mapped, operands)).body
+        return emit_call(operands[0].builder, batched_loop, operands)
 
     def lowered(self, *operands: Value, **attrs: Any) -> Value | None:
-        """A `while` that also carries whether it has come to an end."""
-        return bundled(operands[0].builder, self._looped(operands, **attrs))
+        """Write the iteration as a `while` that also carries whether it has ended."""
+        return bundled(operands[0].builder, self._emit_while(operands, **attrs))
 
-    def _looped(
+    def _emit_while(
         self, operands: Sequence[Value], *, body: Body, carries: int, tolerance: float, max_steps: int
     ) -> list[Value]:
         builder = operands[0].builder
-        no = builder.full((), 0, BOOL)
+        false = builder.full((), 0, BOOL)
         consts = len(operands) - carries
         attrs = {
-            "condition": body.made(("goes on", consts), lambda: _goes_on(body)),
+            "condition": body.made(("goes on", consts), lambda: _unfinished(body)),
             "body": body.made(("step", consts, tolerance), lambda: _step(body, consts, tolerance)),
             "carries": carries + 2,
             "max_steps": max_steps,
         }
-        loop = builder.emit(builder.registry.ops["while"], [*operands, no, no], attrs)
+        loop = builder.emit(builder.registry.ops["while"], [*operands, false, false], attrs)
         return [*[loop.output(k) for k in range(carries)], loop.output(carries + 2), loop.output(carries)]
 
 
 def emit_adjoint(
-    way: BodyBack, consts: Sequence[Value], x: Sequence[Value], arrived: Sequence[Value], **attrs: Any
+    backward: BodyBack, consts: Sequence[Value], x: Sequence[Value], cotangents: Sequence[Value], **attrs: Any
 ) -> Value:
-    """Append u = g + (∂body/∂x)ᵀu, from the way back through the body, and the g that have arrived at x."""
-    stated = {"body": _adjoint(way, len(consts)), "carries": len(x), **attrs}
+    """Append the fixed point u = g + (∂body/∂x)ᵀu, from the body's backward pass and the cotangents g of x."""
+    adjoint_attrs = {"body": _adjoint(backward, len(consts)), "carries": len(x), **attrs}
     builder = x[0].builder
-    return builder.emit(builder.registry.ops["fixed_point"], [*consts, *x, *arrived, *arrived], stated)
+    return builder.emit(builder.registry.ops["fixed_point"], [*consts, *x, *cotangents, *cotangents], adjoint_attrs)
 
 
-def _adjoint(way: BodyBack, consts: int) -> Body:
-    """Build the body g + (∂body/∂x)ᵀu of consts, x, g, and u."""
+def _adjoint(backward: BodyBack, consts: int) -> Body:
+    """Build the body g + (∂body/∂x)ᵀu of consts, x, g and u."""
 
     def make() -> Body:
-        back = way.body
-        given = len(back.inputs) - (len(back.inputs) - consts) // 2
-        types = [*back.inputs, *back.inputs[given:]]
-        builder = back.budget.builder(back.graph.registry)
+        # The backward body's inputs are consts, x and the cotangents u, with as many u as x. Here the same number of g
+        # comes before u, of the same types.
+        backward_body = backward.body
+        first_cotangent = len(backward_body.inputs) - (len(backward_body.inputs) - consts) // 2
+        types = [*backward_body.inputs, *backward_body.inputs[first_cotangent:]]
+        builder = backward_body.budget.builder(backward_body.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
-        g, u = leaves[given : len(back.inputs)], leaves[len(back.inputs) :]
-        found = dict(zip(way.reached, back.inline_into(builder, [*leaves[:given], *u]), strict=True))
-        new = [part if (by := found.get(consts + k)) is None else part + by for k, part in enumerate(g)]
-        return derived(back, builder.graph(new), types)
+        g, u = leaves[first_cotangent : len(backward_body.inputs)], leaves[len(backward_body.inputs) :]
+        products = dict(
+            zip(backward.reached, backward_body.inline_into(builder, [*leaves[:first_cotangent], *u]), strict=True)
+        )
+        new = [
+            cotangent if (product := products.get(consts + k)) is None else cotangent + product
+            for k, cotangent in enumerate(g)
+        ]
+        return derived(backward_body, builder.graph(new), types)
 
-    return way.body.made(("adjoint", consts), make)
+    return backward.body.made(("adjoint", consts), make)
 
 
-def _by_consts(way: BodyBack, count: int) -> Body:
-    """The first so many results of a way back."""
+def _const_gradients(backward: BodyBack, count: int) -> Body:
+    """Build a backward body with only its first `count` results, the cotangents of the consts."""
 
     def make() -> Body:
-        graph = way.body.graph
-        return derived(way.body, graph.rewritten(graph.nodes, graph.outputs[:count]), way.body.inputs)
+        graph = backward.body.graph
+        return derived(backward.body, graph.rewritten(graph.nodes, graph.outputs[:count]), backward.body.inputs)
 
-    return way.body.made(("by consts", count), make)
+    return backward.body.made(("by consts", count), make)
 
 
-def _goes_on(body: Body) -> Body:
-    """Build the condition, of consts, x, and whether it is done, or lost: neither."""
+def _unfinished(body: Body) -> Body:
+    """Build the condition on consts, x and the flags `done` and `diverged`: neither is set."""
     types = [*body.inputs, TensorType((), BOOL), TensorType((), BOOL)]
     builder = body.budget.builder(body.graph.registry)
-    *_, done, lost = [builder.leaf(type, i) for i, type in enumerate(types)]
-    return derived(body, builder.graph([done.logical_or(lost).logical_not()]), types)
+    *_, done, diverged = [builder.leaf(type, i) for i, type in enumerate(types)]
+    return derived(body, builder.graph([done.logical_or(diverged).logical_not()]), types)
 
 
 def _step(body: Body, consts: int, tolerance: float) -> Body:
-    """Build the step, of the same operands: the next x, and whether it is done, or lost."""
+    """Build the step on the same inputs: the next x, whether it converged (`done`) or is not finite (`diverged`)."""
     types = [*body.inputs, TensorType((), BOOL), TensorType((), BOOL)]
     builder = body.budget.builder(body.graph.registry)
     leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
     old = leaves[consts : len(body.inputs)]
     new = tidy(body).inline_into(builder, leaves)
+    # one tolerance holds for all carries: if their dtypes differ, magnitudes are compared in float64
     dtypes = {real_dtype(type.dtype) for type in body.outputs}
     dtype = dtypes.pop() if len(dtypes) == 1 else FLOAT64
-    moved = _largest([after - before for after, before in zip(new, old, strict=True)], dtype)
-    allowed = (_largest(new, dtype) + 1.0) * tolerance
-    lost = moved.is_finite().logical_not()
-    done = moved.less_equal(allowed).logical_and(lost.logical_not())
-    return derived(body, builder.graph([*new, done, lost]), types)
+    change = _max_magnitude([after - before for after, before in zip(new, old, strict=True)], dtype)
+    tolerated = (_max_magnitude(new, dtype) + 1.0) * tolerance
+    diverged = change.is_finite().logical_not()
+    done = change.less_equal(tolerated).logical_and(diverged.logical_not())
+    return derived(body, builder.graph([*new, done, diverged]), types)
 
 
-def _largest(values: Sequence[Value], dtype: DType) -> Value:
-    """The largest magnitude of any element; 0 where there is none."""
-    found = values[0].builder.full((), 0.0, dtype)
+def _max_magnitude(values: Sequence[Value], dtype: DType) -> Value:
+    """Return the largest magnitude of any element; 0 if there are no elements."""
+    largest = values[0].builder.full((), 0.0, dtype)
     for x in values:
         if x.type.size:
-            found = found.maximum(x.abs().max().cast(dtype=dtype))
-    return found
+            largest = largest.maximum(x.abs().max().cast(dtype=dtype))
+    return largest

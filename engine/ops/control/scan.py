@@ -1,4 +1,24 @@
-"""Loops of a known length, and a function of each entry."""
+"""Scan and map: loops of a known length, and their gradients.
+
+A `scan` runs its body once per step, on consts (the same at each step), carries (each step receives them from the step
+before and returns them for the next) and one entry of each sequence. The body's other results are stacked. Its gradient
+is a scan in the opposite direction, whose body is the backward pass of a single step. That step needs its inputs again:
+a second forward scan stacks the carries as each step received them, and the planner merges it with the first. With the
+const w, the carry h, the sequence x, and the body h' = tanh(w · h + x):
+
+    forward            t = 0 … T − 1:  hs[t] = h;  h = tanh(w · h + x[t])
+    backward           t = T − 1 … 0:  y = tanh(w · hs[t] + x[t]);  p = (1 − y²) · gh
+                       gx[t] = p;  gw = gw + p · hs[t];  gh = p · w
+
+The backward scan's carries are gh, which starts as the cotangent of the last h and ends as that of the first, and gw,
+which starts at 0: the cotangent of a const is a sum over the steps. The cotangent of a sequence is a stack. The step
+recomputes tanh; checkpointing (`engine.autodiff.checkpointing`) stacks a value instead if it is expensive to recompute.
+`CountedScan` is the variant for a number of steps known only at run time, the backward pass of a `while`.
+
+A `map` runs its body on each entry without carries, in batches: `lowered` writes it as a scan over batches of the
+batched body. Its gradient is a `SummingMap` of the body's backward pass. The cotangents of consts are sums over all
+entries, so that they become carries of that scan, and no stack of one cotangent per entry is needed.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +49,7 @@ from engine.ir.tensor_type import FLOAT64, TensorType, show_shape
 from engine.ops.common.batching import bundled, size
 from engine.ops.index.slice import cut
 
-#: bytes of all that a body computes for the entries of one batch, where nobody says how many these are
+#: default batch size of a map: bytes of all values that the body computes for the entries of one batch
 _BATCH_BYTES: Final = 1 << 26
 
 
@@ -55,9 +75,9 @@ class Scan(RunsFunctions):
     gradient = "a scan the other way round, which computes each step again"
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The body for these types, and the length. Raises what does not fit."""
+        """Type the body for these operands and set the length. Raises EngineError for a body that does not fit."""
         parts = in_parts(types, attrs["carries"], attrs["sequences"])
-        length = steps_of(parts, attrs["length"])
+        length = scan_length(parts, attrs["length"])
         slices = [type.with_shape(type.shape[1:]) for type in parts.sequences]
         body: Body = attrs["body"].typed((*parts.consts, *parts.carries, *slices))
         require_results("body", body)
@@ -66,23 +86,24 @@ class Scan(RunsFunctions):
         return {**attrs, "body": body, "length": length}
 
     def infer(self, *types: TensorType, body: Body, carries: int, length: int, **attrs: Any) -> ResultTypes:
-        """The carries, and stacks of the body's other results."""
+        """Return the types of the carries, and of the stacks of the body's other results."""
         return (*body.outputs[:carries], *[type.with_shape((length, *type.shape)) for type in body.outputs[carries:]])
 
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
-        """Without carries and stacks that nobody reads, at the end or at any step."""
+        """Drop carries and stacks that are not read, neither after the loop nor at a later step."""
         body: Body = attrs["body"]
         parts = in_parts(range(len(body.inputs)), attrs["carries"], attrs["sequences"])
         results, inputs = step_needs(body, len(parts.consts), attrs["carries"], read)
-        fewer = {
+        narrowed_attrs = {
             "body": narrow(body, results, inputs),
             "carries": sum(i in parts.carries for i in inputs),
             "sequences": sum(i in parts.sequences for i in inputs),
         }
-        return Narrowed({**attrs, **fewer}, [*inputs, *range(len(body.inputs), operands)], results)
+        # a CountedScan has one operand more than its body has inputs: the count, which stays
+        return Narrowed({**attrs, **narrowed_attrs}, [*inputs, *range(len(body.inputs), operands)], results)
 
     def vjp(self, g: Sequence[Value | None], y: Value, *operands: Value, **attrs: Any) -> Sequence[Value | None]:
-        """The loop the other way round; of no step, what arrives at the carries."""
+        """Append the backward scan. With no steps, a carry's cotangent passes to its initial value."""
         return self.gradients(g, y, operands, **attrs)
 
     def gradients(
@@ -98,26 +119,28 @@ class Scan(RunsFunctions):
         reverse: bool,
         count: Value | None = None,
     ) -> list[Value | None]:
-        """Cotangents of the operands; where there is a `count`, of all but that."""
+        """Return the cotangents of the operands, except that of `count` if there is one."""
         parts = in_parts(operands, carries, sequences)
 
-        def stack(which: Sequence[int], front: Body | None) -> Sequence[Value]:
-            wide = stacking(body, len(parts.consts), which, front)
-            loop = _emit(y, wide, parts, length, reverse=reverse, count=count)
-            return [loop.output(k) for k in range(len(body.outputs), len(wide.outputs))]
+        def stack(carry_indices: Sequence[int], front: Body | None) -> Sequence[Value]:
+            stacking_body = stacking(body, len(parts.consts), carry_indices, front)
+            loop = _emit(y, stacking_body, parts, length, reverse=reverse, count=count)
+            return [loop.output(k) for k in range(len(body.outputs), len(stacking_body.outputs))]
 
         return loop_gradients(
             body,
             parts,
             Parts((), g[:carries], g[carries:]),
             stack,
-            lambda back, given: _emit(y, back, given, length, reverse=not reverse, count=count),
+            lambda backward_body, backward_operands: _emit(
+                y, backward_body, backward_operands, length, reverse=not reverse, count=count
+            ),
             may_be_empty=length == 0 or count is not None,
             keeps=y.builder.limits.keeps,
         )
 
     def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
-        """A scan of the batched body; a carry that is mapped after a step is mapped from the start."""
+        """Append a scan of the batched body; a carry that is mapped after any step is mapped from the start."""
         return self.batch_steps(mapped, operands, **attrs)
 
     def batch_steps(
@@ -130,24 +153,30 @@ class Scan(RunsFunctions):
         count: Value | None = None,
         **attrs: Any,
     ) -> Value:
-        """The results, packed, of a loop on examples that go through it side by side."""
+        """Append one loop that advances all examples together, and pack its results."""
         n, sequences = size(mapped, operands), attrs["sequences"]
         flags = in_parts(mapped, carries, sequences)
-        many, moving = batched_carries(body, flags, n, len(body.outputs) - carries)
-        given = in_parts(operands, carries, sequences)
-        initial = [with_axis(x, m, w, n) for x, m, w in zip(given.carries, flags.carries, moving, strict=True)]
-        through = [behind_steps(x) if m else x for x, m in zip(given.sequences, flags.sequences, strict=True)]
-        steps = Parts(given.consts, initial, through)
-        loop = _emit(operands[0], many, steps, attrs["length"], reverse=attrs["reverse"], count=count)
-        found = [with_axis(loop.output(k), is_mapped, True, n) for k, is_mapped in enumerate(moving)]
-        stacks = [behind_steps(loop.output(k)) for k in range(carries, len(body.outputs))]
-        return bundled(loop.builder, [*found, *stacks])
+        batched_body, mapped_carries = batch_carries(body, flags, n, len(body.outputs) - carries)
+        parts = in_parts(operands, carries, sequences)
+        initial = [
+            add_batch_axis(x, m, w, n) for x, m, w in zip(parts.carries, flags.carries, mapped_carries, strict=True)
+        ]
+        sequences_by_step = [
+            swap_leading_axes(x) if m else x for x, m in zip(parts.sequences, flags.sequences, strict=True)
+        ]
+        loop_parts = Parts(parts.consts, initial, sequences_by_step)
+        loop = _emit(operands[0], batched_body, loop_parts, attrs["length"], reverse=attrs["reverse"], count=count)
+        final_carries = [
+            add_batch_axis(loop.output(k), is_mapped, True, n) for k, is_mapped in enumerate(mapped_carries)
+        ]
+        stacks = [swap_leading_axes(loop.output(k)) for k in range(carries, len(body.outputs))]
+        return bundled(loop.builder, [*final_carries, *stacks])
 
 
 class CountedScan(Scan):
-    """A scan of as many steps as its last operand says, an int64 []; entries of stacks beyond these are zeros.
+    """Scan whose last operand is the number of steps, an int64 []; later entries of the stacks are zeros.
 
-    The way back through a `while`. `reverse` begins with the last of the steps that there are.
+    The backward pass of a `while`. With `reverse`, it begins at the last step that is taken.
     """
 
     name = "counted_scan"
@@ -162,95 +191,101 @@ class CountedScan(Scan):
         return super().canonical(attrs, *types[:-1])
 
     def vjp(self, g: Sequence[Value | None], y: Value, *operands: Value, **attrs: Any) -> Sequence[Value | None]:
-        """The loop the other way round, of as many steps."""
-        *given, count = operands
-        return [*self.gradients(g, y, given, count=count, **attrs), None]
+        """Append the scan in the opposite direction, with the same count."""
+        *scanned, count = operands
+        return [*self.gradients(g, y, scanned, count=count, **attrs), None]
 
     def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
-        """Batch as a scan; if examples have counts of their own, one that is done stays as it is."""
-        *given, count = operands
+        """Batch as a scan; if examples have different counts, freeze each once its count is reached."""
+        *scanned, count = operands
         if not mapped[-1]:
-            return self.batch_steps(mapped[:-1], given, count=count, **attrs)
-        return self._batch_counts(mapped, given, count, **attrs)
+            return self.batch_steps(mapped[:-1], scanned, count=count, **attrs)
+        return self._batch_counts(mapped, scanned, count, **attrs)
 
     def _batch_counts(
-        self, mapped: Sequence[bool], given: Sequence[Value], counts: Value, *, body: Body, length: int, **attrs: Any
+        self, mapped: Sequence[bool], scanned: Sequence[Value], counts: Value, *, body: Body, length: int, **attrs: Any
     ) -> Value:
-        """On examples of different counts: up to the largest, each is given what came where it is done."""
+        """Batch examples of different counts: run up to the largest, freezing each example beyond its own count."""
         carries, n = attrs["carries"], counts.shape[0]
-        parts = in_parts(given, carries, attrs["sequences"])
+        parts = in_parts(scanned, carries, attrs["sequences"])
         flags = in_parts(mapped[:-1], carries, attrs["sequences"])
         all_moving = Parts(flags.consts, [True] * carries, flags.sequences)
-        many, _ = batched_carries(body, all_moving, n, len(body.outputs) - carries)
-        consts = [*parts.consts, counts.cast(dtype=FLOAT64)]  # as floats, which all loops can be made of
-        initial = [with_axis(x, m, True, n) for x, m in zip(parts.carries, flags.carries, strict=True)]
-        through = [behind_steps(x) if m else x for x, m in zip(parts.sequences, flags.sequences, strict=True)]
-        count = len(parts.consts)
-        held = many.made(("held", count, carries), lambda: _hold(many, count, carries))
-        numbers = counts.builder.arange(length).cast(dtype=FLOAT64)
-        steps = Parts(consts, initial, [numbers, *through])
-        loop = _emit(counts, held, steps, length, reverse=attrs["reverse"], count=counts.max())
-        stacks = [behind_steps(loop.output(k)) for k in range(carries, len(body.outputs))]
+        batched_body, _ = batch_carries(body, all_moving, n, len(body.outputs) - carries)
+        consts = [*parts.consts, counts.cast(dtype=FLOAT64)]  # as floats: compiled kernels read no integers
+        initial = [add_batch_axis(x, m, True, n) for x, m in zip(parts.carries, flags.carries, strict=True)]
+        sequences_by_step = [
+            swap_leading_axes(x) if m else x for x, m in zip(parts.sequences, flags.sequences, strict=True)
+        ]
+        const_count = len(parts.consts)
+        masked_body = batched_body.made(
+            ("held", const_count, carries), lambda: _mask_steps(batched_body, const_count, carries)
+        )
+        step_numbers = counts.builder.arange(length).cast(dtype=FLOAT64)
+        loop_parts = Parts(consts, initial, [step_numbers, *sequences_by_step])
+        loop = _emit(counts, masked_body, loop_parts, length, reverse=attrs["reverse"], count=counts.max())
+        stacks = [swap_leading_axes(loop.output(k)) for k in range(carries, len(body.outputs))]
         return bundled(loop.builder, [*[loop.output(k) for k in range(carries)], *stacks])
 
     def written_out(
         self, *operands: Value, body: Body, carries: int, sequences: int, length: int, reverse: bool
     ) -> Sequence[Value]:
-        """A scan of all steps, which does nothing at those beyond the count."""
-        *given, count = operands
-        return bounded_scan(body, in_parts(given, carries, sequences), length, count, reverse=reverse)
+        """Return the results of a scan of all `length` steps that leaves the carries alone beyond the count."""
+        *scanned, count = operands
+        return emit_bounded_scan(body, in_parts(scanned, carries, sequences), length, count, reverse=reverse)
 
 
 _COUNTED: Final = CountedScan()
 
 
-def _hold(many: Body, consts: int, carries: int) -> Body:
-    """Build a batched step of the consts, then counts; of carries; of the step's number, then sequences.
+def _mask_steps(batched_body: Body, consts: int, carries: int) -> Body:
+    """Build a batched step of the consts, the counts, the carries, the step's number and the sequences.
 
-    Where an example has no such step, its carries stay and its stacks get zeros.
+    If the number has reached an example's count, the example's carries stay and its stacks get zeros.
     """
-    (n,) = many.inputs[consts].shape[:1] if carries else many.outputs[carries].shape[:1]
-    builder = many.budget.builder(many.graph.registry)
+    (n,) = batched_body.inputs[consts].shape[:1] if carries else batched_body.outputs[carries].shape[:1]
+    builder = batched_body.budget.builder(batched_body.graph.registry)
     types = [
-        *many.inputs[:consts],
+        *batched_body.inputs[:consts],
         TensorType((n,), FLOAT64),
-        *many.inputs[consts : consts + carries],
+        *batched_body.inputs[consts : consts + carries],
         TensorType((), FLOAT64),
-        *many.inputs[consts + carries :],
+        *batched_body.inputs[consts + carries :],
     ]
     leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
     counts, step = leaves[consts], leaves[consts + 1 + carries]
-    before = leaves[consts + 1 : consts + 1 + carries]
-    results = many.inline_into(builder, [*leaves[:consts], *before, *leaves[consts + carries + 2 :]])
-    there = step.less(counts)
-    went = [picked(there, new, old) for new, old in zip(results, before, strict=False)]
-    stacked = [picked(there, new, new.builder.full((), 0.0, new.dtype)) for new in results[carries:]]
-    return derived(many, builder.graph([*went, *stacked]), types)
+    old_carries = leaves[consts + 1 : consts + 1 + carries]
+    results = batched_body.inline_into(builder, [*leaves[:consts], *old_carries, *leaves[consts + carries + 2 :]])
+    is_active = step.less(counts)
+    new_carries = [select_by_example(is_active, new, old) for new, old in zip(results, old_carries, strict=False)]
+    stacked = [select_by_example(is_active, new, new.builder.full((), 0.0, new.dtype)) for new in results[carries:]]
+    return derived(batched_body, builder.graph([*new_carries, *stacked]), types)
 
 
-def picked(flags: Value, yes: Value, no: Value) -> Value:
-    """Choose for each example, by its flag [N]: `yes` [N, …], or `no`."""
+def select_by_example(flags: Value, yes: Value, no: Value) -> Value:
+    """Select for each example, by its flag [N]: `yes` [N, …] if set, else `no`."""
     return flags.reshape(shape=(*flags.shape, *[1] * (yes.ndim - 1))).where(yes, no)
 
 
-def batched_carries(body: Body, mapped: Parts, n: int, stacks: int) -> tuple[Body, tuple[bool, ...]]:
-    """The body on n examples, whose carries have the axis after a step where they have it before, and which do."""
-    moving, carries = tuple(mapped.carries), len(mapped.carries)
+def batch_carries(body: Body, mapped: Parts, n: int, stacks: int) -> tuple[Body, tuple[bool, ...]]:
+    """Batch a body on n examples, and return which carries have the batch axis before and after each step."""
+    mapped_carries, carries = tuple(mapped.carries), len(mapped.carries)
+    # A carry that a step makes dependent on the example is mapped at the next step too, which may map further carries:
+    # repeat until nothing changes.
     while True:
-        flags = (*mapped.consts, *moving, *mapped.sequences)
-        found = batched(body, flags, n, (*moving, *[True] * stacks))
-        if found.mapped[:carries] == moving:
-            return found.body, moving
-        moving = found.mapped[:carries]
+        flags = (*mapped.consts, *mapped_carries, *mapped.sequences)
+        attempt = batched(body, flags, n, (*mapped_carries, *[True] * stacks))
+        if attempt.mapped[:carries] == mapped_carries:
+            return attempt.body, mapped_carries
+        mapped_carries = attempt.mapped[:carries]
 
 
-def with_axis(x: Value, has: bool, wanted: bool, n: int) -> Value:
-    """x with a leading axis, where it is wanted."""
-    return x.broadcast_to(shape=(n, *x.shape)) if wanted and not has else x
+def add_batch_axis(x: Value, is_mapped: bool, is_needed: bool, n: int) -> Value:
+    """Broadcast x to a leading axis of extent n if it is needed and not there yet."""
+    return x.broadcast_to(shape=(n, *x.shape)) if is_needed and not is_mapped else x
 
 
-def behind_steps(x: Value) -> Value:
-    """The first two axes exchanged: examples and steps."""
+def swap_leading_axes(x: Value) -> Value:
+    """Swap the first two axes, examples and steps."""
     return x.transpose(axes=(1, 0, *range(2, x.ndim)))
 
 
@@ -268,38 +303,38 @@ def emit_counted(body: Body, parts: Parts, length: int, count: Value, *, reverse
     return _emit(count, body, parts, length, reverse=reverse, count=count)
 
 
-def bounded_scan(body: Body, parts: Parts, length: int, count: Value, *, reverse: bool = False) -> list[Value]:
-    """The results of a scan of which the first `count` steps are taken."""
+def emit_bounded_scan(body: Body, parts: Parts, length: int, count: Value, *, reverse: bool = False) -> list[Value]:
+    """Append a scan of `length` steps that takes only the first `count`, and return its results."""
     step = bounded(body, len(parts.consts), len(parts.carries))
     steps = Parts([*parts.consts, count], parts.carries, [count.builder.arange(length), *parts.sequences])
     return emit_scan(count.builder, step, steps, length, reverse=reverse)
 
 
-def steps_of(parts: Parts, stated: int | None = None) -> int:
-    """Count the entries that all sequences have, and `stated` says. Raises ShapeMismatch and BadAttribute."""
-    before = len(parts.consts) + len(parts.carries)
-    found = stated
-    for place, type in enumerate(parts.sequences, before):
+def scan_length(parts: Parts, given: int | None = None) -> int:
+    """Return the length of all sequences, and `given` if stated. Raises ShapeMismatch and BadAttribute."""
+    first_sequence = len(parts.consts) + len(parts.carries)
+    length = given
+    for position, type in enumerate(parts.sequences, first_sequence):
         if not type.ndim:
             raise ShapeMismatch(
-                f"operand {place}, a sequence, must have a leading axis to go through, but has shape []",
-                operand=place,
+                f"operand {position}, a sequence, must have a leading axis to go through, but has shape []",
+                operand=position,
                 expected="a leading axis",
                 got="shape []",
             )
-        if found is not None and type.shape[0] != found:
-            of = "length" if stated is not None else f"the entries of operand {before}"
+        if length is not None and type.shape[0] != length:
+            source = "length" if given is not None else f"the entries of operand {first_sequence}"
             raise ShapeMismatch(
-                f"operand {place}, a sequence, must have {counted(found, 'entry', 'entries')}, as {of} says, "
+                f"operand {position}, a sequence, must have {counted(length, 'entry', 'entries')}, as {source} says, "
                 f"but has shape {show_shape(type.shape)}",
-                operand=place,
-                expected=counted(found, "entry", "entries"),
+                operand=position,
+                expected=counted(length, "entry", "entries"),
                 got=show_shape(type.shape),
             )
-        found = type.shape[0]
-    if found is None:
+        length = type.shape[0]
+    if length is None:
         raise BadAttribute("attribute length is required without sequences", expected="length", got="nothing")
-    return found
+    return length
 
 
 class Map(RunsFunctions):
@@ -321,18 +356,18 @@ class Map(RunsFunctions):
     gradient = "a map of the body's, summed over the entries for consts"
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The body for these types. Raises what does not fit."""
+        """Type the body for these operands. Raises EngineError for a body or sequences that do not fit."""
         parts = in_parts(types, 0, attrs["sequences"])
         if not parts.sequences:
             raise BadAttribute("attribute sequences must count at least one operand", expected="at least 1", got="0")
-        steps_of(parts)
+        scan_length(parts)
         entries = [type.with_shape(type.shape[1:]) for type in parts.sequences]
         body: Body = attrs["body"].typed((*parts.consts, *entries))
         require_results("body", body)
         return {**attrs, "body": body}
 
     def infer(self, *types: TensorType, body: Body, sequences: int, **attrs: Any) -> ResultTypes:
-        """Stacks."""
+        """Return the types of the stacks."""
         return self._stacks(types, body.outputs, sequences)
 
     @staticmethod
@@ -341,16 +376,17 @@ class Map(RunsFunctions):
         return tuple([type.with_shape((n, *type.shape)) for type in outputs])
 
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
-        """The body without results that nobody reads. The first sequence stays, to say how many entries there are.
+        """Drop unread results and the operands that only they need, but never the first sequence.
 
-        It is none that a rule has passed: those are cotangents, which forward mode only pretends to have.
+        The first sequence determines the number of entries. It cannot be a cotangent, which forward mode only feeds as
+        a placeholder: `vjp` passes cotangents after the original sequences.
         """
         body, first = attrs["body"], operands - attrs["sequences"]
         results, inputs = sorted(read), sorted(inputs_of(body, read) | {first})
-        fewer = {"body": narrow(body, results, inputs), "sequences": sum(i >= first for i in inputs)}
+        narrowed_attrs = {"body": narrow(body, results, inputs), "sequences": sum(i >= first for i in inputs)}
         if "sums" in attrs:
-            fewer["sums"] = sum(k < attrs["sums"] for k in results)
-        return Narrowed({**attrs, **fewer}, inputs, results)
+            narrowed_attrs["sums"] = sum(k < attrs["sums"] for k in results)
+        return Narrowed({**attrs, **narrowed_attrs}, inputs, results)
 
     def vjp(
         self,
@@ -362,136 +398,157 @@ class Map(RunsFunctions):
         at_once: int | None,
         sums: int = 0,
     ) -> Sequence[Value | None]:
-        """A map of the way back through the body. What arrives at a sum arrives at each entry."""
+        """Append a map of the body's backward pass. The cotangent of a sum is the same for each entry."""
         parts = in_parts(operands, 0, sequences)
-        given = tuple(k for k, part in enumerate(g) if part is not None)
-        way = way_back(body, given)
-        found: list[Value | None] = [None] * len(operands)
-        if not way.reached:
-            return found
-        to_all, to_each = [k for k in given if k < sums], [k for k in given if k >= sums]
-        back = _reordered(way.body, len(parts.consts), sequences, len(to_all))
-        passed = [*parts.consts, *[g[k] for k in to_all], *parts.sequences, *[g[k] for k in to_each]]
+        with_cotangent = tuple(k for k, cotangent in enumerate(g) if cotangent is not None)
+        backward = way_back(body, with_cotangent)
+        gradients: list[Value | None] = [None] * len(operands)
+        if not backward.reached:
+            return gradients
+        sum_indices, stack_indices = [k for k in with_cotangent if k < sums], [k for k in with_cotangent if k >= sums]
+        backward_body = _move_shared_cotangents(backward.body, len(parts.consts), sequences, len(sum_indices))
+        backward_operands = [
+            *parts.consts,
+            *[g[k] for k in sum_indices],
+            *parts.sequences,
+            *[g[k] for k in stack_indices],
+        ]
         attrs = {
-            "body": back,
-            "sequences": sequences + len(to_each),
+            "body": backward_body,
+            "sequences": sequences + len(stack_indices),
             "at_once": at_once,
-            "sums": sum(i < len(parts.consts) for i in way.reached),
+            # `reached` ascends and consts come first, so that the sums are the first results
+            "sums": sum(i < len(parts.consts) for i in backward.reached),
         }
-        loop = y.builder.emit(_SUMMING, passed, attrs)
-        for place, i in enumerate(way.reached):
-            found[i] = loop.output(place)
-        return found
+        loop = y.builder.emit(_SUMMING, backward_operands, attrs)
+        for position, i in enumerate(backward.reached):
+            gradients[i] = loop.output(position)
+        return gradients
 
     def batch(
         self, mapped: Sequence[bool], *operands: Value, body: Body, sequences: int, sums: int = 0, **attrs: Any
     ) -> Value:
-        """A map of the batched body."""
+        """Append a map of the batched body."""
         n, parts, flags = size(mapped, operands), in_parts(operands, 0, sequences), in_parts(mapped, 0, sequences)
-        through = [behind_steps(x) if m else x for x, m in zip(parts.sequences, flags.sequences, strict=True)]
-        stated = {"body": batched(body, mapped, n).body, "sequences": sequences, **attrs}
-        loop = operands[0].builder.emit(self, [*parts.consts, *through], stated | ({"sums": sums} if sums else {}))
+        sequences_by_entry = [
+            swap_leading_axes(x) if m else x for x, m in zip(parts.sequences, flags.sequences, strict=True)
+        ]
+        map_attrs = {"body": batched(body, mapped, n).body, "sequences": sequences, **attrs}
+        loop = operands[0].builder.emit(
+            self, [*parts.consts, *sequences_by_entry], map_attrs | ({"sums": sums} if sums else {})
+        )
         results = [loop.output(k) for k in range(len(body.outputs))]
-        return bundled(loop.builder, [*results[:sums], *map(behind_steps, results[sums:])])
+        return bundled(loop.builder, [*results[:sums], *map(swap_leading_axes, results[sums:])])
 
     def lowered(self, *operands: Value, body: Body, sequences: int, at_once: int | None, sums: int = 0) -> Value | None:
-        """A scan through batches, and one batch of what is left over."""
+        """Write the map as a scan over batches, and one batch of the remaining entries."""
         parts, builder = in_parts(operands, 0, sequences), operands[0].builder
         entries = parts.sequences[0].shape[0]
         if at_once is None:
-            taken = sum(type.nbytes for node in tidy(body).graph.nodes for type in node.types)
-            at_once = max(1, min(_BATCH_BYTES, builder.limits.bytes // 4) // max(1, taken))
+            entry_bytes = sum(type.nbytes for node in tidy(body).graph.nodes for type in node.types)
+            # the values of one batch take at most a quarter of the memory limit
+            at_once = max(1, min(_BATCH_BYTES, builder.limits.bytes // 4) // max(1, entry_bytes))
         batch = min(entries, at_once)
-        whole = entries // batch if batch else 0
+        full_batches = entries // batch if batch else 0
         results = []
-        if whole > 1:
-            results.append(_scan(builder, parts, body, batch, whole, sums))
-        start = whole * batch if whole > 1 else 0
+        if full_batches > 1:
+            results.append(_scan_batches(builder, parts, body, batch, full_batches, sums))
+        start = full_batches * batch if full_batches > 1 else 0
         if start < entries or not results:
-            rest = [cut(x, 0, start, entries) if start else x for x in parts.sequences]
+            # the last, smaller batch is not a step of the scan, whose batches have one shape: it is inlined after it
+            remaining = [cut(x, 0, start, entries) if start else x for x in parts.sequences]
             mapped = (*[False] * len(parts.consts), *[True] * sequences)
-            last = batched(body, mapped, entries - start).body.inline_into(builder, [*parts.consts, *rest])
-            results.append([*[x.sum(axes=(0,)) for x in last[:sums]], *last[sums:]])
-        return bundled(builder, [_joined(k < sums, [each[k] for each in results]) for k in range(len(body.outputs))])
+            outputs = batched(body, mapped, entries - start).body.inline_into(builder, [*parts.consts, *remaining])
+            results.append([*[x.sum(axes=(0,)) for x in outputs[:sums]], *outputs[sums:]])
+        return bundled(
+            builder,
+            [_combine(k < sums, [batch_results[k] for batch_results in results]) for k in range(len(body.outputs))],
+        )
 
 
 class SummingMap(Map):
-    """A map of which the first `sums` results are added up over the entries: the way back through a map."""
+    """Map whose first `sums` results are summed over the entries: the backward pass of a map."""
 
     name = "summing_map"
     internal = True
     attrs: ClassVar[Mapping[str, Attr]] = {**Map.attrs, "sums": Attr("int", 0, "how many results are sums", minimum=0)}
 
     def infer(self, *types: TensorType, body: Body, sequences: int, sums: int = 0, **attrs: Any) -> ResultTypes:
-        """Sums, then stacks."""
+        """Return the types of the sums, then those of the stacks."""
         stacks = self._stacks(types, body.outputs[sums:], sequences)
         assert isinstance(stacks, tuple)
         return (*body.outputs[:sums], *stacks)
 
     def written_out(self, *operands: Value, body: Body, sequences: int, sums: int, **attrs: Any) -> Sequence[Value]:
-        """A scan, an entry after the other, whose carries are the sums."""
+        """Return the results of a scan over single entries, whose carries are the sums."""
         parts = in_parts(operands, 0, sequences)
-        step = body.made(("adding", sums), lambda: _adding(tidy(body), len(parts.consts), body.outputs[:sums]))
-        return _through(operands[0].builder, parts, step, sums)
+        step = body.made(
+            ("adding", sums), lambda: _accumulating_step(tidy(body), len(parts.consts), body.outputs[:sums])
+        )
+        return _accumulate(operands[0].builder, parts, step, sums)
 
 
 _SUMMING: Final = SummingMap()
 
 
-def _reordered(back: Body, consts: int, sequences: int, to_all: int) -> Body:
-    """A way back, of which cotangents that are the same for each entry stand behind the consts."""
+def _move_shared_cotangents(backward: Body, consts: int, sequences: int, shared: int) -> Body:
+    """Move the cotangents that are the same for each entry, the first `shared`, to directly after the consts."""
 
     def make() -> Body:
-        own = range(consts + sequences)
-        cotangents = range(consts + sequences, len(back.inputs))
-        order = [*own[:consts], *cotangents[:to_all], *own[consts:], *cotangents[to_all:]]
-        builder = back.budget.builder(back.graph.registry)
-        leaves = {i: builder.leaf(back.inputs[i], place) for place, i in enumerate(order)}
-        graph = builder.graph(back.inline_into(builder, leaves))
-        return derived(back, graph, [back.inputs[i] for i in order])
+        operands = range(consts + sequences)
+        cotangents = range(consts + sequences, len(backward.inputs))
+        order = [*operands[:consts], *cotangents[:shared], *operands[consts:], *cotangents[shared:]]
+        builder = backward.budget.builder(backward.graph.registry)
+        leaves = {i: builder.leaf(backward.inputs[i], position) for position, i in enumerate(order)}
+        graph = builder.graph(backward.inline_into(builder, leaves))
+        return derived(backward, graph, [backward.inputs[i] for i in order])
 
-    return back.made(("reordered", to_all), make)
-
-
-def _scan(builder: Builder, parts: Parts, body: Body, batch: int, steps: int, sums: int) -> list[Value]:
-    """Append a scan through so many batches: sums, and stacks of all their entries."""
-    through = [cut(x, 0, 0, batch * steps).reshape(shape=(steps, batch, *x.shape[1:])) for x in parts.sequences]
-    found = _through(builder, Parts(parts.consts, (), through), _step(body, len(parts.consts), batch, sums), sums)
-    return [*found[:sums], *[x.reshape(shape=(steps * batch, *x.shape[2:])) for x in found[sums:]]]
+    return backward.made(("reordered", shared), make)
 
 
-def _through(builder: Builder, parts: Parts, step: Body, sums: int) -> list[Value]:
-    """The results of a scan whose carries are sums, zeros at first."""
+def _scan_batches(builder: Builder, parts: Parts, body: Body, batch: int, steps: int, sums: int) -> list[Value]:
+    """Append a scan over `steps` batches, and return the sums and the stacks of single entries."""
+    batched_sequences = [
+        cut(x, 0, 0, batch * steps).reshape(shape=(steps, batch, *x.shape[1:])) for x in parts.sequences
+    ]
+    results = _accumulate(
+        builder, Parts(parts.consts, (), batched_sequences), _batch_step(body, len(parts.consts), batch, sums), sums
+    )
+    return [*results[:sums], *[x.reshape(shape=(steps * batch, *x.shape[2:])) for x in results[sums:]]]
+
+
+def _accumulate(builder: Builder, parts: Parts, step: Body, sums: int) -> list[Value]:
+    """Append a scan whose carries are sums that start at zero, and return its results."""
     totals = [zeros(builder, type) for type in step.outputs[:sums]]
     return emit_scan(builder, step, Parts(parts.consts, totals, parts.sequences), parts.sequences[0].shape[0])
 
 
-def _step(body: Body, consts: int, batch: int, sums: int) -> Body:
-    """Build a step of the consts, sums so far, and a batch of entries."""
+def _batch_step(body: Body, consts: int, batch: int, sums: int) -> Body:
+    """Build a scan step of the consts, the sums so far, and one batch of entries."""
 
     def make() -> Body:
         mapped = (*[False] * consts, *[True] * (len(body.inputs) - consts))
-        return _adding(batched(body, mapped, batch).body, consts, body.outputs[:sums], (0,))
+        return _accumulating_step(batched(body, mapped, batch).body, consts, body.outputs[:sums], (0,))
 
     return body.made(("step", batch, sums), make)
 
 
-def _adding(body: Body, consts: int, sums: Sequence[TensorType], axes: Sequence[int] = ()) -> Body:
-    """Build a step of consts, sums so far, and entries: the first results, summed over `axes`, are added to sums."""
+def _accumulating_step(body: Body, consts: int, sums: Sequence[TensorType], axes: Sequence[int] = ()) -> Body:
+    """Build a step of consts, sums so far and entries that adds the first results, summed over `axes`, to the sums."""
     types = [*body.inputs[:consts], *sums, *body.inputs[consts:]]
     builder = body.budget.builder(body.graph.registry)
     leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
-    behind = consts + len(sums)
-    results = body.inline_into(builder, [*leaves[:consts], *leaves[behind:]])
-    added = [
+    first_entry = consts + len(sums)
+    results = body.inline_into(builder, [*leaves[:consts], *leaves[first_entry:]])
+    new_sums = [
         total + (x.sum(axes=tuple(axes)) if axes else x)
-        for total, x in zip(leaves[consts:behind], results, strict=False)
+        for total, x in zip(leaves[consts:first_entry], results, strict=False)
     ]
-    return derived(body, builder.graph([*added, *results[len(sums) :]]), types)
+    return derived(body, builder.graph([*new_sums, *results[len(sums) :]]), types)
 
 
-def _joined(is_sum: bool, parts: Sequence[Value]) -> Value:
-    first, *rest = parts
-    if not rest:
+def _combine(is_sum: bool, parts: Sequence[Value]) -> Value:
+    first, *others = parts
+    if not others:
         return first
-    return first + rest[0] if is_sum else first.cat(*rest, axis=0)
+    return first + others[0] if is_sum else first.cat(*others, axis=0)

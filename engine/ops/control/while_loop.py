@@ -1,4 +1,21 @@
-"""Loops that end when a condition says so, within a bound."""
+"""While loops with a bound, and their gradients.
+
+A `while` runs its body until the condition is false, at most `max_steps` times. The bound is what makes it
+differentiable in reverse mode: the carries that each step received go to stacks [max_steps, …] of a fixed shape, whose
+entries beyond the steps taken are zeros. The gradient is a `CountedScan` over these stacks, from the last step taken to
+the first. With the const a, the carry x, the body x' = x · a and n steps taken:
+
+    forward    while condition(x):   xs[n] = x;  x = x · a;  n = n + 1
+    backward   t = n − 1 … 0:         ga = ga + gx · xs[t];  gx = gx · a
+
+n is a result of the forward loop (`steps`), and data, not a shape: a plan is valid for any number of steps. The
+condition gives a bool and adds nothing to the gradient. A `StackingWhile` is the forward loop with stacks; the planner
+merges it with the first, which has the same condition and carries.
+
+In a batch, examples end at different steps. If the condition depends on the example, one loop runs until all have
+ended: each example's condition and step count become carries, and the carries of an example that has ended no longer
+change.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +40,14 @@ from engine.ir.program import Body
 from engine.ir.tensor_type import BOOL, FLOAT64, INT64, TensorType
 from engine.ops.common.batching import bundled, size
 from engine.ops.control.call import emit_call
-from engine.ops.control.scan import batched_carries, behind_steps, bounded_scan, emit_counted, picked, with_axis
+from engine.ops.control.scan import (
+    add_batch_axis,
+    batch_carries,
+    emit_bounded_scan,
+    emit_counted,
+    select_by_example,
+    swap_leading_axes,
+)
 
 
 class While(RunsFunctions):
@@ -42,11 +66,11 @@ class While(RunsFunctions):
 
     @property
     def family(self) -> str:
-        """With stacks or without."""
+        """Name shared by the loops with and without stacks."""
         return "while"
 
     def emit_loop(self, operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
-        """With stacks, where there are any."""
+        """Append the loop, as a `StackingWhile` if the body has stacked results."""
         parts = in_parts(operands, attrs["carries"])
         return _emit(operands[0], attrs["condition"], attrs["body"], parts, attrs["max_steps"])
 
@@ -59,7 +83,7 @@ class While(RunsFunctions):
     gradient = "back over the steps that ran, each computed again; none by the condition, and none of `steps`"
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """Both functions for these types. Raises what does not fit."""
+        """Type both functions for these operands. Raises EngineError for a function that does not fit."""
         parts = in_parts(types, attrs["carries"])
         condition: Body = attrs["condition"].typed(types)
         require_truth("condition", condition)
@@ -69,24 +93,31 @@ class While(RunsFunctions):
         return {**attrs, "condition": condition, "body": body}
 
     def check_results(self, body: Body, carries: int) -> None:
-        """Raise BadAttribute unless the body gives the carries, and nothing else."""
+        """Raise BadAttribute unless the body returns exactly the carries."""
         require_count("body", body, carries)
 
     def infer(self, *types: TensorType, body: Body, carries: int, max_steps: int, **attrs: Any) -> ResultTypes:
-        """Return the types of the carries, steps and finished; and of stacks, if the engine asks for some."""
+        """Return the types of the carries, of steps and finished, and of the stacks if the engine asks for any."""
         stacks = [type.with_shape((max_steps, *type.shape)) for type in body.outputs[carries:]]
         return (*body.outputs[:carries], TensorType((), INT64), TensorType((), BOOL), *stacks)
 
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
-        """Without carries and stacks that nobody reads, at the end, at any step or to go on."""
+        """Drop carries and stacks that are not read: after the loop, at a later step, or in the condition."""
         body, condition, carries = attrs["body"], attrs["condition"], attrs["carries"]
         consts = operands - carries
-        wanted = {k if k < carries else k - 2 for k in read if not 0 <= k - carries < 2}
-        results, inputs = step_needs(body, consts, carries, wanted, inputs_of(condition, [0]))
-        kept = sum(i >= consts for i in inputs)
-        fewer = {"condition": narrow(condition, [0], inputs), "body": narrow(body, results, inputs), "carries": kept}
+        # results of the loop are the carries, `steps`, `finished` and the stacks; the body returns carries and stacks
+        body_results = {k if k < carries else k - 2 for k in read if not 0 <= k - carries < 2}
+        results, inputs = step_needs(body, consts, carries, body_results, inputs_of(condition, [0]))
+        carries_left = sum(i >= consts for i in inputs)
+        narrowed_attrs = {
+            "condition": narrow(condition, [0], inputs),
+            "body": narrow(body, results, inputs),
+            "carries": carries_left,
+        }
         return Narrowed(
-            {**attrs, **fewer}, inputs, [*results[:kept], carries, carries + 1, *[k + 2 for k in results[kept:]]]
+            {**attrs, **narrowed_attrs},
+            inputs,
+            [*results[:carries_left], carries, carries + 1, *[k + 2 for k in results[carries_left:]]],
         )
 
     def vjp(
@@ -99,20 +130,22 @@ class While(RunsFunctions):
         carries: int,
         max_steps: int,
     ) -> Sequence[Value | None]:
-        """A scan the other way round, over as many steps as ran."""
+        """Append a scan in the opposite direction, over the steps that were taken."""
         parts = in_parts(operands, carries)
 
-        def stack(which: Sequence[int], front: Body | None) -> Sequence[Value]:
-            wide = stacking(body, len(parts.consts), which, front)
-            loop = _emit(y, condition, wide, parts, max_steps)
-            return [loop.output(2 + k) for k in range(len(body.outputs), len(wide.outputs))]
+        def stack(carry_indices: Sequence[int], front: Body | None) -> Sequence[Value]:
+            stacking_body = stacking(body, len(parts.consts), carry_indices, front)
+            loop = _emit(y, condition, stacking_body, parts, max_steps)
+            return [loop.output(2 + k) for k in range(len(body.outputs), len(stacking_body.outputs))]
 
         return loop_gradients(
             body,
             parts,
             Parts((), g[:carries], g[carries + 2 :]),
             stack,
-            lambda back, given: emit_counted(back, given, max_steps, y.output(carries), reverse=True),
+            lambda backward_body, backward_parts: emit_counted(
+                backward_body, backward_parts, max_steps, y.output(carries), reverse=True
+            ),
             may_be_empty=True,
             keeps=y.builder.limits.keeps,
         )
@@ -120,72 +153,89 @@ class While(RunsFunctions):
     def batch(
         self, mapped: Sequence[bool], *operands: Value, condition: Body, body: Body, carries: int, max_steps: int
     ) -> Value:
-        """All examples together while any goes on; one that is done stays as it is."""
+        """Run all examples together as long as any continues; freeze each one that has ended."""
         n, parts = size(mapped, operands), in_parts(operands, carries)
         flags, stacks = in_parts(mapped, carries), len(body.outputs) - carries
-        many, moving = batched_carries(body, flags, n, stacks)
-        asks = batched(condition, (*flags.consts, *moving), n, (False,))
-        initial = [with_axis(x, m, w, n) for x, m, w in zip(parts.carries, flags.carries, moving, strict=True)]
-        if asks.mapped[0]:
-            return self._batch_ends(n, Parts(parts.consts, parts.carries, ()), flags, condition, body, max_steps)
-        loop = _emit(operands[0], asks.body, many, Parts(parts.consts, initial, ()), max_steps)
-        flagged = [*moving, False, False]
-        found = [with_axis(loop.output(k), m, True, n) for k, m in enumerate(flagged)]
-        return bundled(loop.builder, [*found, *[behind_steps(loop.output(carries + 2 + k)) for k in range(stacks)]])
+        batched_body, mapped_carries = batch_carries(body, flags, n, stacks)
+        batched_condition = batched(condition, (*flags.consts, *mapped_carries), n, (False,))
+        initial = [
+            add_batch_axis(x, m, w, n) for x, m, w in zip(parts.carries, flags.carries, mapped_carries, strict=True)
+        ]
+        # otherwise the condition is one bool for all examples, and they end together
+        if batched_condition.mapped[0]:
+            return self._batch_separate_ends(
+                n, Parts(parts.consts, parts.carries, ()), flags, condition, body, max_steps
+            )
+        loop = _emit(operands[0], batched_condition.body, batched_body, Parts(parts.consts, initial, ()), max_steps)
+        result_flags = [*mapped_carries, False, False]
+        results = [add_batch_axis(loop.output(k), m, True, n) for k, m in enumerate(result_flags)]
+        return bundled(
+            loop.builder, [*results, *[swap_leading_axes(loop.output(carries + 2 + k)) for k in range(stacks)]]
+        )
 
-    def _batch_ends(self, n: int, parts: Parts, flags: Parts, condition: Body, body: Body, max_steps: int) -> Value:
-        """Batch a loop whose examples end one by one: whether each goes on, and its step, are carries, too."""
+    def _batch_separate_ends(
+        self, n: int, parts: Parts, flags: Parts, condition: Body, body: Body, max_steps: int
+    ) -> Value:
+        """Batch a loop whose examples end separately: each one's condition and step count become carries."""
         carries = len(parts.carries)
         stacks = len(body.outputs) - carries
-        moving = (*flags.consts, *[True] * carries)
-        many = batched(body, moving, n).body
-        asks = batched(condition, moving, n).body
-        initial = [with_axis(x, m, True, n) for x, m in zip(parts.carries, flags.carries, strict=True)]
+        mapped = (*flags.consts, *[True] * carries)
+        batched_body = batched(body, mapped, n).body
+        batched_condition = batched(condition, mapped, n).body
+        initial = [add_batch_axis(x, m, True, n) for x, m in zip(parts.carries, flags.carries, strict=True)]
         builder = [*parts.consts, *parts.carries][0].builder
-        on = emit_call(builder, asks, [*parts.consts, *initial]).output(0)
-        steps = builder.full((n,), 0.0, FLOAT64)  # as floats, which all loops can be made of
-        given = Parts(parts.consts, [*initial, on, steps], ())
-        loop = _emit(on, _any_on(asks, carries), _held(many, asks, len(parts.consts), carries), given, max_steps)
+        # an example may take no step at all, so the condition is evaluated once before the loop
+        is_active = emit_call(builder, batched_condition, [*parts.consts, *initial]).output(0)
+        steps = builder.full((n,), 0.0, FLOAT64)  # as floats: compiled kernels read no integers
+        loop_parts = Parts(parts.consts, [*initial, is_active, steps], ())
+        loop = _emit(
+            is_active,
+            _any_active(batched_condition, carries),
+            _masked_step(batched_body, batched_condition, len(parts.consts), carries),
+            loop_parts,
+            max_steps,
+        )
         finished = loop.output(carries).logical_not()
-        ran = loop.output(carries + 1).cast(dtype=INT64)
-        found = [*[loop.output(k) for k in range(carries)], ran, finished]
-        return bundled(builder, [*found, *[behind_steps(loop.output(carries + 4 + k)) for k in range(stacks)]])
+        steps_taken = loop.output(carries + 1).cast(dtype=INT64)
+        results = [*[loop.output(k) for k in range(carries)], steps_taken, finished]
+        return bundled(builder, [*results, *[swap_leading_axes(loop.output(carries + 4 + k)) for k in range(stacks)]])
 
 
 class StackingWhile(While):
-    """A `while` whose body also gives values that are stacked, [max_steps, …]; zeros where no step came to."""
+    """`while` whose body also returns values to stack, [max_steps, …]; zeros for steps not taken."""
 
     name = "stacking_while"
     internal = True
 
     def check_results(self, body: Body, carries: int) -> None:
-        """Raise BadAttribute unless there are the carries at least."""
+        """Raise BadAttribute unless the body returns at least the carries."""
         require_count("body", body, carries, or_more=True)
 
     def written_out(
         self, *operands: Value, condition: Body, body: Body, carries: int, max_steps: int
     ) -> Sequence[Value]:
-        """A `while` without stacks, and a scan that takes as many steps and stacks."""
+        """Return the results of a `while` without stacks, and of a scan that repeats its steps and stacks."""
         parts = in_parts(operands, carries)
-        alone = narrow(body, range(carries), range(len(body.inputs)))
-        loop = _emit(operands[0], condition, alone, parts, max_steps)
-        found = [loop.output(k) for k in range(carries + 2)]
-        return [*found, *bounded_scan(body, parts, max_steps, found[carries])[carries:]]
+        # ops of the registry cannot stack in a `while`, so its steps are repeated in a scan, which can
+        unstacked = narrow(body, range(carries), range(len(body.inputs)))
+        loop = _emit(operands[0], condition, unstacked, parts, max_steps)
+        results = [loop.output(k) for k in range(carries + 2)]
+        return [*results, *emit_bounded_scan(body, parts, max_steps, results[carries])[carries:]]
 
 
 _STACKING: Final = StackingWhile()
 
 
 def asking(body: Body, condition: Body, carries: int) -> Body:
-    """A step that also says whether to go on: the carries, the condition of these, then what is stacked."""
+    """Build a step that also evaluates the condition: the new carries, their condition, then the stacked values."""
 
     def make() -> Body:
         builder = body.budget.builder(body.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
         results = tidy(body).inline_into(builder, leaves)
         consts = leaves[: len(leaves) - carries]
-        (on,) = tidy(condition).inline_into(builder, [*consts, *results[:carries]])
-        graph = builder.graph([*results[:carries], on, *results[carries:]])
+        (goes_on,) = tidy(condition).inline_into(builder, [*consts, *results[:carries]])
+        graph = builder.graph([*results[:carries], goes_on, *results[carries:]])
         return derived(body, graph, body.inputs)
 
     return body.made(("asking", condition.digest), make)
@@ -198,37 +248,37 @@ def _emit(like: Value, condition: Body, body: Body, parts: Parts, max_steps: int
     return builder.emit(op, [*parts.consts, *parts.carries], attrs)
 
 
-def _any_on(many: Body, carries: int) -> Body:
-    """Build the condition, of the consts and carries, then `on`, then `steps`: whether any example goes on."""
+def _any_active(batched_condition: Body, carries: int) -> Body:
+    """Build the condition of a batched loop: whether any example is active. Inputs: consts, carries, flags, steps."""
 
     def make() -> Body:
-        types = _types(many)
-        builder = many.budget.builder(many.graph.registry)
+        types = _masked_inputs(batched_condition)
+        builder = batched_condition.budget.builder(batched_condition.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
-        on = leaves[-2].where(builder.full((), 1.0, FLOAT64), builder.full((), 0.0, FLOAT64))
-        return derived(many, builder.graph([on.sum().greater(on.full_like(0.0, ()))]), types)
+        active = leaves[-2].where(builder.full((), 1.0, FLOAT64), builder.full((), 0.0, FLOAT64))
+        return derived(batched_condition, builder.graph([active.sum().greater(active.full_like(0.0, ()))]), types)
 
-    return many.made(("any on", carries), make)
+    return batched_condition.made(("any on", carries), make)
 
 
-def _held(many: Body, asks: Body, consts: int, carries: int) -> Body:
-    """A batched step, where examples that do not go on stay as they are."""
+def _masked_step(batched_body: Body, batched_condition: Body, consts: int, carries: int) -> Body:
+    """Build a batched step in which examples that have ended keep their carries and stack zeros."""
 
     def make() -> Body:
-        types = _types(asks)
-        builder = many.budget.builder(many.graph.registry)
+        types = _masked_inputs(batched_condition)
+        builder = batched_body.budget.builder(batched_body.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
-        before, on, steps = leaves[consts : consts + carries], leaves[-2], leaves[-1]
-        results = many.inline_into(builder, leaves[:-2])
-        went = [picked(on, new, old) for new, old in zip(results, before, strict=False)]
-        (goes_on,) = asks.inline_into(builder, [*leaves[:consts], *went])
-        stacked = [picked(on, new, builder.full((), 0.0, new.dtype)) for new in results[carries:]]
-        further = [on.logical_and(goes_on), steps + on.cast(dtype=FLOAT64)]
-        return derived(many, builder.graph([*went, *further, *stacked]), types)
+        old_carries, is_active, steps = leaves[consts : consts + carries], leaves[-2], leaves[-1]
+        results = batched_body.inline_into(builder, leaves[:-2])
+        new_carries = [select_by_example(is_active, new, old) for new, old in zip(results, old_carries, strict=False)]
+        (goes_on,) = batched_condition.inline_into(builder, [*leaves[:consts], *new_carries])
+        stacked = [select_by_example(is_active, new, builder.full((), 0.0, new.dtype)) for new in results[carries:]]
+        new_state = [is_active.logical_and(goes_on), steps + is_active.cast(dtype=FLOAT64)]
+        return derived(batched_body, builder.graph([*new_carries, *new_state, *stacked]), types)
 
-    return many.made(("held", asks.digest, consts, carries), make)
+    return batched_body.made(("held", batched_condition.digest, consts, carries), make)
 
 
-def _types(asks: Body) -> list[TensorType]:
-    n = asks.outputs[0].shape[0]
-    return [*asks.inputs, TensorType((n,), BOOL), TensorType((n,), FLOAT64)]
+def _masked_inputs(batched_condition: Body) -> list[TensorType]:
+    n = batched_condition.outputs[0].shape[0]
+    return [*batched_condition.inputs, TensorType((n,), BOOL), TensorType((n,), FLOAT64)]

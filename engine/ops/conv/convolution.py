@@ -1,4 +1,4 @@
-"""Convolution, its adjoint, and its gradient by the kernel, on one, two and three spatial axes."""
+"""Convolution, its adjoint, and its gradient with respect to the kernel, on one, two and three spatial axes."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ from engine.ops.conv.windows import (
 GROUPS = Attr("int", 1, "how many equal parts the channels are cut into, each with its own kernels", minimum=1)
 
 
-def placing(rank: int) -> dict[str, Attr]:
-    """The attributes of a convolution on `rank` spatial axes."""
+def placing_attrs(rank: int) -> dict[str, Attr]:
+    """Return the attributes of a convolution on `rank` spatial axes."""
     return {
         "stride": Attr("ints", (1,) * rank, "distance of the windows along each spatial axis", minimum=1),
         "padding": Attr("ints", (0,) * rank, "zeros put on both sides of each spatial axis", minimum=0),
@@ -50,23 +50,23 @@ def placing(rank: int) -> dict[str, Attr]:
     }
 
 
-def placing_transposed(rank: int) -> dict[str, Attr]:
-    """The attributes of its adjoint."""
+def transposed_placing_attrs(rank: int) -> dict[str, Attr]:
+    """Return the attributes of a transposed convolution on `rank` spatial axes."""
     doc = "extent added at the end of each spatial axis of the result"
-    return {**placing(rank), "output_padding": Attr("ints", (0,) * rank, doc, minimum=0)}
+    return {**placing_attrs(rank), "output_padding": Attr("ints", (0,) * rank, doc, minimum=0)}
 
 
 class Convolution(Op):
-    """Base: images [n, channels, *extents] and a kernel of the same rank; a bias has one number for each feature."""
+    """Base: images [n, channels, *extents] and a kernel of the same rank; a bias has one number per feature."""
 
     makes_parts = True
-    #: how many spatial axes there are
+    #: number of spatial axes
     rank: ClassVar[int]
     operands: ClassVar[tuple[str, ...]] = ("x", "kernel", "bias?")
     dtypes: ClassVar[tuple[str, ...]] = NUMBERS
-    #: the kernel's axis of the features of one group
+    #: axis of the kernel with the features of one group
     feature_axis: ClassVar[int]
-    #: what the kernel's first two axes are
+    #: names of the kernel's first two axes
     kernel_axes: ClassVar[str]
 
     @abstractmethod
@@ -74,45 +74,47 @@ class Convolution(Op):
         """Return the layout with which `out` is computed."""
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The least numbers that place the windows so. Raises BadAttribute, ShapeMismatch."""
+        """Place the windows by the smallest equivalent numbers. Raises BadAttribute, ShapeMismatch."""
         for name, value in attrs.items():
             if name != "groups":
                 check_spatial(name, value, self.rank)
         x, kernel = types[:2]
         check_ranks(x, kernel, self.rank, self.kernel_axes)
         spatial = {name: attrs[name] for name in ("stride", "padding", "dilation")}
-        return {**attrs, **self.least(Windows(kernel.shape[2:], **spatial), x.shape[2:], attrs)}
+        return {**attrs, **self.canonical_placing(Windows(kernel.shape[2:], **spatial), x.shape[2:], attrs)}
 
     @abstractmethod
-    def least(self, windows: Windows, extents: Sequence[int], attrs: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The least numbers for `windows` on x of these `extents`. Raises BadAttribute, ShapeMismatch."""
+    def canonical_placing(
+        self, windows: Windows, extents: Sequence[int], attrs: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Return the smallest numbers for `windows` on x of these `extents`. Raises BadAttribute, ShapeMismatch."""
 
     def compose(self, x: Value, kernel: Value, bias: Value | None = None, **attrs: Any) -> Value | None:
-        """A bias is added afterwards."""
+        """Add a bias as an op of its own."""
         if bias is None:
             return None
         return x.builder.emit(self, (x, kernel), attrs) + bias.reshape(shape=(*bias.shape, *[1] * self.rank))
 
     def batch(self, mapped: Sequence[bool], x: Value, kernel: Value, *, groups: int, **attrs: Any) -> Value:
-        """N goes into the images, or into the features, or, where both operands have it, into the groups."""
+        """Fold N into the images, the features or, if both operands have it, the groups."""
         if 0 in (v.shape[0] for v, m in zip((x, kernel), mapped, strict=True) if m):
-            return of_none(self, mapped, (x, kernel), {**attrs, "groups": groups})
+            return empty_batch(self, mapped, (x, kernel), {**attrs, "groups": groups})
         if not mapped[1]:
-            return unfolded(self._emit(folded(x, 0), kernel, groups, attrs), 0, x.shape[0])
+            return unfold_batch(self._emit(fold_batch(x, 0), kernel, groups, attrs), 0, x.shape[0])
         if not mapped[0] and groups == 1:
-            return unfolded(self._emit(x, folded(kernel, self.feature_axis), 1, attrs), 1, kernel.shape[0])
+            return unfold_batch(self._emit(x, fold_batch(kernel, self.feature_axis), 1, attrs), 1, kernel.shape[0])
         x, kernel = batching.expand(mapped, (x, kernel))
         n = x.shape[0]
-        return unfolded(self._emit(folded(x, 1), folded(kernel, 0), n * groups, attrs), 1, n)
+        return unfold_batch(self._emit(fold_batch(x, 1), fold_batch(kernel, 0), n * groups, attrs), 1, n)
 
     def _emit(self, x: Value, kernel: Value, groups: int, attrs: Mapping[str, Any]) -> Value:
         return x.builder.emit(self, (x, kernel), {**attrs, "groups": groups})
 
     def flops(self, out: TensorType, *types: TensorType, **attrs: Any) -> int:
-        """A multiplication and an addition for each tap of each window, in each channel that it sees or gives."""
-        return 2 * self.laid_out(out, *types, **attrs).products
+        """Return two for each tap of each window, in each pair of an input and an output channel of a group."""
+        return 2 * self.layout_for(out, *types, **attrs).products
 
-    def laid_out(
+    def layout_for(
         self,
         out: TensorType,
         x: TensorType,
@@ -122,65 +124,65 @@ class Convolution(Op):
         output_padding: Any = None,
         **spatial: Any,
     ) -> Layout:
-        """`layout`, from what `flops` and `workspace` are given."""
+        """Return `layout` from the arguments of `flops` and `workspace`."""
         return self.layout(out, x, Windows(kernel.shape[2:], **spatial), groups)
 
 
-def typed(shape: Sequence[int], *operands: TensorType | None) -> TensorType:
-    """A result of `shape` in the operands' common dtype."""
+def result_type(shape: Sequence[int], *operands: TensorType | None) -> TensorType:
+    """Return the type of a result of `shape` in the operands' common dtype."""
     return TensorType(tuple(shape), promote(*(x.dtype for x in operands if x is not None)))
 
 
-def of_none(op: Op, mapped: Sequence[bool], operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
-    """`op` on no examples: an extent that nothing was folded into does not come back out of 0."""
-    each = [v.type.with_shape(v.shape[1:]) if m else v.type for v, m in zip(operands, mapped, strict=True)]
-    y = op.infer(*each, **attrs)
+def empty_batch(op: Op, mapped: Sequence[bool], operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
+    """Return the result of `op` for an empty batch: an extent of 0 cannot be unfolded."""
+    example_types = [v.type.with_shape(v.shape[1:]) if m else v.type for v, m in zip(operands, mapped, strict=True)]
+    y = op.infer(*example_types, **attrs)
     assert isinstance(y, TensorType)
     return operands[0].builder.full((0, *y.shape), 0.0, y.dtype)
 
 
-def folded(x: Value, axis: int, groups: int = 1) -> Value:
-    """x [N, *shape] as `shape`, with N in front of the entries of `axis`, in each of its groups."""
+def fold_batch(x: Value, axis: int, groups: int = 1) -> Value:
+    """Move the batch axis of x [N, *shape] in front of the entries of `axis`, in each of its groups."""
     n, *shape = x.shape
     split = (groups,) if groups > 1 else ()
-    parted = shaped(x, (n, *shape[:axis], *split, shape[axis] // groups, *shape[axis + 1 :]))
-    at = axis + len(split)
-    moved = parted.transpose(axes=(*range(1, at + 1), 0, *range(at + 1, parted.ndim)))
+    grouped = shaped(x, (n, *shape[:axis], *split, shape[axis] // groups, *shape[axis + 1 :]))
+    target = axis + len(split)
+    moved = grouped.transpose(axes=(*range(1, target + 1), 0, *range(target + 1, grouped.ndim)))
     return moved.reshape(shape=(*shape[:axis], n * shape[axis], *shape[axis + 1 :]))
 
 
-def unfolded(y: Value, axis: int, n: int, groups: int = 1) -> Value:
-    """The inverse of `folded`."""
+def unfold_batch(y: Value, axis: int, n: int, groups: int = 1) -> Value:
+    """Invert `fold_batch`."""
     shape = y.shape
-    split, at = ((groups,), axis + 1) if groups > 1 else ((), axis)
-    parted = y.reshape(shape=(*shape[:axis], *split, n, shape[axis] // (n * groups), *shape[axis + 1 :]))
-    moved = parted.transpose(axes=(at, *(i for i in range(parted.ndim) if i != at)))
+    split, batch_axis = ((groups,), axis + 1) if groups > 1 else ((), axis)
+    grouped = y.reshape(shape=(*shape[:axis], *split, n, shape[axis] // (n * groups), *shape[axis + 1 :]))
+    moved = grouped.transpose(axes=(batch_axis, *(i for i in range(grouped.ndim) if i != batch_axis)))
     return shaped(moved, (n, *shape[:axis], shape[axis] // n, *shape[axis + 1 :]))
 
 
-def correlated(wide: Value, kernel: Value, positions: Sequence[int], windows: Windows, groups: int) -> Value:
-    """Σ over channels of a group and taps t of wide[n, c, p·s + t·d − p₀] · kernel[o, c, t], as [n, o, *positions]."""
+def emit_correlation(wide: Value, kernel: Value, positions: Sequence[int], windows: Windows, groups: int) -> Value:
+    """Append Σ wide[n, c, p·s + t·d − p₀] · kernel[o, c, t] over channels c of a group and taps: [n, o, *positions]."""
     convolve = getattr(wide, f"conv{len(windows.size)}d")
-    found = convolve(kernel, groups=groups, **windows.placing)
-    return cropped(found, (*found.shape[:2], *positions))
+    result = convolve(kernel, groups=groups, **windows.placing)
+    return crop(result, (*result.shape[:2], *positions))
 
 
 def spread_values(narrow: Value, kernel: Value, extents: Sequence[int], windows: Windows, groups: int) -> Value:
-    """The adjoint of `correlated` by its first operand: the values of `narrow` times the kernel, as [n, c, *extents].
+    """Append the adjoint of `emit_correlation` with respect to `wide`: `narrow` times the kernel, as [n, c, *extents].
 
-    On one axis by way of two, since the opset has no such op.
+    One spatial axis is raised to two, as in `Conv1D`.
     """
     if len(extents) == 1:
         images, taps = (v.unsqueeze(axes=(2,)) for v in (narrow, kernel))
         return spread_values(images, taps, (1, *extents), windows.on_axes(2), groups).squeeze(axes=(2,))
     transposed = getattr(narrow, f"conv_transpose{len(extents)}d")
-    rest = tuple(map(sub, extents, windows.cover(narrow.shape[2:])))
-    dx: Value = transposed(kernel, output_padding=rest, groups=groups, **windows.placing)
+    output_padding = tuple(map(sub, extents, windows.cover(narrow.shape[2:])))
+    dx: Value = transposed(kernel, output_padding=output_padding, groups=groups, **windows.placing)
     return dx
 
 
-def cropped(x: Value, shape: Sequence[int]) -> Value:
-    """The leading part of x: windows that do not fit evenly see a few positions more."""
+def crop(x: Value, shape: Sequence[int]) -> Value:
+    """Return the leading part of x: windows that do not fit evenly see a few positions more."""
     if x.shape == tuple(shape):
         return x
     return x.slice(stops=tuple(shape))
@@ -190,7 +192,8 @@ class KernelGradient(Op):
     """y[o, c, t] = Σ wide[n, c, p·s + t·d − p₀] · narrow[n, o, p], over images n and positions p, for c in o's group.
 
     wide [n, channels, *extents], zero outside; narrow [n, features, *positions]; y [features, channels / groups,
-    *taps]. The cotangent of a convolution's kernel, of x and that of its result; and of its adjoint's, the other way.
+    *taps]. The cotangent of a convolution's kernel, from x and the cotangent of its result; for a transposed
+    convolution, from the cotangent and x.
     """
 
     name = "kernel_gradient"
@@ -199,95 +202,95 @@ class KernelGradient(Op):
     dtypes = FLOATS
     attrs: ClassVar[Mapping[str, Attr]] = {
         "taps": Attr("ints", doc="extents of the kernel along each spatial axis", minimum=1),
-        **{name: replace(attr, default=REQUIRED) for name, attr in placing(1).items()},
+        **{name: replace(attr, default=REQUIRED) for name, attr in placing_attrs(1).items()},
     }
     gradient: ClassVar[str] = "d wide = the adjoint of narrow with g as its kernel, d narrow = wide convolved with g"
 
     def infer(self, wide: TensorType, narrow: TensorType, *, taps: Shape, groups: int, **spatial: Any) -> ResultTypes:
-        """[features, channels / groups, *taps]."""
-        return typed((narrow.shape[1], wide.shape[1] // groups, *taps), wide, narrow)
+        """Return the type [features, channels / groups, *taps]."""
+        return result_type((narrow.shape[1], wide.shape[1] // groups, *taps), wide, narrow)
 
     def forward(
         self, run: RunContext, wide: Array, narrow: Array, *, out: Array, taps: Shape, groups: int, **spatial: Any
     ) -> None:
-        """Values times columns, summed up."""
+        """Multiply values and columns, and sum."""
         sum_kernel(run, wide, narrow, out, Windows(taps, **spatial), groups)
 
     def vjp(
         self, g: Value, y: Value, wide: Value, narrow: Value, *, taps: Shape, groups: int, **spatial: Any
     ) -> Sequence[Value | None]:
-        """The adjoint and the convolution whose kernel is g."""
+        """Append the adjoint and the convolution whose kernel is g."""
         windows = Windows(taps, **spatial)
-        back = spread_values(narrow, g, wide.shape[2:], windows, groups)
-        return back, correlated(wide, g, narrow.shape[2:], windows, groups)
+        wide_cotangent = spread_values(narrow, g, wide.shape[2:], windows, groups)
+        return wide_cotangent, emit_correlation(wide, g, narrow.shape[2:], windows, groups)
 
     def batch(self, mapped: Sequence[bool], wide: Value, narrow: Value, *, groups: int, **attrs: Any) -> Value:
-        """N goes into each group's channels, or its features, or, where both operands have it, into the groups.
+        """Fold N into each group's channels, or its features or, if both operands have it, the groups.
 
-        Not into the images: over these, all is summed.
+        It cannot go into the images, which are summed over.
         """
         n = batching.size(mapped, (wide, narrow))
         if n == 0:
-            return of_none(self, mapped, (wide, narrow), {**attrs, "groups": groups})
+            return empty_batch(self, mapped, (wide, narrow), {**attrs, "groups": groups})
         if all(mapped):
-            wide, narrow = folded(wide, 1), folded(narrow, 1)
-            return unfolded(self._emit(wide, narrow, n * groups, attrs), 0, n)
+            wide, narrow = fold_batch(wide, 1), fold_batch(narrow, 1)
+            return unfold_batch(self._emit(wide, narrow, n * groups, attrs), 0, n)
         if mapped[0]:
-            return unfolded(self._emit(folded(wide, 1, groups), narrow, groups, attrs), 1, n)
-        return unfolded(self._emit(wide, folded(narrow, 1, groups), groups, attrs), 0, n, groups)
+            return unfold_batch(self._emit(fold_batch(wide, 1, groups), narrow, groups, attrs), 1, n)
+        return unfold_batch(self._emit(wide, fold_batch(narrow, 1, groups), groups, attrs), 0, n, groups)
 
     def _emit(self, wide: Value, narrow: Value, groups: int, attrs: Mapping[str, Any]) -> Value:
         return wide.builder.emit(self, (wide, narrow), {**attrs, "groups": groups})
 
     def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
-        """Write it as a convolution of exchanged views."""
+        """Write it as a convolution of transposed operands."""
         wide, narrow = operands
-        return (_by_convolution(wide, narrow, **attrs),)
+        return (_write_as_convolution(wide, narrow, **attrs),)
 
     def flops(self, out: TensorType, *types: TensorType, **attrs: Any) -> int:
-        """A multiplication and an addition for each tap of each window, in each channel that it sees or gives."""
-        return 2 * _laid_out(out, *types, **attrs).products
+        """Return two for each tap of each window, in each pair of an input and an output channel of a group."""
+        return 2 * _layout_for(out, *types, **attrs).products
 
     def workspace(self, out: TensorType, *types: TensorType, **attrs: Any) -> int:
-        """Columns, a chunk at a time, and sums."""
-        return sum_kernel_workspace(_laid_out(out, *types, **attrs), out, *types)
+        """Return the bytes of a chunk of columns, and of the sums."""
+        return sum_kernel_workspace(_layout_for(out, *types, **attrs), out, *types)
 
 
 KERNEL_GRADIENT = KernelGradient()
 
 
 def kernel_gradient(wide: Value, narrow: Value, windows: Windows, groups: int) -> Value:
-    """Append the gradient by the kernel of a convolution that these windows over `wide` are of."""
+    """Append the gradient of a convolution with respect to its kernel, for these windows over `wide`."""
     attrs = {"taps": windows.size, **windows.placing, "groups": groups}
     return wide.builder.emit(KERNEL_GRADIENT, (wide, narrow), attrs)
 
 
-def _laid_out(
+def _layout_for(
     out: TensorType, wide: TensorType, narrow: TensorType, *, taps: Shape, groups: int, **spatial: Any
 ) -> Layout:
     return layout(wide, narrow, out, Windows(taps, **spatial), groups)
 
 
-def _by_convolution(wide: Value, narrow: Value, *, taps: Shape, groups: int, **spatial: Any) -> Value:
-    """Write it in ops of the registry: a convolution whose kernel is `narrow`.
+def _write_as_convolution(wide: Value, narrow: Value, *, taps: Shape, groups: int, **spatial: Any) -> Value:
+    """Write the gradient as a convolution whose kernel is `narrow`.
 
-    Images and channels change places, and so do stride and dilation.
+    Images and channels exchange places, and so do stride and dilation.
     """
     windows = Windows(taps, **spatial).exchanged(narrow.shape[2:])
     convolve = getattr(_by_group(wide, groups), f"conv{len(taps)}d")
-    kernel = _exchanged(convolve(_exchanged(narrow), groups=groups, **windows.placing))
-    return cropped(kernel, (*kernel.shape[:2], *taps))
+    kernel = _swap_leading_axes(convolve(_swap_leading_axes(narrow), groups=groups, **windows.placing))
+    return crop(kernel, (*kernel.shape[:2], *taps))
 
 
-def _exchanged(x: Value) -> Value:
-    """x with its first two axes exchanged."""
+def _swap_leading_axes(x: Value) -> Value:
+    """Swap the first two axes of x."""
     return x.transpose(axes=(1, 0, *range(2, x.ndim)))
 
 
 def _by_group(x: Value, groups: int) -> Value:
-    """x [n, channels, *extents] as [channels / groups, groups · n, *extents]."""
+    """Reshape x [n, channels, *extents] to [channels / groups, groups · n, *extents]."""
     if groups == 1:
-        return _exchanged(x)
+        return _swap_leading_axes(x)
     n, channels, *extents = x.shape
     split = x.reshape(shape=(n, groups, channels // groups, *extents))
     moved = split.transpose(axes=(2, 1, 0, *range(3, split.ndim)))
@@ -302,15 +305,17 @@ class Correlation(Convolution):
     feature_axis: ClassVar[int] = 0
     kernel_axes: ClassVar[str] = "features, channels / groups"
 
-    def least(self, windows: Windows, extents: Sequence[int], attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+    def canonical_placing(
+        self, windows: Windows, extents: Sequence[int], attrs: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
         """Return the smallest equivalent placing of windows that move over x."""
         check_fits(windows, extents)
-        return windows.least(extents).placing
+        return windows.canonical_placing(extents).placing
 
     def infer(
         self, x: TensorType, kernel: TensorType, bias: TensorType | None = None, *, groups: int, **spatial: Any
     ) -> ResultTypes:
-        """[n, features, *positions]. Raises ShapeMismatch, BadAttribute."""
+        """Return the type [n, features, *positions]. Raises ShapeMismatch, BadAttribute."""
         channels, features = x.shape[1], kernel.shape[0]
         check_groups(groups, channels, "channels of x")
         check_groups(groups, features, "features, axis 0 of the kernel")
@@ -319,26 +324,26 @@ class Correlation(Convolution):
         if bias is not None:
             require_shape(bias, (features,), 2, "bias", "one number for each feature")
         positions = Windows(kernel.shape[2:], **spatial).positions(x.shape[2:])
-        return typed((x.shape[0], features, *positions), x, kernel, bias)
+        return result_type((x.shape[0], features, *positions), x, kernel, bias)
 
     def forward(self, run: RunContext, x: Array, kernel: Array, *, out: Array, groups: int, **spatial: Any) -> None:
-        """Columns times the kernel."""
+        """Multiply columns and kernel."""
         correlate(run, x, kernel, out, Windows(kernel.shape[2:], **spatial), groups)
 
     def vjp(
         self, g: Value, y: Value, x: Value, kernel: Value, *, groups: int, **spatial: Any
     ) -> Sequence[Value | None]:
-        """The adjoint; and the correlation of x with g."""
+        """Append the adjoint, and the correlation of x with g."""
         windows = Windows(kernel.shape[2:], **spatial)
         return spread_values(g, kernel, x.shape[2:], windows, groups), kernel_gradient(x, g, windows, groups)
 
     def layout(self, out: TensorType, x: TensorType, windows: Windows, groups: int) -> Layout:
-        """The windows move over x and give the result."""
+        """Return the layout of windows that move over x and give the result."""
         return layout(x, out, out, windows, groups)
 
     def workspace(self, out: TensorType, *types: TensorType, **attrs: Any) -> int:
-        """Columns, a chunk at a time."""
-        return correlate_workspace(self.laid_out(out, *types, **attrs), out, *types)
+        """Return the bytes of a chunk of columns."""
+        return correlate_workspace(self.layout_for(out, *types, **attrs), out, *types)
 
 
 class Conv1D(Composite, Correlation):
@@ -350,7 +355,7 @@ class Conv1D(Composite, Correlation):
 
     name = "conv1d"
     rank = 1
-    attrs: ClassVar[Mapping[str, Attr]] = placing(1)
+    attrs: ClassVar[Mapping[str, Attr]] = placing_attrs(1)
     samples = (
         Sample(Real(2, 2, 5), Real(3, 2, 3)),
         Sample(Real(1, 2, 6), Real(2, 2, 2), Real(2), stride=[2], padding=[1]),
@@ -358,7 +363,7 @@ class Conv1D(Composite, Correlation):
     )
 
     def compose(self, x: Value, kernel: Value, bias: Value | None = None, **attrs: Any) -> Value:
-        """The convolution of images of height 1."""
+        """Convolve images of height 1."""
         windows = Windows(kernel.shape[2:], *(attrs[name] for name in ("stride", "padding", "dilation")))
         images, taps = (v.unsqueeze(axes=(2,)) for v in (x, kernel))
         biases = () if bias is None else (bias,)
@@ -375,7 +380,7 @@ class Conv2D(Correlation):
     name = "conv2d"
     aliases: ClassVar[Mapping[str, str]] = {"Conv2DOp": "born", "Conv2D": "born"}
     rank = 2
-    attrs: ClassVar[Mapping[str, Attr]] = placing(2)
+    attrs: ClassVar[Mapping[str, Attr]] = placing_attrs(2)
     gradient = "dx = conv_transpose2d(g, kernel), d kernel = conv2d(x, g) over images, d bias = g summed"
     samples = (
         Sample(Real(2, 2, 4, 5), Real(3, 2, 3, 2)),
@@ -393,7 +398,7 @@ class Conv3D(Correlation):
 
     name = "conv3d"
     rank = 3
-    attrs: ClassVar[Mapping[str, Attr]] = placing(3)
+    attrs: ClassVar[Mapping[str, Attr]] = placing_attrs(3)
     gradient = "dx = conv_transpose3d(g, kernel), d kernel = conv3d(x, g) over images, d bias = g summed"
     samples = (
         Sample(Real(2, 2, 3, 4, 3), Real(2, 2, 2, 2, 2)),
@@ -409,13 +414,15 @@ class TransposedConvolution(Convolution):
     feature_axis: ClassVar[int] = 1
     kernel_axes: ClassVar[str] = "channels, features / groups"
 
-    def least(self, windows: Windows, extents: Sequence[int], attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+    def canonical_placing(
+        self, windows: Windows, extents: Sequence[int], attrs: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
         """Return the smallest equivalent placing of windows that spread over the result."""
-        more = attrs["output_padding"]
-        check_spread(windows, extents, more)
-        check_extents(tuple(map(add, windows.cover(extents), more)), windows.padding)
-        windows, more = windows.least_spread(extents, more)
-        return {**windows.placing, "output_padding": more}
+        output_padding = attrs["output_padding"]
+        check_spread(windows, extents, output_padding)
+        check_extents(tuple(map(add, windows.cover(extents), output_padding)), windows.padding)
+        windows, output_padding = windows.canonical_spread(extents, output_padding)
+        return {**windows.placing, "output_padding": output_padding}
 
     def infer(
         self,
@@ -427,7 +434,7 @@ class TransposedConvolution(Convolution):
         groups: int,
         **spatial: Any,
     ) -> ResultTypes:
-        """[n, features, *extents]. Raises ShapeMismatch, BadAttribute."""
+        """Return the type [n, features, *extents]. Raises ShapeMismatch, BadAttribute."""
         channels, features = x.shape[1], kernel.shape[1] * groups
         check_groups(groups, channels, "channels of x")
         require_extent(kernel, 0, channels, 1, "kernel", "the channels of x")
@@ -435,7 +442,7 @@ class TransposedConvolution(Convolution):
             require_shape(bias, (features,), 2, "bias", "one number for each feature")
         cover = Windows(kernel.shape[2:], **spatial).cover(x.shape[2:])
         extents = map(add, cover, output_padding)
-        return typed((x.shape[0], features, *extents), x, kernel, bias)
+        return result_type((x.shape[0], features, *extents), x, kernel, bias)
 
     def forward(
         self,
@@ -448,23 +455,23 @@ class TransposedConvolution(Convolution):
         groups: int,
         **spatial: Any,
     ) -> None:
-        """The kernel times each value, added where its window lies."""
+        """Add the kernel times each value where its window lies."""
         add_windows(run, x, kernel, out, Windows(kernel.shape[2:], **spatial), groups)
 
     def vjp(
         self, g: Value, y: Value, x: Value, kernel: Value, *, output_padding: Shape, groups: int, **spatial: Any
     ) -> Sequence[Value | None]:
-        """The correlation that this is the adjoint of; and the correlation of g with x."""
+        """Append the correlation whose adjoint this is, and the correlation of g with x."""
         windows = Windows(kernel.shape[2:], **spatial)
-        return correlated(g, kernel, x.shape[2:], windows, groups), kernel_gradient(g, x, windows, groups)
+        return emit_correlation(g, kernel, x.shape[2:], windows, groups), kernel_gradient(g, x, windows, groups)
 
     def layout(self, out: TensorType, x: TensorType, windows: Windows, groups: int) -> Layout:
-        """The windows lie in the result, one for each value of x."""
+        """Return the layout of windows in the result, one for each value of x."""
         return layout(out, x, out, windows, groups)
 
     def workspace(self, out: TensorType, *types: TensorType, **attrs: Any) -> int:
-        """Products and the padded result, a chunk at a time."""
-        return add_windows_workspace(self.laid_out(out, *types, **attrs), *types)
+        """Return the bytes of products and the padded result, for one chunk."""
+        return add_windows_workspace(self.layout_for(out, *types, **attrs), *types)
 
 
 class ConvTranspose1D(Composite, TransposedConvolution):
@@ -478,7 +485,7 @@ class ConvTranspose1D(Composite, TransposedConvolution):
     name = "conv_transpose1d"
     rank = 1
     since = 2
-    attrs: ClassVar[Mapping[str, Attr]] = placing_transposed(1)
+    attrs: ClassVar[Mapping[str, Attr]] = transposed_placing_attrs(1)
     gradient = "dx = conv1d(g, kernel), d kernel = conv1d(g, x) over images, d bias = g summed"
     samples = (
         Sample(Real(2, 2, 3), Real(2, 3, 2)),
@@ -500,8 +507,8 @@ class ConvTranspose1D(Composite, TransposedConvolution):
         windows = Windows(kernel.shape[2:], *(attrs[name] for name in ("stride", "padding", "dilation")))
         images, taps = (v.unsqueeze(axes=(2,)) for v in (x, kernel))
         biases = () if bias is None else (bias,)
-        more = {"output_padding": (0, *attrs["output_padding"]), "groups": attrs["groups"]}
-        return images.conv_transpose2d(taps, *biases, **more, **windows.on_axes(2).placing).squeeze(axes=(2,))
+        other_attrs = {"output_padding": (0, *attrs["output_padding"]), "groups": attrs["groups"]}
+        return images.conv_transpose2d(taps, *biases, **other_attrs, **windows.on_axes(2).placing).squeeze(axes=(2,))
 
 
 class ConvTranspose2D(TransposedConvolution):
@@ -513,7 +520,7 @@ class ConvTranspose2D(TransposedConvolution):
 
     name = "conv_transpose2d"
     rank = 2
-    attrs: ClassVar[Mapping[str, Attr]] = placing_transposed(2)
+    attrs: ClassVar[Mapping[str, Attr]] = transposed_placing_attrs(2)
     gradient = "dx = conv2d(g, kernel), d kernel = conv2d(g, x) over images, d bias = g summed"
     samples = (
         Sample(Real(2, 2, 3, 2), Real(2, 3, 2, 3)),
@@ -531,7 +538,7 @@ class ConvTranspose3D(TransposedConvolution):
 
     name = "conv_transpose3d"
     rank = 3
-    attrs: ClassVar[Mapping[str, Attr]] = placing_transposed(3)
+    attrs: ClassVar[Mapping[str, Attr]] = transposed_placing_attrs(3)
     gradient = "dx = conv3d(g, kernel), d kernel = conv3d(g, x) over images, d bias = g summed"
     samples = (
         Sample(Real(2, 2, 2, 3, 2), Real(2, 2, 2, 2, 1)),

@@ -1,4 +1,4 @@
-"""Pooling: one number for each window of a plane, its maximum or its mean."""
+"""Pooling over planes: the maximum or the mean of each window."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ class Pooling(BatchedAsIs):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The stride filled in, and the least that says so. Raises BadAttribute, ShapeMismatch where no window fits."""
+        """Fill in the stride, as the smallest equivalent number.
+
+        Raises BadAttribute, ShapeMismatch if no window fits.
+        """
         complete = {**attrs, "stride": attrs["stride"] or attrs["kernel_size"]}
         for name, numbers in complete.items():
             check_spatial(name, numbers)
@@ -61,123 +64,130 @@ class Pooling(BatchedAsIs):
             raise wrong_shape(operand, "x", "two spatial axes at its end, of extents of at least 1", x)
         windows = placed(**complete)
         check_fits(windows, x.shape[-2:], operand)
-        return {**complete, "stride": windows.least(x.shape[-2:]).stride}
+        return {**complete, "stride": windows.canonical_placing(x.shape[-2:]).stride}
 
     def result_dtype(self, dtype: DType) -> DType:
-        """The result's dtype for planes of `dtype`; by default the same."""
+        """Return the result's dtype for planes of `dtype`: by default the same."""
         return dtype
 
     def infer(self, x: TensorType, **attrs: Any) -> ResultTypes:
-        """[..., *positions]."""
+        """Return the type [..., *positions]."""
         positions = placed(**attrs).positions(x.shape[-2:])
         return TensorType((*x.shape[:-2], *positions), self.result_dtype(x.dtype))
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """One for each tap."""
+        """Return one for each tap."""
         return super().flops(out) * placed(**attrs).taps
 
 
 def check_padding(size: Shape, padding: Shape) -> None:
-    """Raise BadAttribute where a window could lie in the padding alone."""
+    """Raise BadAttribute if a window could lie in the padding alone."""
     if any(2 * p > k for p, k in zip(padding, size, strict=True)):
-        wanted, got = f"at most half the kernel size {show_shape(size)}", show_shape(padding)
-        raise BadAttribute(f"attribute padding must be {wanted}, but is {got}", expected=wanted, got=got)
+        expected, received = f"at most half the kernel size {show_shape(size)}", show_shape(padding)
+        raise BadAttribute(f"attribute padding must be {expected}, but is {received}", expected=expected, got=received)
 
 
 def placed(*, kernel_size: Shape, stride: Shape, padding: Shape) -> Windows:
-    """The windows of a pool."""
+    """Return the windows of a pool."""
     return Windows(kernel_size, stride, padding, (1,) * len(kernel_size))
 
 
-def rows_of(x: TensorType, out: TensorType) -> TensorType:
-    """The type of what is reduced over rows only."""
+def row_pooled_type(x: TensorType, out: TensorType) -> TensorType:
+    """Return the type of x reduced along rows only."""
     return out.with_shape((*out.shape[:-1], x.shape[-1]))
 
 
-def slide(run: RunContext, ufunc: Ufunc, x: Array, out: Array, windows: Windows, start: float) -> None:
-    """out = the reduction of each window of x by `ufunc`, whose neutral element is `start`: one axis, then the other.
+def reduce_windows(run: RunContext, ufunc: Ufunc, x: Array, out: Array, windows: Windows, start: float) -> None:
+    """Reduce each window of x by `ufunc`, whose neutral element is `start`: along one axis, then along the other.
 
-    Taking k + k elements together costs less than taking k · k.
+    Combining k + k elements costs less than combining k · k.
     """
     rows = run.xp.empty((*out.shape[:-1], x.shape[-1]), out.dtype)
-    slide_along(run, ufunc, x, rows, windows, -2, start)
-    slide_along(run, ufunc, rows, out, windows, -1, start)
+    reduce_windows_along(run, ufunc, x, rows, windows, -2, start)
+    reduce_windows_along(run, ufunc, rows, out, windows, -1, start)
 
 
-def slide_along(run: RunContext, ufunc: Ufunc, x: Array, out: Array, windows: Windows, axis: int, start: float) -> None:
-    """`slide` along one axis, tap by tap."""
-    met = windows.meetings(axis, x.shape[axis], out.shape[axis])
-    taps = [_at(here, seen, axis) for _, here, seen in met]
-    if len(taps) > 1 and all(out[here].shape == out.shape for here, _ in taps[:2]):
+def reduce_windows_along(
+    run: RunContext, ufunc: Ufunc, x: Array, out: Array, windows: Windows, axis: int, start: float
+) -> None:
+    """Reduce along one axis, tap by tap."""
+    tap_slices = windows.tap_slices(axis, x.shape[axis], out.shape[axis])
+    taps = [_axis_indices(windows_index, elements, axis) for _, windows_index, elements in tap_slices]
+    # if the first two taps lie within x for every window, they initialise `out`, which saves filling it
+    if len(taps) > 1 and all(out[windows_index].shape == out.shape for windows_index, _ in taps[:2]):
         (_, first), (_, second), *taps = taps
         ufunc(x[first], x[second], out=out, dtype=out.dtype)
     else:
         out.fill(start)
-    for here, seen in run.through(taps):
-        ufunc(out[here], x[seen], out=out[here])
+    for windows_index, elements in run.through(taps):
+        ufunc(out[windows_index], x[elements], out=out[windows_index])
 
 
-def give_back(run: RunContext, g: Array, x: Array, out: Array, windows: Windows) -> None:
-    """out = Σ g over the windows of which an element of x is the first maximum: by rows, and in these by columns."""
+def scatter_to_maxima(run: RunContext, g: Array, x: Array, out: Array, windows: Windows) -> None:
+    """Add each g to the first maximum of its window in x: to maxima of rows first, then to elements of these rows."""
     xp = run.xp
     rows = xp.empty((*x.shape[:-1], g.shape[-1]), x.dtype)
-    slide_along(run, xp.maximum, x, rows, windows, -1, identity_of("maximum", x.dtype))
-    given = xp.empty(rows.shape, accumulator(out))
-    _give_rows(run, g, rows, given, windows)
+    reduce_windows_along(run, xp.maximum, x, rows, windows, -1, identity_of("maximum", x.dtype))
+    row_gradients = xp.empty(rows.shape, accumulator(out))
+    _scatter_to_rows(run, g, rows, row_gradients, windows)
     sums = wide_out(xp, out)
-    _place_along(run, given, x, rows, sums, windows, -1)
+    _scatter_along(run, row_gradients, x, rows, sums, windows, -1)
     if sums is not out:
         out[...] = sums
 
 
-def _give_rows(run: RunContext, g: Array, rows: Array, out: Array, windows: Windows) -> None:
+def _scatter_to_rows(run: RunContext, g: Array, rows: Array, out: Array, windows: Windows) -> None:
     largest = run.xp.empty(g.shape, rows.dtype)
-    slide_along(run, run.xp.maximum, rows, largest, windows, -2, identity_of("maximum", rows.dtype))
-    _place_along(run, g, rows, largest, out, windows, -2)
+    reduce_windows_along(run, run.xp.maximum, rows, largest, windows, -2, identity_of("maximum", rows.dtype))
+    _scatter_along(run, g, rows, largest, out, windows, -2)
 
 
-def give_back_workspace(out: TensorType, g: TensorType, x: TensorType) -> int:
-    """Bytes that `give_back` allocates: maxima over columns and what comes to these, and then masks and terms."""
+def scatter_workspace(out: TensorType, g: TensorType, x: TensorType) -> int:
+    """Count the bytes that `scatter_to_maxima` allocates: row maxima and their gradients, then masks and terms."""
     number = accumulator(out).itemsize
-    rows, places = math.prod(x.shape[:-1]) * g.shape[-1], g.size
-    to_rows = places * (x.dtype.itemsize + 2 + g.dtype.itemsize)
+    rows, windows = math.prod(x.shape[:-1]) * g.shape[-1], g.size
+    to_rows = windows * (x.dtype.itemsize + 2 + g.dtype.itemsize)
     to_columns = rows * (2 + number) + wide_out_bytes(out)
     return rows * (x.dtype.itemsize + number) + max(to_rows, to_columns)
 
 
-def _place_along(run: RunContext, g: Array, x: Array, largest: Array, out: Array, windows: Windows, axis: int) -> None:
-    """Add to `out`, zero before, each g at the first element of its window along `axis` that is the largest, or NaN."""
+def _scatter_along(
+    run: RunContext, g: Array, x: Array, largest: Array, out: Array, windows: Windows, axis: int
+) -> None:
+    """Add to `out`, cleared first, each g at the first largest element of its window along `axis`; NaN is largest."""
     out.fill(0)
-    # Where there is no NaN, there is none to look for.
-    xp, numbers = run.xp, are_numbers(run, largest)
+    # without NaN among the maxima, the comparison for NaN can be skipped
+    xp, has_no_nan = run.xp, are_numbers(run, largest)
     searching = xp.ones(g.shape, bool)
-    for tap, here, seen in windows.meetings(axis, x.shape[axis], g.shape[axis]):
-        place, element = _at(here, seen, axis)
-        left = searching[place]
+    for tap, windows_index, elements in windows.tap_slices(axis, x.shape[axis], g.shape[axis]):
+        window, element = _axis_indices(windows_index, elements, axis)
+        unassigned = searching[window]
         if windows.padding[axis] or tap + 1 < windows.size[axis]:
-            _place(xp, g[place], _found(xp, x[element], largest[place], left, numbers), out[element])
-        else:  # the last tap of a whole window: what has not been found before is here
-            _place(xp, g[place], left, out[element])
+            _add_where(
+                xp, g[window], _take_maxima(xp, x[element], largest[window], unassigned, has_no_nan), out[element]
+            )
+        else:  # the last tap of a whole window: every window still without its maximum has it here
+            _add_where(xp, g[window], unassigned, out[element])
 
 
-def _found(xp: Namespace, x: Array, largest: Array, left: Array, numbers: bool) -> Array:
-    """Mark the first of the largest, of those that are left; these are fewer then."""
-    found = xp.equal(x, largest)
-    if not numbers:
-        found |= x != x  # noqa: PLR0124 - true of NaN only
-    found &= left
-    left ^= found
-    return found
+def _take_maxima(xp: Namespace, x: Array, largest: Array, unassigned: Array, has_no_nan: bool) -> Array:
+    """Mark the elements that are the first maximum of a window still `unassigned`, and clear these windows' flags."""
+    is_maximum = xp.equal(x, largest)
+    if not has_no_nan:
+        is_maximum |= x != x  # noqa: PLR0124 - true of NaN only
+    is_maximum &= unassigned
+    unassigned ^= is_maximum
+    return is_maximum
 
 
-def _place(xp: Namespace, g: Array, found: Array, out: Array) -> None:
-    # The bits of g or of 0: a product of numbers would make NaN of infinity and 0.
-    out += xp.multiply(g.view(f"i{g.itemsize}"), found).view(g.dtype)
+def _add_where(xp: Namespace, g: Array, mask: Array, out: Array) -> None:
+    # mask the bits of g: multiplying numbers would turn infinity times 0 into NaN
+    out += xp.multiply(g.view(f"i{g.itemsize}"), mask).view(g.dtype)
 
 
-def _at(here: slice, seen: slice, axis: int) -> tuple[tuple[object, ...], tuple[object, ...]]:
+def _axis_indices(windows: slice, elements: slice, axis: int) -> tuple[tuple[object, ...], tuple[object, ...]]:
     after = (slice(None),) * (-1 - axis)
-    return (..., here, *after), (..., seen, *after)
+    return (..., windows, *after), (..., elements, *after)
 
 
 class MaxPool2D(Pooling):
@@ -191,16 +201,16 @@ class MaxPool2D(Pooling):
     gradient = "g, added at the first maximum (in row-major order) of each window"
 
     def forward(self, run: RunContext, x: Array, *, out: Array, **attrs: Any) -> None:
-        """Maxima over rows, then over columns."""
-        slide(run, run.xp.maximum, x, out, placed(**attrs), identity_of("maximum", x.dtype))
+        """Reduce along rows, then along columns."""
+        reduce_windows(run, run.xp.maximum, x, out, placed(**attrs), identity_of("maximum", x.dtype))
 
     def vjp(self, g: Value, y: Value, x: Value, **attrs: Any) -> Sequence[Value | None]:
-        """To the elements that were chosen."""
+        """Pass g to the elements that are the maxima."""
         return (g.max_pool2d_back(x, **attrs),)
 
     def workspace(self, out: TensorType, x: TensorType, **attrs: Any) -> int:
-        """The maxima over rows."""
-        return rows_of(x, out).nbytes
+        """Return the bytes of the maxima of rows."""
+        return row_pooled_type(x, out).nbytes
 
 
 class MaxPool2DIndices(Pooling):
@@ -215,7 +225,7 @@ class MaxPool2DIndices(Pooling):
     vjp = NoGradient("the result is int64")
 
     def result_dtype(self, dtype: DType) -> DType:
-        """Positions."""
+        """Return int64."""
         return INT64
 
     def forward(self, run: RunContext, x: Array, *, out: Array, **attrs: Any) -> None:
@@ -223,25 +233,26 @@ class MaxPool2DIndices(Pooling):
         xp = run.xp
         windows, width = placed(**attrs), x.shape[-1]
         largest = xp.empty(out.shape, x.dtype)
-        slide(run, xp.maximum, x, largest, windows, identity_of("maximum", x.dtype))
-        rows, columns = (list(windows.meetings(axis, x.shape[axis], out.shape[axis])) for axis in (-2, -1))
+        reduce_windows(run, xp.maximum, x, largest, windows, identity_of("maximum", x.dtype))
+        rows, columns = (list(windows.tap_slices(axis, x.shape[axis], out.shape[axis])) for axis in (-2, -1))
         above, before = windows.padding
         taps = xp.asarray([(a - above) * width + b - before for (a, *_), (b, *_) in product(rows, columns)])
-        searching, passed = xp.ones(out.shape, bool), xp.zeros(out.shape, np.min_scalar_type(taps.size))
+        # a window's first maximum has as its number the count of taps before it, all smaller
+        searching, tap_numbers = xp.ones(out.shape, bool), xp.zeros(out.shape, np.min_scalar_type(taps.size))
         for (_, i, h), (_, j, w) in run.through(product(rows, columns)):
-            seen = x[..., h, w]
-            missed = xp.not_equal(seen, largest[..., i, j])
-            missed &= seen == seen  # noqa: PLR0124 - false of NaN only
-            searching[..., i, j] &= missed
-            passed += searching
+            elements = x[..., h, w]
+            is_smaller = xp.not_equal(elements, largest[..., i, j])
+            is_smaller &= elements == elements  # noqa: PLR0124 - false of NaN only
+            searching[..., i, j] &= is_smaller
+            tap_numbers += searching
         down, right = (stride * xp.arange(n) for stride, n in zip(windows.stride, out.shape[-2:], strict=True))
-        xp.add(taps[passed], down[:, None] * width + right, out=out)
+        xp.add(taps[tap_numbers], down[:, None] * width + right, out=out)
 
     def workspace(self, out: TensorType, x: TensorType, **attrs: Any) -> int:
-        """The maxima, and beside them those over rows, or later: masks, counts, and the taps found."""
+        """Return the bytes of the maxima, with those of rows or, later, masks, counts and taps."""
         largest, counts = out.with_dtype(x.dtype), np.min_scalar_type(placed(**attrs).taps).itemsize * out.size
         plane = 2 * INT64.itemsize * math.prod(out.shape[-2:])
-        return largest.nbytes + max(rows_of(x, largest).nbytes, counts + 2 * out.size + out.nbytes + plane)
+        return largest.nbytes + max(row_pooled_type(x, largest).nbytes, counts + 2 * out.size + out.nbytes + plane)
 
 
 class MaxPool2DBack(Pooling):
@@ -271,7 +282,7 @@ class MaxPool2DBack(Pooling):
     )
 
     def infer(self, *types: TensorType, **attrs: Any) -> ResultTypes:
-        """x's shape, in g's dtype. Raises ShapeMismatch."""
+        """Return x's shape in g's dtype. Raises ShapeMismatch."""
         g, x = types
         pooled = super().infer(x, **attrs)
         assert isinstance(pooled, TensorType)
@@ -279,34 +290,34 @@ class MaxPool2DBack(Pooling):
         return g.with_shape(x.shape)
 
     def forward(self, run: RunContext, *arrays: Array, out: Array, **attrs: Any) -> None:
-        """Some planes at a time."""
+        """Compute a few planes at a time."""
         g, x = arrays
-        for some in run.through(_planes(x)):
-            give_back(run, g[some], x[some], out[some], placed(**attrs))
+        for planes in run.through(_planes(x)):
+            scatter_to_maxima(run, g[planes], x[planes], out[planes], placed(**attrs))
 
     def vjp(self, g: Value, y: Value, *operands: Value, **attrs: Any) -> Sequence[Value | None]:
-        """Pick the cotangent at the places that g went to."""
-        given, x = operands
-        lead, spatial = given.shape[:-2], (math.prod(given.shape[-2:]),)
+        """Read the cotangent at the positions that g went to."""
+        pooled, x = operands
+        lead, spatial = pooled.shape[:-2], (math.prod(pooled.shape[-2:]),)
         index = x.max_pool2d_indices(**attrs).reshape(shape=(*lead, *spatial))
         flat = g.reshape(shape=(*lead, math.prod(g.shape[-2:])))
-        return flat.gather(index, axis=-1).reshape(shape=given.shape), None
+        return flat.gather(index, axis=-1).reshape(shape=pooled.shape), None
 
     def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
-        """Itself: leading axes are free."""
+        """Return the op itself: leading axes are free."""
         g, x = batching.expand(mapped, operands)
         return g.builder.emit(self, (g, x), attrs)
 
     def workspace(self, out: TensorType, *types: TensorType, **attrs: Any) -> int:
-        """Count the bytes of the first planes: the most that are looked at together."""
+        """Return the bytes of the first chunk of planes, the largest."""
         g, x = types
         if x.ndim > 2:
             out, g, x = (t.with_shape((_planes_at_once(x), *t.shape[1:])) for t in (out, g, x))
-        return give_back_workspace(out, g, x)
+        return scatter_workspace(out, g, x)
 
 
 def _planes(x: Array) -> Iterable[slice]:
-    """Entries of the leading axis, some at a time; all of a single plane."""
+    """Yield entries of the leading axis, a few at a time; everything if there is a single plane."""
     return slices(len(x), _planes_at_once(x)) if x.ndim > 2 else [slice(None)]
 
 
@@ -325,15 +336,15 @@ class AvgPool2D(Pooling):
     result_dtype = staticmethod(to_average)
 
     def forward(self, run: RunContext, x: Array, *, out: Array, **attrs: Any) -> None:
-        """Sums over rows, then over columns."""
+        """Sum along rows, then along columns."""
         xp = run.xp
         windows = placed(**attrs)
         sums = out if out.dtype == accumulator(out) else xp.empty(out.shape, accumulator(out))
-        slide(run, xp.add, x, sums, windows, 0)
+        reduce_windows(run, xp.add, x, sums, windows, 0)
         xp.divide(sums, windows.taps, out=out)
 
     def vjp(self, g: Value, y: Value, x: Value, **attrs: Any) -> Sequence[Value | None]:
-        """Every element of a window has the same part in it."""
+        """Pass each window's share of g to all of its elements."""
         windows = placed(**attrs)
         images = (math.prod(x.shape[:-2]), 1, *g.shape[-2:])
         covered = windows.cover(g.shape[-2:])
@@ -350,6 +361,6 @@ class AvgPool2D(Pooling):
         return (dx.reshape(shape=x.shape),)
 
     def workspace(self, out: TensorType, x: TensorType, **attrs: Any) -> int:
-        """The sums over rows; for float16 all sums."""
+        """Return the bytes of the sums of rows, and of all sums for float16."""
         sums = out.with_dtype(accumulator(out))
-        return rows_of(x, sums).nbytes + (sums.nbytes if sums.dtype != out.dtype else 0)
+        return row_pooled_type(x, sums).nbytes + (sums.nbytes if sums.dtype != out.dtype else 0)

@@ -1,4 +1,4 @@
-"""Pools over one axis and over three, dilated and with a ceiling; and pools that give a stated number of windows."""
+"""Pools over one and three axes, with dilation and ceiling, and adaptive pools with a given number of windows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.ir.sample import Ints, Real, Sample, Truth
 from engine.ir.tensor_type import FLOAT16, NUMBERS, DType, Shape, TensorType, show_shape, to_average
 from engine.ops.common.numerics import identity_of, wide, wrong_shape
 from engine.ops.conv.pooling import KERNEL_SIZE, STRIDE, check_padding
-from engine.ops.conv.windows import Windows, adaptive_ranges, check_spatial, first_largest, regular_places, windows_at
+from engine.ops.conv.windows import Windows, adaptive_ranges, check_spatial, first_max, gather_windows, tap_positions
 from engine.ops.index.indices import column_of
 
 _CEILING = Attr("bool", False, "whether a window that reaches beyond the padding counts, if it begins before that")
@@ -34,7 +34,7 @@ def _attrs(rank: int, *, dilated: bool) -> dict[str, Attr]:
 
 
 class AxisPool(Composite):
-    """Base: the last `rank` axes, one after the other."""
+    """Base: pools the last `rank` axes, one after the other."""
 
     section = "pooling_axes"
     operands: ClassVar[tuple[str, ...]] = ("x",)
@@ -43,7 +43,7 @@ class AxisPool(Composite):
     rank: ClassVar[int]
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The stride filled in. Raises BadAttribute, ShapeMismatch where no window fits."""
+        """Fill in the stride. Raises BadAttribute, ShapeMismatch if no window fits."""
         (x,), complete = types, {**attrs, "stride": attrs["stride"] or attrs["kernel_size"]}
         for name in ("kernel_size", "stride", "padding", "dilation"):
             if name in complete:
@@ -58,17 +58,17 @@ class AxisPool(Composite):
         return complete
 
     def _positions(self, x: TensorType, attrs: Mapping[str, Any]) -> Shape:
-        """How many windows there are on each axis."""
+        """Return the number of windows on each axis."""
         extents, windows = x.shape[x.ndim - self.rank :], _windows(attrs)
         counts = windows.positions(extents)
-        return _with_last(windows, extents, counts) if attrs["ceiling"] else counts
+        return _with_ceiling(windows, extents, counts) if attrs["ceiling"] else counts
 
     def result_dtype(self, dtype: DType) -> DType:
-        """x's."""
+        """Return x's dtype."""
         return dtype
 
     def infer(self, x: TensorType, **attrs: Any) -> ResultTypes:
-        """[..., *positions]."""
+        """Return the type [..., *positions]."""
         lead = x.shape[: x.ndim - self.rank]
         return TensorType((*lead, *self._positions(x, attrs)), self.result_dtype(x.dtype))
 
@@ -80,19 +80,19 @@ class AxisPool(Composite):
         spans = placing.span(counts)
         for i in reversed(range(self.rank)):
             axis, stride, padding = x.ndim - self.rank + i, placing.stride[i], placing.padding[i]
-            padded = _padded(y, axis, padding, spans[i], self.around(y.dtype))
-            places = regular_places(y, counts[i], placing.size[i], stride, placing.dilation[i])
-            windows = windows_at(padded, axis, places)
-            y = self.reduced(windows, axis, y.shape[axis] + 2 * padding, stride)
+            padded = _pad(y, axis, padding, spans[i], self.padding_value(y.dtype))
+            positions = tap_positions(y, counts[i], placing.size[i], stride, placing.dilation[i])
+            windows = gather_windows(padded, axis, positions)
+            y = self.reduce_taps(windows, axis, y.shape[axis] + 2 * padding, stride)
         return y.cast(dtype=dtype) if y.dtype != dtype else y
 
     @abstractmethod
-    def around(self, dtype: DType) -> float:
-        """Return the value of padding."""
+    def padding_value(self, dtype: DType) -> float:
+        """Return the value that padding has."""
 
     @abstractmethod
-    def reduced(self, windows: Value, axis: int, extent: int, stride: int) -> Value:
-        """Windows on `axis` without their taps, which are on the next one; `extent` is that with padding."""
+    def reduce_taps(self, windows: Value, axis: int, extent: int, stride: int) -> Value:
+        """Reduce windows on `axis` over their taps, on the next one; `extent` includes the padding."""
 
 
 def _windows(attrs: Mapping[str, Any]) -> Windows:
@@ -100,18 +100,18 @@ def _windows(attrs: Mapping[str, Any]) -> Windows:
     return Windows(size, attrs["stride"], attrs["padding"], attrs.get("dilation", (1,) * len(size)))
 
 
-def _with_last(windows: Windows, extents: Shape, counts: Shape) -> Shape:
-    """Add one more window on each axis that it would begin on, within the tensor or the padding before it."""
-    rests = zip(windows.padded(extents), windows.span(counts), strict=True)
+def _with_ceiling(windows: Windows, extents: Shape, counts: Shape) -> Shape:
+    """Count one more window on each axis if it begins within the tensor or the padding before it."""
+    spans = zip(windows.padded(extents), windows.span(counts), strict=True)
     begins = zip(counts, windows.stride, extents, windows.padding, strict=True)
     return tuple(
         n + (padded > span and n * stride < extent + padding)
-        for (padded, span), (n, stride, extent, padding) in zip(rests, begins, strict=True)
+        for (padded, span), (n, stride, extent, padding) in zip(spans, begins, strict=True)
     )
 
 
-def _padded(x: Value, axis: int, before: int, span: int, fill: float) -> Value:
-    """x with padding in front, and as much behind as the windows reach."""
+def _pad(x: Value, axis: int, before: int, span: int, fill: float) -> Value:
+    """Pad x by `before` in front, and at the end as far as the windows reach."""
     after = max(span - x.shape[axis] - before, 0)
     if not before and not after:
         return x
@@ -121,31 +121,31 @@ def _padded(x: Value, axis: int, before: int, span: int, fill: float) -> Value:
 
 
 class MaxAxisPool(AxisPool):
-    """Base: the largest."""
+    """Base of pools that take the maximum."""
 
     gradient: ClassVar[str] = "g, added at the first maximum (in row-major order) of each window"
 
-    def around(self, dtype: DType) -> float:
+    def padding_value(self, dtype: DType) -> float:
         """Return the lowest value."""
         return float(identity_of("maximum", dtype))
 
-    def reduced(self, windows: Value, axis: int, extent: int, stride: int) -> Value:
-        """The first of the largest."""
-        return first_largest(windows, axis + 1)
+    def reduce_taps(self, windows: Value, axis: int, extent: int, stride: int) -> Value:
+        """Return the first maximum."""
+        return first_max(windows, axis + 1)
 
 
 class AvgAxisPool(AxisPool):
-    """Base: the mean."""
+    """Base of pools that take the mean."""
 
     gradient: ClassVar[str] = "g / (taps of the window) to each of its elements"
     result_dtype = staticmethod(to_average)
 
-    def around(self, dtype: DType) -> float:
-        """Zeros."""
+    def padding_value(self, dtype: DType) -> float:
+        """Return 0."""
         return 0.0
 
-    def reduced(self, windows: Value, axis: int, extent: int, stride: int) -> Value:
-        """Over the taps that lie within the padding: all, but for those of the last window of a ceiling."""
+    def reduce_taps(self, windows: Value, axis: int, extent: int, stride: int) -> Value:
+        """Average over the taps within the padding: all of them, except in the last window of a ceiling."""
         count, size = windows.shape[axis : axis + 2]
         total = windows.sum(axes=(axis + 1,))
         if (count - 1) * stride + size <= extent:
@@ -263,7 +263,7 @@ class AvgPool3D(AvgAxisPool):
 
 
 class AdaptivePool(Composite):
-    """Base: as many windows as `sizes` say on the last axes, from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉."""
+    """Base: `sizes` windows on the last axes, window i from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉."""
 
     section = "pooling_axes"
     operands: ClassVar[tuple[str, ...]] = ("x",)
@@ -280,31 +280,33 @@ class AdaptivePool(Composite):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """Raises BadAttribute for more sizes than axes, ShapeMismatch where there is nothing to take from."""
+        """Check the sizes. Raises BadAttribute for more sizes than axes, ShapeMismatch for empty axes."""
         (x,), sizes = types, tuple(attrs["sizes"])
         if not 0 < len(sizes) <= x.ndim:
-            wanted, got = f"1 to {counted(x.ndim, 'entry', 'entries')}", counted(len(sizes), "entry", "entries")
-            raise BadAttribute(f"attribute sizes must have {wanted}, but has {got}", expected=wanted, got=got)
+            expected, received = f"1 to {counted(x.ndim, 'entry', 'entries')}", counted(len(sizes), "entry", "entries")
+            raise BadAttribute(
+                f"attribute sizes must have {expected}, but has {received}", expected=expected, got=received
+            )
         if 0 in x.shape[x.ndim - len(sizes) :]:
-            got = show_shape(x.shape)
+            received = show_shape(x.shape)
             raise ShapeMismatch(
-                f"operand 0 (x) must have entries on the axes that are pooled, but has shape {got}",
+                f"operand 0 (x) must have entries on the axes that are pooled, but has shape {received}",
                 operand=0,
                 expected="extents of at least 1",
-                got=got,
+                got=received,
             )
         return {"sizes": sizes}
 
     def result_dtype(self, dtype: DType) -> DType:
-        """x's."""
+        """Return x's dtype."""
         return dtype
 
     def infer(self, x: TensorType, *, sizes: Shape) -> ResultTypes:
-        """The sizes on the last axes."""
+        """Return x's type with the sizes on the last axes."""
         return TensorType((*x.shape[: x.ndim - len(sizes)], *sizes), self.result_dtype(x.dtype))
 
     def compose(self, x: Value, *, sizes: Shape) -> Value:
-        """Pool the last axis first; behind a window's end, its last element is repeated."""
+        """Pool the last axis first. Taps beyond a window's end read its first element again."""
         dtype = self.result_dtype(x.dtype)
         y = wide(x.cast(dtype=dtype) if x.dtype != dtype else x)
         for i, size in reversed(list(enumerate(sizes, x.ndim - len(sizes)))):
@@ -312,15 +314,15 @@ class AdaptivePool(Composite):
             if size != extent:
                 taps = min(extent // size + (2 if extent % size else 0), extent)
                 starts, ends = adaptive_ranges(y, extent, size)
-                places = starts.add(y.builder.arange(taps).reshape(shape=(1, taps)))
-                within = places < ends
-                windows = windows_at(y, i, within.where(places, starts))
-                y = self.reduced(windows, i, within, ends.sub(starts))
+                positions = starts.add(y.builder.arange(taps).reshape(shape=(1, taps)))
+                within = positions < ends
+                windows = gather_windows(y, i, within.where(positions, starts))
+                y = self.reduce_taps(windows, i, within, ends.sub(starts))
         return y.cast(dtype=FLOAT16) if dtype == FLOAT16 else y
 
     @abstractmethod
-    def reduced(self, windows: Value, axis: int, within: Value, lengths: Value) -> Value:
-        """Windows on `axis` without their taps, which are on the next one, and `within` them or their first again."""
+    def reduce_taps(self, windows: Value, axis: int, within: Value, lengths: Value) -> Value:
+        """Reduce windows on `axis` over their taps, on the next one. Taps not `within` a window repeat its first."""
 
 
 class AdaptiveMaxPool(AdaptivePool):
@@ -343,9 +345,9 @@ class AdaptiveMaxPool(AdaptivePool):
         ),
     )
 
-    def reduced(self, windows: Value, axis: int, within: Value, lengths: Value) -> Value:
-        """The first of the largest: what is there again lies behind it."""
-        return first_largest(windows, axis + 1)
+    def reduce_taps(self, windows: Value, axis: int, within: Value, lengths: Value) -> Value:
+        """Return the first maximum: a repeated element comes after the original."""
+        return first_max(windows, axis + 1)
 
 
 class AdaptiveAvgPool(AdaptivePool):
@@ -369,8 +371,8 @@ class AdaptiveAvgPool(AdaptivePool):
     )
     result_dtype = staticmethod(to_average)
 
-    def reduced(self, windows: Value, axis: int, within: Value, lengths: Value) -> Value:
-        """Average, without counting repeated elements."""
-        behind = [1] * (windows.ndim - axis - 2)
-        counts = within.reshape(shape=(*within.shape, *behind)).where(windows, 0.0).sum(axes=(axis + 1,))
-        return counts / lengths.cast(dtype=windows.dtype).reshape(shape=(windows.shape[axis], *behind))
+    def reduce_taps(self, windows: Value, axis: int, within: Value, lengths: Value) -> Value:
+        """Average without the repeated elements."""
+        ones = [1] * (windows.ndim - axis - 2)
+        counts = within.reshape(shape=(*within.shape, *ones)).where(windows, 0.0).sum(axes=(axis + 1,))
+        return counts / lengths.cast(dtype=windows.dtype).reshape(shape=(windows.shape[axis], *ones))

@@ -1,4 +1,4 @@
-"""The LU decomposition, and determinants."""
+"""LU decomposition and determinants."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from engine.ops.linalg.matrices import (
     Decomposition,
     SquareMatrix,
     admit,
-    at_once,
     chunk_workspace,
     chunks,
     column,
-    computed,
-    factored,
+    compute_dtype,
+    empty_gradient,
+    factorize,
+    matrices_per_chunk,
     matrix_type,
-    of_nothing,
-    operations,
+    real_flops,
     square,
 )
 
-#: columns up to which all matrices of a chunk are factored together
-_SMALL: Final = 16
+#: columns up to which a chunk is factored column by column over all its matrices
+_MOST_COLUMNS: Final = 16
 
 
 class LU(Decomposition):
@@ -71,81 +71,86 @@ class LU(Decomposition):
     )
 
     def infer(self, x: TensorType) -> ResultTypes:
-        """[..., m] of int64, [..., m, k] and [..., k, n]. Raises ShapeMismatch."""
+        """Return the types int64 [..., m], [..., m, k] and [..., k, n]. Raises ShapeMismatch."""
         x = matrix_type(x)
         *lead, m, n = x.shape
         k = min(m, n)
         return TensorType((*lead, m), INT64), x.with_shape((*lead, m, k)), x.with_shape((*lead, k, n))
 
     def forward(self, run: RunContext, x: Array, *, out: Sequence[Array]) -> None:
-        """LAPACK's getrf."""
+        """Run LAPACK's getrf."""
         permutation, lower, upper = out
         if not x.size:
             permutation[...] = run.xp.arange(x.shape[-2])
             return
-        for (part,), (left, right, rows) in chunks(run, [x], [lower, upper, permutation]):
-            lost = ~run.xp.isfinite(part).all(axis=(-2, -1))
-            part[lost] = 0
-            admit(run, "lu", part)
-            _factor(run, part, left, right, rows)
-            left[lost] = right[lost] = np.nan
+        for (matrices,), (lower_part, upper_part, permutation_part) in chunks(run, [x], [lower, upper, permutation]):
+            # LAPACK would spread an infinity or NaN unpredictably: factor zeros instead, and mark the results
+            invalid = ~run.xp.isfinite(matrices).all(axis=(-2, -1))
+            matrices[invalid] = 0
+            admit(run, "lu", matrices)
+            _factor(run, matrices, lower_part, upper_part, permutation_part)
+            lower_part[invalid] = upper_part[invalid] = np.nan
 
     def vjp(self, g: Sequence[Value | None], y: Value, x: Value) -> Sequence[Value | None]:
-        """Differentiate the square part and the part beside it, then move each row back."""
+        """Differentiate the square block and the rest, then undo the row permutation."""
         if g[1] is None and g[2] is None:
             return (None,)
         if not x.type.size:
-            return (of_nothing(x, g[1:]),)
+            return (empty_gradient(x, g[1:]),)
         if wide(x) is not x:
             y = wide(x).lu()
-        by_l, by_u = (None if part is None else wide(part) for part in g[1:])
-        by_rows = _of_rows(y.output(1), y.output(2), by_l, by_u)
-        places = column(y.output(0)).broadcast_to(shape=x.shape)
-        return (by_rows.full_like(0.0).scatter_add(places, by_rows, axis=x.ndim - 2),)
+        l_cotangent, u_cotangent = (None if cotangent is None else wide(cotangent) for cotangent in g[1:])
+        permuted_gradient = _product_cotangent(y.output(1), y.output(2), l_cotangent, u_cotangent)
+        row_indices = column(y.output(0)).broadcast_to(shape=x.shape)
+        return (permuted_gradient.full_like(0.0).scatter_add(row_indices, permuted_gradient, axis=x.ndim - 2),)
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """For each matrix m n k − (m + n) k² / 2 + k³ / 3, twice: 2 n³ / 3 for a square one."""
+        """Return twice m n k − (m + n) k² / 2 + k³ / 3 for each matrix: 2 n³ / 3 for a square one."""
         *lead, m, n = types[0].shape
         k = min(m, n)
-        return operations(types[0], math.prod(lead) * (2 * m * n * k - (m + n) * k * k + 2 * k**3 // 3))
+        return real_flops(types[0], math.prod(lead) * (2 * m * n * k - (m + n) * k * k + 2 * k**3 // 3))
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
-        """A copy; all once more, and these apart, where they are swept; else those of one matrix."""
+        """Return the bytes of a copy, and of another copy and its factors if swept, else of one matrix's factors."""
         m, n = x.shape[-2:]
         k = min(m, n)
-        count = min(at_once(x.shape), math.prod(x.shape[:-2]))
+        count = min(matrices_per_chunk(x.shape), math.prod(x.shape[:-2]))
         return chunk_workspace(
             x, m * n + (max(m * n, (m + n) * k) + 3 * m if _is_swept((count, m, n)) else 0), 3 * m * n + 2 * m
         )
 
 
-def _of_rows(lower: Value, upper: Value, by_l: Value | None, by_u: Value | None) -> Value:
-    """The cotangent of l u, of those of l and u, one of which is there."""
+def _product_cotangent(lower: Value, upper: Value, l_cotangent: Value | None, u_cotangent: Value | None) -> Value:
+    """Compute the cotangent of l u from those of l and u, at least one of which is given.
+
+    With k = min(m, n), the square blocks l₁ u₁ follow the rule for square matrices, after the cotangents of the
+    remaining rows of l or columns of u are moved into it.
+    """
     k, (m, n) = lower.shape[-1], (lower.shape[-2], upper.shape[-1])
-    by_l = lower.full_like(0.0) if by_l is None else by_l
-    by_u = upper.full_like(0.0) if by_u is None else by_u
+    l_cotangent = lower.full_like(0.0) if l_cotangent is None else l_cotangent
+    u_cotangent = upper.full_like(0.0) if u_cotangent is None else u_cotangent
     top, right = _rows(lower, 0, k), _columns(upper, 0, k)
-    below = adjoint(top) @ _rows(by_l, 0, k)
-    above = _columns(by_u, 0, k) @ adjoint(right)
+    below = adjoint(top) @ _rows(l_cotangent, 0, k)
+    above = _columns(u_cotangent, 0, k) @ adjoint(right)
     if n > k:
-        below = below - _columns(by_u, k, n) @ adjoint(_columns(upper, k, n))
+        below = below - _columns(u_cotangent, k, n) @ adjoint(_columns(upper, k, n))
     if m > k:
-        above = above - adjoint(_rows(lower, k, m)) @ _rows(by_l, k, m)
-    square = _over(below.tril(offset=-1) + above.triu(), right)
+        above = above - adjoint(_rows(lower, k, m)) @ _rows(l_cotangent, k, m)
+    square = _divide_by_upper(below.tril(offset=-1) + above.triu(), right)
     if m > k:
-        square = _solved(top, square)
-        return square.cat(_over(_rows(by_l, k, m), right), axis=square.ndim - 2)
-    whole = square.cat(_columns(by_u, k, n), axis=square.ndim - 1) if n > k else square
-    return _solved(top, whole)
+        square = _solve_lower(top, square)
+        return square.cat(_divide_by_upper(_rows(l_cotangent, k, m), right), axis=square.ndim - 2)
+    combined = square.cat(_columns(u_cotangent, k, n), axis=square.ndim - 1) if n > k else square
+    return _solve_lower(top, combined)
 
 
-def _solved(lower: Value, x: Value) -> Value:
-    """l⁻ᴴ x."""
+def _solve_lower(lower: Value, x: Value) -> Value:
+    """Compute l⁻ᴴ x."""
     return conjugate(lower).triangular_solve(x, transpose=True)
 
 
-def _over(x: Value, upper: Value) -> Value:
-    """x u⁻ᴴ."""
+def _divide_by_upper(x: Value, upper: Value) -> Value:
+    """Compute x u⁻ᴴ."""
     return adjoint(upper.triangular_solve(adjoint(x), lower=False))
 
 
@@ -166,20 +171,20 @@ def _cut(x: Value, starts: tuple[int, int], stops: tuple[int, int]) -> Value:
 
 @DeviceFunction
 def _factor(run: RunContext, x: Array, lower: Array, upper: Array, rows: Array) -> None:
-    """One matrix after the other, as CuPy's has no batch; all at once where they are small and many."""
+    """Factor one matrix after another, as CuPy has no batched LU; many small ones together."""
     if _is_swept(x.shape):
         _sweep(run, x, lower, upper, rows)
         return
     from cupyx.scipy.linalg import lu_factor  # noqa: PLC0415 - optional
 
     for i in run.through(range(len(x))):
-        factors, exchanges = lu_factor(x[i], check_finite=False)
-        _place(run, factors, exchanges.get(), (lower[i], upper[i], rows[i]))
+        factors, pivots = lu_factor(x[i], check_finite=False)
+        _unpack(run, factors, pivots.get(), (lower[i], upper[i], rows[i]))
 
 
 @_factor.on("cpu")
 def _factor_on_cpu(run: RunContext, x: HostArray, lower: HostArray, upper: HostArray, rows: HostArray) -> None:
-    """One matrix after the other: NumPy has none; all at once where they are small and many."""
+    """Factor one matrix after another, as NumPy has no LU; many small ones together."""
     if _is_swept(x.shape):
         _sweep(run, x, lower, upper, rows)
         return
@@ -187,29 +192,29 @@ def _factor_on_cpu(run: RunContext, x: HostArray, lower: HostArray, upper: HostA
 
     getrf = lapack.zgetrf if x.dtype.kind == "c" else lapack.dgetrf
     for i in run.through(range(len(x))):
-        factors, exchanges, _ = getrf(x[i])
-        _place(run, factors, exchanges, (lower[i], upper[i], rows[i]))
+        factors, pivots, _ = getrf(x[i])
+        _unpack(run, factors, pivots, (lower[i], upper[i], rows[i]))
 
 
 def _is_swept(shape: Shape) -> bool:
-    """Whether a chunk of this shape is quicker a column of all matrices at a time than by a call each."""
+    """Whether a chunk of this shape is faster column by column over all matrices than with a call each."""
     count, *extents = shape
-    return min(extents) <= min(_SMALL, count)
+    return min(extents) <= min(_MOST_COLUMNS, count)
 
 
-def _place(run: RunContext, factors: Array, exchanges: HostArray, results: Sequence[Array]) -> None:
-    """Take apart what getrf gives: l without its diagonal, u, and with which row each was exchanged in turn."""
+def _unpack(run: RunContext, factors: Array, pivots: HostArray, results: Sequence[Array]) -> None:
+    """Unpack the result of getrf: l without its diagonal, u, and the successive row exchanges."""
     (lower, upper, rows), xp = results, run.xp
     k = min(factors.shape)
     order = np.arange(len(factors))
-    for i, other in enumerate(exchanges):
-        order[i], order[other] = order[other], order[i]
+    for i, partner in enumerate(pivots):
+        order[i], order[partner] = order[partner], order[i]
     rows[...] = xp.asarray(order)
     _split(xp, factors, lower, upper, k)
 
 
-def _size(xp: Namespace, x: Array) -> Array:
-    """Size by which LAPACK chooses a pivot: of a complex number, the sum of its parts."""
+def _pivot_size(xp: Namespace, x: Array) -> Array:
+    """Return the magnitude by which LAPACK chooses a pivot: for a complex number, |Re| + |Im|."""
     return abs(x.real) + abs(x.imag) if x.dtype.kind == "c" else xp.abs(x)
 
 
@@ -220,29 +225,30 @@ def _split(xp: Namespace, factors: Array, lower: Array, upper: Array, k: int) ->
 
 
 def _sweep(run: RunContext, x: Array, lower: Array, upper: Array, rows: Array) -> None:
-    """A column of all matrices at a time, in x itself."""
+    """Factor column by column over all matrices at once, in place in x."""
     xp, (count, m, n) = run.xp, x.shape
-    k, each = min(m, n), run.xp.arange(count)
+    k, batch_index = min(m, n), run.xp.arange(count)
     order = xp.tile(xp.arange(m), (count, 1))
     for j in range(k):
-        largest = _size(xp, x[:, j:, j]).argmax(axis=1) + j
+        largest = _pivot_size(xp, x[:, j:, j]).argmax(axis=1) + j
         for a in (x, order):
-            taken = a[each, largest]
-            a[each, largest] = a[:, j]
-            a[:, j] = taken
+            pivot_rows = a[batch_index, largest]
+            a[batch_index, largest] = a[:, j]
+            a[:, j] = pivot_rows
         pivot = x[:, j, j]
-        by = x[:, j + 1 :, j]
-        by /= xp.where(pivot == 0, 1, pivot)[:, None]
-        x[:, j + 1 :, j + 1 :] -= by[:, :, None] * x[:, j, None, j + 1 :]
+        multipliers = x[:, j + 1 :, j]
+        # a zero pivot has only zeros below it: dividing them by 1 leaves them 0
+        multipliers /= xp.where(pivot == 0, 1, pivot)[:, None]
+        x[:, j + 1 :, j + 1 :] -= multipliers[:, :, None] * x[:, j, None, j + 1 :]
     rows[...] = order
     _split(xp, x, lower, upper, k)
 
 
 class Cofactors(Op):
-    """y = det(x) x⁻ᵀ, each entry the minor that is left without its row and column, with its sign: ∂ det x / ∂x.
+    """y = det(x) x⁻ᵀ, the matrix of cofactors: each entry is the signed minor without its row and column, ∂ det x / ∂x.
 
-    Of x = u diag(s) vᴴ, the conjugate of u diag(Π of the other s) vᴴ, times det(u) det(vᴴ), which needs no inverse. Its
-    own derivative is by the quotient by det x, and so NaN, or infinite, where x is singular.
+    From x = u diag(s) vᴴ it is the conjugate of u diag(Π of the other s) vᴴ, times det(u) det(vᴴ), which needs no
+    inverse. Its own derivative divides by det x, and is NaN or infinite for a singular x.
     """
 
     name = "cofactors"
@@ -257,10 +263,10 @@ class Cofactors(Op):
         return x
 
     def forward(self, run: RunContext, x: Array, *, out: Array) -> None:
-        """Compute from singular values."""
+        """Compute the cofactors from singular values and vectors."""
         if out.size:
-            for (part,), (y,) in chunks(run, [x], [out]):
-                u, s, vh = factored(run, "svd", part)
+            for (matrices,), (y,) in chunks(run, [x], [out]):
+                u, s, vh = factorize(run, "svd", matrices)
                 signs = run.xp.linalg.det(u) * run.xp.linalg.det(vh)
                 others = _products_of_others(run.xp, s) * signs[:, None]
                 y[...] = (u.conj() * others[:, None, :]) @ vh.conj()
@@ -272,30 +278,30 @@ class Cofactors(Op):
         return ((total * z - z @ g.transpose() @ z) / conjugate(x.det()).reshape(shape=total.shape),)
 
     def batch(self, mapped: Sequence[bool], x: Value) -> Value:
-        """Itself: N is one more batch axis."""
+        """Return the op itself: N is one more batch axis."""
         return cofactors(x)
 
     def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
-        """Write it with the inverse."""
+        """Write the cofactors with the determinant and the inverse."""
         (x,) = operands
         return [x.det().reshape(shape=(*x.shape[:-2], 1, 1)) * x.inv().transpose()]
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """25 n³ for singular values and vectors, two determinants, and a product."""
-        return operations(types[0], 29 * types[0].size * types[0].shape[-1])
+        """Return 25 n³ for singular values and vectors, plus two determinants and a product."""
+        return real_flops(types[0], 29 * types[0].size * types[0].shape[-1])
 
     def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """A copy, vectors, two products, what a determinant is found in; LAPACK's."""
+        """Return the bytes of a copy, vectors, two products and a determinant's scratch, and LAPACK's."""
         n = types[0].shape[-1]
         return chunk_workspace(types[0], 5 * n * n + 5 * n, n * n) + lapack_bytes("svd", types[0])
 
 
 def _products_of_others(xp: Namespace, s: Array) -> Array:
-    """Multiply, for each entry along the last axis, all others; nothing is divided."""
-    before, behind = xp.ones_like(s), xp.ones_like(s)
+    """Compute, for each entry along the last axis, the product of all others, without division."""
+    before, after = xp.ones_like(s), xp.ones_like(s)
     before[:, 1:] = xp.cumprod(s[:, :-1], axis=-1)
-    behind[:, :-1] = xp.cumprod(s[:, :0:-1], axis=-1)[:, ::-1]
-    return before * behind
+    after[:, :-1] = xp.cumprod(s[:, :0:-1], axis=-1)[:, ::-1]
+    return before * after
 
 
 _OP: Final = Cofactors()
@@ -341,30 +347,30 @@ class Det(Decomposition):
     )
 
     def infer(self, x: TensorType) -> ResultTypes:
-        """[...]. Raises ShapeMismatch."""
+        """Return the type [...]. Raises ShapeMismatch."""
         matrices = square(x)
         return matrices.with_shape(matrices.shape[:-2])
 
     def forward(self, run: RunContext, x: Array, *, out: Array) -> None:
-        """LAPACK's getrf."""
+        """Run LAPACK's getrf."""
         if not x.size:
             out.fill(1)
             return
-        for (part,), (y,) in chunks(run, [x], [out]):
-            y[...] = run.xp.linalg.det(part)
+        for (matrices,), (y,) in chunks(run, [x], [out]):
+            y[...] = run.xp.linalg.det(matrices)
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
-        """Jacobi's formula."""
+        """Apply Jacobi's formula."""
         if not x.type.size:
-            return (of_nothing(x, [g]),)
+            return (empty_gradient(x, [g]),)
         return (conjugate(cofactors(wide(x))) * wide(g).reshape(shape=(*g.shape, 1, 1)),)
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """2 n³ / 3 for each matrix."""
-        return operations(types[0], 2 * types[0].size * types[0].shape[-1] // 3)
+        """Return 2 n³ / 3 for each matrix."""
+        return real_flops(types[0], 2 * types[0].size * types[0].shape[-1] // 3)
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
-        """A copy, results, and LAPACK's copy."""
+        """Return the bytes of a copy, the results, and LAPACK's copy."""
         n = x.shape[-1]
         return chunk_workspace(x, n * n + 1, n * n)
 
@@ -392,24 +398,24 @@ class SLogDet(SquareMatrix):
     )
 
     def infer(self, x: TensorType) -> ResultTypes:
-        """x without its last two axes, twice, the second time real. Raises ShapeMismatch."""
+        """Return x's type without its last two axes, then with the real dtype. Raises ShapeMismatch."""
         result = square(x).with_shape(x.shape[:-2])
         return result, result.with_dtype(real_dtype(result.dtype))
 
     def forward(self, run: RunContext, x: Array, *, out: tuple[Array, ...]) -> None:
-        """LAPACK's getrf."""
+        """Run LAPACK's getrf."""
         xp = run.xp
-        found = xp.linalg.slogdet(xp.asarray(x, dtype=computed(run, out[0])))
-        for y, part in zip(out, found, strict=True):
-            y[...] = part
+        results = xp.linalg.slogdet(xp.asarray(x, dtype=compute_dtype(run, out[0])))
+        for y, result in zip(out, results, strict=True):
+            y[...] = result
 
     def vjp(self, g: Sequence[Value | None], y: Value, x: Value) -> Sequence[Value | None]:
-        """Jacobi's formula."""
-        by_log = g[1]
-        if by_log is None:
+        """Apply Jacobi's formula."""
+        log_cotangent = g[1]
+        if log_cotangent is None:
             return (None,)
-        return (adjoint(wide(x).inv()) * by_log.reshape(shape=(*by_log.shape, 1, 1)),)
+        return (adjoint(wide(x).inv()) * log_cotangent.reshape(shape=(*log_cotangent.shape, 1, 1)),)
 
     def flops(self, out: ResultTypes, *types: TensorType) -> int:
-        """2 n³ / 3 for each matrix."""
+        """Return 2 n³ / 3 for each matrix."""
         return 2 * types[0].size * types[0].shape[-1] // 3

@@ -1,4 +1,4 @@
-"""Products of matrices, and Einstein summation."""
+"""Matrix products and Einstein summation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LETTERS = frozenset(string.ascii_letters)
 
 
 def product_type(a: TensorType, b: TensorType) -> TensorType:
-    """The type of a @ b. Raises ShapeMismatch."""
+    """Return the type of a @ b. Raises ShapeMismatch."""
     _check_rank(0, "a", a)
     _check_rank(1, "b", b)
     _check_inner(a.shape, b.shape)
@@ -34,38 +34,38 @@ def product_type(a: TensorType, b: TensorType) -> TensorType:
 
 
 def product_shape(a: Shape, b: Shape) -> Shape:
-    """The shape of a @ b, of operands whose inner extents agree. Raises ShapeMismatch for their batch axes."""
+    """Return the shape of a @ b for operands whose inner extents agree. Raises ShapeMismatch for their batch axes."""
     columns = b[-1:] if len(b) > 1 else ()
     return (*_batches(a, b), *a[-2:-1], *columns)
 
 
 def is_readable(x: Array | TensorType, dtype: DType) -> bool:
-    """Whether BLAS can read x: in `dtype`, one of its last two axes dense, no step backwards or on the spot.
+    """Whether BLAS can read x: right dtype, one of the last two axes contiguous, strides positive.
 
     NumPy multiplies other layouts (broadcast, flipped, strided on both axes) in a loop that is 100 times slower.
     """
-    steps = x.strides[-2:]
-    return bool(x.dtype == dtype and dtype.itemsize in steps and min(steps) > 0)
+    strides = x.strides[-2:]
+    return bool(x.dtype == dtype and dtype.itemsize in strides and min(strides) > 0)
 
 
 def _check_rank(i: int, name: str, x: TensorType) -> None:
     if not x.ndim:
-        wanted = "at least 1 axis"
+        expected = "at least 1 axis"
         raise ShapeMismatch(
-            f"operand {i} ({name}) must have {wanted}, but is 0-d", operand=i, expected=wanted, got="0 axes"
+            f"operand {i} ({name}) must have {expected}, but is 0-d", operand=i, expected=expected, got="0 axes"
         )
 
 
 def _check_inner(a: Shape, b: Shape) -> None:
     axis = -2 if len(b) > 1 else -1
     if a[-1] != b[axis]:
-        wanted, got = f"extent {a[-1]} at axis {axis}", show_shape(b)
+        expected, received = f"extent {a[-1]} at axis {axis}", show_shape(b)
         raise ShapeMismatch(
-            f"operand 1 (b) must have {wanted}, as operand 0 (a) of shape {show_shape(a)} ends in {a[-1]}, "
-            f"but has shape {got}",
+            f"operand 1 (b) must have {expected}, as operand 0 (a) of shape {show_shape(a)} ends in {a[-1]}, "
+            f"but has shape {received}",
             operand=1,
-            expected=wanted,
-            got=got,
+            expected=expected,
+            got=received,
         )
 
 
@@ -110,11 +110,11 @@ class MatMul(Op):
     )
 
     def infer(self, a: TensorType, b: TensorType) -> ResultTypes:
-        """NumPy's shape and dtype. Raises ShapeMismatch."""
+        """Return NumPy's shape and dtype. Raises ShapeMismatch."""
         return product_type(a, b)
 
     def compose(self, a: Value, b: Value) -> Value | None:
-        """1-d operands as matrices, and many matrices times one as one tall matrix times it."""
+        """Turn 1-d operands into matrices, and many matrices times one into one tall matrix times it."""
         columns = b if b.ndim > 1 else b.reshape(shape=(*b.shape, 1))
         flat = a.ndim == 1 or columns.ndim == 2
         rows = shaped(a, (math.prod(a.shape[:-1]), a.shape[-1])) if flat else a
@@ -123,7 +123,7 @@ class MatMul(Op):
         return shaped(rows.matmul(columns), product_shape(a.shape, b.shape))
 
     def forward(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
-        """BLAS, where it knows the dtype."""
+        """Multiply with BLAS if it supports the dtype."""
         xp = run.xp
         dtype = accumulator(out)
         operands = [x if is_readable(x, dtype) else xp.ascontiguousarray(x, dtype=dtype) for x in (a, b)]
@@ -133,27 +133,27 @@ class MatMul(Op):
             out[...] = xp.matmul(*operands)
 
     def bind(self, run: RunContext, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
-        """BLAS itself, where it can read the operands and write the result."""
+        """Bind BLAS itself if it can read the operands and write the result."""
         dtype = accumulator(out)
         if dtype == out.dtype and all(is_readable(x, dtype) for x in operands):
             return run.xp.matmul, (*operands, out)
         return super().bind(run, operands, out, attrs)
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
-        """The textbook's, for matrices; `compose` leaves no others."""
+        """Apply the textbook rule for matrices; `compose` leaves no 1-d operands."""
         return unbroadcast(g @ adjoint(b), a), unbroadcast(adjoint(a) @ g, b)
 
     def batch(self, mapped: Sequence[bool], *operands: Value) -> Value:
-        """N is one more batch axis, once the ranks agree."""
+        """Align the ranks; N is then one more batch axis."""
         a, b = batching.align(mapped, operands)
         return a @ b
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """2 m n k for each pair of matrices: a product and a sum."""
+        """Return 2 m n k for each pair of matrices: a multiplication and an addition."""
         return 2 * super().flops(out) * types[0].shape[-1]
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
-        """Copies of what BLAS cannot read as it lies, and the result in float32 where it is float16."""
+        """Return the bytes of operands copied for BLAS, and of a float32 result if `out` is float16."""
         dtype = accumulator(out)
         copies = sum(x.size for x in types if not is_readable(x, dtype))
         return dtype.itemsize * copies + wide_out_bytes(out)
@@ -195,86 +195,86 @@ class Einsum(Composite):
 
     @property
     def arity(self) -> tuple[int, float]:
-        """One operand or more."""
+        """One to 32 operands."""
         return 1, MOST_OPERANDS
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """Without spaces."""
+        """Remove spaces."""
         return {"equation": attrs["equation"].replace(" ", "")}
 
     def infer(self, *types: TensorType, equation: str) -> ResultTypes:
-        """The extents of the output's letters. Raises BadAttribute, ShapeMismatch."""
+        """Look up the extents of the output's letters. Raises BadAttribute, ShapeMismatch."""
         terms, output = parse_equation(equation, len(types))
         extents = _extents(terms, types)
         return TensorType(tuple(extents[letter] for letter in output), promote(*(t.dtype for t in types)))
 
     def compose(self, *operands: Value, equation: str) -> Value:
-        """Sum over what is one operand's own, contract pair after pair, put the axes in order."""
+        """Sum over letters that only one operand has, contract pair by pair, then order the axes."""
         terms, output = parse_equation(equation, len(operands))
         dtype = promote(*(x.dtype for x in operands))
         factors = [Factor(wide(_in_dtype(x, dtype)), term) for x, term in zip(operands, terms, strict=True)]
         uses = Counter("".join(terms))
         shared = {letter for letter in uses if uses[letter] > 1}.union(output)
-        product = _contract_all([f.summed_to(shared) for f in factors], output)
-        return _in_dtype(product.ordered(output), dtype)
+        product = _contract_all([f.sum_to(shared) for f in factors], output)
+        return _in_dtype(product.reorder(output), dtype)
 
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """An operand, or the product of some: a tensor and the letters of its axes."""
+    """Operand, or product of operands: a tensor and the letters of its axes."""
 
     value: Value
     letters: str
 
     @property
     def extents(self) -> dict[str, int]:
-        """Map each letter to its extent."""
+        """Extent of each letter."""
         return dict(zip(self.letters, self.value.shape, strict=True))
 
-    def ordered(self, letters: str) -> Value:
-        """The tensor with its axes in this order."""
+    def reorder(self, letters: str) -> Value:
+        """Return the tensor with its axes in this order."""
         return permute(self.value, [self.letters.index(letter) for letter in letters])
 
-    def summed_to(self, kept: Set[str]) -> Factor:
-        """The factor summed over the letters that are not kept."""
-        axes = tuple(i for i, letter in enumerate(self.letters) if letter not in kept)
-        rest = "".join(letter for letter in self.letters if letter in kept)
-        return Factor(self.value.sum(axes=axes), rest) if axes else self
+    def sum_to(self, remaining: Set[str]) -> Factor:
+        """Sum over the letters that are not in `remaining`."""
+        axes = tuple(i for i, letter in enumerate(self.letters) if letter not in remaining)
+        letters = "".join(letter for letter in self.letters if letter in remaining)
+        return Factor(self.value.sum(axes=axes), letters) if axes else self
 
-    def grouped(self, *groups: str) -> Value:
-        """The tensor with one axis for each group of letters; for an empty one, of extent 1."""
+    def group_axes(self, *groups: str) -> Value:
+        """Return the tensor with one axis for each group of letters, of extent 1 for an empty group."""
         extents = self.extents
-        return shaped(self.ordered("".join(groups)), [math.prod(extents[letter] for letter in g) for g in groups])
+        return shaped(self.reorder("".join(groups)), [math.prod(extents[letter] for letter in g) for g in groups])
 
-    def spread(self, letters: str) -> Value:
-        """The tensor with one axis for each of these letters, of extent 1 where it does not have the letter."""
+    def expand_axes(self, letters: str) -> Value:
+        """Return the tensor with one axis for each of these letters, of extent 1 for letters it does not have."""
         own = "".join(letter for letter in letters if letter in self.letters)
-        return shaped(self.ordered(own), [self.extents.get(letter, 1) for letter in letters])
+        return shaped(self.reorder(own), [self.extents.get(letter, 1) for letter in letters])
 
 
 def _contract_all(factors: list[Factor], output: str) -> Factor:
-    """One factor, pair by pair: each time the pair that takes the fewest multiplications."""
+    """Contract factors pair by pair, each time the pair with the fewest multiplications."""
     while len(factors) > 1:
         extents = [f.extents for f in factors]
         pairs = combinations(range(len(factors)), 2)
         i, j = min(pairs, key=lambda pair: math.prod((extents[pair[0]] | extents[pair[1]]).values()))
-        rest = [f for k, f in enumerate(factors) if k not in (i, j)]
-        kept = set(output).union(*(f.letters for f in rest))
-        factors = [*rest, _contract(factors[i], factors[j], kept)]
+        others = [f for k, f in enumerate(factors) if k not in (i, j)]
+        needed = set(output).union(*(f.letters for f in others))
+        factors = [*others, _contract(factors[i], factors[j], needed)]
     return factors[0]
 
 
-def _contract(a: Factor, b: Factor, kept: Set[str]) -> Factor:
-    """The product, summed over what both have and nobody needs: a batch of matrix products."""
-    batch = "".join(letter for letter in a.letters if letter in b.letters and letter in kept)
-    inner = "".join(letter for letter in a.letters if letter in b.letters and letter not in kept)
+def _contract(a: Factor, b: Factor, needed: Set[str]) -> Factor:
+    """Multiply two factors as a batch of matrix products, summing over shared letters that are not `needed`."""
+    batch = "".join(letter for letter in a.letters if letter in b.letters and letter in needed)
+    inner = "".join(letter for letter in a.letters if letter in b.letters and letter not in needed)
     rows = "".join(letter for letter in a.letters if letter not in b.letters)
     columns = "".join(letter for letter in b.letters if letter not in a.letters)
     letters, extents = batch + rows + columns, a.extents | b.extents
     if not inner:
-        return Factor(a.spread(letters) * b.spread(letters), letters)
+        return Factor(a.expand_axes(letters) * b.expand_axes(letters), letters)
     lead = (batch,) if batch else ()
-    product = a.grouped(*lead, rows, inner) @ b.grouped(*lead, inner, columns)
+    product = a.group_axes(*lead, rows, inner) @ b.group_axes(*lead, inner, columns)
     return Factor(shaped(product, [extents[letter] for letter in letters]), letters)
 
 
@@ -283,7 +283,7 @@ def _in_dtype(x: Value, dtype: DType) -> Value:
 
 
 def parse_equation(equation: str, count: int) -> tuple[list[str], str]:
-    """The letters of each of `count` operands, and those of the result. Raises BadAttribute."""
+    """Return the letters of each of `count` operands, and those of the result. Raises BadAttribute."""
     inputs, arrow, output = equation.partition("->")
     terms = inputs.split(",")
     written = set(inputs) - {","}
@@ -296,10 +296,12 @@ def parse_equation(equation: str, count: int) -> tuple[list[str], str]:
         (len(set(output)) == len(output), "name no letter twice in the result"),
         (written >= set(output), "give the result letters of the operands only"),
     )
-    for holds, wanted in rules:
+    for holds, requirement in rules:
         if not holds:
-            shown = printable(equation)
-            raise BadAttribute(f"attribute equation must {wanted}, but is “{shown}”", expected=wanted, got=shown)
+            excerpt = printable(equation)
+            raise BadAttribute(
+                f"attribute equation must {requirement}, but is “{excerpt}”", expected=requirement, got=excerpt
+            )
     return terms, output
 
 
@@ -308,18 +310,18 @@ def _extents(terms: Sequence[str], types: Sequence[TensorType]) -> Mapping[str, 
     extents: dict[str, int] = {}
     for i, (term, type) in enumerate(zip(terms, types, strict=True)):
         if type.ndim != len(term):
-            raise _misfit(i, term, counted(len(term), "axis", "axes"), type)
+            raise _mismatch(i, term, counted(len(term), "axis", "axes"), type)
         for letter, extent in zip(term, type.shape, strict=True):
             if extents.setdefault(letter, extent) != extent:
-                raise _misfit(i, term, f"extent {extents[letter]} at {letter}, as before", type)
+                raise _mismatch(i, term, f"extent {extents[letter]} at {letter}, as before", type)
     return extents
 
 
-def _misfit(i: int, term: str, wanted: str, type: TensorType) -> ShapeMismatch:
-    got = show_shape(type.shape)
+def _mismatch(i: int, term: str, expected: str, type: TensorType) -> ShapeMismatch:
+    received = show_shape(type.shape)
     return ShapeMismatch(
-        f"operand {i}, “{printable(term)}”, must have {wanted}, but has shape {got}",
+        f"operand {i}, “{printable(term)}”, must have {expected}, but has shape {received}",
         operand=i,
-        expected=wanted,
-        got=got,
+        expected=expected,
+        got=received,
     )

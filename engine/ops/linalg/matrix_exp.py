@@ -1,4 +1,4 @@
-"""Exponentials and whole powers of matrices."""
+"""Exponentials and integer powers of matrices."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from engine.ir.sample import Real, Sample, Truth
 from engine.ir.tensor_type import DTYPES, Shape, TensorType, to_average
 from engine.ops.common import batching
 from engine.ops.common.numerics import wide
-from engine.ops.linalg.matrices import Decomposition, admit, chunk_workspace, chunks, identity_like, operations, square
+from engine.ops.linalg.matrices import Decomposition, admit, chunk_workspace, chunks, identity_like, real_flops, square
 
-#: the norm up to which the polynomial, and up to which its derivative, has an error below the rounding of doubles
-_REACH: Final = (1.090863719290036, 0.9317169257)
-#: Taylor's polynomial of degree 18, as P. Bader, S. Blanes, F. Casas (2019) have it, with its 1 taken out, which is
-#: then added last, and costs no digits: 1 + e + (d + c + a b) (c + a b), where five sums are of x, x², x³ and x⁶, and d
-#: has a multiple of 1 beside
-_SUMS: Final = np.array(
+#: the norm up to which the error of the polynomial, and of its derivative, is below the rounding of doubles
+_MAX_NORMS: Final = (1.090863719290036, 0.9317169257)
+#: coefficients of Taylor's polynomial of degree 18 in the form of P. Bader, S. Blanes, F. Casas (2019): 1 + e + (d + c
+#: + a b) (c + a b), where a to e are sums of x, x², x³ and x⁶, and d also has a multiple of 1. The leading 1 is taken
+#: out of e and added last, which loses no digits.
+_COEFFICIENTS: Final = np.array(
     [
         [-0.100365581030144618, -8.02924648241156932e-3, -8.92138498045729985e-4, 0.0],
         [0.0, -9.23364619367118555e-2, -1.69364939002081723e-2, -1.40086798182036094e-5],
@@ -32,118 +32,121 @@ _SUMS: Final = np.array(
         [0.245910220901108626, 1.36266708320819049, 0.498921025691694265, -6.40927430058536609e-4],
     ]
 )
-_BESIDE: Final = -11.1485029717743683
+_IDENTITY_OF_D: Final = -11.1485029717743683
 _POWERS: Final = 4
-#: products of n × n matrices that one exponential takes, about: five for the polynomial, and squares
+#: approximate number of n × n products in one exponential: five for the polynomial, and the squarings
 PRODUCTS: Final = 9
-#: matrices that are there at a time, for each that is answered
-_MATRICES: Final = 14
+#: matrices of scratch for each result
+_SCRATCH_MATRICES: Final = 14
 
 
-def exponentials(run: RunContext, x: Array, *along: Array) -> Array:
-    """exp of each matrix of a chunk [c, n, n], and its derivatives along others, as many: [1 + directions, c, n, n].
+def exponentials(run: RunContext, x: Array, *directions: Array) -> Array:
+    """Compute exp of each matrix of a chunk [c, n, n], and its derivatives: [1 + directions, c, n, n].
 
-    A matrix is scaled, put into Taylor's polynomial of degree 18, and squared. It goes together with its derivatives,
-    by the rule of the product: three products of n × n matrices instead of one, and not the eight of a block twice as
-    large. NaN for a matrix with an infinity or NaN, or with one in a direction.
+    Each matrix is scaled, put into Taylor's polynomial of degree 18, and squared. Its derivative along each of the
+    `directions`, arrays like x, follows by the product rule alongside: three products of n × n matrices instead of one,
+    rather than the eight of a block matrix twice as large. NaN for a matrix with an infinity or NaN, or with one in a
+    direction.
     """
     xp, (count, n, _) = run.xp, x.shape
     admit(run, "matrix_exp", x)
-    times, lost = _halvings(xp, x, along)
-    # in one array, which the next call is given again
-    places = xp.empty((1 + len(along), count, _POWERS + len(_SUMS) + 1, n, n), x.dtype)
-    first, *_, spare = _split(places)
-    scales = xp.ldexp(xp.ones(count, x.real.dtype), -times)
-    for place, part in zip(first, (x, *along), strict=True):
-        xp.multiply(_flat(part), scales[:, None], out=_flat(place))
-    first[:, lost] = 0
-    y = _squared(run, _polynomial(xp, places), spare, times)
-    y[:, lost] = np.nan
+    halvings, invalid = _halvings(xp, x, directions)
+    # one array for everything, so that the allocator hands it to the next call
+    memory = xp.empty((1 + len(directions), count, _POWERS + len(_COEFFICIENTS) + 1, n, n), x.dtype)
+    first, *_, scratch = _split(memory)
+    scales = xp.ldexp(xp.ones(count, x.real.dtype), -halvings)
+    for scaled, source in zip(first, (x, *directions), strict=True):
+        xp.multiply(_flat(source), scales[:, None], out=_flat(scaled))
+    first[:, invalid] = 0
+    y = _square_repeatedly(run, _polynomial(xp, memory), scratch, halvings)
+    y[:, invalid] = np.nan
     return y
 
 
-def _halvings(xp: Namespace, x: Array, along: Sequence[Array]) -> tuple[Array, Array]:
-    """Count how often each matrix is halved until its norm is within reach; and mark those without an exponential."""
-    # by sums along rows, as products with ones: a norm, too, and in less time than along columns
+def _halvings(xp: Namespace, x: Array, directions: Sequence[Array]) -> tuple[Array, Array]:
+    """Count how often each matrix is halved until its norm is small enough; mark those with no exponential."""
+    # the ∞-norm, as a product with ones: faster than the 1-norm, whose sums run along columns
     norms = (xp.abs(x) @ xp.ones(x.shape[-1], x.real.dtype)).max(axis=-1)
-    lost = ~xp.isfinite(norms)
-    for each in along:
-        lost |= ~xp.isfinite(each).all(axis=(-2, -1))
-    norms[lost] = 0
-    # the exponent of a float, and no logarithm of one, which may be rounded up to a whole number
-    return xp.maximum(xp.frexp(norms / _REACH[1 if along else 0])[1], 0), lost
+    invalid = ~xp.isfinite(norms)
+    for direction in directions:
+        invalid |= ~xp.isfinite(direction).all(axis=(-2, -1))
+    norms[invalid] = 0
+    # frexp returns the exact exponent; a logarithm might be rounded up to a whole number
+    return xp.maximum(xp.frexp(norms / _MAX_NORMS[1 if directions else 0])[1], 0), invalid
 
 
-def _split(places: Array) -> Sequence[Array]:
-    """Each [orders, c, n, n]."""
-    return [places[:, :, i] for i in range(places.shape[2])]
+def _split(memory: Array) -> Sequence[Array]:
+    """Return the ten matrices as views, each [orders, c, n, n]."""
+    return [memory[:, :, i] for i in range(memory.shape[2])]
 
 
-def _polynomial(xp: Namespace, places: Array) -> Array:
-    """Evaluate it by five products, of the matrix in the first place; the others but the last are its memory."""
-    x, x2, x3, x6, a, b, c, d, e, _ = _split(places)
+def _polynomial(xp: Namespace, memory: Array) -> Array:
+    """Evaluate the polynomial with five products, of the matrix in the first place; all but the last are scratch."""
+    x, x2, x3, x6, a, b, c, d, e, _ = _split(memory)
     _multiply(xp, x, x, x2)
     _multiply(xp, x2, x, x3)
     _multiply(xp, x3, x3, x6)
-    # The five sums, matrix by matrix, so that none depends on which others are there.
-    parts = places[:, :, :_POWERS], places[:, :, _POWERS:-1]
-    numbers, sums = (part.reshape(*part.shape[:3], -1).view(places.real.dtype) for part in parts)
-    xp.matmul(xp.asarray(_SUMS, dtype=places.real.dtype), numbers, out=sums)
-    right, y = x2, x
-    _multiply(xp, a, b, right)
-    right += c
-    d += right
-    _add_identity(d, _BESIDE)
-    _multiply(xp, d, right, y)
+    # Form the five sums matrix by matrix, so that a result does not depend on the rest of the batch.
+    views = memory[:, :, :_POWERS], memory[:, :, _POWERS:-1]
+    powers, sums = (view.reshape(*view.shape[:3], -1).view(memory.real.dtype) for view in views)
+    xp.matmul(xp.asarray(_COEFFICIENTS, dtype=memory.real.dtype), powers, out=sums)
+    ab_c, y = x2, x
+    _multiply(xp, a, b, ab_c)
+    ab_c += c
+    d += ab_c
+    _add_identity(d, _IDENTITY_OF_D)
+    _multiply(xp, d, ab_c, y)
     y += e
     _add_identity(y, 1.0)
     return y
 
 
-def _add_identity(x: Array, times: float) -> None:
-    """Add a multiple of 1 to the matrices, and not to their derivatives."""
-    _flat(x[0])[:, :: x.shape[-1] + 1] += times
+def _add_identity(x: Array, factor: float) -> None:
+    """Add a multiple of the identity to the matrices, but not to their derivatives."""
+    _flat(x[0])[:, :: x.shape[-1] + 1] += factor
 
 
 def _flat(x: Array) -> Array:
-    """Each matrix as a row; a view."""
+    """View each matrix as a row."""
     return x.reshape(len(x), -1)
 
 
 def _multiply(xp: Namespace, x: Array, y: Array, out: Array) -> None:
-    """out = x y, and in each direction dx y + x dy."""
+    """Compute out = x y, and in each direction dx y + x dy."""
     xp.matmul(x, y[0], out=out)
     if len(x) > 1:
         out[1:] += x[0] @ y[1:]
 
 
-def _squared(run: RunContext, y: Array, spare: Array, times: Array) -> Array:
-    """Each matrix as often as it says."""
+def _square_repeatedly(run: RunContext, y: Array, scratch: Array, halvings: Array) -> Array:
+    """Square each matrix as often as it was halved."""
     xp = run.xp
-    for i in run.through(range(int(times.max()))):
-        left = times > i
-        if left.all():
-            _multiply(xp, y, y, spare)
-            y, spare = spare, y
+    for i in run.through(range(int(halvings.max()))):
+        remaining = halvings > i
+        if remaining.all():
+            _multiply(xp, y, y, scratch)
+            y, scratch = scratch, y
         else:
-            some = y[:, left]
-            square = xp.empty_like(some)
-            _multiply(xp, some, some, square)
-            y[:, left] = square
+            subset = y[:, remaining]
+            square = xp.empty_like(subset)
+            _multiply(xp, subset, subset, square)
+            y[:, remaining] = square
     return y
 
 
 def exponentials_bytes(x: TensorType, directions: int) -> int:
-    """Count the bytes of chunks of operands like x, with so many directions and the operands' copies."""
-    return chunk_workspace(x, (1 + directions) * _MATRICES * x.shape[-1] ** 2)
+    """Count the bytes of chunks of operands like x, with their copies and `directions`."""
+    return chunk_workspace(x, (1 + directions) * _SCRATCH_MATRICES * x.shape[-1] ** 2)
 
 
 class ExponentialSlope(Op):
     """y = dexp(x)[g], the derivative of the exponential at x along g: the upper right block of exp [[x, g], [0, x]].
 
-    x, g and y [batch…, n, n]. Linear in g, which its rules know, as they would not of the block.
+    x, g and y are [batch…, n, n]. It is an op of its own since its rules use that it is linear in g, which a block does
+    not show.
+
     A. H. Al-Mohy, N. J. Higham, Computing the Fréchet derivative of the matrix exponential (2009): the polynomial and
-    its squares are differentiated, product by product.
+    the squarings are differentiated product by product.
     """
 
     name = "exponential_slope"
@@ -158,20 +161,20 @@ class ExponentialSlope(Op):
         return x
 
     def forward(self, run: RunContext, x: Array, g: Array, *, out: Array) -> None:
-        """Along directions no larger than 1, which no product makes too large or too small."""
+        """Scale directions to at most 1 first, so that no product overflows or underflows."""
         if not x.size:
             return
-        for (at, along), (y,) in chunks(run, [x, g], [out]):
-            sizes = run.xp.abs(along).max(axis=(-2, -1), keepdims=True)
-            sizes[sizes == 0] = 1
-            y[...] = exponentials(run, at, along / sizes)[1] * sizes
+        for (points, directions), (y,) in chunks(run, [x, g], [out]):
+            scales = run.xp.abs(directions).max(axis=(-2, -1), keepdims=True)
+            scales[scales == 0] = 1
+            y[...] = exponentials(run, points, directions / scales)[1] * scales
 
     def vjp(self, h: Value, y: Value, x: Value, g: Value) -> Sequence[Value | None]:
-        """Itself again, on matrices twice as large for x."""
-        return slope_by_matrix(x, g, h), exponential_slope(adjoint(x), h)
+        """Apply the op again; for x, on matrices twice as large."""
+        return slope_gradient(x, g, h), exponential_slope(adjoint(x), h)
 
     def batch(self, mapped: Sequence[bool], x: Value, g: Value) -> Value:
-        """Itself: N is one more batch axis."""
+        """Return the op itself: N is one more batch axis."""
         return exponential_slope(*batching.expand(mapped, (x, g)))
 
     def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
@@ -180,8 +183,8 @@ class ExponentialSlope(Op):
         return [_quarter(_block(x, g).matrix_exp(), 0, x.shape[-1], x.shape[-1])]
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """Three products for each of the exponential."""
-        return operations(types[0], 3 * exponential_flops(types[0].shape))
+        """Return three times the FLOPs of the exponential."""
+        return real_flops(types[0], 3 * exponential_flops(types[0].shape))
 
     def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """Count the workspace of a chunk with one direction."""
@@ -198,17 +201,20 @@ def exponential_slope(x: Value, g: Value) -> Value:
     return x.builder.emit(_SLOPE, (x, g), NONE)
 
 
-def slope_by_matrix(x: Value, g: Value, h: Value) -> Value:
-    """The gradient by x of the sum of h times `exponential_slope(x, g)`: of both places where x is in the block."""
+def slope_gradient(x: Value, g: Value, h: Value) -> Value:
+    """Return the gradient of sum(h ∘ exponential_slope(x, g)) with respect to x.
+
+    x appears in the block matrix [[x, g], [0, x]] twice, so the two diagonal blocks are added.
+    """
     last, n = h.ndim - 1, x.shape[-1]
-    turned, zeros = adjoint(_block(x, g)), h.full_like(0.0)
+    block_adjoint, zeros = adjoint(_block(x, g)), h.full_like(0.0)
     corner = zeros.cat(h, axis=last).cat(zeros.cat(zeros, axis=last), axis=last - 1)  # [[0, h], [0, 0]]
-    back = exponential_slope(turned, corner)
-    return _quarter(back, 0, 0, n) + _quarter(back, n, n, n)
+    block_cotangent = exponential_slope(block_adjoint, corner)
+    return _quarter(block_cotangent, 0, 0, n) + _quarter(block_cotangent, n, n, n)
 
 
 def _block(x: Value, corner: Value) -> Value:
-    """[[x, corner], [0, x]]."""
+    """Build [[x, corner], [0, x]]."""
     last = x.ndim - 1
     return x.cat(corner, axis=last).cat(x.full_like(0.0).cat(x, axis=last), axis=last - 1)
 
@@ -266,18 +272,18 @@ class MatrixExp(Decomposition):
         return square(x)
 
     def forward(self, run: RunContext, x: Array, *, out: Array) -> None:
-        """Some matrices at a time."""
+        """Compute chunk by chunk."""
         if out.size:
-            for (part,), (y,) in chunks(run, [x], [out]):
-                y[...] = exponentials(run, part)[0]
+            for (chunk,), (y,) in chunks(run, [x], [out]):
+                y[...] = exponentials(run, chunk)[0]
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
-        """The derivative is adjoint to that at xᵀ."""
+        """Apply the derivative at xᴴ, the adjoint of that at x."""
         return (exponential_slope(adjoint(wide(x)), wide(g)),)
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """18 n³ for each matrix: some nine products."""
-        return operations(types[0], exponential_flops(types[0].shape))
+        """Return 18 n³ for each matrix: about nine products."""
+        return real_flops(types[0], exponential_flops(types[0].shape))
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """Count a copy of a chunk, its powers and their sums."""
@@ -331,7 +337,7 @@ class MatrixPower(Composite):
         return square(x)
 
     def compose(self, x: Value, *, k: int) -> Value:
-        """Squares of x, or its inverse, of which those are multiplied that k has in binary."""
+        """Multiply those repeated squares of x, or of its inverse, whose bits are set in k."""
         dtype, n = to_average(x.dtype), x.shape[-1]
         if k == 0:
             return identity_like(x.cast(dtype=dtype), n).broadcast_to(shape=x.shape)
@@ -341,12 +347,12 @@ class MatrixPower(Composite):
 
 
 def _power(x: Value, k: int) -> Value:
-    found: Value | None = None
+    power: Value | None = None
     while True:
         if k % 2:
-            found = x if found is None else found @ x
+            power = x if power is None else power @ x
         k //= 2
         if not k:
-            assert found is not None
-            return found
+            assert power is not None
+            return power
         x = x @ x

@@ -1,4 +1,4 @@
-"""Pseudoinverses, least squares, condition and rank."""
+"""Pseudoinverse, least squares, condition number and rank."""
 
 from __future__ import annotations
 
@@ -22,27 +22,29 @@ from engine.ops.linalg.matrices import (
     Decomposition,
     chunk_workspace,
     chunks,
-    factored,
+    empty_gradient,
+    factorize,
     matrix_type,
-    of_nothing,
-    operations,
+    real_flops,
     real_like,
 )
 
 _RCOND = "of the largest singular value, the part up to which others are taken for 0; absent: "
 
 
-def _admitted(attrs: dict[str, Any]) -> dict[str, Any]:
-    """Raises BadAttribute for a part that is negative or NaN."""
+def _check_rcond(attrs: dict[str, Any]) -> dict[str, Any]:
+    """Return `attrs`. Raises BadAttribute if rcond is negative or NaN."""
     rcond = attrs["rcond"]
     if rcond is not None and not rcond >= 0:
-        got = f"{rcond:g}"
-        raise BadAttribute(f"attribute rcond must be at least 0, but is {got}", expected="at least 0", got=got)
+        received = f"{rcond:g}"
+        raise BadAttribute(
+            f"attribute rcond must be at least 0, but is {received}", expected="at least 0", got=received
+        )
     return attrs
 
 
 def rank_tolerance(shape: Sequence[int], dtype: DType) -> float:
-    """max(m, n) ε: the part of the largest singular value up to which others are taken for 0."""
+    """Return max(m, n) ε: the fraction of the largest singular value up to which singular values count as 0."""
     return max(shape[-2:]) * float(np.finfo(dtype).eps)
 
 
@@ -88,43 +90,43 @@ class PInv(Decomposition):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """Raises BadAttribute."""
-        return _admitted(attrs)
+        """Check rcond. Raises BadAttribute."""
+        return _check_rcond(attrs)
 
     def infer(self, x: TensorType, *, rcond: float | None) -> ResultTypes:
-        """[..., n, m]. Raises ShapeMismatch."""
+        """Return the type [..., n, m]. Raises ShapeMismatch."""
         x = matrix_type(x)
         return x.with_shape((*x.shape[:-2], x.shape[-1], x.shape[-2]))
 
     def forward(self, run: RunContext, x: Array, *, out: Array, rcond: float | None) -> None:
-        """LAPACK's gesdd, and a product."""
-        part = rank_tolerance(x.shape, out.dtype) if rcond is None else rcond
+        """Run LAPACK's gesdd, and multiply."""
+        fraction = rank_tolerance(x.shape, out.dtype) if rcond is None else rcond
         if out.size:
             for (matrices,), (y,) in chunks(run, [x], [out]):
-                u, s, vh = factored(run, "svd", matrices)
-                kept = ~(s <= part * s[:, :1])
-                inverse = run.xp.where(kept, 1 / run.xp.where(kept, s, 1), 0)
+                u, s, vh = factorize(run, "svd", matrices)
+                is_kept = ~(s <= fraction * s[:, :1])
+                inverse = run.xp.where(is_kept, 1 / run.xp.where(is_kept, s, 1), 0)
                 y[...] = vh.swapaxes(-1, -2).conj() @ (inverse[..., None] * u.swapaxes(-1, -2).conj())
 
     def vjp(self, g: Value, y: Value, x: Value, *, rcond: float | None) -> Sequence[Value | None]:
-        """In the space of x, and beside it on either side."""
+        """Sum the terms in the row and column space of x, and in the complement on either side."""
         if not x.type.size:
-            return (of_nothing(x, [g]),)
+            return (empty_gradient(x, [g]),)
         y, x = widened(self, y, (x,), {"rcond": rcond})
-        turned, back = adjoint(y), adjoint(wide(g))
-        inside = turned @ adjoint(back) @ turned
-        left = (back - x @ (y @ back)) @ (y @ turned)
-        right = (turned @ y) @ (back - (back @ y) @ x)
+        y_adjoint, g_adjoint = adjoint(y), adjoint(wide(g))
+        inside = y_adjoint @ adjoint(g_adjoint) @ y_adjoint
+        left = (g_adjoint - x @ (y @ g_adjoint)) @ (y @ y_adjoint)
+        right = (y_adjoint @ y) @ (g_adjoint - (g_adjoint @ y) @ x)
         return (left + right - inside,)
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """4 m n k + 21 k³ for the decomposition of each matrix, and a product."""
+        """Return 4 m n k + 21 k³ for the decomposition of each matrix, plus a product."""
         *lead, m, n = types[0].shape
         k = min(m, n)
-        return operations(types[0], math.prod(lead) * (6 * m * n * k + 21 * k**3))
+        return real_flops(types[0], math.prod(lead) * (6 * m * n * k + 21 * k**3))
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
-        """A copy, its factors, one of these again, and their product; LAPACK's."""
+        """Return the bytes of a copy, its factors, a scaled factor, their product, and LAPACK's."""
         m, n = x.shape[-2:]
         k = min(m, n)
         return chunk_workspace(x, 2 * m * n + (2 * m + n) * k + 4 * k) + lapack_bytes("svd", x)
@@ -174,11 +176,11 @@ class LstSq(Composite):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """Raises BadAttribute."""
-        return _admitted(attrs)
+        """Check rcond. Raises BadAttribute."""
+        return _check_rcond(attrs)
 
     def infer(self, a: TensorType, b: TensorType, *, rcond: float | None) -> ResultTypes:
-        """Infer as the product a⁻¹ b does. Raises ShapeMismatch."""
+        """Return the type of the product a⁻¹ b. Raises ShapeMismatch."""
         m, n = matrix_type(a, 0, "a").shape[-2:]
         if m < n:
             raise wrong_shape(0, "a", "at least as many rows as columns", a)
@@ -187,11 +189,11 @@ class LstSq(Composite):
             return TensorType((*a.shape[:-2], n), dtype)
         if b.ndim == 0 or b.shape[max(b.ndim - 2, 0)] != m:
             raise wrong_shape(1, "b", f"vectors or columns of {m} entries, as operand 0 (a) has {m} rows", b)
-        turned = TensorType((*a.shape[:-2], n, m), dtype)
-        return product_type(turned, b.with_dtype(dtype))
+        inverse_type = TensorType((*a.shape[:-2], n, m), dtype)
+        return product_type(inverse_type, b.with_dtype(dtype))
 
     def compose(self, a: Value, b: Value, *, rcond: float | None) -> Value:
-        """Vectors as columns; by triangles, or singular values."""
+        """Turn vectors into columns, then solve with qr, or with pinv if `rcond` is given."""
         if b.ndim == 1 or _pairs_vectors(a.type, b.type):
             y = a.lstsq(b.reshape(shape=(*b.shape, 1)), rcond=rcond)
             return y.reshape(shape=y.shape[:-1])
@@ -200,18 +202,18 @@ class LstSq(Composite):
         if rcond is not None:
             y = left.pinv(rcond=rcond) @ right
         else:
-            both = left.qr()
-            y = both.output(1).triangular_solve(adjoint(both.output(0)) @ right, lower=False)
+            factors = left.qr()
+            y = factors.output(1).triangular_solve(adjoint(factors.output(0)) @ right, lower=False)
         return y if y.dtype == dtype else y.cast(dtype=dtype)
 
 
 def _pairs_vectors(a: TensorType, b: TensorType) -> bool:
-    """Whether b [..., m] holds a vector for each matrix, which it does where it cannot be matrices [..., m, k]."""
+    """Whether b [..., m] holds one vector per matrix: only if it cannot be matrices [..., m, k]."""
     return b.ndim > 1 and b.shape == a.shape[:-1] and b.shape[-2] != a.shape[-2]
 
 
 def _singular_values(x: Value) -> Value:
-    """[..., k], of float16 in float32."""
+    """Append the singular values [..., k]; those of float16 in float32."""
     return wide(x).svd().output(1)
 
 
@@ -245,14 +247,14 @@ class CondNumber(Composite):
     )
 
     def infer(self, x: TensorType) -> ResultTypes:
-        """[...]. Raises ShapeMismatch for matrices without entries."""
+        """Return the type [...]. Raises ShapeMismatch for matrices without entries."""
         x = matrix_type(x)
         if not min(x.shape[-2:]):
             raise wrong_shape(0, "x", "matrices that have entries", x)
         return real_like(x.with_shape(x.shape[:-2]))
 
     def compose(self, x: Value) -> Value:
-        """The first over the last."""
+        """Divide the first singular value by the last."""
         s = _singular_values(x)
         y = s.select(index=0, axis=s.ndim - 1) / s.select(index=s.shape[-1] - 1, axis=s.ndim - 1)
         dtype = real_dtype(to_average(x.dtype))
@@ -280,13 +282,13 @@ class MatrixRank(Composite):
     )
 
     def infer(self, x: TensorType) -> ResultTypes:
-        """[...] in int64. Raises ShapeMismatch."""
+        """Return the type [...] in int64. Raises ShapeMismatch."""
         return TensorType(matrix_type(x).shape[:-2], INT64)
 
     def compose(self, x: Value) -> Value:
-        """Compared with the first."""
+        """Compare the singular values with the first."""
         if not min(x.shape[-2:]):
             return x.builder.full(x.shape[:-2], 0, INT64)
         s = _singular_values(x)
-        part = rank_tolerance(x.shape, to_average(x.dtype))
-        return (s > s.max(axes=(s.ndim - 1,), keepdims=True) * part).sum(axes=(s.ndim - 1,))
+        fraction = rank_tolerance(x.shape, to_average(x.dtype))
+        return (s > s.max(axes=(s.ndim - 1,), keepdims=True) * fraction).sum(axes=(s.ndim - 1,))

@@ -1,4 +1,4 @@
-"""The QR decomposition."""
+"""QR decomposition."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from engine.ops.linalg.matrices import (
     Decomposition,
     chunk_workspace,
     chunks,
-    factored,
+    empty_gradient,
+    factorize,
     hermitian_part,
     matrix_type,
-    of_nothing,
-    operations,
+    real_flops,
 )
 
 
@@ -61,22 +61,22 @@ class QR(Decomposition):
     )
 
     def infer(self, x: TensorType) -> ResultTypes:
-        """[..., m, k] and [..., k, n]. Raises ShapeMismatch."""
+        """Return the types [..., m, k] and [..., k, n]. Raises ShapeMismatch."""
         x = matrix_type(x)
         *lead, m, n = x.shape
         return x.with_shape((*lead, m, min(m, n))), x.with_shape((*lead, min(m, n), n))
 
     @DeviceMethod
     def forward(self, run: RunContext, x: Array, *, out: Sequence[Array]) -> None:
-        """LAPACK's geqrf and orgqr."""
+        """Run LAPACK's geqrf and orgqr."""
         if out[1].size:
-            for (part,), results in chunks(run, [x], out):
-                for y, found in zip(results, factored(run, "qr", part), strict=True):
-                    y[...] = found
+            for (chunk,), results in chunks(run, [x], out):
+                for y, factor in zip(results, factorize(run, "qr", chunk), strict=True):
+                    y[...] = factor
 
     @forward.on("cpu")
     def _forward_on_cpu(self, run: RunContext, x: Array, *, out: Sequence[Array]) -> None:
-        """Large matrices with no more copies than one."""
+        """Factor large matrices with a single copy."""
         if is_for_lapack(x.shape):
             qr_each(run, x, *out)
         else:
@@ -86,33 +86,33 @@ class QR(Decomposition):
         """Solve a triangular system. Raises NotDifferentiable if rows < columns."""
         m, n = x.shape[-2:]
         if m < n:
-            wanted, got = "at least as many rows as columns", show_shape(x.shape)
+            expected, received = "at least as many rows as columns", show_shape(x.shape)
             raise NotDifferentiable(
-                f"operand 0 (x) must have {wanted} for qr to have a gradient, but has shape {got}",
+                f"operand 0 (x) must have {expected} for qr to have a gradient, but has shape {received}",
                 operand=0,
-                expected=wanted,
-                got=got,
+                expected=expected,
+                got=received,
             )
         if not x.type.size:
-            return (of_nothing(x, g),)
+            return (empty_gradient(x, g),)
         if wide(x) is not x:
             y = wide(x).qr()
         q, r = y.output(0), y.output(1)
-        by_q, by_r = (None if part is None else wide(part) for part in g)
-        turned = _turned(q, r, by_q, by_r)
-        if turned is None:
+        q_cotangent, r_cotangent = (None if cotangent is None else wide(cotangent) for cotangent in g)
+        inner = _inner_cotangent(q, r, q_cotangent, r_cotangent)
+        if inner is None:
             return (None,)
-        whole = q @ turned if by_q is None else by_q + q @ turned
-        return (adjoint(r.triangular_solve(adjoint(whole), lower=False)),)
+        total = q @ inner if q_cotangent is None else q_cotangent + q @ inner
+        return (adjoint(r.triangular_solve(adjoint(total), lower=False)),)
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """4 m n k − 4 k³ / 3 for each matrix, once for r and once for q."""
+        """Return 4 m n k − 4 k³ / 3 for each matrix, once for r and once for q."""
         *lead, m, n = types[0].shape
         k = min(m, n)
-        return operations(types[0], math.prod(lead) * (4 * m * n * k - 4 * k**3 // 3))
+        return real_flops(types[0], math.prod(lead) * (4 * m * n * k - 4 * k**3 // 3))
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
-        """A copy, what NumPy makes of it, the results, and LAPACK's."""
+        """Return the bytes of a copy, NumPy's copies of it, the results, and LAPACK's."""
         if is_for_lapack(x.shape):
             return qr_each_bytes(x) if x.size else 0
         m, n = x.shape[-2:]
@@ -120,20 +120,21 @@ class QR(Decomposition):
         return chunk_workspace(x, 3 * m * n + (m + n) * k + k) + lapack_bytes("qr", x)
 
 
-def _turned(q: Value, r: Value, by_q: Value | None, by_r: Value | None) -> Value | None:
-    """The Hermitian matrix of the lower triangle of r ḡrᴴ − ḡqᴴ q; None without either.
+def _inner_cotangent(q: Value, r: Value, q_cotangent: Value | None, r_cotangent: Value | None) -> Value | None:
+    """Return the Hermitian matrix with the lower triangle of r ḡrᴴ − ḡqᴴ q; None without either cotangent.
 
-    Of its diagonal the real part counts: r's own is real, by LAPACK, which leaves columns of q no phase to choose.
+    Only the real part of its diagonal counts: LAPACK makes r's diagonal real, so that the phase of q's columns is
+    fixed.
     """
-    if by_q is None and by_r is None:
+    if q_cotangent is None and r_cotangent is None:
         return None
-    if by_r is None:
-        assert by_q is not None
-        inner = -(adjoint(by_q) @ q)
+    if r_cotangent is None:
+        assert q_cotangent is not None
+        inner = -(adjoint(q_cotangent) @ q)
     else:
-        inner = r @ adjoint(by_r)
-        inner = inner if by_q is None else inner - adjoint(by_q) @ q
-    below, rest = inner.tril(offset=-1), inner.tril()
+        inner = r @ adjoint(r_cotangent)
+        inner = inner if q_cotangent is None else inner - adjoint(q_cotangent) @ q
+    strictly_lower, lower = inner.tril(offset=-1), inner.tril()
     if not inner.type.is_complex:
-        return rest + adjoint(below)
-    return below + hermitian_part(rest - below) + adjoint(below)
+        return lower + adjoint(strictly_lower)
+    return strictly_lower + hermitian_part(lower - strictly_lower) + adjoint(strictly_lower)

@@ -1,4 +1,4 @@
-"""Linear systems: general, triangular, and by the Cholesky decomposition; the inverse."""
+"""Linear systems: general, triangular, and Cholesky decomposition; the inverse."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from engine.ir.tensor_type import Shape, TensorType
 from engine.ops.common.numerics import accumulator, wide_out, widened
 from engine.ops.elementwise.base import unbroadcast
 from engine.ops.linalg.lapack import factor_each, factor_each_bytes, is_for_lapack, solve_each, solve_each_bytes
-from engine.ops.linalg.matrices import SquareMatrix, System, answer_each, computed, converted, wide_dtype
+from engine.ops.linalg.matrices import SquareMatrix, System, answer_each, compute_dtype, count_converted, wide_dtype
 
-#: FLOPs of one matrix up to which calling BLAS for it takes longer than computing it
-_SMALL = 1 << 12
-#: how many calls of BLAS take as long as one row of all matrices takes Python
-_CALLS_A_ROW = 4
+#: FLOPs of one matrix below which a BLAS call costs more than the computation
+_CALL_FLOPS = 1 << 12
+#: number of BLAS calls that take as long as one row of all matrices in Python
+_CALLS_PER_ROW = 4
 
 
 class Solve(System):
@@ -52,38 +52,38 @@ class Solve(System):
 
     @DeviceMethod
     def forward(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
-        """LAPACK's gesv."""
+        """Run LAPACK's gesv."""
         xp = run.xp
-        left, right = (xp.asarray(x, dtype=computed(run, out)) for x in (a, b))
+        left, right = (xp.asarray(x, dtype=compute_dtype(run, out)) for x in (a, b))
         left = xp.broadcast_to(left, (*out.shape[:-2], *a.shape[-2:]))
         answer_each(run, "solve", left, xp.broadcast_to(right, out.shape), out=out)
 
     @forward.on("cpu")
     def _forward_on_cpu(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
-        """Large matrices by what gesv is made of."""
+        """Solve large systems with getrf and getrs, which gesv consists of."""
         if is_for_lapack(a.shape):
             solve_each(run, np.broadcast_to(a, (*out.shape[:-2], *a.shape[-2:])), np.broadcast_to(b, out.shape), out)
         else:
             Solve.forward.general(self, run, a, b, out=out)
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
-        """The system with aᴴ."""
+        """Solve the system with aᴴ."""
         y, a, b = widened(self, y, (a, b), {})
-        by_b = adjoint(a).solve(g)
-        return unbroadcast(-(by_b @ adjoint(y)), a), unbroadcast(by_b, b)
+        b_cotangent = adjoint(a).solve(g)
+        return unbroadcast(-(b_cotangent @ adjoint(y)), a), unbroadcast(b_cotangent, b)
 
     def flops(self, out: Any, *types: TensorType, **attrs: Any) -> int:
-        """2 n³ / 3 for each matrix, and 2 n² for each right-hand side."""
+        """Return 2 n³ / 3 for each matrix, and 2 n² for each right-hand side."""
         n, m = out.shape[-2:]
         return int(math.prod(out.shape[:-2]) * (2 * n**3 // 3 + 2 * n * n * m))
 
     def workspace(self, out: Any, a: TensorType, b: TensorType) -> int:
-        """In doubles: the operands where they are none, the answers, and the matrices that LAPACK works on."""
+        """Return the bytes in doubles: operands if converted, the results, and LAPACK's matrices."""
         if is_for_lapack(a.shape):
             return solve_each_bytes(out)
         n, m = out.shape[-2:]
         scratch = n * (n + m) if out.size else 0
-        return int(wide_dtype(out.dtype).itemsize * (converted(wide_dtype(out.dtype), a, b) + out.size + scratch))
+        return int(wide_dtype(out.dtype).itemsize * (count_converted(wide_dtype(out.dtype), a, b) + out.size + scratch))
 
 
 class Inv(SquareMatrix):
@@ -106,17 +106,17 @@ class Inv(SquareMatrix):
     )
 
     def forward(self, run: RunContext, x: Array, *, out: Array) -> None:
-        """LAPACK's gesv, on the identity."""
-        answer_each(run, "inv", run.xp.asarray(x, dtype=computed(run, out)), out=out)
+        """Run LAPACK's gesv on the identity."""
+        answer_each(run, "inv", run.xp.asarray(x, dtype=compute_dtype(run, out)), out=out)
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
         """Apply dy = −y dx y."""
         y, _ = widened(self, y, (x,), {})
-        turned = adjoint(y)
-        return (-(turned @ g @ turned),)
+        y_adjoint = adjoint(y)
+        return (-(y_adjoint @ g @ y_adjoint),)
 
     def flops(self, out: ResultTypes, *types: TensorType) -> int:
-        """2 n³ for each matrix."""
+        """Return 2 n³ for each matrix."""
         return 2 * types[0].size * types[0].shape[-1]
 
 
@@ -148,7 +148,7 @@ class TriangularSolve(System):
     )
 
     def forward(self, run: RunContext, a: Array, b: Array, *, out: Array, lower: bool, transpose: bool) -> None:
-        """Substitute, dividing by the diagonal as it is."""
+        """Substitute, dividing by the diagonal whatever it holds."""
         xp = run.xp
         y = wide_out(xp, out)
         y[...] = b
@@ -159,67 +159,69 @@ class TriangularSolve(System):
             out[...] = y
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value, *, lower: bool, transpose: bool) -> Sequence[Value | None]:
-        """The system with the other transposition; what was ignored has no part in it."""
+        """Solve the system with the opposite transposition; the ignored triangle gets zeros."""
         y, a, b = widened(self, y, (a, b), {"lower": lower, "transpose": transpose})
-        by_b = conjugate(a).triangular_solve(g, lower=lower, transpose=not transpose)
-        by_t = unbroadcast(-(conjugate(y) @ by_b.transpose() if transpose else by_b @ adjoint(y)), a)
-        return by_t.tril() if lower else by_t.triu(), unbroadcast(by_b, b)
+        b_cotangent = conjugate(a).triangular_solve(g, lower=lower, transpose=not transpose)
+        t_cotangent = unbroadcast(
+            -(conjugate(y) @ b_cotangent.transpose() if transpose else b_cotangent @ adjoint(y)), a
+        )
+        return t_cotangent.tril() if lower else t_cotangent.triu(), unbroadcast(b_cotangent, b)
 
     def flops(self, out: Any, *types: TensorType, **attrs: Any) -> int:
-        """n² for each right-hand side."""
+        """Return n² for each right-hand side."""
         return int(out.size) * types[0].shape[-1]
 
     def workspace(self, out: Any, a: TensorType, b: TensorType, **attrs: Any) -> int:
-        """a and the answers where they have another dtype than the computation; a matrix for BLAS, or a row of all."""
+        """Return the bytes of a and the results if converted, and of a BLAS matrix or a row of each matrix."""
         dtype = accumulator(out)
         n = a.shape[-1]
         row = out.size // n if out.size and _is_swept(out.shape) else 0
         scratch = max(n * n, row) if out.size else 0
-        return dtype.itemsize * (converted(dtype, a, out) + scratch)
+        return dtype.itemsize * (count_converted(dtype, a, out) + scratch)
 
 
 @DeviceFunction
 def _substitute(run: RunContext, t: Array, y: Array, lower: bool, transpose: bool) -> None:
-    """y = op(t)⁻¹ y, all matrices at once."""
+    """Compute y = op(t)⁻¹ y, for all matrices at once."""
     if transpose:
-        _all_at_once(run, t.swapaxes(-1, -2), y, not lower)
+        _sweep(run, t.swapaxes(-1, -2), y, not lower)
     else:
-        _all_at_once(run, t, y, lower)
+        _sweep(run, t, y, lower)
 
 
 @_substitute.on("cpu")
 def _substitute_on_cpu(run: RunContext, t: Array, y: Array, lower: bool, transpose: bool) -> None:
-    """The same where matrices are small and many, else one by one."""
-    (_substitute.general if _is_swept(y.shape) else _one_by_one)(run, t, y, lower, transpose)
+    """Compute the same: all at once if matrices are small and many, else one by one."""
+    (_substitute.general if _is_swept(y.shape) else _solve_with_blas)(run, t, y, lower, transpose)
 
 
 def _is_swept(shape: Shape) -> bool:
-    """Whether y of this shape is found a row of all matrices at a time."""
+    """Whether y of this shape is computed row by row over all matrices."""
     n, m = shape[-2:]
-    return n * n * m <= _SMALL and math.prod(shape[:-2]) > _CALLS_A_ROW * n
+    return n * n * m <= _CALL_FLOPS and math.prod(shape[:-2]) > _CALLS_PER_ROW * n
 
 
-def _all_at_once(run: RunContext, t: Array, y: Array, lower: bool) -> None:
-    """Substitute a row of all matrices at a time, as exact as BLAS.
+def _sweep(run: RunContext, t: Array, y: Array, lower: bool) -> None:
+    """Substitute row by row over all matrices at once, as accurately as BLAS.
 
-    In every matrix y is what a triangle would give of which each element differs by n ε at most: N. J. Higham,
-    Accuracy and Stability of Numerical Algorithms (2002), theorem 8.5, which holds for any order of the sums.
+    In every matrix, y is the exact result for a triangle whose elements differ by at most n ε: N. J. Higham, Accuracy
+    and Stability of Numerical Algorithms (2002), theorem 8.5, which holds for any summation order.
     """
     n = y.shape[-2]
-    known = run.xp.empty_like(y[..., :1, :])
+    partial_sums = run.xp.empty_like(y[..., :1, :])
     for i in run.through(range(n) if lower else reversed(range(n))):
-        row, others = slice(i, i + 1), slice(0, i) if lower else slice(i + 1, n)
-        run.xp.matmul(t[..., row, others], y[..., others, :], out=known)
-        y[..., row, :] -= known
+        row, solved = slice(i, i + 1), slice(0, i) if lower else slice(i + 1, n)
+        run.xp.matmul(t[..., row, solved], y[..., solved, :], out=partial_sums)
+        y[..., row, :] -= partial_sums
         y[..., row, :] /= t[..., row, row]
 
 
-def _one_by_one(run: RunContext, t: Array, y: Array, lower: bool, transpose: bool) -> None:
-    """BLAS's trsm."""
+def _solve_with_blas(run: RunContext, t: Array, y: Array, lower: bool, transpose: bool) -> None:
+    """Run BLAS's trsm on one matrix after another."""
     from scipy.linalg import get_blas_funcs  # noqa: PLC0415 - a tenth of a second, for the graphs that need it
 
     (trsm,) = get_blas_funcs(("trsm",), (y,))
-    # BLAS counts along columns: it reads tᵀ and yᵀ, and solves yᵀ op(t)ᵀ = bᵀ from the right, in place.
+    # BLAS is column-major: it reads tᵀ and yᵀ, and solves yᵀ op(t)ᵀ = bᵀ from the right, in place.
     _for_each(partial(trsm, 1, side=1, lower=not lower, trans_a=transpose, overwrite_b=1), run, t, y)
 
 
@@ -234,7 +236,7 @@ def _for_each(solve: Callable[[Array, Array], Array], run: RunContext, t: Array,
 
 @_substitute.on("cuda")
 def _substitute_on_cuda(_: RunContext, t: Array, y: Array, lower: bool, transpose: bool) -> None:
-    """The same, one call for the batch."""
+    """Compute the same with one call for the batch."""
     from cupyx.scipy.linalg import solve_triangular  # noqa: PLC0415 - optional
 
     y[...] = solve_triangular(t, y, trans="T" if transpose else "N", lower=lower, check_finite=False)
@@ -262,35 +264,36 @@ class Cholesky(SquareMatrix):
 
     @DeviceMethod
     def forward(self, run: RunContext, x: Array, *, out: Array) -> None:
-        """LAPACK's potrf, on the symmetric part."""
-        dtype = computed(run, out)
-        even = out if dtype == out.dtype else run.xp.empty(out.shape, dtype)
-        run.xp.add(x, x.swapaxes(-1, -2).conj(), out=even, dtype=dtype)
-        even *= 0.5
-        answer_each(run, "cholesky", even, out=out)
+        """Run LAPACK's potrf on the symmetric part."""
+        dtype = compute_dtype(run, out)
+        symmetric = out if dtype == out.dtype else run.xp.empty(out.shape, dtype)
+        run.xp.add(x, x.swapaxes(-1, -2).conj(), out=symmetric, dtype=dtype)
+        symmetric *= 0.5
+        answer_each(run, "cholesky", symmetric, out=out)
 
     @forward.on("cpu")
     def _forward_on_cpu(self, run: RunContext, x: Array, *, out: Array) -> None:
-        """Large matrices one by one, as they lie."""
+        """Factor large matrices one by one, without transposing copies."""
         if is_for_lapack(x.shape):
             factor_each(run, x, out)
         else:
             Cholesky.forward.general(self, run, x, out=out)
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
-        """Solve triangular systems, without an inverse."""
+        """Solve triangular systems, without forming an inverse."""
         y, _ = widened(self, y, (x,), {})
         product = adjoint(y) @ (g * 0.5)
+        # Φ(yᴴ g) from half of yᴴ g: entries below the diagonal count twice, those on it once
         inner = product.tril() + product.tril(offset=-1)
-        turned = conjugate(y)
-        half = turned.triangular_solve(inner, transpose=True)
-        outer = turned.triangular_solve(adjoint(half), transpose=True) * 0.5
+        y_conjugate = conjugate(y)
+        half = y_conjugate.triangular_solve(inner, transpose=True)
+        outer = y_conjugate.triangular_solve(adjoint(half), transpose=True) * 0.5
         return (outer + adjoint(outer),)
 
     def flops(self, out: ResultTypes, *types: TensorType) -> int:
-        """n³ / 3 for each matrix."""
+        """Return n³ / 3 for each matrix."""
         return types[0].size * types[0].shape[-1] // 3
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
-        """One matrix at a time, where these are large."""
+        """Return the bytes of one matrix at a time if matrices are large, else of all."""
         return factor_each_bytes(x) if is_for_lapack(x.shape) else super().workspace(out, x)

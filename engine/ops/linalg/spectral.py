@@ -20,13 +20,13 @@ from engine.ops.linalg.matrices import (
     chunk_workspace,
     chunks,
     column,
-    factored,
+    empty_gradient,
+    factorize,
     hermitian_part,
     inverse_gaps,
     matrix_type,
-    of_nothing,
     off_diagonal_gaps,
-    operations,
+    real_flops,
     real_like,
     row,
     scaled_columns,
@@ -39,7 +39,7 @@ _ROOT: Final = 0.7071067811865476
 
 
 class EighValues(Decomposition):
-    """w alone, ascending: what is left of `eigh` where nobody reads vectors."""
+    """w alone, ascending: the form of `eigh` if no result but the eigenvalues is read."""
 
     name = "eigh_values"
     internal = True
@@ -48,30 +48,30 @@ class EighValues(Decomposition):
     gradient: ClassVar[str] = "v diag(ḡw) vᴴ"
 
     def infer(self, x: TensorType, *, degenerate: str) -> ResultTypes:
-        """[..., n]."""
+        """Return the type [..., n]."""
         matrices = square(x)
         return (real_like(matrices.with_shape(matrices.shape[:-1])),)
 
     def forward(self, run: RunContext, x: Array, *, out: Sequence[Array], degenerate: str) -> None:
-        """LAPACK's syevd or heevd, which then forms no vectors."""
+        """Run LAPACK's syevd or heevd, which then compute no vectors."""
         if out[0].size:
-            for (part,), (w,) in chunks(run, [x], out):
-                w[...] = factored(run, "eigvalsh", symmetric_part(part))[0]
+            for (chunk,), (w,) in chunks(run, [x], out):
+                w[...] = factorize(run, "eigvalsh", symmetric_part(chunk))[0]
 
     def vjp(self, g: Sequence[Value | None], y: Value, x: Value, *, degenerate: str) -> Sequence[Value | None]:
-        """With the vectors."""
+        """Compute the vectors after all, and apply the rule of `eigh`."""
         return Eigh.vjp(_EIGH, (g[0], None), x.eigh(degenerate=degenerate), x, degenerate=degenerate)
 
     def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
-        """The first result of `eigh`."""
+        """Return the first result of `eigh`."""
         return [operands[0].eigh(**attrs).output(0)]
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """4 n³ / 3 for each matrix: its tridiagonal form."""
-        return operations(types[0], 4 * types[0].size * types[0].shape[-1] // 3)
+        """Return 4 n³ / 3 for each matrix, the cost of its tridiagonal form."""
+        return real_flops(types[0], 4 * types[0].size * types[0].shape[-1] // 3)
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
-        """A copy, its symmetric part, the results, and LAPACK's."""
+        """Return the bytes of a copy, its symmetric part, the results, and LAPACK's."""
         n = x.shape[-1]
         return chunk_workspace(x, 2 * n * n + 2 * n) + lapack_bytes("eigvalsh", x)
 
@@ -120,25 +120,25 @@ class Eigh(Decomposition):
     )
 
     def infer(self, x: TensorType, *, degenerate: str) -> ResultTypes:
-        """[..., n] and [..., n, n]. Raises ShapeMismatch."""
+        """Return the types [..., n] and [..., n, n]. Raises ShapeMismatch."""
         matrices = square(x)
         return real_like(matrices.with_shape(matrices.shape[:-1])), matrices
 
     def forward(self, run: RunContext, x: Array, *, out: Sequence[Array], degenerate: str) -> None:
-        """LAPACK's syevd or heevd."""
+        """Run LAPACK's syevd or heevd."""
         if out[0].size:
-            for (part,), results in chunks(run, [x], out):
-                for y, found in zip(results, factored(run, "eigh", symmetric_part(part)), strict=True):
-                    y[...] = found
+            for (chunk,), results in chunks(run, [x], out):
+                for y, factor in zip(results, factorize(run, "eigh", symmetric_part(chunk)), strict=True):
+                    y[...] = factor
 
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
-        """Eigenvalues alone, where vectors are unread."""
+        """Compute eigenvalues alone if the vectors are not read."""
         return Narrowed(attrs, (0,), (0,), _EIGENVALUES) if read == {0} else Narrowed(attrs, (0,), (0, 1))
 
     def vjp(self, g: Sequence[Value | None], y: Value, x: Value, *, degenerate: str) -> Sequence[Value | None]:
-        """Differentiate eigenvalues, and vectors by their components along the other vectors."""
+        """Differentiate the eigenvalues, and the vectors by their components along the other vectors."""
         if not x.type.size:
-            return (of_nothing(x, g),)
+            return (empty_gradient(x, g),)
         if wide(x) is not x:
             y = wide(x).eigh(degenerate=degenerate)
         w, v = y.output(0), y.output(1)
@@ -147,16 +147,16 @@ class Eigh(Decomposition):
             gaps = off_diagonal_gaps(w, tolerance(w, x.shape[-1]), degenerate)
             inner = (gaps * (adjoint(v) @ wide(g[1]))) @ adjoint(v)
         if g[0] is not None:
-            by_values = adjoint(scaled_columns(v, wide(g[0])))
-            inner = by_values if inner is None else by_values + inner
+            from_values = adjoint(scaled_columns(v, wide(g[0])))
+            inner = from_values if inner is None else from_values + inner
         return (None if inner is None else hermitian_part(v @ inner),)
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """9 n³ for each matrix."""
-        return operations(types[0], 9 * types[0].size * types[0].shape[-1])
+        """Return 9 n³ for each matrix."""
+        return real_flops(types[0], 9 * types[0].size * types[0].shape[-1])
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
-        """A copy, its symmetric part, the results, and LAPACK's."""
+        """Return the bytes of a copy, its symmetric part, the results, and LAPACK's."""
         n = x.shape[-1]
         return chunk_workspace(x, 3 * n * n + 2 * n) + lapack_bytes("eigh", x)
 
@@ -166,7 +166,7 @@ _EIGH: Final = Eigh()
 
 
 class SingularValues(Decomposition):
-    """s alone, descending: what is left of `svd` where nobody reads vectors."""
+    """s alone, descending: the form of `svd` if no result but the singular values is read."""
 
     name = "singular_values"
     internal = True
@@ -175,31 +175,31 @@ class SingularValues(Decomposition):
     gradient: ClassVar[str] = "u diag(ḡs) vh"
 
     def infer(self, x: TensorType, *, degenerate: str) -> ResultTypes:
-        """[..., k]."""
+        """Return the type [..., k]."""
         x = matrix_type(x)
         return (real_like(x.with_shape((*x.shape[:-2], min(x.shape[-2:])))),)
 
     def forward(self, run: RunContext, x: Array, *, out: Sequence[Array], degenerate: str) -> None:
-        """LAPACK's gesdd, which then forms no vectors."""
+        """Run LAPACK's gesdd, which then computes no vectors."""
         if out[0].size:
-            for (part,), (s,) in chunks(run, [x], out):
-                s[...] = factored(run, "svdvals", part)[0]
+            for (chunk,), (s,) in chunks(run, [x], out):
+                s[...] = factorize(run, "svdvals", chunk)[0]
 
     def vjp(self, g: Sequence[Value | None], y: Value, x: Value, *, degenerate: str) -> Sequence[Value | None]:
-        """With the vectors."""
+        """Compute the vectors after all, and apply the rule of `svd`."""
         return SVD.vjp(_SVD, (None, g[0], None), x.svd(degenerate=degenerate), x, degenerate=degenerate)
 
     def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
-        """The second result of `svd`."""
+        """Return the second result of `svd`."""
         return [operands[0].svd(**attrs).output(1)]
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """4 m n k − 4 k³ / 3 for each matrix: its bidiagonal form."""
+        """Return 4 m n k − 4 k³ / 3 for each matrix, the cost of its bidiagonal form."""
         count, m, n, k = _extents(types[0].shape)
-        return operations(types[0], count * (4 * m * n * k - 4 * k**3 // 3))
+        return real_flops(types[0], count * (4 * m * n * k - 4 * k**3 // 3))
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
-        """A copy, the results, and LAPACK's."""
+        """Return the bytes of a copy, the results, and LAPACK's."""
         _, m, n, k = _extents(x.shape)
         return chunk_workspace(x, m * n + 2 * k) + lapack_bytes("svdvals", x)
 
@@ -252,70 +252,74 @@ class SVD(Decomposition):
     )
 
     def infer(self, x: TensorType, *, degenerate: str) -> ResultTypes:
-        """[..., m, k], [..., k] and [..., k, n]. Raises ShapeMismatch."""
+        """Return the types [..., m, k], [..., k] and [..., k, n]. Raises ShapeMismatch."""
         x = matrix_type(x)
         *lead, m, n = x.shape
         k = min(m, n)
         return x.with_shape((*lead, m, k)), real_like(x.with_shape((*lead, k))), x.with_shape((*lead, k, n))
 
     def forward(self, run: RunContext, x: Array, *, out: Sequence[Array], degenerate: str) -> None:
-        """LAPACK's gesdd."""
+        """Run LAPACK's gesdd."""
         if out[1].size:
-            for (part,), results in chunks(run, [x], out):
-                for y, found in zip(results, factored(run, "svd", part), strict=True):
-                    y[...] = found
+            for (chunk,), results in chunks(run, [x], out):
+                for y, factor in zip(results, factorize(run, "svd", chunk), strict=True):
+                    y[...] = factor
 
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
-        """Singular values alone, where vectors are unread."""
+        """Compute singular values alone if the vectors are not read."""
         return Narrowed(attrs, (0,), (1,), _SINGULAR_VALUES) if read == {1} else Narrowed(attrs, (0,), (0, 1, 2))
 
     def vjp(self, g: Sequence[Value | None], y: Value, x: Value, *, degenerate: str) -> Sequence[Value | None]:
-        """Inside the spaces of u and v, and beside them."""
+        """Sum the terms of the singular values and of the vectors."""
         if not x.type.size:
-            return (of_nothing(x, g),)
+            return (empty_gradient(x, g),)
         if wide(x) is not x:
             y = wide(x).svd(degenerate=degenerate)
         u, s, vh = (y.output(i) for i in range(3))
-        by_u, by_s, by_vh = (None if part is None else wide(part) for part in g)
+        u_cotangent, s_cotangent, vh_cotangent = (None if cotangent is None else wide(cotangent) for cotangent in g)
         within = tolerance(s, max(x.shape[-2:]))
         terms = []
-        if by_s is not None:
-            passed = (s > within).where(by_s, 0.0)
-            terms.append(scaled_columns(u, passed) @ vh)
-        if by_u is not None or by_vh is not None:
-            terms += _of_vectors(u, s, vh, by_u, by_vh, within, degenerate)
+        if s_cotangent is not None:
+            nonzero = (s > within).where(s_cotangent, 0.0)
+            terms.append(scaled_columns(u, nonzero) @ vh)
+        if u_cotangent is not None or vh_cotangent is not None:
+            terms += _vector_terms(u, s, vh, u_cotangent, vh_cotangent, within, degenerate)
         return (sum(terms[1:], start=terms[0]) if terms else None,)
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """4 m n k + 21 k³ for each matrix: 25 n³ for a square one."""
+        """Return 4 m n k + 21 k³ for each matrix: 25 n³ for a square one."""
         count, m, n, k = _extents(types[0].shape)
-        return operations(types[0], count * (4 * m * n * k + 21 * k**3))
+        return real_flops(types[0], count * (4 * m * n * k + 21 * k**3))
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
-        """A copy, the results, and LAPACK's."""
+        """Return the bytes of a copy, the results, and LAPACK's."""
         _, m, n, k = _extents(x.shape)
         return chunk_workspace(x, m * n + (m + n) * k + 2 * k) + lapack_bytes("svd", x)
 
 
-def _of_vectors(
-    u: Value, s: Value, vh: Value, by_u: Value | None, by_vh: Value | None, within: Value, degenerate: str
+def _vector_terms(
+    u: Value, s: Value, vh: Value, u_cotangent: Value | None, vh_cotangent: Value | None, within: Value, degenerate: str
 ) -> list[Value]:
-    """Cotangents of x, from those of u and vh, at least one of which is there."""
-    left = None if by_u is None else adjoint(u) @ by_u
-    right = None if by_vh is None else vh @ adjoint(by_vh)
-    terms = [u @ _inner(s, left, right, within, degenerate) @ vh]
+    """Return the terms of x's cotangent that come from those of u and vh, at least one of which is given.
+
+    The first term lies inside the spaces of u and v. A thin u or vh has a complement too, into which its vectors can
+    move.
+    """
+    u_components = None if u_cotangent is None else adjoint(u) @ u_cotangent
+    v_components = None if vh_cotangent is None else vh @ adjoint(vh_cotangent)
+    terms = [u @ _inner(s, u_components, v_components, within, degenerate) @ vh]
     is_zero = s <= within
     inverse = inverse_gaps(s, is_zero, degenerate)
-    if by_u is not None and left is not None and u.shape[-2] > u.shape[-1]:
-        terms.append(scaled_columns(by_u - u @ left, inverse) @ vh)
-    if by_vh is not None and right is not None and vh.shape[-1] > vh.shape[-2]:
-        terms.append(scaled_columns(u, inverse) @ (by_vh - adjoint(right) @ vh))
+    if u_cotangent is not None and u_components is not None and u.shape[-2] > u.shape[-1]:
+        terms.append(scaled_columns(u_cotangent - u @ u_components, inverse) @ vh)
+    if vh_cotangent is not None and v_components is not None and vh.shape[-1] > vh.shape[-2]:
+        terms.append(scaled_columns(u, inverse) @ (vh_cotangent - adjoint(v_components) @ vh))
     return terms
 
 
-def _inner(s: Value, left: Value | None, right: Value | None, within: Value, degenerate: str) -> Value:
-    """(F ∘ (P + Q) + G ∘ (P − Q)) / 2. On the diagonal of G stands what is left of phases, of complex matrices."""
-    p, q = (None if x is None else x - adjoint(x) for x in (left, right))
+def _inner(s: Value, u_components: Value | None, v_components: Value | None, within: Value, degenerate: str) -> Value:
+    """Compute (F ∘ (P + Q) + G ∘ (P − Q)) / 2. For complex matrices the diagonal of G accounts for the phases."""
+    p, q = (None if x is None else x - adjoint(x) for x in (u_components, v_components))
     sums = (row(s) + column(s)) * 0.5
     over_sums = inverse_gaps(sums, sums <= column(within), degenerate) * 0.25
     over_gaps = off_diagonal_gaps(s, within, degenerate) * 0.5
@@ -328,7 +332,7 @@ def _inner(s: Value, left: Value | None, right: Value | None, within: Value, deg
 
 
 def _extents(shape: Shape) -> tuple[int, int, int, int]:
-    """Count the matrices, and return it with their m, n and k."""
+    """Return the number of matrices, and their m, n and k."""
     *lead, m, n = shape
     return math.prod(lead), m, n, min(m, n)
 

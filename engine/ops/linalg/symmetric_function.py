@@ -1,4 +1,4 @@
-"""Functions of symmetric matrices, by their eigenvalues."""
+"""Functions of symmetric matrices, computed from their eigenvalues."""
 
 from __future__ import annotations
 
@@ -22,24 +22,25 @@ from engine.ops.linalg.matrices import (
     chunk_workspace,
     chunks,
     column,
-    factored,
+    factorize,
     hermitian_part,
     row,
     square,
     symmetric_part,
 )
-from engine.ops.linalg.matrix_exp import exponential_slope, slope_by_matrix
+from engine.ops.linalg.matrix_exp import exponential_slope, slope_gradient
 
-#: the part of their sum that two numbers are apart, up to which the difference of their logarithms is that of a series
-_NEAR: Final = 0.5
+#: largest |a − b| / (a + b) at which the difference of logarithms is computed with artanh, which does not cancel
+_SERIES_RANGE: Final = 0.5
 
 
 class SymmetricSlope(Op):
     """y = v (D ∘ (vᵀ e v)) vᵀ, the derivative of a function at x = v diag(w) vᵀ along e.
 
-    Dᵢⱼ = (f(wᵢ) − f(wⱼ)) / (wᵢ − wⱼ), f′ where these meet; in forms that cancel nothing: 1 / (√wᵢ + √wⱼ), and
-    log as 2 artanh z / (z (wᵢ + wⱼ)), z = (wᵢ − wⱼ) / (wᵢ + wⱼ). x, e and y [batch…, n, n], x symmetric. Self-adjoint
-    in e.
+    Dᵢⱼ = (f(wᵢ) − f(wⱼ)) / (wᵢ − wⱼ), or f′ if these are equal, in forms without cancellation: 1 / (√wᵢ + √wⱼ) for
+    sqrt, and 2 artanh z / (z (wᵢ + wⱼ)), z = (wᵢ − wⱼ) / (wᵢ + wⱼ), for log. x, e and y are [batch…, n, n], x
+    symmetric. Self-adjoint in e.
+
     N. J. Higham, Functions of Matrices (2008), theorem 3.11 of Daleckii and Krein.
     """
 
@@ -55,73 +56,76 @@ class SymmetricSlope(Op):
         return x
 
     def forward(self, run: RunContext, x: Array, e: Array, *, out: Array, function: str) -> None:
-        """Compute from eigenvalues."""
+        """Compute the derivative from eigenvalues and vectors."""
         if out.size:
-            for (at, along), (y,) in chunks(run, [x, e], [out]):
-                w, v = factored(run, "eigh", symmetric_part(at))
-                turned = v.swapaxes(-1, -2)
-                inner = turned @ along @ v
-                inner *= _differences(run.xp, w, function)
-                y[...] = v @ inner @ turned
+            for (points, directions), (y,) in chunks(run, [x, e], [out]):
+                w, v = factorize(run, "eigh", symmetric_part(points))
+                v_transpose = v.swapaxes(-1, -2)
+                inner = v_transpose @ directions @ v
+                inner *= _divided_differences(run.xp, w, function)
+                y[...] = v @ inner @ v_transpose
 
     def vjp(self, h: Value, y: Value, x: Value, e: Value, *, function: str) -> Sequence[Value | None]:
-        """The inverse function is a square, or an exponential: y solves r y + y r = e, or dexp(r)[y] = e, r = f(x)."""
-        back = symmetric_slope(x, h, function)
+        """Differentiate the equation that y solves, with r = f(x): r y + y r = e for sqrt, dexp(r)[y] = e for log.
+
+        These follow from the inverse functions, the square and the exponential.
+        """
+        e_cotangent = symmetric_slope(x, h, function)
         if function == "sqrt":
-            by_root = back @ adjoint(y) + adjoint(y) @ back
+            root_cotangent = e_cotangent @ adjoint(y) + adjoint(y) @ e_cotangent
         else:
-            by_root = slope_by_matrix(x.symmetric_function(function="log"), y, back)
-        return symmetric_slope(x, hermitian_part(-by_root), function), back
+            root_cotangent = slope_gradient(x.symmetric_function(function="log"), y, e_cotangent)
+        return symmetric_slope(x, hermitian_part(-root_cotangent), function), e_cotangent
 
     def batch(self, mapped: Sequence[bool], x: Value, e: Value, *, function: str) -> Value:
-        """Itself: N is one more batch axis."""
+        """Return the op itself: N is one more batch axis."""
         x, e = batching.expand(mapped, (x, e))
         return symmetric_slope(x, e, function)
 
     def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
-        """Write it with eigenvalues and vectors as results."""
+        """Write the derivative with the results of `eigh`."""
         x, e = operands
-        both = x.eigh()
-        w, v = both.output(0), both.output(1)
-        differences = _written_differences(w, attrs["function"])
+        eigen = x.eigh()
+        w, v = eigen.output(0), eigen.output(1)
+        differences = _emit_divided_differences(w, attrs["function"])
         return [v @ (differences * (adjoint(v) @ e @ v)) @ adjoint(v)]
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """9 n³ for eigenvectors, and four products."""
+        """Return 9 n³ for eigenvectors, plus four products."""
         return 17 * types[0].size * types[0].shape[-1]
 
     def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """Copies, vectors, differences, products, and LAPACK's."""
+        """Return the bytes of copies, vectors, divided differences, products, and LAPACK's."""
         x, n = types[0], types[0].shape[-1]
         return chunk_workspace(x, (13 if attrs["function"] == "log" else 9) * n * n + 2 * n) + lapack_bytes("eigh", x)
 
 
-def _differences(xp: Namespace, w: Array, function: str) -> Array:
+def _divided_differences(xp: Namespace, w: Array, function: str) -> Array:
     if function == "sqrt":
         root = xp.sqrt(w)
         return 1 / (root[..., :, None] + root[..., None, :])
     a, b = w[..., :, None], w[..., None, :]
-    apart, total = a - b, a + b
-    part = apart / total
-    is_near = xp.abs(part) <= _NEAR
-    near = xp.where(is_near, part, 0)
-    ratio = xp.where(near == 0, 1, xp.arctanh(near) / xp.where(near == 0, 1, near))
+    difference, total = a - b, a + b
+    ratio = difference / total
+    is_small = xp.abs(ratio) <= _SERIES_RANGE
+    small = xp.where(is_small, ratio, 0)
+    artanh_ratio = xp.where(small == 0, 1, xp.arctanh(small) / xp.where(small == 0, 1, small))
     logs = xp.log(w)
-    far = (logs[..., :, None] - logs[..., None, :]) / xp.where(is_near, 1, apart)
-    return xp.where(is_near, 2 * ratio / total, far)
+    large = (logs[..., :, None] - logs[..., None, :]) / xp.where(is_small, 1, difference)
+    return xp.where(is_small, 2 * artanh_ratio / total, large)
 
 
-def _written_differences(w: Value, function: str) -> Value:
+def _emit_divided_differences(w: Value, function: str) -> Value:
     if function == "sqrt":
         root = w.sqrt()
         return (column(root) + row(root)).reciprocal()
-    apart, total = column(w) - row(w), column(w) + row(w)
-    part = apart / total
-    is_near, is_same = part.abs() <= _NEAR, apart.equal(apart * 0.0)
-    near = is_same.where(_NEAR, is_near.where(part, _NEAR))
+    difference, total = column(w) - row(w), column(w) + row(w)
+    ratio = difference / total
+    is_small, is_same = ratio.abs() <= _SERIES_RANGE, difference.equal(difference * 0.0)
+    small = is_same.where(_SERIES_RANGE, is_small.where(ratio, _SERIES_RANGE))
     logs = w.log()
-    far = (column(logs) - row(logs)) / is_near.where(1.0, apart)
-    return is_same.where(total.reciprocal() * 2.0, is_near.where(near.atanh() / near / total * 2.0, far))
+    large = (column(logs) - row(logs)) / is_small.where(1.0, difference)
+    return is_same.where(total.reciprocal() * 2.0, is_small.where(small.atanh() / small / total * 2.0, large))
 
 
 _SLOPE: Final = SymmetricSlope()
@@ -133,7 +137,7 @@ def symmetric_slope(x: Value, e: Value, function: str) -> Value:
 
 
 def function_slope(x: Value, y: Value, e: Value, function: str) -> Value:
-    """The derivative of a function at a symmetric x along a symmetric e; y is its value there."""
+    """Append the derivative of a function at a symmetric x along a symmetric e; y is its value at x."""
     if function == "exp":
         return exponential_slope(x, e)
     if function == "rsqrt":
@@ -212,11 +216,11 @@ class SymmetricFunction(Decomposition):
         return square(x)
 
     def forward(self, run: RunContext, x: Array, *, out: Array, function: str) -> None:
-        """LAPACK's syevd, and a product. An eigenvalue of which f is not finite makes NaN."""
+        """Run LAPACK's syevd, and multiply. An eigenvalue at which f is not finite gives NaN."""
         xp = run.xp
         if out.size:
-            for (part,), (y,) in chunks(run, [x], [out]):
-                w, v = factored(run, "eigh", symmetric_part(part))
+            for (chunk,), (y,) in chunks(run, [x], [out]):
+                w, v = factorize(run, "eigh", symmetric_part(chunk))
                 values = 1 / xp.sqrt(w) if function == "rsqrt" else getattr(xp, function)(w)
                 values = xp.where(xp.isfinite(values), values, np.nan)
                 y[...] = (v * values[..., None, :]) @ v.swapaxes(-1, -2)
@@ -227,10 +231,10 @@ class SymmetricFunction(Decomposition):
         return (function_slope(hermitian_part(x), y, hermitian_part(wide(g)), function),)
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """9 n³ for eigenvectors, and a product."""
+        """Return 9 n³ for eigenvectors, plus a product."""
         return 11 * types[0].size * types[0].shape[-1]
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
-        """A copy, its symmetric part, vectors, these times values, their product, and LAPACK's."""
+        """Return the bytes of a copy, its symmetric part, vectors, scaled vectors, a product, and LAPACK's."""
         n = x.shape[-1]
         return chunk_workspace(x, 4 * n * n + 2 * n) + lapack_bytes("eigh", x)

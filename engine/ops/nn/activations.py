@@ -1,4 +1,4 @@
-"""Activation functions. The smooth ones are formulas over stable parts; their gradients follow from those."""
+"""Activation functions. The smooth ones are formulas over stable parts, and get their gradients from the parts."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Relu(Unary):
     partials = _IN_VJP
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
-        """x's own."""
+        """Return x's dtype."""
         return dtypes[0]
 
     def vjp(self, g: Value, y: Value, x: Value, *, at_zero: float) -> Sequence[Value | None]:
-        """g, where x is positive or NaN."""
+        """Pass g where x is positive or NaN."""
         at_most_zero = x.equal(0.0).where(g * at_zero, 0.0) if at_zero else 0.0
         return ((x <= 0).where(at_most_zero, g),)
 
@@ -59,7 +59,7 @@ class LeakyRelu(WithConstants):
     partials = _IN_VJP
 
     def vjp(self, g: Value, y: Value, x: Value, *, alpha: float) -> Sequence[Value | None]:
-        """g on the one side, g · alpha on the other."""
+        """Pass g on one side, g · alpha on the other."""
         return ((x <= 0).where(g * alpha, g),)
 
 
@@ -79,12 +79,12 @@ class Elu(FloatUnary):
     partials = _IN_VJP
 
     def vjp(self, g: Value, y: Value, x: Value, *, alpha: float) -> Sequence[Value | None]:
-        """g on the one side; on the other the curve's slope, which is not let overflow where it is not used."""
+        """Pass g on one side, and g times the slope on the other; the exponential is clamped so as not to overflow."""
         return ((x <= 0).where(wide(g) * (wide(x).clamp(max=0.0).exp() * alpha), g),)
 
 
 class Activation(Formula):
-    """Base: a formula in one operand."""
+    """Base of formulas in one operand."""
 
     section = "activations"
     operands = ("x",)
@@ -92,7 +92,7 @@ class Activation(Formula):
     samples: ClassVar[tuple[Sample, ...]] = _SMOOTH
 
     def infer(self, *types: TensorType, **attrs: Any) -> ResultTypes:
-        """x's own dtype where it is float; integers as NumPy's exp."""
+        """Return x's dtype if it is float; for integers, that of NumPy's exp."""
         return types[0].with_dtype(to_float(types[0].dtype))
 
     def compose(self, *operands: Value, **attrs: Any) -> Value:
@@ -112,7 +112,7 @@ class Selu(Activation):
     gradient = "1.0507… · that of elu"
 
     def formula(self, x: Value) -> Value:
-        """An `elu`, scaled."""
+        """Scale `elu`."""
         return x.elu(alpha=1.6732632423543772) * 1.0507009873554805
 
 
@@ -124,7 +124,10 @@ class Silu(Activation):
     gradient = "g · (s + x · s · (1 − s)), s = sigmoid x"
 
     def formula(self, x: Value) -> Value:
-        """The product. Beyond ±800 the sigmoid is 0 or 1 to the last bit, and so it must be beside an infinite x."""
+        """Multiply, with operands clamped so that an infinite x does not meet a sigmoid of 0.
+
+        Beyond ±800 the sigmoid is 0 or 1 to the last bit.
+        """
         low = x.clamp(min=-800.0)
         return low * low.clamp(max=800.0).sigmoid()
 
@@ -145,7 +148,8 @@ class Gelu(Activation):
 
     def formula(self, x: Value, *, approximate: str) -> Value:
         """Use erfc, or the sigmoid of twice the argument of tanh: both stay accurate for x → −∞."""
-        # Beyond these bounds Φ is 0 or 1 to the last bit: so it must be beside an infinite x; and the cube overflows.
+        # Beyond these bounds Φ is 0 or 1 to the last bit. Clamping keeps an infinite x from meeting 0, and x³ from
+        # overflowing.
         bound = 40.0 if approximate == "none" else 22.0
         low = x.clamp(min=-bound)
         t = low.clamp(max=bound)
@@ -156,21 +160,21 @@ class Gelu(Activation):
 
 
 def _logistic(x: Scalar) -> Scalar:
-    """z / (1 + z) for z = eˣ, which must not overflow: from some x on, the result rounds to 1."""
+    """Compute z / (1 + z) for z = eˣ, with x clamped where the result rounds to 1 so that z does not overflow."""
     z = x.minimum(math.log(8 / np.finfo(x.dtype).eps)).exp()
     return z / (z + 1)
 
 
 def _tail(x: Scalar) -> Scalar:
-    """ln(1 + e^−|x|): what softplus x is more than x or 0."""
+    """Compute ln(1 + e^−|x|), the difference between softplus x and max(x, 0)."""
     return (-x.abs()).exp().log1p()
 
 
 def _complex_logistic(z: Scalar) -> Scalar:
-    """Compute it by e^∓z, whichever does not overflow."""
-    left, one = z.real() < 0.0, z.builder.as_pair(1.0)
-    power = left.where(z, -z).exp()
-    return left.where(power, one) / (one + power)
+    """Compute the sigmoid from e^z or e^−z, whichever does not overflow."""
+    is_negative, unit = z.real() < 0.0, z.builder.as_pair(1.0)
+    power = is_negative.where(z, -z).exp()
+    return is_negative.where(power, unit) / (unit + power)
 
 
 class Sigmoid(FloatUnary):
@@ -187,13 +191,13 @@ class Sigmoid(FloatUnary):
     partials = (lambda y, x: y * (1 - y),)
 
     def compute_complex(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
-        """Compute 1 / (1 + z) or z / (1 + z) with z = e^∓x, by the sign of Re x, which does not overflow."""
+        """Compute 1 / (1 + z) or z / (1 + z), z = e^∓x, by the sign of Re x, so that z does not overflow."""
         (x,), xp = xs, run.xp
-        left = x.real < 0
-        z = xp.where(left, x, -x)
+        is_negative = x.real < 0
+        z = xp.where(is_negative, x, -x)
         xp.exp(z, out=z)
         total = 1 + z
-        xp.copyto(z, 1, where=~left)
+        xp.copyto(z, 1, where=~is_negative)
         xp.divide(z, total, out=out)
 
 

@@ -1,4 +1,8 @@
-"""Scaled dot-product attention."""
+"""Scaled dot-product attention.
+
+`Attention` is a formula: products and a softmax. If the matrix of scores would be large, the formula is one op instead,
+which computes scores in tiles (`attention_tiles`); for float16, it is an op that GPU libraries implement.
+"""
 
 from __future__ import annotations
 
@@ -26,28 +30,30 @@ from engine.ir.tensor_type import (
 )
 from engine.ops.common.numerics import require_extent, wrong_shape
 from engine.ops.elementwise.base import Formula, unbroadcast
-from engine.ops.nn.attention_tiles import GRADIENTS, ROWS, Masking, Saved, ScoreOp, WayBack, batch_axes
+from engine.ops.nn.attention_tiles import GRADIENTS, ROWS, AttentionBackward, Masking, SavedValues, ScoreOp, batch_axes
 
-# Attention of halves, computed in float32: ops that hand on halves and float32 logarithms, as cards' libraries do.
+# Attention in float16, computed in float32. Its ops exchange float16 tensors and float32 logarithms, as GPU libraries
+# do.
 
-#: what rows of queries, keys and values are a multiple of, and how long they are at most: so libraries have it
+#: divisor and maximum of the row length of q, k and v that GPU libraries support
 WIDTHS: Final = 8
 MOST_WIDTH: Final = 128
-#: bytes of scores from which only those of a block of queries are in memory; to hold all is quicker, by a tenth or more
-SCORES_HELD: Final = 16 << 20
-#: and of how many elements for each of q, k and v, which are held in any case
-OUTWEIGHED: Final = 1
+#: bytes of scores from which only a block of queries is in memory at a time; below it, keeping all is faster by 10 % or
+#: more
+HELD_SCORE_BYTES: Final = 16 << 20
+#: scores per element of q, k and v up to which all scores are kept in memory, whatever their size
+HELD_SCORES_PER_ELEMENT: Final = 1
 
 
 def is_half_attention(q: TensorType, k: TensorType, v: TensorType, *mask: TensorType) -> bool:
-    """Whether these ops are for it: halves, with one set of leading axes, no mask, and a key for each query."""
+    """Whether the float16 ops apply: supported row lengths, equal leading axes, no mask, nothing empty."""
     types = (q, k, v)
     fits = all(x.dtype == FLOAT16 and x.shape[:-2] == q.shape[:-2] and x.size for x in types)
     return fits and not mask and all(x.shape[-1] % WIDTHS == 0 and x.shape[-1] <= MOST_WIDTH for x in types)
 
 
 class HalfRows(ScoreOp):
-    """y as `attention`, in float16, and the logarithms of rows' sums of exponentials [..., queries, 1], in float32."""
+    """y as in `attention`, in float16, and the logarithms of row sums of exponentials, [..., queries, 1] in float32."""
 
     name = "attention_half_rows"
     operands = ("q", "k", "v")
@@ -55,43 +61,43 @@ class HalfRows(ScoreOp):
     products = 2
 
     def infer(self, q: TensorType, k: TensorType, v: TensorType, **attrs: Any) -> ResultTypes:
-        """y and the logarithms."""
+        """Return the types of y and the logarithms."""
         lead = (*batch_axes(q, k, v), q.shape[-2])
         return q.with_shape((*lead, v.shape[-1])), TensorType((*lead, 1), FLOAT32)
 
     def forward(self, run: RunContext, *arrays: Array, out: tuple[Array, Array], **attrs: Any) -> None:
-        """Run `attention_rows` on float32."""
+        """Run `attention_rows` in float32."""
         y, lse = out
-        found = run.xp.empty(y.shape, FLOAT32)
-        ROWS.forward(run, *(x.astype(FLOAT32) for x in arrays), out=(found, lse), **attrs)
-        y[...] = found
+        single = run.xp.empty(y.shape, FLOAT32)
+        ROWS.forward(run, *(x.astype(FLOAT32) for x in arrays), out=(single, lse), **attrs)
+        y[...] = single
 
     def vjp(self, g: Sequence[Value | None], y: Value, *operands: Value, **attrs: Any) -> Sequence[Value | None]:
         """Use the op of the backward pass, unless the logarithms are differentiated."""
-        by_y = y.output(0).full_like(0.0) if g[0] is None else g[0]
-        saved = (*operands, y.output(0), y.output(1), by_y)
+        y_cotangent = y.output(0).full_like(0.0) if g[0] is None else g[0]
+        saved = (*operands, y.output(0), y.output(1), y_cotangent)
         if g[1] is None:
-            found = y.builder.emit(HALF_GRADIENTS, saved, attrs)
+            gradients = y.builder.emit(HALF_GRADIENTS, saved, attrs)
         else:
-            widened = _saved(*saved)
-            found = y.builder.emit(GRADIENTS, widened._replace(delta=widened.delta - g[1])[:6], attrs)
-        return [unbroadcast(_halved(found.output(i)), x) for i, x in enumerate(operands)]
+            saved_values = _saved_values(*saved)
+            gradients = y.builder.emit(GRADIENTS, saved_values._replace(delta=saved_values.delta - g[1])[:6], attrs)
+        return [unbroadcast(_to_half(gradients.output(i)), x) for i, x in enumerate(operands)]
 
     def written_out(self, q: Value, k: Value, v: Value, *, scale: float, causal: bool) -> Sequence[Value]:
-        """The formula."""
-        scores = Masking(None, scale, causal).scores(_widened(q), _widened(k))
-        y, lse = scores.softmax() @ _widened(v), scores.logsumexp(axes=(-1,), keepdims=True)
-        return _halved(y), lse.broadcast_to(shape=(*y.shape[:-1], 1))
+        """Write the formula with whole matrices of scores."""
+        scores = Masking(None, scale, causal).scores(_to_single(q), _to_single(k))
+        y, lse = scores.softmax() @ _to_single(v), scores.logsumexp(axes=(-1,), keepdims=True)
+        return _to_half(y), lse.broadcast_to(shape=(*y.shape[:-1], 1))
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
-        """All of it once more in float32, and what works there."""
+        """Count the bytes of float32 copies of everything, and of `attention_rows`."""
         wide, y = [x.with_dtype(FLOAT32) for x in types], out[0].with_dtype(FLOAT32)
         copied: int = sum(x.nbytes for x in (*wide, y))
         return copied + ROWS.workspace((y, out[1]), *wide, **attrs)
 
 
 class HalfGradients(ScoreOp):
-    """dq, dk and dv in float16, as `AttentionGradients`, of y and its cotangent g in place of δ = Σ g·y."""
+    """dq, dk and dv in float16, as in `AttentionGradients`, from y and its cotangent g instead of δ = Σ g·y."""
 
     name = "attention_half_gradients"
     operands = ("q", "k", "v", "y", "lse", "g")
@@ -99,36 +105,43 @@ class HalfGradients(ScoreOp):
     products = 5
 
     def infer(self, q: TensorType, k: TensorType, v: TensorType, *others: TensorType, **attrs: Any) -> ResultTypes:
-        """q, k and v with all leading axes."""
+        """Return the types of q, k and v with all leading axes."""
         lead = batch_axes(q, k, v, *others)
         return tuple(x.with_shape((*lead, *x.shape[-2:])) for x in (q, k, v))
 
     def forward(self, run: RunContext, *arrays: Array, out: tuple[Array, ...], **attrs: Any) -> None:
-        """Run `attention_gradients` on float32."""
+        """Run `attention_gradients` in float32."""
         xp = run.xp
         q, k, v, y, lse, g = (x.astype(FLOAT32) for x in arrays)
         delta = xp.sum(xp.multiply(y, g, out=y), axis=-1, keepdims=True)
-        found = tuple(xp.empty(x.shape, FLOAT32) for x in out)
-        GRADIENTS.forward(run, q, k, v, lse, delta, g, out=found, **attrs)
-        for half, single in zip(out, found, strict=True):
+        singles = tuple(xp.empty(x.shape, FLOAT32) for x in out)
+        GRADIENTS.forward(run, q, k, v, lse, delta, g, out=singles, **attrs)
+        for half, single in zip(out, singles, strict=True):
             half[...] = single
 
     def vjp(self, g: Sequence[Value | None], y: Value, *operands: Value, **attrs: Any) -> Sequence[Value | None]:
-        """With whole matrices of scores; δ is g·y, added up."""
-        saved, by_results = _saved(*operands), [None if x is None else _widened(x) for x in g]
-        *others, by_lse, by_delta, by_g = WayBack(saved, **attrs).again(*by_results)
-        assert by_delta is not None
-        assert by_g is not None
-        of_y, of_g = by_delta * saved.g, by_g + by_delta * _widened(operands[3])
-        found = (*others, of_y, by_lse, of_g)
-        return [None if x is None else x.cast(dtype=to.dtype) for x, to in zip(found, operands, strict=True)]
+        """Differentiate with whole matrices of scores, and through δ = Σ g·y."""
+        saved, result_cotangents = _saved_values(*operands), [None if x is None else _to_single(x) for x in g]
+        *others, lse_cotangent, delta_cotangent, direct_g_cotangent = AttentionBackward(saved, **attrs).second_order(
+            *result_cotangents
+        )
+        assert delta_cotangent is not None
+        assert direct_g_cotangent is not None
+        y_cotangent, g_cotangent = (
+            delta_cotangent * saved.g,
+            direct_g_cotangent + delta_cotangent * _to_single(operands[3]),
+        )
+        cotangents = (*others, y_cotangent, lse_cotangent, g_cotangent)
+        return [
+            None if x is None else x.cast(dtype=operand.dtype) for x, operand in zip(cotangents, operands, strict=True)
+        ]
 
     def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
-        """The same, with whole matrices of scores."""
-        return [_halved(x) for x in WayBack(_saved(*operands), **attrs).by_operands]
+        """Write the same with whole matrices of scores."""
+        return [_to_half(x) for x in AttentionBackward(_saved_values(*operands), **attrs).operand_gradients]
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
-        """All of it once more in float32, and what works there."""
+        """Count the bytes of float32 copies of everything, and of `attention_gradients`."""
         q, k, v, y, lse, g = (x.with_dtype(FLOAT32) for x in types)
         wide = tuple(x.with_dtype(FLOAT32) for x in out)
         copied: int = sum(x.nbytes for x in (q, k, v, y, lse, lse, g, *wide))
@@ -138,17 +151,17 @@ class HalfGradients(ScoreOp):
 HALF_ROWS, HALF_GRADIENTS = HalfRows(), HalfGradients()
 
 
-def _saved(q: Value, k: Value, v: Value, y: Value, lse: Value, g: Value) -> Saved:
-    """Append what the way back in float32 reads."""
-    q, k, v, y, g = map(_widened, (q, k, v, y, g))
-    return Saved(q, k, v, lse, (g * y).sum(axes=(-1,), keepdims=True), g)
+def _saved_values(q: Value, k: Value, v: Value, y: Value, lse: Value, g: Value) -> SavedValues:
+    """Append the values that the backward pass reads, in float32."""
+    q, k, v, y, g = map(_to_single, (q, k, v, y, g))
+    return SavedValues(q, k, v, lse, (g * y).sum(axes=(-1,), keepdims=True), g)
 
 
-def _widened(x: Value) -> Value:
+def _to_single(x: Value) -> Value:
     return x.cast(dtype=FLOAT32)
 
 
-def _halved(x: Value) -> Value:
+def _to_half(x: Value) -> Value:
     return x.cast(dtype=FLOAT16)
 
 
@@ -200,21 +213,23 @@ class Attention(Formula):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The scale filled in."""
+        """Fill in the scale."""
         d = types[0].shape[-1] if types[0].ndim else 0
         return {**attrs, "scale": 1 / math.sqrt(max(d, 1)) if attrs["scale"] is None else attrs["scale"]}
 
     def infer(
         self, q: TensorType, k: TensorType, v: TensorType, mask: TensorType | None = None, **attrs: Any
     ) -> ResultTypes:
-        """[..., queries, width]. Raises ShapeMismatch, DtypeMismatch."""
+        """Return the type [..., queries, width]. Raises ShapeMismatch, DtypeMismatch."""
         types = [x for x in (q, k, v, mask) if x is not None]
         if attrs["grouped"]:
             check_heads(types)
-            whole = self.infer(*(x.with_shape(_parted(x.shape, i, types)) for i, x in enumerate(types)), grouped=False)
-            assert isinstance(whole, TensorType)
-            *lead, heads, count, rows, width = whole.shape
-            return whole.with_shape((*lead, heads * count, rows, width))
+            grouped_type = self.infer(
+                *(x.with_shape(_grouped_shape(x.shape, i, types)) for i, x in enumerate(types)), grouped=False
+            )
+            assert isinstance(grouped_type, TensorType)
+            *lead, heads, count, rows, width = grouped_type.shape
+            return grouped_type.with_shape((*lead, heads * count, rows, width))
         for i, (name, type) in enumerate((("q", q), ("k", k), ("v", v))):
             check_matrices(type, i, name)
         require_extent(k, -1, q.shape[-1], 1, "k", "that of q")
@@ -225,15 +240,15 @@ class Attention(Formula):
         return TensorType((*leading(*types), q.shape[-2], v.shape[-1]), promote(*floats))
 
     def compose(self, *operands: Value, grouped: bool = False, **attrs: Any) -> Value:
-        """Grouped, the heads of k and v broadcast; of others, as is best for their sizes."""
+        """Broadcast the heads of k and v if grouped; otherwise choose the op for the sizes."""
         types = [x.type for x in operands]
         if grouped:
-            parted = [x.reshape(shape=_parted(x.shape, i, types)) for i, x in enumerate(operands)]
-            y = parted[0].attention(*parted[1:], **attrs)
+            grouped_operands = [x.reshape(shape=_grouped_shape(x.shape, i, types)) for i, x in enumerate(operands)]
+            y = grouped_operands[0].attention(*grouped_operands[1:], **attrs)
             *lead, heads, count, rows, width = y.shape
             return y.reshape(shape=(*lead, heads * count, rows, width))
-        # Halves, where scores are large and libraries of cards compute that, have an op of their own; else they widen.
-        if is_half_attention(*types) and is_large(_scores(FLOAT32, *types), *types):
+        # Large float16 attention that GPU libraries support has an op of its own; other float16 operands are widened.
+        if is_half_attention(*types) and is_large(_scores_type(FLOAT32, *types), *types):
             return operands[0].builder.emit(HALF_ROWS, operands, attrs).output(0)
         return super().compose(*operands, **attrs)
 
@@ -241,7 +256,7 @@ class Attention(Formula):
         """Use whole matrices of scores, or a block of queries at a time if these are large."""
         operands = [x for x in (q, k, v, mask) if x is not None]
         dtype = promote(*(x.dtype for x in operands if x.type.is_float))
-        if not is_large(_scores(dtype, *(x.type for x in operands)), q.type, k.type, v.type):
+        if not is_large(_scores_type(dtype, *(x.type for x in operands)), q.type, k.type, v.type):
             return Masking(mask, scale, causal).scores(q, k).softmax() @ v
         operands[:3] = (x if x.dtype == dtype else x.cast(dtype=dtype) for x in (q, k, v))
         return q.builder.emit(ROWS, operands, {"scale": scale, "causal": causal}).output(0)
@@ -261,27 +276,27 @@ def check_heads(types: Sequence[TensorType]) -> None:
         raise wrong_shape(3, "mask", f"1 or {q} heads, those of q, on its axis -3", types[3])
 
 
-def _parted(shape: Shape, i: int, types: Sequence[TensorType]) -> Shape:
-    """The shape of operand `i` with an axis of the heads of k, and one of those of q that each serves."""
+def _grouped_shape(shape: Shape, i: int, types: Sequence[TensorType]) -> Shape:
+    """Return the shape of operand `i` with two axes for its heads: those of k, and those of q that share one."""
     heads, count = types[1].shape[-3], types[0].shape[-3] // types[1].shape[-3]
     if len(shape) < 3:
         return shape
-    own = (heads, count) if shape[-3] == heads * count and i in (0, 3) else (shape[-3], 1)
-    return (*shape[:-3], *own, *shape[-2:])
+    head_axes = (heads, count) if shape[-3] == heads * count and i in (0, 3) else (shape[-3], 1)
+    return (*shape[:-3], *head_axes, *shape[-2:])
 
 
-def _scores(dtype: DType, *types: TensorType) -> TensorType:
-    """Type of the scores of q, k, v and perhaps a mask."""
+def _scores_type(dtype: DType, *types: TensorType) -> TensorType:
+    """Return the type of the scores of q, k, v and perhaps a mask."""
     return TensorType((*leading(*types), types[0].shape[-2], types[1].shape[-2]), dtype)
 
 
 def is_large(scores: TensorType, *operands: TensorType) -> bool:
-    """Whether scores take so much memory that it is better not to hold them, and more than the operands."""
-    return scores.nbytes >= SCORES_HELD and scores.size > OUTWEIGHED * sum(x.size for x in operands)
+    """Whether scores take much memory, and more than the operands, so that they are computed in tiles."""
+    return scores.nbytes >= HELD_SCORE_BYTES and scores.size > HELD_SCORES_PER_ELEMENT * sum(x.size for x in operands)
 
 
 def check_matrices(type: TensorType, i: int, name: str) -> None:
-    """Raise DtypeMismatch or ShapeMismatch unless operand `i` is float and has two axes at least."""
+    """Raise DtypeMismatch or ShapeMismatch unless operand `i` is float and has at least two axes."""
     if not type.is_float:
         raise wrong_dtype(name, i, FLOATS, type)
     if type.ndim < 2:
@@ -289,7 +304,7 @@ def check_matrices(type: TensorType, i: int, name: str) -> None:
 
 
 def check_mask(mask: TensorType, scores: Shape) -> None:
-    """Raise DtypeMismatch or ShapeMismatch unless the mask can be laid over the scores [queries, keys]."""
+    """Raise DtypeMismatch or ShapeMismatch unless the mask broadcasts to the scores [queries, keys]."""
     if mask.dtype.kind not in "bf":
         raise wrong_dtype("mask", 3, ("bool", *FLOATS), mask)
     last = mask.shape[-2:]
@@ -298,13 +313,13 @@ def check_mask(mask: TensorType, scores: Shape) -> None:
 
 
 def leading(*types: TensorType) -> Shape:
-    """The broadcast of all axes but the last two. Raises ShapeMismatch."""
+    """Broadcast all axes but the last two. Raises ShapeMismatch."""
     try:
         return broadcast(*(t.shape[:-2] for t in types))
     except ShapeMismatch:
-        got = ", ".join(show_shape(t.shape) for t in types)
+        shapes = ", ".join(show_shape(t.shape) for t in types)
         raise ShapeMismatch(
-            f"the leading axes of the operands do not broadcast: their shapes are {got}",
+            f"the leading axes of the operands do not broadcast: their shapes are {shapes}",
             expected="leading axes that broadcast",
-            got=got,
+            got=shapes,
         ) from None

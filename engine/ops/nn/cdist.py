@@ -1,4 +1,4 @@
-"""Distances of all pairs of rows."""
+"""Pairwise distances of rows."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class CDist(Formula):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """Raises BadAttribute for an exponent of 0 or less."""
+        """Check the exponent. Raises BadAttribute if it is 0 or less."""
         if attrs["p"] <= 0:
-            got = f"{attrs['p']:g}"
-            raise BadAttribute(f"attribute p must be positive, but is {got}", expected="above 0", got=got)
+            received = f"{attrs['p']:g}"
+            raise BadAttribute(f"attribute p must be positive, but is {received}", expected="above 0", got=received)
         return attrs
 
     def infer(self, a: TensorType, b: TensorType, *, p: float) -> ResultTypes:
-        """[..., m, n]. Raises ShapeMismatch."""
+        """Return the type [..., m, n]. Raises ShapeMismatch."""
         require_axes(a, 2, "rows and coordinates")
         if b.ndim < 2:
             raise wrong_shape(1, "b", "at least 2 axes", b)
@@ -67,15 +67,15 @@ class CDist(Formula):
         return TensorType((*leading(a, b), a.shape[-2], b.shape[-2]), promote(a.dtype, b.dtype))
 
     def formula(self, a: Value, b: Value, *, p: float) -> Value:
-        """Reduce all differences; 0 is kept from powers, whose derivatives would be infinite there."""
-        apart = a.unsqueeze(axes=(a.ndim - 1,)) - b.unsqueeze(axes=(b.ndim - 2,))
-        last = (apart.ndim - 1,)
+        """Reduce all differences. Powers never see a 0, where their derivatives would be infinite."""
+        differences = a.unsqueeze(axes=(a.ndim - 1,)) - b.unsqueeze(axes=(b.ndim - 2,))
+        last = (differences.ndim - 1,)
         if p == 2:
-            return apart.norm(axes=last)
-        return _powered(_powered(apart.abs(), p).sum(axes=last), 1 / p)
+            return differences.norm(axes=last)
+        return _power(_power(differences.abs(), p).sum(axes=last), 1 / p)
 
 
-def _powered(x: Value, exponent: float) -> Value:
+def _power(x: Value, exponent: float) -> Value:
     if exponent == 1:
         return x
     is_zero = x.equal(0.0)

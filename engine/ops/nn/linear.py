@@ -23,16 +23,16 @@ ACTIVATIONS = ("none", *_OPS)
 
 
 class Dense(Formula):
-    """Base: a matrix product, a bias, an activation."""
+    """Base of layers: a matrix product, a bias, an activation."""
 
     section = "linear"
     attrs = {"activation": Attr("string", "none", "the op that is applied to the sum", ACTIVATIONS)}
     dtypes = DTYPES
-    #: the axis of w that meets x
+    #: axis of w that is contracted with x
     inner: ClassVar[int]
 
     def infer(self, x: TensorType, w: TensorType, b: TensorType | None = None, *, activation: str) -> ResultTypes:
-        """x's shape with the layer's width on the last axis. Raises ShapeMismatch."""
+        """Return x's shape with the layer's width on the last axis. Raises ShapeMismatch."""
         if w.ndim != 2:
             raise wrong_shape(1, "w", "2 axes", w)
         _check_inner(x.shape, w.shape, self.inner)
@@ -40,9 +40,12 @@ class Dense(Formula):
         if b is not None:
             paired = zip(reversed(b.shape), reversed(y.shape), strict=False)
             if b.ndim > y.ndim or any(e not in (1, s) for e, s in paired):
-                wanted, got = f"a shape that broadcasts to {show_shape(y.shape)}", show_shape(b.shape)
+                expected, received = f"a shape that broadcasts to {show_shape(y.shape)}", show_shape(b.shape)
                 raise ShapeMismatch(
-                    f"operand 2 (b) must have {wanted}, but has {got}", operand=2, expected=wanted, got=got
+                    f"operand 2 (b) must have {expected}, but has {received}",
+                    operand=2,
+                    expected=expected,
+                    got=received,
                 )
             y = y.with_dtype(promote(y.dtype, b.dtype))
         if activation == "none":
@@ -70,7 +73,7 @@ class Linear(Dense):
     )
 
     def formula(self, x: Value, w: Value, b: Value | None = None, *, activation: str) -> Value:
-        """Product, sum, activation."""
+        """Multiply, add, activate."""
         product = x @ w
         return _activate(product if b is None else product + b, activation)
 
@@ -95,7 +98,7 @@ class MlpLayer(Dense):
     )
 
     def formula(self, x: Value, w: Value, b: Value, *, activation: str) -> Value:
-        """Product, sum, activation."""
+        """Multiply, add, activate."""
         return _activate(x @ w.transpose() + b, activation)
 
 
@@ -105,12 +108,12 @@ def _activate(y: Value, activation: str) -> Value:
 
 def _check_inner(x: Shape, w: Shape, inner: int) -> None:
     if not x or x[-1] != w[inner]:
-        wanted, got = f"extent {w[inner]} on its last axis", show_shape(x)
+        expected, received = f"extent {w[inner]} on its last axis", show_shape(x)
         raise ShapeMismatch(
-            f"operand 0 (x) must have {wanted}, as w of shape {show_shape(w)} takes it in, but has shape {got}",
+            f"operand 0 (x) must have {expected}, as w of shape {show_shape(w)} takes it in, but has shape {received}",
             operand=0,
-            expected=wanted,
-            got=got,
+            expected=expected,
+            got=received,
         )
 
 
@@ -158,29 +161,31 @@ class Embedding(Composite):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The padding row counted from the front. Raises BadAttribute."""
+        """Count the padding row from the front. Raises BadAttribute."""
         row, weight = attrs["padding_idx"], types[0]
         require_axes(weight, 1, "to look up rows")
         if row is None:
             return attrs
         rows = weight.shape[0]
         if not -rows <= row < rows:
-            wanted = f"in [{-rows}, {rows})"
-            raise BadAttribute(f"attribute padding_idx must lie {wanted}, but is {row}", expected=wanted, got=str(row))
+            expected = f"in [{-rows}, {rows})"
+            raise BadAttribute(
+                f"attribute padding_idx must lie {expected}, but is {row}", expected=expected, got=str(row)
+            )
         return {**attrs, "padding_idx": row % rows}
 
     def infer(self, weight: TensorType, indices: TensorType, **attrs: Any) -> ResultTypes:
-        """The rows' shape for each index. Raises DtypeMismatch, ShapeMismatch."""
+        """Return the rows' shape for each index. Raises DtypeMismatch, ShapeMismatch."""
         require_integer(indices, 1, "indices")
         require_axes(weight, 1, "to look up rows")
         return weight.with_shape((*indices.shape, *weight.shape[1:]))
 
     def compose(self, weight: Value, indices: Value, *, from_end: bool, padding_idx: int | None) -> Value:
-        """A gather of whole rows; of the padding row, of which nothing goes back."""
+        """Gather whole rows, and stop gradients of the padding row."""
         indices = from_front(indices, weight.shape[0], 1, from_end)
         count, features = indices.type.size, weight.shape[1:]
-        places = indices.reshape(shape=(count, *[1] * len(features))).broadcast_to(shape=(count, *features))
-        y = weight.gather(places, axis=0).reshape(shape=(*indices.shape, *features))
+        row_indices = indices.reshape(shape=(count, *[1] * len(features))).broadcast_to(shape=(count, *features))
+        y = weight.gather(row_indices, axis=0).reshape(shape=(*indices.shape, *features))
         if padding_idx is None:
             return y
         is_padding = indices.equal(padding_idx)
@@ -203,7 +208,7 @@ class OneHot(Op):
     samples = (Sample(Ints(2, 3, high=4), classes=4), Sample(Ints(high=3), classes=3, dtype="bool"))
 
     def infer(self, indices: TensorType, *, classes: int, dtype: DType) -> ResultTypes:
-        """A new last axis. Raises DtypeMismatch."""
+        """Append an axis of classes. Raises DtypeMismatch."""
         require_integer(indices, 0, "indices")
         require_real(dtype)
         return TensorType((*indices.shape, classes), dtype)
@@ -215,9 +220,9 @@ class OneHot(Op):
         xp.equal(indices[..., None], xp.arange(classes), out=out)
 
     def batch(self, mapped: Sequence[bool], indices: Value, *, classes: int, dtype: DType) -> Value:
-        """Itself: the classes are on the last axis."""
+        """Return the op itself: the classes are on the last axis."""
         return indices.one_hot(classes=classes, dtype=dtype)
 
     def workspace(self, out: ResultTypes, indices: TensorType, *, classes: int, dtype: DType) -> int:
-        """The numbers of the classes."""
+        """Return the bytes of the class numbers."""
         return 8 * classes

@@ -1,4 +1,4 @@
-"""Losses: a number for each row or element, and what is made of them; the logarithm of softmax."""
+"""Losses, one per row or element or reduced to one number; the logarithm of softmax."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ REDUCTION = Attr(
 
 
 class Loss(Formula):
-    """Base: `single` gives the losses, which `reduction` combines."""
+    """Base of losses: `single` returns one loss per row or element, which `reduction` combines."""
 
     section = "losses"
     attrs: ClassVar[Mapping[str, Attr]] = {"reduction": REDUCTION}
 
     @abstractmethod
     def single(self, *operands: Any) -> Value:
-        """The losses before the reduction."""
+        """Compute the losses before the reduction."""
 
     def formula(self, *operands: Value, reduction: str) -> Value:
-        """Their mean, their sum, or all of them."""
+        """Return the mean, the sum, or all losses."""
         losses = self.single(*operands)
         return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
 
 
 def reduced(shape: Shape, reduction: str, *floats: TensorType) -> TensorType:
-    """The type of a loss with single losses of `shape`."""
+    """Return the type of a loss whose single losses have `shape`."""
     return TensorType(shape if reduction == "none" else (), promote(*(x.dtype for x in floats)))
 
 
@@ -64,7 +64,7 @@ class CrossEntropy(Loss):
     )
 
     def infer(self, logits: TensorType, targets: TensorType, *, reduction: str) -> ResultTypes:
-        """A scalar; with reduction none, one loss for each row. Raises ShapeMismatch, DtypeMismatch."""
+        """Return a scalar, or one loss per row with reduction none. Raises ShapeMismatch, DtypeMismatch."""
         if not logits.is_float:
             raise wrong_dtype("logits", 0, FLOATS, logits)
         if not logits.ndim:
@@ -79,7 +79,7 @@ class CrossEntropy(Loss):
         return reduced(rows, reduction, logits)
 
     def single(self, logits: Value, targets: Value) -> Value:
-        """Use log softmax, which keeps its digits if the loss is small."""
+        """Use log softmax, which is accurate for small losses."""
         logp = logits.log_softmax()
         if targets.type.is_float:
             return -(targets * logp).sum(axes=(logp.ndim - 1,))
@@ -88,12 +88,12 @@ class CrossEntropy(Loss):
 
 
 class ElementwiseLoss(Loss):
-    """Base: x and y of equal shapes, one loss for each element."""
+    """Base of losses of x and y of equal shapes, one per element."""
 
     operands: ClassVar[tuple[str, ...]] = ("x", "y")
 
     def infer(self, x: TensorType, y: TensorType, *, reduction: str) -> ResultTypes:
-        """A scalar; with reduction none, x's shape. Raises ShapeMismatch."""
+        """Return a scalar, or x's shape with reduction none. Raises ShapeMismatch."""
         require_shape(y, x.shape, 1, "y", "that of x")
         return reduced(x.shape, reduction, x, y)
 
@@ -151,7 +151,7 @@ class LogSoftmax(Softmax):
     rows = staticmethod(lambda x, count: _logarithm(x))
 
     def forward(self, run: RunContext, x: Array, *, out: Array, axis: int) -> None:
-        """The shifted x, less the logarithm of its exponentials' sum."""
+        """Subtract the maximum, then the logarithm of the sum of exponentials."""
         xp = run.xp
         if not x.size:
             return
@@ -161,17 +161,17 @@ class LogSoftmax(Softmax):
             xp.subtract(y, xp.log(total, out=total), out=y)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int) -> Sequence[Value | None]:
-        """g, less the share of each element in its row's sum."""
+        """Subtract from g each element's share of its row's sum."""
         y, _ = widened(self, y, (x,), {"axis": axis})
         g = wide(g)
         return (g - y.exp() * g.sum(axes=(axis,), keepdims=True),)
 
     def batch(self, mapped: Sequence[bool], x: Value, *, axis: int) -> Value:
-        """The next axis."""
+        """Shift `axis` by one: the axis N comes first."""
         return x.log_softmax(axis=axis + 1)
 
     def workspace(self, out: Any, *types: TensorType, axis: int) -> int:
-        """Count as softmax does, and the exponentials of a chunk, or of all of x."""
+        """Return the bytes of softmax, and of the exponentials of a chunk or of all of x."""
         (x,) = types
         exponentials = chunk_size(x, axis) * out.dtype.itemsize or int(out.nbytes)
         return exponentials + super().workspace(out, x, axis=axis)

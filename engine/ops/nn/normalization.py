@@ -1,4 +1,4 @@
-"""Normalisation: x brought to mean 0 and variance 1, or to mean square 1, then scaled and moved by parameters."""
+"""Normalisation to mean 0 and variance 1, or to mean square 1, followed by a scale and an offset."""
 
 from __future__ import annotations
 
@@ -24,63 +24,63 @@ EPS = Attr("float", 1e-5, "added to the variance or mean square; positive")
 
 
 class Normalization(Formula):
-    """Base: parameters lie along axes of x, and `normalised` says what they are applied to."""
+    """Base: parameters lie along axes of x and apply to the result of `normalised`."""
 
     section = "normalization"
     operands: ClassVar[tuple[str, ...]] = ("x", "weight?", "bias?")
 
     def parameter_axes(self, **attrs: Any) -> tuple[int, ...]:
-        """The axes of x that weight and bias have."""
+        """Return the axes of x that weight and bias have."""
         return tuple(attrs["axes"])
 
     @abstractmethod
     def normalised(self, *operands: Any, **attrs: Any) -> Value:
-        """x before weight and bias."""
+        """Normalise x, before weight and bias."""
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """Axes in ascending order, counted from the front. Raises BadAttribute."""
+        """Sort the axes, counted from the front. Raises BadAttribute."""
         check_eps(attrs["eps"])
         return {**attrs, "axes": tuple(sorted(normalise_axes(attrs["axes"], types[0].ndim)))}
 
     def infer(self, x: TensorType, *parameters: TensorType, **attrs: Any) -> ResultTypes:
-        """x's shape. Raises ShapeMismatch."""
+        """Return x's shape. Raises ShapeMismatch."""
         shape = tuple(x.shape[a] for a in self.parameter_axes(**attrs))
         for i, (name, parameter) in enumerate(zip(("weight", "bias"), parameters, strict=False), start=1):
             require_shape(parameter, shape, i, name, f"that of x on axes {list(self.parameter_axes(**attrs))}")
         return x.with_dtype(promote(x.dtype, *(p.dtype for p in parameters)))
 
     def formula(self, x: Value, weight: Value | None = None, bias: Value | None = None, **attrs: Any) -> Value:
-        """normalised(x) · weight + bias."""
-        return scaled(self.normalised(x, **attrs), weight, bias, self.parameter_axes(**attrs), x)
+        """Compute normalised(x) · weight + bias."""
+        return scale_and_shift(self.normalised(x, **attrs), weight, bias, self.parameter_axes(**attrs), x)
 
 
-def scaled(y: Value, weight: Value | None, bias: Value | None, axes: Sequence[int], x: Value) -> Value:
-    """y · weight + bias, which have some of the axes of x; of what there is of them."""
+def scale_and_shift(y: Value, weight: Value | None, bias: Value | None, axes: Sequence[int], x: Value) -> Value:
+    """Compute y · weight + bias for parameters on `axes` of x, either of which may be absent."""
     if weight is not None:
-        y = y * laid_along(weight, axes, x)
-    return y if bias is None else y + laid_along(bias, axes, x)
+        y = y * align_parameter(weight, axes, x)
+    return y if bias is None else y + align_parameter(bias, axes, x)
 
 
-def of_features(attrs: dict[str, Any], x: TensorType) -> dict[str, Any]:
-    """Attributes with the axis of the features counted from the front. Raises BadAttribute."""
+def feature_attrs(attrs: dict[str, Any], x: TensorType) -> dict[str, Any]:
+    """Return the attributes with the axis of the features counted from the front. Raises BadAttribute."""
     check_eps(attrs["eps"])
     return {**attrs, "axis": normalise_axis(attrs["axis"], x.ndim)}
 
 
 def check_eps(eps: float) -> None:
-    """Raise BadAttribute unless positive: with 0, a constant row has no gradient."""
+    """Raise BadAttribute unless eps is positive: with 0, a constant row has no gradient."""
     if eps <= 0:
         raise BadAttribute(f"attribute eps must be positive, but is {eps:g}", expected="above 0", got=f"{eps:g}")
 
 
-def laid_along(parameter: Value, axes: Sequence[int], x: Value) -> Value:
-    """A parameter with an extent for each of `axes`, so that it broadcasts to x."""
+def align_parameter(parameter: Value, axes: Sequence[int], x: Value) -> Value:
+    """Reshape a parameter with an extent for each of `axes` so that it broadcasts to x."""
     shape: Shape = tuple(e if i in axes else 1 for i, e in enumerate(x.shape))
     return parameter.reshape(shape=shape)
 
 
-def standardised(x: Value, axes: Sequence[int], eps: float) -> Value:
-    """(x − mean) / √(variance + eps) over `axes`; the mean is taken off first, so that a large one costs no digits."""
+def standardise(x: Value, axes: Sequence[int], eps: float) -> Value:
+    """Compute (x − mean) / √(variance + eps) over `axes`. Subtracting a large mean first costs no digits."""
     centred = x - x.mean(axes=tuple(axes), keepdims=True)
     return centred * (centred.square().mean(axes=tuple(axes), keepdims=True) + eps).rsqrt()
 
@@ -103,8 +103,8 @@ class LayerNorm(Normalization):
     )
 
     def normalised(self, x: Value, *, axes: Sequence[int], eps: float) -> Value:
-        """Over the axes of the parameters."""
-        return standardised(x, axes, eps)
+        """Standardise over the axes of the parameters."""
+        return standardise(x, axes, eps)
 
 
 class BatchNorm(Normalization):
@@ -126,18 +126,18 @@ class BatchNorm(Normalization):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The axis counted from the front. Raises BadAttribute."""
-        return of_features(attrs, types[0])
+        """Count the axis from the front. Raises BadAttribute."""
+        return feature_attrs(attrs, types[0])
 
     def parameter_axes(self, **attrs: Any) -> tuple[int, ...]:
         """Return the axis of the features."""
         return (attrs["axis"],)
 
     def normalised(self, x: Value, *, axis: int, eps: float) -> Value:
-        """Over the other axes; a lone axis of features has no others, and one example of each."""
+        """Standardise over the other axes. If the features' axis is the only one, there is one example of each."""
         if x.ndim == 1:
-            return standardised(x.reshape(shape=(1, *x.shape)), (0,), eps).reshape(shape=x.shape)
-        return standardised(x, [i for i in range(x.ndim) if i != axis], eps)
+            return standardise(x.reshape(shape=(1, *x.shape)), (0,), eps).reshape(shape=x.shape)
+        return standardise(x, [i for i in range(x.ndim) if i != axis], eps)
 
 
 class GroupNorm(Normalization):
@@ -171,7 +171,7 @@ class GroupNorm(Normalization):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """Raises BadAttribute for groups that do not divide the channels, ShapeMismatch where there are none."""
+        """Check the groups. Raises BadAttribute unless they divide the channels, ShapeMismatch for missing axes."""
         check_eps(attrs["eps"])
         require_axes(types[0], 2, "examples and channels")
         check_groups(attrs["groups"], types[0].shape[1], "channels of x")
@@ -182,10 +182,10 @@ class GroupNorm(Normalization):
         return (1,)
 
     def normalised(self, x: Value, *, groups: int, eps: float) -> Value:
-        """Over all of a group."""
+        """Standardise over all elements of a group."""
         n, count = x.shape[0], math.prod(x.shape[1:])
         parts = x.reshape(shape=(n, groups, count // groups))
-        return standardised(parts, (2,), eps).reshape(shape=x.shape)
+        return standardise(parts, (2,), eps).reshape(shape=x.shape)
 
 
 class RMSNorm(Normalization):
@@ -206,7 +206,7 @@ class RMSNorm(Normalization):
 
 
 def _check(names: tuple[str, ...], types: tuple[TensorType, ...], axis: int) -> None:
-    """Raise ShapeMismatch unless each operand but the first has one number for each feature."""
+    """Raise ShapeMismatch unless each operand but the first has one number per feature."""
     for i, (name, type) in enumerate(zip(names[1:], types[1:], strict=False), start=1):
         require_shape(type, (types[0].shape[axis],), i, name.rstrip("?"), f"that of x on axis {axis}")
 
@@ -240,11 +240,11 @@ class BatchNormGiven(Formula):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The axis counted from the front. Raises BadAttribute."""
-        return of_features(attrs, types[0])
+        """Count the axis from the front. Raises BadAttribute."""
+        return feature_attrs(attrs, types[0])
 
     def infer(self, *types: TensorType, axis: int, **attrs: Any) -> ResultTypes:
-        """x's shape. Raises ShapeMismatch."""
+        """Return x's shape. Raises ShapeMismatch."""
         _check(self.operands, types, axis)
         return types[0].with_dtype(promote(*(t.dtype for t in types)))
 
@@ -259,9 +259,9 @@ class BatchNormGiven(Formula):
         axis: int,
         eps: float,
     ) -> Value:
-        """The mean is taken off first, so that a large one costs no digits."""
-        y = (x - laid_along(mean, (axis,), x)) * laid_along((variance + eps).rsqrt(), (axis,), x)
-        return scaled(y, weight, bias, (axis,), x)
+        """Subtract the mean first, so that a large one costs no digits."""
+        y = (x - align_parameter(mean, (axis,), x)) * align_parameter((variance + eps).rsqrt(), (axis,), x)
+        return scale_and_shift(y, weight, bias, (axis,), x)
 
 
 class BatchNormRunning(Composite):
@@ -310,11 +310,11 @@ class BatchNormRunning(Composite):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The axis counted from the front. Raises BadAttribute."""
-        return of_features(attrs, types[0])
+        """Count the axis from the front. Raises BadAttribute."""
+        return feature_attrs(attrs, types[0])
 
     def infer(self, *types: TensorType, axis: int, **attrs: Any) -> ResultTypes:
-        """x's shape, and those of the running statistics. Raises ShapeMismatch."""
+        """Return x's shape, and those of the running statistics. Raises ShapeMismatch."""
         _check(self.operands, types, axis)
         x, mean, variance, *parameters = types
         return x.with_dtype(promote(x.dtype, *(p.dtype for p in parameters))), mean, variance
@@ -322,14 +322,14 @@ class BatchNormRunning(Composite):
     def compose(
         self, x: Value, mean: Value, variance: Value, *parameters: Value, axis: int, eps: float, momentum: float
     ) -> Value:
-        """Statistics of the batch, mixed with those before."""
+        """Mix the batch's statistics with the running ones."""
         axes, rows = tuple(i for i in range(x.ndim) if i != axis), wide(x)
         count = math.prod(x.shape[i] for i in axes)
         if not axes:
             axes, rows = (0,), rows.reshape(shape=(1, *x.shape))
-        found = rows.mean(axes=axes), rows.var(axes=axes) * (count / max(count - 1, 1))
-        moved = [
+        batch_statistics = rows.mean(axes=axes), rows.var(axes=axes) * (count / max(count - 1, 1))
+        running = [
             (wide(old) * (1 - momentum) + new * momentum).cast(dtype=old.dtype)
-            for old, new in zip((mean, variance), found, strict=True)
+            for old, new in zip((mean, variance), batch_statistics, strict=True)
         ]
-        return bundled(x.builder, [x.batch_norm(*parameters, axis=axis, eps=eps), *moved])
+        return bundled(x.builder, [x.batch_norm(*parameters, axis=axis, eps=eps), *running])

@@ -1,4 +1,4 @@
-"""Tensors brought to other extents by interpolation."""
+"""Resizing by interpolation."""
 
 from __future__ import annotations
 
@@ -18,51 +18,55 @@ from engine.ops.index.indices import column_of, read_at
 
 Method = Literal["nearest", "linear", "cubic"]
 
-#: how far from its place an entry counts, in distances of entries
-_REACH: Final = {"nearest": 1, "linear": 1, "cubic": 2}
+#: radius of each kernel, in distances between entries
+_RADIUS: Final = {"nearest": 1, "linear": 1, "cubic": 2}
 
 
-def middles(builder: Builder, extent: int, size: int, corners: bool) -> Value:
-    """Middles of `size` new entries among `extent` old ones: float64 [size]."""
-    places = builder.arange(size).cast(dtype=FLOAT64)
+def source_positions(builder: Builder, extent: int, size: int, corners: bool) -> Value:
+    """Return the positions of `size` new entries among `extent` old ones: float64 [size]."""
+    numbers = builder.arange(size).cast(dtype=FLOAT64)
     if corners:
-        return places * ((extent - 1) / (size - 1) if size > 1 else 0.0)
-    return (places + 0.5) * (extent / size) - 0.5
+        return numbers * ((extent - 1) / (size - 1) if size > 1 else 0.0)
+    return (numbers + 0.5) * (extent / size) - 0.5
 
 
-def taps_of(method: Method, at: Value, extent: int) -> Iterator[tuple[Value, Value]]:
-    """The places that new entries with their middles `at` read, int64 [size], and their weights, float64 [size].
+def taps(method: Method, positions: Value, extent: int) -> Iterator[tuple[Value, Value]]:
+    """Yield, tap by tap, the indices that entries at `positions` read, int64 [size], and their weights, float64 [size].
 
-    Beyond an end there is what is at the end.
+    Indices beyond an end are clamped to the end.
     """
-    reach = _REACH[method]
-    first = (at + 0.5).floor() if method == "nearest" else at.floor() - float(reach - 1)
-    for tap in range(1 if method == "nearest" else 2 * reach):
-        reached = first + float(tap)
-        yield reached.clamp(min=0.0, max=float(extent - 1)).cast(dtype=INT64), _kernel(method, reached - at, -0.75)
+    radius = _RADIUS[method]
+    first = (positions + 0.5).floor() if method == "nearest" else positions.floor() - float(radius - 1)
+    for tap in range(1 if method == "nearest" else 2 * radius):
+        source = first + float(tap)
+        yield source.clamp(min=0.0, max=float(extent - 1)).cast(dtype=INT64), _kernel(method, source - positions, -0.75)
 
 
-def smoothing(method: Method, at: Value, extent: int) -> Value:
-    """The weight of each old entry in each new one, float64 [size, extent], kernels as wide as new ones are apart.
+def antialiasing_weights(method: Method, positions: Value, extent: int) -> Value:
+    """Return the weight of each old entry in each new one, float64 [size, extent].
 
-    What is beyond an end does not count: the weights of an entry add up to 1.
+    Kernels are stretched to the distance between new entries. Entries beyond an end do not count: weights are
+    normalised to sum to 1.
     """
-    size = at.shape[0]
-    widened = max(extent / max(size, 1), 1.0)
-    old = at.builder.arange(extent).cast(dtype=FLOAT64)
-    apart = old.reshape(shape=(1, extent)) - at.reshape(shape=(size, 1))
-    weights = _kernel(method, apart * (1 / widened), -0.5)
+    size = positions.shape[0]
+    stretch = max(extent / max(size, 1), 1.0)
+    old = positions.builder.arange(extent).cast(dtype=FLOAT64)
+    offsets = old.reshape(shape=(1, extent)) - positions.reshape(shape=(size, 1))
+    weights = _kernel(method, offsets * (1 / stretch), -0.5)
     return weights / weights.sum(axes=(1,), keepdims=True)
 
 
-def _kernel(method: Method, apart: Value, a: float) -> Value:
-    """A triangle; or R. Keys, "Cubic convolution interpolation for digital image processing" (1981), with this a."""
-    distance = apart.abs()
+def _kernel(method: Method, offsets: Value, a: float) -> Value:
+    """Evaluate a triangle or, for cubic, Keys's kernel with parameter `a`.
+
+    R. Keys, "Cubic convolution interpolation for digital image processing" (1981).
+    """
+    distance = offsets.abs()
     if method != "cubic":
         return (1.0 - distance).clamp(min=0.0)
-    near = ((a + 2) * distance - (a + 3)) * distance.square() + 1.0
-    far = ((distance - 5.0) * distance + 8.0) * distance * a - 4 * a
-    return (distance <= 1.0).where(near, (distance < 2.0).where(far, 0.0))
+    inner = ((a + 2) * distance - (a + 3)) * distance.square() + 1.0
+    outer = ((distance - 5.0) * distance + 8.0) * distance * a - 4 * a
+    return (distance <= 1.0).where(inner, (distance < 2.0).where(outer, 0.0))
 
 
 class Resize(Formula):
@@ -114,42 +118,49 @@ class Resize(Formula):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The axes counted from the front. Raises BadAttribute, ShapeMismatch."""
+        """Count the axes from the front. Raises BadAttribute, ShapeMismatch."""
         (x,), sizes = types, tuple(attrs["sizes"])
-        _check_kind(attrs)
+        _check_method(attrs)
         if attrs["axes"] is None and len(sizes) > x.ndim:
-            wanted, got = f"at most {counted(x.ndim, 'entry', 'entries')}", counted(len(sizes), "entry", "entries")
-            raise BadAttribute(f"attribute sizes must have {wanted}, but has {got}", expected=wanted, got=got)
-        stated = range(x.ndim - len(sizes), x.ndim) if attrs["axes"] is None else attrs["axes"]
-        axes = tuple(normalise_axes(tuple(stated), x.ndim)) if sizes or attrs["axes"] else ()
+            expected, received = (
+                f"at most {counted(x.ndim, 'entry', 'entries')}",
+                counted(len(sizes), "entry", "entries"),
+            )
+            raise BadAttribute(
+                f"attribute sizes must have {expected}, but has {received}", expected=expected, got=received
+            )
+        given_axes = range(x.ndim - len(sizes), x.ndim) if attrs["axes"] is None else attrs["axes"]
+        axes = tuple(normalise_axes(tuple(given_axes), x.ndim)) if sizes or attrs["axes"] else ()
         if len(axes) != len(sizes):
-            wanted, got = f"{counted(len(axes), 'entry', 'entries')}, one for each of axes", str(len(sizes))
-            raise BadAttribute(f"attribute sizes must have {wanted}, but has {got}", expected=wanted, got=got)
+            expected, received = f"{counted(len(axes), 'entry', 'entries')}, one for each of axes", str(len(sizes))
+            raise BadAttribute(
+                f"attribute sizes must have {expected}, but has {received}", expected=expected, got=received
+            )
         if any(not x.shape[a] for a in axes):
-            got = show_shape(x.shape)
+            received = show_shape(x.shape)
             raise ShapeMismatch(
-                f"operand 0 (x) must have entries on the axes that are resized, but has shape {got}",
+                f"operand 0 (x) must have entries on the axes that are resized, but has shape {received}",
                 operand=0,
                 expected="extents of at least 1",
-                got=got,
+                got=received,
             )
         return {**attrs, "sizes": sizes, "axes": axes}
 
     def infer(self, x: TensorType, *, sizes: Shape, axes: Shape, **attrs: Any) -> ResultTypes:
-        """The new extents."""
+        """Return the type with the new extents."""
         shape = list(x.shape)
         for axis, size in zip(axes, sizes, strict=True):
             shape[axis] = size
         return x.with_shape(shape)
 
     def formula(self, x: Value, *, sizes: Shape, axes: Shape, method: Method, antialias: bool, corners: bool) -> Value:
-        """Axis after axis."""
+        """Resize one axis after another."""
         for axis, size in zip(axes, sizes, strict=True):
-            x = _resized(x, axis, size, method, antialias, corners)
+            x = _resize_axis(x, axis, size, method, antialias, corners)
         return x
 
 
-def _check_kind(attrs: Mapping[str, Any]) -> None:
+def _check_method(attrs: Mapping[str, Any]) -> None:
     method, antialias, corners = attrs["method"], attrs["antialias"], attrs["corners"]
     if method == "nearest" and (antialias or corners):
         name = "antialias" if antialias else "corners"
@@ -158,24 +169,24 @@ def _check_kind(attrs: Mapping[str, Any]) -> None:
         raise BadAttribute("attribute corners is for what is not antialiased", expected="false", got="true")
 
 
-def _resized(x: Value, axis: int, size: int, method: Method, antialias: bool, corners: bool) -> Value:
+def _resize_axis(x: Value, axis: int, size: int, method: Method, antialias: bool, corners: bool) -> Value:
     extent = x.shape[axis]
     if size == extent:
         return x
-    at = middles(x.builder, extent, size, corners)
+    positions = source_positions(x.builder, extent, size, corners)
     if antialias:
-        weights, before, behind = (
-            smoothing(method, at, extent),
+        weights, before, after = (
+            antialiasing_weights(method, positions, extent),
             math.prod(x.shape[:axis]),
             math.prod(x.shape[axis + 1 :]),
         )
-        rows = weights.cast(dtype=x.dtype) @ x.reshape(shape=(before, extent, behind))
+        rows = weights.cast(dtype=x.dtype) @ x.reshape(shape=(before, extent, after))
         return rows.reshape(shape=with_extent(x.shape, axis, size))
     y: Value | None = None
-    for places, weights in taps_of(method, at, extent):
-        part = read_at(x, places, axis)
+    for indices, weights in taps(method, positions, extent):
+        read = read_at(x, indices, axis)
         if method != "nearest":
-            part = part * weights.cast(dtype=x.dtype).reshape(shape=column_of(x.ndim, axis, size))
-        y = part if y is None else y + part
+            read = read * weights.cast(dtype=x.dtype).reshape(shape=column_of(x.ndim, axis, size))
+        y = read if y is None else y + read
     assert y is not None
     return y

@@ -53,15 +53,15 @@ class Softmax(Rowwise, Op):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The axis counted from the front. Raises BadAttribute."""
+        """Count the axis from the front. Raises BadAttribute."""
         return {"axis": normalise_axis(attrs["axis"], types[0].ndim)}
 
     def infer(self, x: TensorType, *, axis: int) -> ResultTypes:
-        """x's shape."""
+        """Return x's shape; float64 unless x is float."""
         return x if x.is_differentiable else x.with_dtype(FLOAT64)
 
     def forward(self, run: RunContext, x: Array, *, out: Array, axis: int) -> None:
-        """In place in `out`, along the first axis of what `axis_first` hands out."""
+        """Compute in place in `out`, along the first axis of the chunks that `axis_first` yields."""
         xp = run.xp
         if not x.size:
             return
@@ -71,26 +71,26 @@ class Softmax(Rowwise, Op):
             xp.divide(y, xp.sum(y, axis=0, dtype=accumulator(y)), out=y)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int) -> Sequence[Value | None]:
-        """Written with y, which is there already, rather than with x."""
+        """Express the gradient with y, which exists already, rather than with x."""
         y, _ = widened(self, y, (x,), {"axis": axis})
         weighted = g * y
         return (weighted - y * weighted.sum(axes=(axis,), keepdims=True),)
 
     def batch(self, mapped: Sequence[bool], x: Value, *, axis: int) -> Value:
-        """The axis N comes in front, so `axis` is the next one."""
+        """Shift `axis` by one: the axis N comes first."""
         return x.softmax(axis=axis + 1)
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """Maximum, difference, exponential (counted as ten), sum and quotient of each element."""
+        """Return 14 per element: maximum, difference, exponential (counted as ten), sum and quotient."""
         return 14 * types[0].size
 
     def workspace(self, out: Any, *types: TensorType, axis: int) -> int:
-        """The chunks; or, of all of x at once, the maxima, and then the sums."""
+        """Return the bytes of the chunks or, if x is computed at once, of the maxima and then the sums."""
         (x,) = types
         sizes = x.dtype.itemsize, accumulator(out).itemsize
         return chunk_size(x, axis) * (x.dtype.itemsize + out.dtype.itemsize) or lines(x, axis) * max(sizes)
 
 
 def lines(x: TensorType, axis: int) -> int:
-    """Count the lines along `axis` of x."""
+    """Return the number of lines along `axis` of x."""
     return x.size // x.shape[axis] if x.size else 0

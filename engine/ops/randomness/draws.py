@@ -1,7 +1,7 @@
-"""Random numbers: functions of a key, with no state. One key gives the same numbers always, everywhere, in a batch too.
+"""Random numbers: pure functions of a key. A key gives the same numbers always and everywhere, also in a batch.
 
-Keys are two words of 32 bits; new ones are split off, or folded in from numbers. What is drawn is `jax.random`'s, bit
-for bit: of a `jax_threefry_partitionable` JAX, which is its default.
+Keys are two words of 32 bits. New keys are split off, or folded in from numbers. Draws match `jax.random` bit for bit,
+for a JAX with `jax_threefry_partitionable`, its default.
 """
 
 from __future__ import annotations
@@ -28,49 +28,49 @@ from engine.ops.randomness.threefry import (
     bitcast,
     bits_elements,
     can_count,
-    folded_elements,
+    fold_in_elements,
     split_elements,
     uniform_elements,
 )
 from engine.ops.reduce.extremes import require_elements
 
-#: graphs have all of this since
+#: first opset with these ops
 _SINCE = 2
 _KEY = ("uint32",)
 _FLOATS = ("float32", "float64")
 _SHAPE = Attr("ints", doc="the result's shape", minimum=0)
 _DTYPE = Attr("dtype", doc="the result's dtype", choices=_FLOATS)
 _BY_KEYS = NoGradient("keys are constant")
-#: numbers of short rows that one call sorts: they stay in the cache
-_SORTED_AT_ONCE = 1 << 13
+#: numbers of short rows sorted in one call: they stay in the cache
+_SORTED_NUMBERS = 1 << 13
 
 _JAX = "jax.random of JAX 0.10.2"
 _RANDOM123 = "the known answers of Random123"
-#: of what shape operands are, and why
-_WHY = {"key": "a key is two words", "seed": "a seed is one number", "number": "it is one number"}
+#: reasons for the shapes of operands, for messages
+_SHAPE_REASONS = {"key": "a key is two words", "seed": "a seed is one number", "number": "it is one number"}
 
 
 def _words(*words: int) -> HostArray:
     return np.array(words, UINT32)
 
 
-#: the key of the seed 42
+#: key of the seed 42
 _42 = _words(0, 42)
 
 
-def _three(*numbers: float) -> tuple[Truth]:
-    """Truth of three numbers that JAX draws."""
+def _three_numbers(*numbers: float) -> tuple[Truth]:
+    """Build the truth of three numbers that JAX draws."""
     return (Truth(operands=(_42,), attrs={"shape": [3], "dtype": "float64"}, value=[*numbers], source=_JAX),)
 
 
 @cache
-def _with_axes_in_front(op: type[RandomOp], batches: int) -> RandomOp:
-    """The op for operands before whose axes there are those of so many batches."""
+def _batched_op(op: type[RandomOp], batches: int) -> RandomOp:
+    """Return the op for operands with `batches` leading batch axes."""
     return op(batches)
 
 
 class RandomOp(Op):
-    """Base: an op on keys, or seeds, and on those of a batch, each apart."""
+    """Base of ops on keys or seeds. In a batch, each key or seed is used on its own."""
 
     section = "draws"
     gradient: ClassVar[str] = "none: keys are constant"
@@ -80,30 +80,30 @@ class RandomOp(Op):
     operands: ClassVar[tuple[str, ...]] = ("key",)
 
     def __init__(self, batches: int = 0) -> None:
-        """`batches`: axes that batches have put before those of each operand; with any, it is the engine's own op."""
+        """Make the op for `batches` leading batch axes of each operand; with any, it is internal."""
         self.batches = batches
-        self.internal = batches > 0  # type: ignore[misc]  # what is of the class for all other ops
+        self.internal = batches > 0  # type: ignore[misc]  # set on the instance, though a class attribute for all other ops
 
     def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
-        """One more axis in front, of all operands."""
-        whole = batching.expand(mapped, operands)
-        return whole[0].builder.emit(_with_axes_in_front(type(self), self.batches + 1), whole, attrs)
+        """Emit the op for one more leading axis of all operands."""
+        expanded = batching.expand(mapped, operands)
+        return expanded[0].builder.emit(_batched_op(type(self), self.batches + 1), expanded, attrs)
 
     def lead(self, type: TensorType, shape: Shape, i: int, name: str) -> Shape:
-        """The axes of batches of operand `i`, of which each part must have this shape. Raises ShapeMismatch."""
-        require_shape(type.with_shape(type.shape[self.batches :]), shape, i, name, _WHY[name])
+        """Return the batch axes of operand `i`, the rest of which must have this shape. Raises ShapeMismatch."""
+        require_shape(type.with_shape(type.shape[self.batches :]), shape, i, name, _SHAPE_REASONS[name])
         return type.shape[: self.batches]
 
 
 class WithKey(Definition):
-    """Base: a key, and another operand of other dtypes."""
+    """Base of ops on a key and another operand of other dtypes."""
 
     section = "draws"
-    #: those of the operand beside the key
+    #: dtypes of the operand beside the key
     others: ClassVar[tuple[str, ...]]
 
     def check_operands(self, types: Sequence[ResultTypes]) -> None:
-        """Each operand by its own dtypes. Raises OperandCount, DtypeMismatch."""
+        """Check each operand against its own dtypes. Raises OperandCount, DtypeMismatch."""
         self.check_count(len(types))
         for i, (type, dtypes) in enumerate(zip(types, (_KEY, self.others), strict=True)):
             if isinstance(type, TensorType) and type.dtype.name not in dtypes:
@@ -126,55 +126,55 @@ class RandomKey(RandomOp):
     )
 
     def infer(self, seed: TensorType) -> ResultTypes:
-        """Two words. Raises ShapeMismatch."""
+        """Return the type of two words. Raises ShapeMismatch."""
         return TensorType((*self.lead(seed, (), 0, "seed"), 2), UINT32)
 
     def forward(self, run: RunContext, seed: Array, *, out: Array) -> None:
-        """The upper word, which is that of a negative seed, too, and the lower one."""
+        """Write the upper word, sign-extended for a negative seed, and the lower one."""
         out[..., 0] = seed >> 32
         out[..., 1] = seed
 
     def workspace(self, out: ResultTypes, seed: TensorType) -> int:
-        """The upper words, as they are shifted."""
+        """Return the bytes of the shifted upper words."""
         return seed.nbytes
 
     def in_elements(self, seed: Value) -> Value:
-        """Both words are there, the lower one first."""
+        """Swap the two words of the seed: in memory the lower one comes first."""
         words = bitcast(seed, UINT32)
         lower, upper = (cut(words, words.ndim - 1, i, i + 1) for i in range(2))
         return upper.cat(lower, axis=words.ndim - 1)
 
 
 class Drawn(RandomOp):
-    """Base: an element for each counter, made of the two words that a key makes of it."""
+    """Base: one element for each counter, made from the two words of the key and the counter."""
 
     write_block: ClassVar[Any]
-    #: axes that each counter has in the result
+    #: extents of each counter's result
     width: ClassVar[Shape] = ()
 
     def drawn_shape(self, **attrs: Any) -> Shape:
-        """The shape of what is drawn from one key."""
+        """Return the shape of the draw from one key."""
         shape: Shape = attrs["shape"]
         return shape
 
     def drawn_dtype(self, **attrs: Any) -> DType:
-        """Its dtype."""
+        """Return the dtype of the draw."""
         dtype: DType = attrs["dtype"]
         return dtype
 
     def infer(self, key: TensorType, **attrs: Any) -> ResultTypes:
-        """The shape asked for. Raises ShapeMismatch."""
+        """Return the type of the requested shape. Raises ShapeMismatch."""
         lead = self.lead(key, (2,), 0, "key")
         return TensorType((*lead, *self.drawn_shape(**attrs), *self.width), self.drawn_dtype(**attrs))
 
     def forward(self, run: RunContext, key: Array, *, out: Array, **attrs: Any) -> None:
-        """Block by block."""
+        """Draw block by block."""
         keys = key.reshape(-1, 2)
         count = math.prod(self.drawn_shape(**attrs))
         threefry.draw(run, keys, out.reshape(len(keys), count, *self.width), type(self).write_block)
 
     def flops(self, out: TensorType, key: TensorType, **attrs: Any) -> int:
-        """The rounds, for each pair."""
+        """Return the operations of the rounds for each pair."""
         return threefry.PAIR_OPERATIONS * (out.size // math.prod(self.width))
 
 
@@ -201,7 +201,7 @@ class RandomSplit(Drawn):
     width = (2,)
 
     def drawn_shape(self, **attrs: Any) -> Shape:
-        """A key for each."""
+        """Return [k]."""
         return (attrs["k"],)
 
     def drawn_dtype(self, **attrs: Any) -> DType:
@@ -260,7 +260,7 @@ class RandomUniform(Drawn):
         Sample(Words(2), shape=[], dtype="float32"),
         Sample(Words(2), shape=[3, 0], dtype="float64"),
     )
-    truths = _three(0.4267275666499091, 0.015010069515314584, 0.5741444178995352)
+    truths = _three_numbers(0.4267275666499091, 0.015010069515314584, 0.5741444178995352)
     write_block = staticmethod(write_uniform)
 
     def in_elements(self, key: Value, *, shape: Shape, dtype: DType) -> Value | None:
@@ -283,31 +283,31 @@ class RandomPermutation(RandomOp):
     )
 
     def infer(self, key: TensorType, *, k: int) -> ResultTypes:
-        """Their places. Raises ShapeMismatch."""
+        """Return the type int64 [k]. Raises ShapeMismatch."""
         return TensorType((*self.lead(key, (2,), 0, "key"), k), INT64)
 
     def forward(self, run: RunContext, key: Array, *, out: Array, k: int) -> None:
-        """Sort by words that are drawn into the memory of the result."""
+        """Draw words into the result's memory, and sort by them."""
         keys = key.reshape(-1, 2)
         rows = out.reshape(len(keys), k).view("uint64")
         threefry.draw(run, keys, rows, _write_wide)
         step = _rows_at_once(k)
         for start in run.through(range(0, len(rows) if k else 0, step)):
-            some = rows[start : start + step]
-            some[...] = run.xp.argsort(some, axis=-1, kind="stable")
+            chunk = rows[start : start + step]
+            chunk[...] = run.xp.argsort(chunk, axis=-1, kind="stable")
 
     def flops(self, out: TensorType, key: TensorType, *, k: int) -> int:
-        """The numbers, and log₂ k comparisons for each."""
+        """Return the operations of the draws, and log₂ k comparisons for each number."""
         return out.size * (threefry.PAIR_OPERATIONS + max(k - 1, 0).bit_length())
 
     def workspace(self, out: TensorType, key: TensorType, *, k: int) -> int:
-        """The order of the rows that are sorted at once, and half a row for merging."""
+        """Return the bytes of the order of rows sorted at once, and of half a row for merging."""
         return 8 * min(out.size, k * _rows_at_once(k)) + 8 * (k // 2)
 
 
 def _rows_at_once(k: int) -> int:
-    """Count the rows of k numbers that one call sorts: many short ones, so that calls take no longer than sorting."""
-    return max(1, _SORTED_AT_ONCE // max(k, 1))
+    """Return how many rows of k numbers one call sorts: enough short ones that the call's overhead is small."""
+    return max(1, _SORTED_NUMBERS // max(k, 1))
 
 
 def _write_wide(words: WordPair, out: Array) -> None:
@@ -330,31 +330,31 @@ class RandomFoldIn(WithKey, RandomOp):
     )
 
     def infer(self, key: TensorType, number: TensorType) -> ResultTypes:
-        """A key. Raises ShapeMismatch."""
+        """Return the type of a key. Raises ShapeMismatch."""
         self.lead(number, (), 1, "number")
         return TensorType((*self.lead(key, (2,), 0, "key"), 2), UINT32)
 
     def forward(self, run: RunContext, key: Array, number: Array, *, out: Array) -> None:
-        """One pair for each key."""
+        """Compute one pair for each key."""
         keys, low = key.reshape(-1, 2), number.reshape(-1).astype("uint32")
         words = mixed((keys[:, 0], keys[:, 1]), (run.xp.zeros_like(low), low))
         threefry.write_pairs(words, out.reshape(-1, 2))
 
     def flops(self, out: ResultTypes, *types: TensorType) -> int:
-        """The rounds, for each pair."""
+        """Return the operations of the rounds for each pair."""
         return threefry.PAIR_OPERATIONS * types[1].size
 
     def workspace(self, out: ResultTypes, key: TensorType, number: TensorType) -> int:
-        """The counter's words, the third of the key, the pair as it is mixed, and one word that is turned."""
+        """Return the bytes of the counters' words, the key's third word, the mixed pair, and a rotated word."""
         return 6 * 4 * number.size
 
     def in_elements(self, key: Value, number: Value) -> Value | None:
         """Fold element by element, unless there are none."""
-        return folded_elements(key, number) if number.type.size else None
+        return fold_in_elements(key, number) if number.type.size else None
 
 
 class RandomFormula(Composite):
-    """Base: what is drawn otherwise, as a formula of uniform numbers."""
+    """Base of distributions that are formulas of uniform numbers."""
 
     section = "draws"
     operands: ClassVar[tuple[str, ...]] = ("key",)
@@ -369,8 +369,8 @@ class RandomFormula(Composite):
     )
 
     def infer(self, key: TensorType, *, shape: Shape, dtype: DType) -> ResultTypes:
-        """The shape asked for. Raises ShapeMismatch."""
-        require_shape(key, (2,), 0, "key", _WHY["key"])
+        """Return the type of the requested shape. Raises ShapeMismatch."""
+        require_shape(key, (2,), 0, "key", _SHAPE_REASONS["key"])
         return TensorType(shape, dtype)
 
 
@@ -381,12 +381,12 @@ class RandomNormal(RandomFormula):
     """
 
     name = "random_normal"
-    truths = _three(-0.18471174528191162, -2.169824560397754, 0.18693555179382582)
+    truths = _three_numbers(-0.18471174528191162, -2.169824560397754, 0.18693555179382582)
 
     def compose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
-        """u from the number after −1 on: 2 · uniform is exact."""
-        least = float(np.nextafter(dtype.type(-1), dtype.type(0)))
-        return (key.random_uniform(shape=shape, dtype=dtype) * 2.0 + least).erfinv() * math.sqrt(2)
+        """Map u to the numbers after −1: 2 · uniform is exact."""
+        after_minus_one = float(np.nextafter(dtype.type(-1), dtype.type(0)))
+        return (key.random_uniform(shape=shape, dtype=dtype) * 2.0 + after_minus_one).erfinv() * math.sqrt(2)
 
 
 class RandomExponential(RandomFormula):
@@ -396,10 +396,10 @@ class RandomExponential(RandomFormula):
     """
 
     name = "random_exponential"
-    truths = _three(0.5563942243855916, 0.015123860720489336, 0.8536549993431988)
+    truths = _three_numbers(0.5563942243855916, 0.015123860720489336, 0.8536549993431988)
 
     def compose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
-        """1 − u is never 0."""
+        """Apply the formula; 1 − u is never 0."""
         return -(-key.random_uniform(shape=shape, dtype=dtype)).log1p()
 
 
@@ -410,12 +410,12 @@ class RandomGumbel(RandomFormula):
     """
 
     name = "random_gumbel"
-    truths = _three(0.16062720630382138, -1.4348544993307841, 0.5890136500161952)
+    truths = _three_numbers(0.16062720630382138, -1.4348544993307841, 0.5890136500161952)
 
     def compose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
-        """Nothing else that is drawn is as small."""
-        least = float(np.finfo(dtype).tiny)
-        return -(-key.random_uniform(shape=shape, dtype=dtype).clamp(min=least).log()).log()
+        """Apply the formula. Only 0 is affected by the clamp: all other draws are larger."""
+        smallest_normal = float(np.finfo(dtype).tiny)
+        return -(-key.random_uniform(shape=shape, dtype=dtype).clamp(min=smallest_normal).log()).log()
 
 
 class RandomBernoulli(WithKey, Composite):
@@ -435,12 +435,12 @@ class RandomBernoulli(WithKey, Composite):
     truths = (Truth(operands=(_42, [0.3, 0.5, 0.9]), value=[False, True, True], source=_JAX),)
 
     def infer(self, key: TensorType, p: TensorType) -> ResultTypes:
-        """Truth values. Raises ShapeMismatch."""
-        require_shape(key, (2,), 0, "key", _WHY["key"])
+        """Return the type bool of p's shape. Raises ShapeMismatch."""
+        require_shape(key, (2,), 0, "key", _SHAPE_REASONS["key"])
         return p.with_dtype("bool")
 
     def compose(self, key: Value, p: Value) -> Value:
-        """In p's own dtype."""
+        """Compare in p's dtype."""
         return key.random_uniform(shape=p.shape, dtype=p.dtype) < p
 
 
@@ -462,16 +462,16 @@ class RandomCategorical(WithKey, Composite):
     truths = (Truth(operands=(_42, [[0.0, 1.0, 2.0], [2.0, 0.0, -1.0]]), value=[2, 0], source=_JAX),)
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The axis counted from the front. Raises BadAttribute."""
+        """Count the axis from the front. Raises BadAttribute."""
         return {"axis": normalise_axis(attrs["axis"], types[1].ndim)}
 
     def infer(self, key: TensorType, logits: TensorType, *, axis: int) -> ResultTypes:
-        """logits' shape without the axis. Raises ShapeMismatch."""
-        require_shape(key, (2,), 0, "key", _WHY["key"])
+        """Return logits' shape without the axis. Raises ShapeMismatch."""
+        require_shape(key, (2,), 0, "key", _SHAPE_REASONS["key"])
         require_elements(logits, (axis,))
         return TensorType((*logits.shape[:axis], *logits.shape[axis + 1 :]), INT64)
 
     def compose(self, key: Value, logits: Value, *, axis: int) -> Value:
-        """The Gumbel numbers are of logits' dtype."""
+        """Add Gumbel noise of logits' dtype, and take the argmax."""
         noise = key.random_gumbel(shape=logits.shape, dtype=logits.dtype)
         return (logits + noise).argmax(axis=axis)

@@ -29,8 +29,8 @@ ATTRS: Final = [{"scale": 0.8, "causal": False}, {"scale": 0.6, "causal": True}]
 @pytest.fixture
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """All attention in tiles of a few scores."""
-    monkeypatch.setattr(attention, "SCORES_HELD", 0)
-    monkeypatch.setattr(attention, "OUTWEIGHED", 0)
+    monkeypatch.setattr(attention, "HELD_SCORE_BYTES", 0)
+    monkeypatch.setattr(attention, "HELD_SCORES_PER_ELEMENT", 0)
     monkeypatch.setattr(score_tiles, "TILE_BYTES", 8 * 40)
     monkeypatch.setattr(score_tiles, "LEAST_ROWS", 3)
     monkeypatch.setattr(score_tiles, "MOST_COLUMNS", 4)
@@ -239,7 +239,7 @@ def test_a_query_without_keys_leaves_the_others_their_second_derivatives(
     loss = net.add("sum", net.add("square", shown))
     vectors, along = net.given("vectors", {x: RNG.normal(size=(5, 2)) for x in (q, k)})
     found = kind(net.ask(HVP.along(net.program, vectors, loss, [q, k]), along), "hvp")
-    monkeypatch.setattr(attention, "SCORES_HELD", np.inf)
+    monkeypatch.setattr(attention, "HELD_SCORE_BYTES", np.inf)
     expected = kind(net.ask(HVP.along(net.program, vectors, loss, [q, k]), along), "hvp")
     for x in (q, k):
         np.testing.assert_allclose(found[(x,)], expected[(x,)], 1e-9, 1e-11)

@@ -35,7 +35,7 @@ def test_rows_images_and_groups_are_laid_out_two_mebibytes_at_a_time() -> None:
     assert (large.groups_at_once, large.images_at_once) == (1, 1)
     assert large.rows_at_once == chunk // (8 * 9 * 8) // 128 == 28
     assert [rows[1].stop - rows[1].start for rows in large.row_chunks()] == [28] * 4 + [16]
-    assert large.places_at_once == 28 * 128
+    assert large.windows_at_once == 28 * 128
     small = laid_out((Axis(10, 3), Axis(10, 3)), images=64, depth=8)
     assert small.images_at_once == chunk // (8 * 9 * 8 * 64) == 56
     assert [s.stop - s.start for s in small.image_chunks()] == [56, 8]

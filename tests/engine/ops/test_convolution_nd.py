@@ -15,7 +15,7 @@ from engine.autodiff.vmap import vmap
 from engine.compiler.plan import make_plan
 from engine.ir.passes import optimise
 from engine.ops.conv import im2col as convolution_layout
-from engine.ops.conv.convolution import placing, placing_transposed
+from engine.ops.conv.convolution import placing_attrs, transposed_placing_attrs
 from tests.engine.ops.convolutions import RNG, Axis, Index, Setting, check
 from tests.engine.ops.run import EXECUTOR, Array, error, grads, run
 
@@ -58,20 +58,20 @@ SHAPES = [
 def test_what_is_laid_out_at_a_time_makes_no_difference(
     monkeypatch: pytest.MonkeyPatch, axes: tuple[Axis, ...], chunk: int, least: int
 ) -> None:
-    monkeypatch.setattr(convolution_layout, "CHUNK", chunk)
-    monkeypatch.setattr(convolution_layout, "LEAST", least)
+    monkeypatch.setattr(convolution_layout, "CHUNK_BYTES", chunk)
+    monkeypatch.setattr(convolution_layout, "LEAST_WINDOWS", least)
     check(Setting(axes, images=3, depth=2, features=2, groups=3))
     check(Setting(axes, images=3, depth=1, features=2, groups=1))
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_attributes_have_one_number_for_each_axis(rank: int) -> None:
-    stated = {name: (a.kind, a.default, a.minimum) for name, a in placing_transposed(rank).items()}
+    stated = {name: (a.kind, a.default, a.minimum) for name, a in transposed_placing_attrs(rank).items()}
     ones, zeros = ("ints", (1,) * rank, 1), ("ints", (0,) * rank, 0)
     spatial = {"stride": ones, "padding": zeros, "dilation": ones, "output_padding": zeros}
     assert stated == {**spatial, "groups": ("int", 1, 1)}
-    assert registry().ops[f"conv{rank}d"].attrs == placing(rank)
-    assert rank == 1 or registry().ops[f"conv_transpose{rank}d"].attrs == placing_transposed(rank)
+    assert registry().ops[f"conv{rank}d"].attrs == placing_attrs(rank)
+    assert rank == 1 or registry().ops[f"conv_transpose{rank}d"].attrs == transposed_placing_attrs(rank)
 
 
 @pytest.mark.parametrize("name", ["conv2d", "conv_transpose2d"])

@@ -116,7 +116,7 @@ def test_a_matrix_that_would_be_late_is_not_begun(name: str, monkeypatch: pytest
         step.op.forward(run, x, out=tuple(outs) if step.op.several else outs[0], **step.attrs)
 
     made()
-    monkeypatch.setattr(factors, "_SECONDS", dict.fromkeys(factors._SECONDS, 100.0))
+    monkeypatch.setattr(factors, "_SECONDS_PER_CUBE", dict.fromkeys(factors._SECONDS_PER_CUBE, 100.0))
     with pytest.raises(DeadlineTooNear, match=r"takes some .* s in one piece, and .* s are left of the request's 60 s"):
         made()
     run.device = "cuda"
@@ -124,7 +124,7 @@ def test_a_matrix_that_would_be_late_is_not_begun(name: str, monkeypatch: pytest
 
 
 def test_what_would_be_late_is_refused_at_its_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(factors, "_SECONDS", dict.fromkeys(factors._SECONDS, 100.0))
+    monkeypatch.setattr(factors, "_SECONDS_PER_CUBE", dict.fromkeys(factors._SECONDS_PER_CUBE, 100.0))
     x, ops = np.eye(3), registry().ops
     nodes = [
         Statement(ops["parameter"], (), {}),

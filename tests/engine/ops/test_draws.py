@@ -85,7 +85,7 @@ def test_permutations_are_the_same_however_many_are_sorted_at_once(monkeypatch: 
     keys = np.arange(14, dtype="uint32").reshape(7, 2)
     alone = np.stack([drawn("random_permutation", key, k=5) for key in keys])
     for at_once in (1, 10, 15, 1000):
-        monkeypatch.setattr(draws, "_SORTED_AT_ONCE", at_once)
+        monkeypatch.setattr(draws, "_SORTED_NUMBERS", at_once)
         out = np.empty((7, 5), "int64")
         draws.RandomPermutation().forward(RunContext(np), keys, out=out, k=5)
         assert np.array_equal(out, alone)

@@ -243,8 +243,8 @@ def test_one_tensor_without_axes(place: int) -> None:
 
 def test_scores_that_are_not_held_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a mask, of operands of several dtypes, and of halves, which have an op of their own."""
-    monkeypatch.setattr(attention, "SCORES_HELD", 0)
-    monkeypatch.setattr(attention, "OUTWEIGHED", 0)
+    monkeypatch.setattr(attention, "HELD_SCORE_BYTES", 0)
+    monkeypatch.setattr(attention, "HELD_SCORES_PER_ELEMENT", 0)
     np.testing.assert_allclose(run("attention", Q, K, V, BIAS), attend(Q, K, V, BIAS), 1e-12)
     narrow = Q.astype("float32")
     mixed = run("attention", narrow, K, V)

@@ -37,7 +37,7 @@ def test_few_many_and_no_images_channels_and_features(counts: tuple[int, int, in
 def test_the_chunks_that_columns_are_laid_out_in_make_no_difference(
     monkeypatch: pytest.MonkeyPatch, chunk: int
 ) -> None:
-    monkeypatch.setattr(convolution_layout, "CHUNK", chunk)
+    monkeypatch.setattr(convolution_layout, "CHUNK_BYTES", chunk)
     check(Setting((Axis(6, 2, 1, 1, 2), Axis(5, 3, 2, 1, 1)), images=5, depth=3, features=2, groups=2))
     check(Setting((Axis(6, 5, 1, 0, 1), Axis(5, 4, 1, 0, 1)), images=5, depth=3, features=2, groups=2))
 
@@ -276,8 +276,8 @@ DEEP = [
 @pytest.mark.parametrize("setting", DEEP, ids=str)
 def test_many_channels(monkeypatch: pytest.MonkeyPatch, setting: Setting, chunk: int) -> None:
     """Which go last before they are laid out, some images or rows at a time, and in both directions."""
-    monkeypatch.setattr(convolution_layout, "CHUNK", chunk)
-    monkeypatch.setattr(convolution_layout, "LEAST", 4)
+    monkeypatch.setattr(convolution_layout, "CHUNK_BYTES", chunk)
+    monkeypatch.setattr(convolution_layout, "LEAST_WINDOWS", 4)
     check(setting)
 
 

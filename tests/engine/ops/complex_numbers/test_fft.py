@@ -127,7 +127,7 @@ def test_a_library_that_keeps_imaginary_parts_is_given_none_where_none_count(n: 
     counted[0] = False
     if 2 * (n // 2) == n:
         counted[n // 2] = False
-    found = InverseRealFft().transformed(Library, z, (1,), (n,), "backward")
+    found = InverseRealFft().transform(Library, z, (1,), (n,), "backward")
     np.testing.assert_array_equal(found, np.where(counted, z, z.real))
 
 

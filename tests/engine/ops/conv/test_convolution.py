@@ -14,14 +14,14 @@ from engine.ir.graph import Value
 from engine.ir.tensor_type import TensorType
 from engine.ops.conv.convolution import (
     Conv2D,
-    correlated,
-    cropped,
-    folded,
-    placing,
-    placing_transposed,
+    crop,
+    emit_correlation,
+    fold_batch,
+    placing_attrs,
+    result_type,
     spread_values,
-    typed,
-    unfolded,
+    transposed_placing_attrs,
+    unfold_batch,
 )
 from engine.ops.conv.windows import Windows
 from tests.engine.ops.values import Array, come_to, written
@@ -73,11 +73,11 @@ def test_a_batch_is_each_by_itself(n: int, mapped: tuple[bool, bool], groups: in
 def test_n_goes_in_front_of_the_entries_of_each_group(axis: int, groups: int) -> None:
     """And comes out again; of one group, by a view."""
     x = RNG.normal(size=(4, 6, 12, 6))
-    found = come_to(lambda v: folded(v, axis, groups), x)
+    found = come_to(lambda v: fold_batch(v, axis, groups), x)
     each = [np.split(one, groups, axis) for one in x]
     wanted = np.concatenate([np.concatenate(parts, axis) for parts in zip(*each, strict=True)], axis)
     np.testing.assert_array_equal(found, wanted)
-    values, (again,) = written(lambda v: unfolded(v, axis, 4, groups), found)
+    values, (again,) = written(lambda v: unfold_batch(v, axis, 4, groups), found)
     np.testing.assert_array_equal(again, x)
     assert groups > 1 or [n.op.name for n in values[0].builder.nodes[1:]] == ["reshape", "transpose"]
 
@@ -91,7 +91,7 @@ def test_values_spread_by_the_adjoint_and_are_gathered_by_the_convolution(
     x, kernel = RNG.normal(size=(2, 4, *extents)), RNG.normal(size=(6, 4 // groups, 2, 2))
     y = by_definition(x, kernel, groups)
     windows, g = Windows((2, 2), **PLACED), RNG.normal(size=y.shape)
-    found = come_to(lambda wide, k: correlated(wide, k, y.shape[2:], windows, groups), x, kernel)
+    found = come_to(lambda wide, k: emit_correlation(wide, k, y.shape[2:], windows, groups), x, kernel)
     np.testing.assert_allclose(found, y, 1e-11, 1e-12)
     back = come_to(lambda narrow, k: spread_values(narrow, k, extents, windows, groups), g, kernel)
     assert back.shape == x.shape
@@ -102,7 +102,7 @@ def test_values_spread_by_the_adjoint_and_are_gathered_by_the_convolution(
 def test_of_one_axis_values_spread_by_way_of_two(images: int, channels: int) -> None:
     x, kernel = RNG.normal(size=(images, channels, 8)), RNG.normal(size=(3, channels, 2))
     windows = Windows((2,), (3,), (1,), (2,))
-    y = come_to(lambda wide, k: correlated(wide, k, (3,), windows, 1), x, kernel)
+    y = come_to(lambda wide, k: emit_correlation(wide, k, (3,), windows, 1), x, kernel)
     g = RNG.normal(size=y.shape)
     back = come_to(lambda narrow, k: spread_values(narrow, k, (8,), windows, 1), g, kernel)
     assert back.shape == x.shape
@@ -111,8 +111,8 @@ def test_of_one_axis_values_spread_by_way_of_two(images: int, channels: int) -> 
 
 def test_what_a_result_has_too_much_is_cut_off_and_nothing_else_is_written() -> None:
     x = RNG.normal(size=(2, 3))
-    np.testing.assert_array_equal(come_to(lambda v: cropped(v, (1, 2)), x), x[:1, :2])
-    written(lambda v: [v] if cropped(v, (2, 3)) is v else [], x)
+    np.testing.assert_array_equal(come_to(lambda v: crop(v, (1, 2)), x), x[:1, :2])
+    written(lambda v: [v] if crop(v, (2, 3)) is v else [], x)
 
 
 def test_the_work_is_two_for_each_tap_of_each_channel() -> None:
@@ -131,12 +131,12 @@ def test_attributes_have_a_number_for_each_axis() -> None:
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_defaults_place_windows_side_by_side(rank: int) -> None:
-    found = {name: attr.default for name, attr in placing_transposed(rank).items()}
+    found = {name: attr.default for name, attr in transposed_placing_attrs(rank).items()}
     ones, zeros = (1,) * rank, (0,) * rank
     assert found == {"stride": ones, "padding": zeros, "dilation": ones, "groups": 1, "output_padding": zeros}
-    assert set(found) - set(placing(rank)) == {"output_padding"}
+    assert set(found) - set(placing_attrs(rank)) == {"output_padding"}
 
 
 def test_a_result_has_the_operands_common_dtype() -> None:
     narrow, wide = (TensorType((1,), np.dtype(dtype)) for dtype in ("float32", "float64"))
-    assert typed([2, 3], narrow, None, wide) == TensorType((2, 3), np.dtype("float64"))
+    assert result_type([2, 3], narrow, None, wide) == TensorType((2, 3), np.dtype("float64"))

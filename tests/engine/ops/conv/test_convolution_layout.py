@@ -20,10 +20,10 @@ SIZES = layout(
 
 
 def test_sizes() -> None:
-    assert (SIZES.positions, SIZES.places, SIZES.depth, SIZES.features) == ((4, 7), 28, 2, 3)
-    assert (SIZES.lines, SIZES.products, SIZES.dtype) == (12, 3 * 6 * 28 * 12, "float32")
+    assert (SIZES.positions, SIZES.window_count, SIZES.depth, SIZES.features) == ((4, 7), 28, 2, 3)
+    assert (SIZES.column_length, SIZES.products, SIZES.dtype) == (12, 3 * 6 * 28 * 12, "float32")
     assert SIZES.span_bytes == 9 * 8 * 4
-    assert SIZES.place_bytes == 2 * 12 * 4
+    assert SIZES.window_bytes == 2 * 12 * 4
 
 
 def test_slices_follow_one_another() -> None:
@@ -33,8 +33,8 @@ def test_slices_follow_one_another() -> None:
 
 @pytest.mark.parametrize("chunk", [1, 300, 5000, 1 << 21])
 def test_parts_images_and_rows_hold_everything_once(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convolution_layout, "CHUNK", chunk)
-    monkeypatch.setattr(convolution_layout, "LEAST", 2)
+    monkeypatch.setattr(convolution_layout, "CHUNK_BYTES", chunk)
+    monkeypatch.setattr(convolution_layout, "LEAST_WINDOWS", 2)
     seen = np.zeros((SIZES.groups, *SIZES.narrow[:1], *SIZES.positions), int)
     for groups, part in SIZES.parts():
         assert part.groups == groups.stop - groups.start
@@ -43,12 +43,12 @@ def test_parts_images_and_rows_hold_everything_once(chunk: int, monkeypatch: pyt
             for rows in part.row_chunks():
                 seen[groups, images][rows] += 1
     assert (seen == 1).all()
-    most = max(chunk, SIZES.part(1).place_bytes * max(2, SIZES.rows[1]) * (SIZES.images_at_once or 1))
-    assert SIZES.part(1).places_at_once * SIZES.part(1).place_bytes <= most
+    most = max(chunk, SIZES.part(1).window_bytes * max(2, SIZES.rows[1]) * (SIZES.images_at_once or 1))
+    assert SIZES.part(1).windows_at_once * SIZES.part(1).window_bytes <= most
 
 
 def test_how_many_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convolution_layout, "CHUNK", 100)
+    monkeypatch.setattr(convolution_layout, "CHUNK_BYTES", 100)
     assert [within_chunk(7, each) for each in (0, 1, 30, 50, 101)] == [7, 7, 3, 2, 1]
 
 

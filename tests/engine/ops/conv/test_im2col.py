@@ -11,7 +11,7 @@ import pytest
 
 from engine.ir.run_context import RunContext
 from engine.ops.conv import im2col as convolution_layout
-from engine.ops.conv.im2col import by_group, correlate, correlate_by_kernel, layout, windows_of
+from engine.ops.conv.im2col import correlate, correlate_by_kernel, layout, split_groups, windows_of
 from engine.ops.conv.windows import Windows
 
 Array = np.ndarray[Any, Any]
@@ -47,8 +47,8 @@ def operands(windows: Windows, extents: tuple[int, ...], groups: int) -> tuple[A
 @pytest.fixture(params=[1, 600, 1 << 21], ids=["one window", "some windows", "all windows"])
 def chunk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """How much is laid out at a time."""
-    monkeypatch.setattr(convolution_layout, "CHUNK", request.param)
-    monkeypatch.setattr(convolution_layout, "LEAST", 1)
+    monkeypatch.setattr(convolution_layout, "CHUNK_BYTES", request.param)
+    monkeypatch.setattr(convolution_layout, "LEAST_WINDOWS", 1)
 
 
 @pytest.mark.usefixtures("chunk")
@@ -78,14 +78,14 @@ def test_the_kernel_of_a_correlation(windows: Windows, extents: tuple[int, ...],
         wanted[g][:, :, *tap] += given.T @ seen
     out = np.empty(wanted.shape)
     sizes = layout(x, narrow, narrow, windows, groups)
-    correlate_by_kernel(HOST, by_group(x, groups), by_group(narrow, groups), out, sizes)
+    correlate_by_kernel(HOST, split_groups(x, groups), split_groups(narrow, groups), out, sizes)
     np.testing.assert_allclose(out, wanted, 1e-12, 1e-13)
 
 
 def test_what_windows_see() -> None:
     windows, extents, groups = CASES[1]
     x, _, narrow = operands(windows, extents, groups)
-    seen = windows_of(np, by_group(x, groups), layout(x, narrow, narrow, windows, groups))
+    seen = windows_of(np, split_groups(x, groups), layout(x, narrow, narrow, windows, groups))
     wanted = np.zeros(seen.shape)
     for position, tap, element in meetings(windows, extents):
         wanted[:, 0, :, *tap, *position] = x[:, :, *element]

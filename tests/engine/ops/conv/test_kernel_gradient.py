@@ -70,8 +70,8 @@ def test_it_is_the_sum_of_its_definition(name: str) -> None:
 @pytest.mark.parametrize("chunk", [1, 500])
 @pytest.mark.parametrize("name", ["a rest, in groups", "large windows", "three axes"])
 def test_in_however_many_chunks(name: str, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convolution_layout, "CHUNK", chunk)
-    monkeypatch.setattr(convolution_layout, "LEAST", 1)
+    monkeypatch.setattr(convolution_layout, "CHUNK_BYTES", chunk)
+    monkeypatch.setattr(convolution_layout, "LEAST_WINDOWS", 1)
     setting = SETTINGS[name]
     wide, narrow, kernel = setting.draw()
     for lying in (np.ascontiguousarray, np.asfortranarray):
@@ -197,7 +197,7 @@ def test_no_more_is_allocated_than_is_declared(name: str, dtype: str) -> None:
     declared = KERNEL_GRADIENT.workspace(*types, **attrs)
     found = allocated(lambda: KERNEL_GRADIENT.forward(RunContext(np), wide, narrow, out=kernel, **attrs))
     assert found <= declared + SLACK
-    assert declared <= found + 2 * convolution_layout.CHUNK
+    assert declared <= found + 2 * convolution_layout.CHUNK_BYTES
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import pytest
 
 from engine import Builder, TensorType, registry
 from engine.ir.errors import BadAttribute, ShapeMismatch
-from engine.ops.conv.windows import adaptive_ranges, regular_places
+from engine.ops.conv.windows import adaptive_ranges, tap_positions
 from tests.contract.cases import run_graph
 from tests.engine.ops.run import grads, run
 
@@ -117,6 +117,6 @@ def test_taps_lie_at_multiples_of_the_stride_and_of_the_dilation(
 ) -> None:
     builder = Builder(registry())
     x = builder.leaf(TensorType((9,), np.dtype(float)), 0)
-    made = regular_places(x, count, taps, stride, dilation)
+    made = tap_positions(x, count, taps, stride, dilation)
     (found,) = run_graph(builder.graph([made]), {0: np.zeros(9)})
     np.testing.assert_array_equal(found, stride * np.arange(count)[:, None] + dilation * np.arange(taps))

@@ -31,7 +31,7 @@ def seen(of: Windows, extent: int, count: int) -> set[tuple[int, int, int]]:
 
 
 def by_slices(of: Windows, extent: int, count: int) -> Iterator[tuple[int, int, int]]:
-    for tap, places, elements in of.meetings(0, extent, count):
+    for tap, places, elements in of.tap_slices(0, extent, count):
         pairs = zip(range(count)[places], range(extent)[elements], strict=True)
         yield from ((window, tap, element) for window, element in pairs)
 
@@ -45,7 +45,7 @@ def test_meetings_are_what_the_definition_says(of: Windows, extent: int, count: 
 
 @given(of=windows(), extent=st.integers(1, 9))
 def test_the_least_numbers_place_as_many_windows_that_see_the_same(of: Windows, extent: int) -> None:
-    (count,), least = of.positions((extent,)), of.least((extent,))
+    (count,), least = of.positions((extent,)), of.canonical_placing((extent,))
     assert least.positions((extent,)) == (count,)
     if 1 <= count <= 1000:
         assert seen(least, extent, count) == seen(of, extent, count)
@@ -53,7 +53,7 @@ def test_the_least_numbers_place_as_many_windows_that_see_the_same(of: Windows, 
         assert max(*least.stride, *least.padding) <= extent + least.reach[0] + 1
     if of.size == (1,):
         assert least.dilation == (1,)
-    assert least.least((extent,)) == least
+    assert least.canonical_placing((extent,)) == least
 
 
 @given(of=windows(), count=SEVERAL, more=st.one_of(st.integers(0, 9), LARGE, st.just(2**62 - 1)))
@@ -62,14 +62,14 @@ def test_the_least_numbers_spread_the_same_over_as_much(of: Windows, count: int,
     extent += more
     if extent < 0 or more >= max(*of.stride, *of.dilation):
         return
-    least, (behind,) = of.least_spread((count,), (more,))
+    least, (behind,) = of.canonical_spread((count,), (more,))
     assert least.cover((count,))[0] + behind == extent
     assert 0 <= behind < max(*least.stride, *least.dilation)
     assert min(*least.stride, *least.dilation) >= 1
     assert seen(least, extent, count) == seen(of, extent, count)
     if count == 1 and of.size == (1,):
         assert max(*least.stride, *least.padding, *least.dilation, behind) <= extent + 2
-    assert least.least_spread((count,), (behind,)) == (least, (behind,))
+    assert least.canonical_spread((count,), (behind,)) == (least, (behind,))
 
 
 def line(size: int, stride: int, padding: int, dilation: int) -> Windows:
@@ -77,17 +77,17 @@ def line(size: int, stride: int, padding: int, dilation: int) -> Windows:
 
 
 def test_a_window_that_just_fits_moves_by_one() -> None:
-    assert line(3, 2**61, 0, 1).least((3,)) == line(3, 1, 0, 1)
-    assert line(2, 2**61, 1, 3).least((2,)) == line(2, 1, 1, 3)
-    assert line(3, 7, 1, 1).least((5,)) == line(3, 5, 1, 1)  # so that a second one does not fit
-    assert line(1, 5, 2**57, 2**61).least((2,)) == line(1, 5, 2**57, 1)  # there are two and more
+    assert line(3, 2**61, 0, 1).canonical_placing((3,)) == line(3, 1, 0, 1)
+    assert line(2, 2**61, 1, 3).canonical_placing((2,)) == line(2, 1, 1, 3)
+    assert line(3, 7, 1, 1).canonical_placing((5,)) == line(3, 5, 1, 1)  # so that a second one does not fit
+    assert line(1, 5, 2**57, 2**61).canonical_placing((2,)) == line(1, 5, 2**57, 1)  # there are two and more
 
 
 def test_of_what_spreads_the_least_that_keeps_what_is_behind() -> None:
     """Nothing is felt of either distance; of the taps' alone; of the windows' alone."""
-    assert line(1, 2**61, 0, 2**57).least_spread((1,), (0,)) == (line(1, 1, 0, 1), (0,))
-    assert line(1, 2, 0, 2**57).least_spread((3,), (5,)) == (line(1, 2, 0, 6), (5,))
-    assert line(2, 2**57, 0, 3).least_spread((1,), (5,)) == (line(2, 6, 0, 3), (5,))
+    assert line(1, 2**61, 0, 2**57).canonical_spread((1,), (0,)) == (line(1, 1, 0, 1), (0,))
+    assert line(1, 2, 0, 2**57).canonical_spread((3,), (5,)) == (line(1, 2, 0, 6), (5,))
+    assert line(2, 2**57, 0, 3).canonical_spread((1,), (5,)) == (line(2, 6, 0, 3), (5,))
 
 
 def test_a_single_window_and_a_single_tap_are_seen_however_large_their_distance() -> None:

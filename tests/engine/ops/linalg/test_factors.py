@@ -12,20 +12,28 @@ from engine.ir.errors import DeadlineExceeded
 from engine.ir.run_context import Deadline, RunContext
 from engine.ir.tensor_type import Strided
 from engine.ops.linalg import matrices as factors
-from engine.ops.linalg.matrices import _factored, admit, at_once, chunk_bytes, chunks, factored, symmetric_part
+from engine.ops.linalg.matrices import (
+    _factorize,
+    admit,
+    chunk_bytes,
+    chunks,
+    factorize,
+    matrices_per_chunk,
+    symmetric_part,
+)
 
 
 def test_large_matrices_come_one_by_one_and_small_ones_many_at_a_time() -> None:
-    assert at_once((9, 512, 512)) == 1
-    assert at_once((9, 2, 2)) > 1000
-    assert at_once((0, 0)) >= 1
-    assert at_once((9, 1000, 1)) < at_once((9, 30, 30))
+    assert matrices_per_chunk((9, 512, 512)) == 1
+    assert matrices_per_chunk((9, 2, 2)) > 1000
+    assert matrices_per_chunk((0, 0)) >= 1
+    assert matrices_per_chunk((9, 1000, 1)) < matrices_per_chunk((9, 30, 30))
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (2, 2), (1, 2000), (2000, 1), (30, 30), (100, 90), (300, 300)])
 def test_a_piece_is_some_milliseconds_of_work(shape: tuple[int, int]) -> None:
     """Fewer than 130,000 elements, and than four million of n³."""
-    count, elements = at_once(shape), shape[0] * shape[1]
+    count, elements = matrices_per_chunk(shape), shape[0] * shape[1]
     assert count == 1 or (count * elements < 2**17 and count * elements * max(shape) < 2**22)
 
 
@@ -37,7 +45,7 @@ def test_pieces_are_copies_and_results_go_where_they_belong() -> None:
         count += 1
         y[...] = part[:, 0]
         part[...] = 0
-    assert count == -(-140 // at_once(x.shape))
+    assert count == -(-140 // matrices_per_chunk(x.shape))
     assert count > 1
     np.testing.assert_array_equal(out, before[:, ::-1, 0])
     np.testing.assert_array_equal(x, before)
@@ -73,7 +81,7 @@ def test_what_pieces_take() -> None:
 @pytest.mark.parametrize("name", ["eigh", "eigvalsh", "svd", "svdvals", "qr"])
 def test_a_matrix_without_factors_stands_alone(name: str) -> None:
     x = np.stack([np.eye(3), np.full((3, 3), np.nan), 2 * np.eye(3), np.diag([np.inf, 1, 1])])
-    for y in factored(RunContext(np), name, x):
+    for y in factorize(RunContext(np), name, x):
         assert np.isnan(y[[1, 3]]).all()
         assert np.isfinite(y[[0, 2]]).all()
 
@@ -123,8 +131,8 @@ def test_where_a_batch_is_refused_matrices_are_answered_one_by_one(
 ) -> None:
     """On devices that refuse all of it: those that have no answer are NaN, and never shown again."""
     x = np.random.default_rng(3).normal(size=(4, 3, 3 if name.startswith("eig") else 2))
-    wanted = [y.copy() for y in _factored.general(RunContext(np), name, x)]
-    checked = factors._checked(np, name)
+    wanted = [y.copy() for y in _factorize.general(RunContext(np), name, x)]
+    checked = factors._raising_function(np, name)
 
     def refusing(part: np.ndarray[Any, Any]) -> Any:
         assert np.isfinite(part).all()
@@ -132,16 +140,16 @@ def test_where_a_batch_is_refused_matrices_are_answered_one_by_one(
             raise np.linalg.LinAlgError
         return checked(part)
 
-    monkeypatch.setattr(factors, "_checked", lambda xp, name: refusing)
+    monkeypatch.setattr(factors, "_raising_function", lambda xp, name: refusing)
     x[lost, 0] = 7, 0, *[0] * (x.shape[2] - 2)
-    found = _factored.general(RunContext(np), name, x)
+    found = _factorize.general(RunContext(np), name, x)
     kept = [i for i in range(4) if i not in lost]
     assert len(found) == len(wanted) == {"eigvalsh": 1, "svdvals": 1, "svd": 3}.get(name, 2)
     for y, z in zip(found, wanted, strict=True):
         assert y.shape == z.shape
         assert np.isnan(y[lost]).all()
         np.testing.assert_allclose(y[kept], z[kept], 1e-13, 1e-14)
-    (alone, *_) = _factored.general(RunContext(np), name, x[lost[:1]])
+    (alone, *_) = _factorize.general(RunContext(np), name, x[lost[:1]])
     assert alone.shape == (1, *wanted[0].shape[1:])
 
 
@@ -149,7 +157,7 @@ def test_factors_of_other_devices_are_those_of_this_one() -> None:
     """Thin ones of what is not square."""
     x = np.random.default_rng(4).normal(size=(2, 4, 3))
     for name in ("svd", "svdvals", "qr"):
-        here, there = (each(RunContext(np), name, x.copy()) for each in (_factored, _factored.general))
+        here, there = (each(RunContext(np), name, x.copy()) for each in (_factorize, _factorize.general))
         assert [y.shape for y in there] == [y.shape for y in here]
         for y, z in zip(here, there, strict=True):
             np.testing.assert_allclose(y, z, 1e-12, 1e-13)

@@ -128,7 +128,7 @@ def qr(x: Array) -> list[Array]:
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "complex128", "complex64"])
 @pytest.mark.parametrize("turned", [False, True])
 def test_qr(monkeypatch: pytest.MonkeyPatch, dtype: str, turned: bool) -> None:
-    monkeypatch.setattr("engine.ops.linalg.qr.factored", None)
+    monkeypatch.setattr("engine.ops.linalg.qr.factorize", None)
     x = tall(2, dtype=dtype)
     x = x.swapaxes(-1, -2) if turned else x
     wide = x.astype("complex128" if x.dtype.kind == "c" else "float64")

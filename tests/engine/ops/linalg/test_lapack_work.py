@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine import TensorType
-from engine.ops.linalg.lapack import _taken, lapack_bytes, qr_length
+from engine.ops.linalg.lapack import _work_size, lapack_bytes, qr_length
 
 lapack = pytest.importorskip("scipy.linalg").lapack
 
@@ -18,7 +18,7 @@ NAMES = ["eigh", "eigvalsh", "svd", "svdvals", "qr"]
 def anew() -> None:
     """Nothing is known from before."""
     qr_length.cache_clear()
-    _taken.cache_clear()
+    _work_size.cache_clear()
 
 
 def taken(name: str, *shape: int, dtype: str = "float64") -> int:
@@ -78,7 +78,7 @@ def test_it_works_in_doubles_on_one_matrix_of_a_batch(name: str, dtype: str) -> 
 
 def test_it_is_asked_once_for_a_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     first = taken("svd", 37, 21)
-    monkeypatch.setattr("engine.ops.linalg.lapack._asked", None)
+    monkeypatch.setattr("engine.ops.linalg.lapack._query", None)
     assert taken("svd", 37, 21) == taken("svd", 9, 37, 21, dtype="float32") == first
 
 

@@ -12,7 +12,7 @@ from engine.ir.errors import ShapeMismatch
 from engine.ir.run_context import RunContext
 from engine.ir.tensor_type import TensorType
 from engine.ops.linalg import matrices
-from engine.ops.linalg.matrices import System, answer_each, computed, converted, square
+from engine.ops.linalg.matrices import System, answer_each, compute_dtype, count_converted, square
 from engine.ops.linalg.solve import Inv, Solve
 from tests.engine.ops.values import Array, come_to
 
@@ -123,11 +123,11 @@ def test_of_nothing_nothing_is_asked(run: RunContext) -> None:
 
 @pytest.mark.parametrize(("device", "out", "wanted"), [("cpu", F16, F64), ("cpu", F32, F64), ("new", F16, F32)])
 def test_numpy_computes_in_doubles_and_others_in_what_is_not_float16(device: str, out: Any, wanted: Any) -> None:
-    assert computed(RunContext(np, device=device), np.empty(1, out)) == wanted
+    assert compute_dtype(RunContext(np, device=device), np.empty(1, out)) == wanted
 
 
 def test_doubles_are_not_copied() -> None:
-    assert converted(F64, TensorType((2, 3), F64), TensorType((4,), F32)) == 4
+    assert count_converted(F64, TensorType((2, 3), F64), TensorType((4,), F32)) == 4
 
 
 def test_the_memory_of_a_square_matrix_is_its_answer_and_what_lapack_works_on() -> None:

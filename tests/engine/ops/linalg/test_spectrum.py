@@ -9,9 +9,9 @@ from engine import Builder, TensorType, Value, registry
 from engine.autodiff.vjp import vjp_or_zeros
 from engine.ir.graph import ancestors
 from engine.ops.linalg.matrices import (
+    empty_gradient,
     hermitian_part,
     inverse_gaps,
-    of_nothing,
     off_diagonal_gaps,
     scaled_columns,
     tolerance,
@@ -85,16 +85,16 @@ def test_of_several_spectra_each_has_gaps() -> None:
 def test_nothing_depends_on_what_has_arrived() -> None:
     """A cotangent of no elements: zeros, of a graph that reads all that has arrived; without any, none."""
     x, first, second = np.ones((0, 2)), np.full(3, 2.0), np.full((), 5.0)
-    found = evaluate(lambda v, a, b: [of_nothing(v, [None, a, None, b]) or v], x, first, second)
+    found = evaluate(lambda v, a, b: [empty_gradient(v, [None, a, None, b]) or v], x, first, second)
     assert found[0].shape == (0, 2)
     builder = Builder(registry())
     v, a, b = (builder.leaf(TensorType.of(each), i) for i, each in enumerate((x, first, second)))
-    made = of_nothing(v, [a, None, b])
+    made = empty_gradient(v, [a, None, b])
     assert made is not None
     assert {a.index, b.index} <= set(ancestors([made.index], lambda i: builder.nodes[i].operands))
-    assert of_nothing(v, [None, None]) is None
+    assert empty_gradient(v, [None, None]) is None
     # what is not empty shows that it is zero times their sum
-    (zeros,) = evaluate(lambda v, a: [of_nothing(v, [a]) or v], np.ones(2), np.array([1.0, np.inf]))
+    (zeros,) = evaluate(lambda v, a: [empty_gradient(v, [a]) or v], np.ones(2), np.array([1.0, np.inf]))
     assert np.isnan(zeros).all()
-    (zeros,) = evaluate(lambda v, a: [of_nothing(v, [a]) or v], np.ones(2), np.array([1.0, 2.0]))
+    (zeros,) = evaluate(lambda v, a: [empty_gradient(v, [a]) or v], np.ones(2), np.array([1.0, 2.0]))
     np.testing.assert_array_equal(zeros, [0.0, 0.0])

@@ -23,7 +23,7 @@ def test_of_roots_and_logarithms() -> None:
     with mpmath.workdps(60):
         for function in ("sqrt", "log"):
             apply = getattr(mpmath, function)
-            found = symmetric_slope._differences(np, W, function)[0]
+            found = symmetric_slope._divided_differences(np, W, function)[0]
             for i, a in enumerate(map(mpmath.mpf, W[0])):
                 for j, b in enumerate(map(mpmath.mpf, W[0])):
                     wanted = mpmath.diff(apply, a) if i == j else (apply(a) - apply(b)) / (a - b)

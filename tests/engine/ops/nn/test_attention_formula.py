@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from engine.ir.graph import Value
-from engine.ops.nn.attention_tiles import Masking, Saved, WayBack
+from engine.ops.nn.attention_tiles import AttentionBackward, Masking, SavedValues
 from tests.engine.ops.values import Array, come_to, written
 
 RNG = np.random.default_rng(11)
@@ -43,8 +43,8 @@ def back(saved: Sequence[Array], mask: Array | None, causal: bool) -> list[Array
     return [dq, dk, np.einsum("...ij,...ic->...jc", p, g), ds]
 
 
-def saved_of(values: Sequence[Value]) -> Saved:
-    return Saved(*values)
+def saved_of(values: Sequence[Value]) -> SavedValues:
+    return SavedValues(*values)
 
 
 @MASKS
@@ -62,8 +62,8 @@ def test_a_hidden_key_scores_minus_infinity_and_others_what_the_product_is(mask:
 @CAUSAL
 def test_the_way_back_is_what_its_sums_are(mask: Array | None, causal: bool) -> None:
     def write(*values: Value) -> list[Value]:
-        way = WayBack(saved_of(values), scale=SCALE, causal=causal)
-        return [*way.by_operands, way.ds]
+        way = AttentionBackward(saved_of(values), scale=SCALE, causal=causal)
+        return [*way.operand_gradients, way.ds]
 
     _, found = written(write, *SAVED, *([] if mask is None else [mask]))
     for a, b in zip(found, back(SAVED, mask, causal), strict=True):
@@ -81,7 +81,7 @@ def test_the_way_back_has_a_way_back(mask: Array | None, causal: bool, given: tu
     def write(*values: Value) -> list[Value]:
         builder = values[0].builder
         arriving = [None if c is None else builder.constant(c) for c in weights]
-        found = WayBack(saved_of(values), scale=SCALE, causal=causal).again(*arriving)
+        found = AttentionBackward(saved_of(values), scale=SCALE, causal=causal).second_order(*arriving)
         assert (found[-1] is None) == (mask is SHOWN)
         return [x for x in found if x is not None]
 
@@ -101,14 +101,14 @@ def test_the_way_back_has_a_way_back(mask: Array | None, causal: bool, given: tu
 
 def test_nothing_arriving_gives_nothing() -> None:
     def write(*values: Value) -> list[Any]:
-        return WayBack(saved_of(values), scale=SCALE, causal=False).again()
+        return AttentionBackward(saved_of(values), scale=SCALE, causal=False).second_order()
 
     assert not any(found.any() for found in written(write, *SAVED)[1])
 
 
 def test_a_float_mask_has_a_cotangent_of_its_own_shape() -> None:
     def write(ds: Value, mask: Value) -> Value:
-        found = Masking(mask, SCALE, causal=False).by_mask(ds)
+        found = Masking(mask, SCALE, causal=False).mask_gradient(ds)
         assert found is not None
         return found
 

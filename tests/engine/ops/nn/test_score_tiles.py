@@ -23,8 +23,8 @@ CLOSE: Final = {"float16": 2e-3, "float32": 2e-5, "float64": 1e-11}
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """All attention in tiles of a few scores."""
-    monkeypatch.setattr(attention, "SCORES_HELD", 0)
-    monkeypatch.setattr(attention, "OUTWEIGHED", 0)
+    monkeypatch.setattr(attention, "HELD_SCORE_BYTES", 0)
+    monkeypatch.setattr(attention, "HELD_SCORES_PER_ELEMENT", 0)
     monkeypatch.setattr(score_tiles, "TILE_BYTES", 8 * 40)
     monkeypatch.setattr(score_tiles, "LEAST_ROWS", 3)
     monkeypatch.setattr(score_tiles, "MOST_COLUMNS", 4)
@@ -169,7 +169,7 @@ def test_what_is_not_finite_is_as_the_formula_has_it(
             *given, g = [*operands[:3], *([] if laid[mask] is None else [laid[mask]]), operands[3]]
             value, gradients = grads("attention", *given, cotangent=g, causal=causal)
             with monkeypatch.context() as patched:
-                patched.setattr(attention, "SCORES_HELD", math.inf)
+                patched.setattr(attention, "HELD_SCORE_BYTES", math.inf)
                 wanted, wanted_gradients = grads("attention", *given, cotangent=g, causal=causal)
             compared = [value, *gradients], [wanted, *wanted_gradients]
             if at == 3 and np.isinf(special):

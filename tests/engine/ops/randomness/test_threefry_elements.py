@@ -9,7 +9,7 @@ import pytest
 
 from engine import Builder, Limits, TensorType, registry
 from engine.compiler.plan import make_plan
-from engine.ops.randomness.threefry import MOST_COUNTED, can_count, folded_elements, uniform_elements
+from engine.ops.randomness.threefry import MOST_COUNTED, can_count, fold_in_elements, uniform_elements
 from tests.engine.ops.run import EXECUTOR
 
 KEYS = np.array([[0xFFFFFFFF, 0x7F800001], [0, 0x80000000]], "uint32")
@@ -47,7 +47,7 @@ def test_numbers_are_carried_by_their_lower_words(dtype: str) -> None:
     numbers = np.array([1, 100] if dtype[0] == "u" else [-1, 100], dtype)
     builder = Builder(registry())
     keys, given = builder.leaf(TensorType.of(KEYS), 0), builder.leaf(TensorType.of(numbers), 1)
-    counter = folded_elements(keys, given).node.operands[0]
+    counter = fold_in_elements(keys, given).node.operands[0]
     (carried,) = (builder.value(i) for i in builder.nodes[counter].operands[2:3])
     (found,) = EXECUTOR.run(make_plan(builder.graph([carried]), Limits()), {0: KEYS, 1: numbers})
     assert found.view("uint32").tolist() == [[int(n) % 2**32] for n in numbers]
