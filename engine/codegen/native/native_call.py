@@ -142,7 +142,7 @@ def reach(array: HostArray) -> tuple[int, int]:
 
 
 def _in_front(size: int) -> int:
-    """Return the words before a table of `size` words: the record's address, the table's bytes, two bounds for each word."""
+    """Return the words before a table of `size` words: the record's address, the table's bytes, two bounds per word."""
     return 2 + 2 * size
 
 
