@@ -203,8 +203,8 @@ class BufferExtent(NamedTuple):
 class BoundsWriter:
     """Writer of bounds checks in a test build, as lines with `%bounds.` names among the kernel's text."""
 
-    def __init__(self, to: Assembly) -> None:
-        self._to = to
+    def __init__(self, ir: Assembly) -> None:
+        self._ir = ir
         self._count = 0
 
     def stated(self, position: int) -> BufferExtent:
@@ -267,8 +267,8 @@ class BoundsWriter:
             entry.name: entry.value for entry in FaultEntry
         }
         # Declare line by line: the set then merges declarations that the kernel has itself.
-        self._to.declarations.update(_REDUCTIONS.substitute(words).splitlines())
-        self._to.declarations.update(each.substitute(words) for each in (_OUTSIDE, text))
+        self._ir.declarations.update(_REDUCTIONS.substitute(words).splitlines())
+        self._ir.declarations.update(each.substitute(words) for each in (_OUTSIDE, text))
         which = f"i64 {buffer.first}, i64 {buffer.past}, i64 {buffer.position}, i64 {self._count + 1}, ptr %table"
         inside = mask or "splat (i1 true)"
         return self._value(f"call {type} @{function}({type} {pointer}, <{lanes} x i1> {inside}, i64 {size}, {which})")
@@ -278,7 +278,7 @@ class BoundsWriter:
 
     def _value(self, text: str) -> str:
         self._count += 1
-        return self._to.value(text, f"%bounds.{self._count}")
+        return self._ir.value(text, f"%bounds.{self._count}")
 
 
 _REDUCTIONS: Final = Template("""\
@@ -383,10 +383,10 @@ _SUFFIXES: Final = {"float": "f32", "double": "f64"}
 class KernelMemory:
     """Memory accesses of a kernel under construction. Types are LLVM's scalar types; lanes make them vectors."""
 
-    def __init__(self, to: Assembly, *, checkable: bool = True) -> None:
+    def __init__(self, ir: Assembly, *, checkable: bool = True) -> None:
         """Check accesses if they are `checkable` (not on a GPU) and this build checks accesses."""
-        self._to = to
-        self._checks = BoundsWriter(to) if WATCHED.checked and checkable else None
+        self._ir = ir
+        self._checks = BoundsWriter(ir) if WATCHED.checked and checkable else None
         #: buffers of pointers, or of vectors of pointers, by name
         self._buffers: dict[str, BufferExtent] = {}
 
@@ -398,12 +398,12 @@ class KernelMemory:
         `moved` is an offset in words, known at run time, added to `position`; only if accesses are not checked.
         """
         assert not (moved and self._checks)
-        pointer = self._to.value(f"getelementptr i64, ptr %table, i64 {position}", name and f"{name}.in")
+        pointer = self._ir.value(f"getelementptr i64, ptr %table, i64 {position}", name and f"{name}.in")
         if moved:
-            pointer = self._to.value(f"getelementptr i64, ptr {pointer}, i64 {moved}")
+            pointer = self._ir.value(f"getelementptr i64, ptr {pointer}, i64 {moved}")
         if self._checks:
             pointer = self._checks.bounded(self._checks.table(), pointer, 8, 1, "")
-        value = self._to.value(f"load {type}, ptr {pointer}, align 8", name)
+        value = self._ir.value(f"load {type}, ptr {pointer}, align 8", name)
         return self.given(value, position) if type == "ptr" else value
 
     def given(self, pointer: str, position: int) -> str:
@@ -413,7 +413,7 @@ class KernelMemory:
 
     def further(self, pointer: str, type: str, index: int | str, name: str = "") -> str:
         """Write a pointer `index` elements of a type further."""
-        return self.same(self._to.value(f"getelementptr {type}, ptr {pointer}, i64 {index}", name), pointer)
+        return self.same(self._ir.value(f"getelementptr {type}, ptr {pointer}, i64 {index}", name), pointer)
 
     def entry(self, pointer: str, type: str, index: str) -> str:
         """Write a pointer to the same place in another entry; the pointer's buffer is the first of several entries."""
@@ -424,7 +424,7 @@ class KernelMemory:
 
     def each_further(self, pointer: str, lanes: int, offsets: str) -> str:
         """Write a vector of pointers at byte offsets: constants, or a vector of i64."""
-        return self.same(self._to.value(f"getelementptr i8, ptr {pointer}, <{lanes} x i64> {offsets}"), pointer)
+        return self.same(self._ir.value(f"getelementptr i8, ptr {pointer}, <{lanes} x i64> {offsets}"), pointer)
 
     def same(self, pointer: str, origin: str) -> str:
         """Register a pointer into the same buffer as `origin`."""
@@ -442,9 +442,9 @@ class KernelMemory:
         """Load a scalar or a vector. Lanes outside the mask are not read and take the lanes of `outside`."""
         pointer, result_type, size = self._bounded(pointer, type, lanes, mask), _vector_type(type, lanes), _size(type)
         if not mask:
-            return self._to.value(f"load {result_type}, ptr {pointer}, align {size}")
+            return self._ir.value(f"load {result_type}, ptr {pointer}, align {size}")
         name = self._intrinsic(result_type, f"load.{_suffix(type, lanes)}.p0", "ptr", "i32", _mask(lanes), result_type)
-        return self._to.value(
+        return self._ir.value(
             f"call {result_type} @{name}(ptr {pointer}, i32 {size}, {_mask(lanes)} {mask}, {result_type} {outside})"
         )
 
@@ -454,17 +454,17 @@ class KernelMemory:
         """Store a scalar, a vector, or the lanes of a vector inside the mask, aligned like the scalar type."""
         pointer, value_type, size = self._bounded(pointer, type, lanes, mask), _vector_type(type, lanes), _size(type)
         if not mask:
-            self._to.line(f"store {value_type} {value}, ptr {pointer}" + (f", align {size}" if says_align else ""))
+            self._ir.line(f"store {value_type} {value}, ptr {pointer}" + (f", align {size}" if says_align else ""))
             return
         name = self._intrinsic("void", f"store.{_suffix(type, lanes)}.p0", value_type, "ptr", "i32", _mask(lanes))
-        self._to.line(f"call void @{name}({value_type} {value}, ptr {pointer}, i32 {size}, {_mask(lanes)} {mask})")
+        self._ir.line(f"call void @{name}({value_type} {value}, ptr {pointer}, i32 {size}, {_mask(lanes)} {mask})")
 
     def gather(self, type: str, pointers: str, lanes: int, mask: str, outside: str = "zeroinitializer") -> str:
         """Load a vector of the elements at each pointer, with lanes outside the mask as in `load`."""
         pointers, vector = self._each_bounded(pointers, type, lanes, mask), _vector_type(type, lanes)
         places = f"<{lanes} x ptr>"
         name = self._intrinsic(vector, f"gather.{_suffix(type, lanes)}.v{lanes}p0", places, "i32", _mask(lanes), vector)
-        return self._to.value(
+        return self._ir.value(
             f"call {vector} @{name}({places} {pointers}, i32 {_size(type)}, {_mask(lanes)} {mask}, {vector} {outside})"
         )
 
@@ -475,12 +475,12 @@ class KernelMemory:
         name = self._intrinsic(
             "void", f"scatter.{_suffix(type, lanes)}.v{lanes}p0", vector, places, "i32", _mask(lanes)
         )
-        self._to.line(
+        self._ir.line(
             f"call void @{name}({vector} {value}, {places} {pointers}, i32 {_size(type)}, {_mask(lanes)} {mask})"
         )
 
     def _intrinsic(self, result: str, name: str, *takes: str) -> str:
-        self._to.declare(result, f"llvm.masked.{name}", *takes)
+        self._ir.declare(result, f"llvm.masked.{name}", *takes)
         return f"llvm.masked.{name}"
 
     def _bounded(self, pointer: str, type: str, lanes: int, mask: str) -> str:
