@@ -369,6 +369,7 @@ def write_angle(y: Scalar, x: Scalar) -> Scalar:
     scale = (larger > limit).where(shrink, 1.0)
     angle = _of_quotient(smaller * scale, larger * scale)
     is_left, is_steep = x.builder.constant(1.0).copysign(x) < 0.0, above > beside
+    # Reflections moved the point to the first octant. They are undone by adding multiples of π / 2, in two parts.
     half_turn, quarter_turn = (_half_pi_parts(x, factor) for factor in (2.0, 1.0))
     high, low = (is_steep.where(q, is_left.where(h, 0.0)) for q, h in zip(quarter_turn, half_turn, strict=True))
     turned = is_steep.where(is_left.not_(), is_left).where(-angle, angle)

@@ -119,6 +119,7 @@ def write_erfinv(x: Scalar) -> Scalar:
     """
     size = x.abs()
     log, lacking_log = natural_parts(*exponent_and_fraction((-size).fma(size, 1.0)))
+    # Near ±1, erfinv grows like √w, so that a polynomial of the root has few terms.
     w, root = -log, (-log).sqrt()
     at_zero, lacking_zero = HALF_ROOT_PI[x.dtype]
     near = w.fma(series(ERFINV, w), lacking_zero) + at_zero

@@ -38,6 +38,7 @@ def mixed(key: WordPair, counter: WordPair) -> WordPair:
     for number in range(ROUNDS_OF_FOUR):
         for bits in ROTATIONS[number % 2]:
             x += y
+            # Rotate y to the left in place, with one temporary array for all rounds.
             rotated[...] = y
             rotated <<= rotated.dtype.type(bits)
             y >>= y.dtype.type(32 - bits)
@@ -254,6 +255,7 @@ class _Assignment:
     def _computed(self, number: int) -> Home:
         instruction = self.loop.instructions[number]
         kind = register_of(instruction)
+        # A ufunc may write over an operand. A select consists of several calls, which read the operands again.
         for argument in instruction.args if len(instruction.args) < 3 else ():
             if self._is_last_use(argument, number) and self.registers[self.homes[argument].number] == kind:
                 return self.homes[argument]
@@ -428,6 +430,7 @@ class BlockProgram:
 
     def _view(self, view: SlotView, source: int) -> int:
         """Add a slot for a view of another slot."""
+        # These views of constants do not depend on a block's shape, so they are made once.
         if source >= self._arrays and view in (_bits, _truth):
             return self._fixed(view(self._fixed_slots[source - self._arrays], ()))
         if (view, source) not in self._view_slots:

@@ -82,6 +82,7 @@ def _divided(fused: FusedKernel, space: Space) -> tuple[tuple[int, ...], int, in
     *rows, columns = extents(fused, space)
     whole_axes = int(not is_elementwise(fused))
     size = block_elements(math.prod(rows) * columns)
+    # A short last row becomes a block of its own.
     short = space.length - (math.prod(rows) - 1) * columns
     if short == columns or not math.prod(rows):
         return (*rows, columns), size, whole_axes, []
@@ -146,6 +147,7 @@ def _cut(dims: Sequence[int], size: int, whole: int) -> tuple[int, int]:
     if not axis:
         return 0, 0
     extent, most = dims[axis - 1], max(1, size // math.prod(dims[axis:]))
+    # Use as few parts as the size allows, and make them as equal as possible.
     return axis, -(-extent // -(-extent // most))
 
 
@@ -177,6 +179,7 @@ def bind_blocks(
         else _along(a, dims, result.kind == "element", steps)
         for a, result, steps in zip(results, fused.results, strides[len(operands) :], strict=True)
     ]
+    # If there are several blocks, their parts of a sum are added at the end, in the order of the blocks.
     additions = [
         (np.add.reduce, (parts, 0, None, as_strided(a, parts.shape[1:], [a.itemsize] * (parts.ndim - 1))))
         for a, result, parts in zip(results, fused.results, written, strict=True)
@@ -216,6 +219,7 @@ def block_calls(
     for numbers in _shares(divided, threads):
         memory = _Memory([*((level, np.empty(largest[level], dtype)) for level, dtype in program.registers), *spread])
         calls_by_thread.append([_calls_of(program, operands, results, memory, n, divided[n]) for n in numbers])
+    # Each list of calls is bound to the registers of one thread, so threads share lists rather than blocks.
     if len(calls_by_thread) > 1:
         parts = [[call for calls in part for call in calls] for part in calls_by_thread]
         return [(share, (partial(_make_parts, parts), len(parts), range(len(parts))))]
@@ -320,7 +324,7 @@ def is_direct(fused: FusedKernel, result: KernelResult, dense: bool) -> bool:
 
 def _is_dense(rows: Sequence[int], steps: Sequence[int], columns: int) -> bool:
     dense = [columns * math.prod(rows[i + 1 :]) for i in range(len(rows))]
-    return all(extent == 1 or here == there for extent, here, there in zip(rows, steps, dense, strict=True))
+    return all(extent == 1 or step == dense_step for extent, step, dense_step in zip(rows, steps, dense, strict=True))
 
 
 def _strides(fused: FusedKernel, space: Space) -> list[tuple[int, ...]]:
@@ -381,6 +385,8 @@ class WholeArrayKernel:
         order, scalars = needed(fused), fused.instructions
         dtypes = {n: dtype_of(scalars[n], number) for n in order}
         self.loop, self.stored = fused, [result.value for result in fused.results]
+        # A scalar that is stored in several results is computed in the first of them: the last assignment to a key
+        # wins.
         self.places = {value: (j, dtypes[value]) for j, value in reversed([*enumerate(self.stored)])}
         self.constants = {n: dtypes[n].type(scalars[n].data) for n in order if scalars[n].op == "constant"}
         self.loads = [(n, scalars[n].data, dtypes[n]) for n in order if scalars[n].op == "load"]
@@ -441,6 +447,7 @@ def run_on_arrays(
     sums = [(array, result) for array, result in zip(results, fused.results, strict=True) if result.adds_up]
     for array, _ in sums:
         array.fill(0)
+    # Elements or rows of a sum are computed like other results, into temporary arrays, and then summed here.
     stored = tuple(
         KernelResult("element" if r.kind in ("element", "columns") else "row", r.value) for r in fused.results
     )
@@ -513,6 +520,7 @@ class ElementKernel:
         if out.size <= SHARED_ROW_BLOCK or program.is_one_ufunc:
             make_calls(self._at_once(operands, out, program.spread))
             return
+        # If all arrays are laid out like the result, they are flattened, and blocks need no index along several axes.
         same_layout = all(not x.ndim or (x.shape == out.shape and x.flags.c_contiguous) for x in operands)
         shape = (out.size,) if same_layout else out.shape
         read = [x.reshape(shape) if same_layout and x.ndim else np.broadcast_to(x, shape) for x in operands]

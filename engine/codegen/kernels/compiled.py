@@ -114,6 +114,7 @@ def bind_native(
     blocks = block_count(space)
     thread_count = _thread_count(kernel.work, space, threads)
     scratch_elements = _scratch_elements(kernel.scratch_rows, kernel.lanes, space)
+    # The workspace begins with the scratch rows of each thread; the parts of sums follow.
     scratch: HostArray = np.ndarray((thread_count, scratch_elements), fused.dtype, workspace)
     targets = _sum_targets(fused, space, blocks, results, workspace[scratch.nbytes :])
     part_sums = [
@@ -121,6 +122,7 @@ def bind_native(
         for result, parts, array in zip(fused.results, targets, results, strict=True)
         if parts is not array
     ]
+    # In an empty space, NumPy's sums of no parts set the results to 0.
     if not blocks:
         return part_sums
     entries = WATCHED.tables(thread_count, kernel.layout.size)  # one for each thread

@@ -178,6 +178,7 @@ class KernelText:
         columns = self._results("columns")
         for n in columns:
             self.memory.further(f"%result{n}", self.to.name("float"), "%part", f"%part{n}")
+        # Column sums are accumulated in memory row by row, so a block's part begins with zeros.
         if columns:
             with self.to.loop(loop_names("z", "zero.head", "zero", "zero.end"), 0, "%columns"):
                 for n in columns:
@@ -207,6 +208,7 @@ class KernelText:
 
     def _row(self) -> None:
         self._begin_row()
+        # `lanes` is a power of two, so clearing the low bits gives the number of columns in whole vectors.
         self.to.value(f"and i64 %count, {-self.lanes}", "%whole")
         if self.lanes > 1:
             self.to.value("sub i64 %count, %whole", "%tail")
@@ -223,6 +225,7 @@ class KernelText:
             value = self.loop.results[n].value
             self._store(self._scalar(value), self._type(value), f"%result{n}.row")
         for n in self._results("total"):
+            # The total so far is a value carried by the loop over rows.
             summand = self._scalar(self.loop.results[n].value)
             self.to.value(f"fadd {self.to.name('float')} %sum{n}, {summand}", f"%sum{n}.next")
 

@@ -438,6 +438,7 @@ def schedule(fused: FusedKernel, *, keeps: bool = True) -> Schedule:
     swept = [r for r, result in enumerate(fused.results) if result.kind in ("element", "columns")]
     starts = {i: ready[fused.instructions[i].args[0]] for i in reductions}
     writes = {r: ready[fused.results[r].value] for r in swept}
+    # A reduction runs in the sweep in which its operand becomes ready; a result is stored in the first sweep that can.
     count = 1 + max([*starts.values(), *writes.values()], default=-1)
     roots = [
         [fused.instructions[i].args[0] for i in reductions if starts[i] == p]
@@ -473,6 +474,8 @@ def lanes_of(fused: FusedKernel, columns: int) -> int:
     """
     width = 4 if fused.dtype == "float32" else 8
     lanes = WIDEST_VECTOR // width
+    # Each instruction is printed once for a vector of this width, and LLVM splits it into registers. So a long program
+    # of wide vectors makes long machine code.
     while lanes * width > NARROWEST_VECTOR and lanes * width * len(fused.instructions) > MOST_VECTOR_BYTES:
         lanes //= 2
     return min(lanes, 1 << max(columns - 1, 0).bit_length())
@@ -521,10 +524,13 @@ def _costly_reused(fused: FusedKernel, roots: list[list[int]]) -> set[int]:
     """
     computed, kept = set[int](), set[int]()
     for needed in roots:
+        # From the scalars that this sweep needs, walk back to costly scalars of earlier sweeps, and no further: those
+        # found first are the closest to their use.
         costly = {i for i in computed if _is_costly(fused, i, ())}
         elements = _elements(fused, needed, costly)
         kept |= elements & costly
         computed |= elements - costly
+    # Once other scalars are kept, recomputing one may have become cheap.
     for number in sorted(kept):
         if not _is_costly(fused, number, kept - {number}):
             kept.discard(number)

@@ -73,6 +73,7 @@ class Recurrence(NamedTuple):
     def varying(self) -> set[int]:
         """Return the scalars that differ between steps."""
         varying, moving = set[int](), {*self.moving, *(carry.operand for carry in self.carries)}
+        # Instructions only read earlier ones, so a single pass finds all that depend on a moving operand.
         for number, scalar in enumerate(self.loop.instructions):
             if scalar.data in moving if scalar.op == "load" else not varying.isdisjoint(scalar.args):
                 varying.add(number)
@@ -191,12 +192,14 @@ class RecurrenceText(KernelText):
             carries.append(CarriedValue(f"%{name}.far", self.to.name("bool", self.lanes), "zeroinitializer"))
         steps = loop_names(f"{name}.t", f"{name}.head", f"{name}.step", f"{name}.past")
         with self.to.loop(steps, 0, "%steps", 1, carries) as next_values:
-            # In the step, loads of carry operands are the values carried by the loop.
+            # In the step, loads of carry operands are the values carried by the loop. Not strict: the last value may be
+            # the out-of-range flag, which belongs to no operand.
             names = {carry.operand: c.name for carry, c in zip(self.recurrence.carries, carries, strict=False)}
             scalars = enumerate(self.loop.instructions)
             vectors |= {n: names[scalar.data] for n, scalar in scalars if scalar.op == "load" and scalar.data in names}
             self._compute([i for i in needed if i in varying], vectors, column, mask, steps.counter)
             next_values.extend(self._stepped(vectors, column, mask, steps.counter, f"%{name}.far"))
+        # The final carries are stored once, after the loop over time.
         for (_, result), carry in zip(self.recurrence.carries, carries, strict=False):
             type = self._type(self.loop.results[result].value)
             self._store(carry.name, type, self._at(f"%result{result}.row", type, column), self.lanes, mask)

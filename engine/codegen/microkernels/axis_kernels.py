@@ -149,8 +149,8 @@ def searching(x: TensorType, axis: int, function: Literal["argmax", "argmin"]) -
     with ir.loop("%first", "%past") as item:
         (source, place), count = axes.item(ir, item.index, places)
         with ir.loop(0, count) as each:
-            here = ir.at(source, ir.mul(each.index, axes.steps[0][-1]))
-            best_index = _first(ir, here, _stored(x), x.shape[axis], x.strides[axis], comparison)
+            pointer = ir.at(source, ir.mul(each.index, axes.steps[0][-1]))
+            best_index = _first(ir, pointer, _stored(x), x.shape[axis], x.strides[axis], comparison)
             ir.memory.store("i64", best_index, ir.at(place, ir.mul(each.index, axes.steps[1][-1])))
     return Recipe((ir.phase(axes.items, x.size),))
 
@@ -183,13 +183,14 @@ def substitution(out: TensorType, a: TensorType, b: TensorType, *, lower: bool, 
         indices = ir.unravelled(item.index, (*batch, out.shape[-1]))
         t, right, y = (ir.moved(place, indices, each) for place, each in zip(places, steps, strict=True))
         with ir.loop(0, n) as step:
+            # A lower system is solved from the first row on. The transpose of a lower matrix is upper.
             forwards = lower is not transpose
             row = step.index if forwards else ir.sub(n - 1, step.index)
             solved = (0, row) if forwards else (ir.add(row, 1), n)
             start = ir.load_number(ir.at(right, ir.mul(row, b.strides[-2])))
-            here = ir.at(t, ir.mul(row, matrix_steps[0]))
-            remainder = _subtract_solved(ir, here, y, solved, start, (matrix_steps[1], out.strides[-2]))
-            divided = f"fdiv {ir.number} {remainder}, {ir.load_number(ir.at(here, ir.mul(row, matrix_steps[1])))}"
+            matrix_row = ir.at(t, ir.mul(row, matrix_steps[0]))
+            remainder = _subtract_solved(ir, matrix_row, y, solved, start, (matrix_steps[1], out.strides[-2]))
+            divided = f"fdiv {ir.number} {remainder}, {ir.load_number(ir.at(matrix_row, ir.mul(row, matrix_steps[1])))}"
             ir.store_number(ir.assembly.value(divided), ir.at(y, ir.mul(row, out.strides[-2])))
     return Recipe((ir.phase(math.prod(batch) * out.shape[-1], out.size * n),))
 
@@ -230,12 +231,15 @@ def channel_sums(geometry: ChannelSums) -> Recipe:
     whole = geometry.inner - geometry.inner % (ABREAST_SUMS * ir.lanes)
     with ir.loop("%first", "%past") as channel:
         x = ir.at(ir.place("operand", 0), ir.mul(channel.index, geometry.channel_step))
+        # Independent sums hide the latency of additions. Their number is fixed, since it determines the order.
         sums = [(ir.vector, ir.zero)] * ABREAST_SUMS
         with ir.loop(0, geometry.outer, carried=[*sums, ("ptr", x)]) as outer:
             *so_far, row = outer.carried
             with ir.loop(0, whole, ABREAST_SUMS * ir.lanes, carried=[(ir.vector, s) for s in so_far]) as block:
-                here = ir.at(row, ir.mul(block.index, ir.size))
-                block.carry = [ir.sum(total, ir.load(ir.at(here, k * width))) for k, total in enumerate(block.carried)]
+                vectors = ir.at(row, ir.mul(block.index, ir.size))
+                block.carry = [
+                    ir.sum(total, ir.load(ir.at(vectors, k * width))) for k, total in enumerate(block.carried)
+                ]
             first, *other_sums = block.carried
             for rest in range(whole, geometry.inner, ir.lanes):
                 mask = ir.below(geometry.inner - rest)
@@ -281,11 +285,11 @@ def reversing(itemsize: int, shape: Shape, strides: tuple[int, ...]) -> Recipe:
     x, y, run = ir.place("operand", 0), ir.place("result", 0), shape[-1]
     whole = run - run % ir.lanes
     with ir.loop("%first", "%past") as row:
-        there = ir.at(y, ir.mul(row.index, run * itemsize))
-        here = ir.moved(x, ir.unravelled(row.index, shape[:-1]), strides[:-1])
+        target = ir.at(y, ir.mul(row.index, run * itemsize))
+        source = ir.moved(x, ir.unravelled(row.index, shape[:-1]), strides[:-1])
         with ir.loop(0, whole, ir.lanes) as column:
             last = ir.mul(ir.add(column.index, ir.lanes - 1), -itemsize)
-            ir.store(ir.reversed(ir.load(ir.at(here, last))), ir.at(there, ir.mul(column.index, itemsize)))
+            ir.store(ir.reversed(ir.load(ir.at(source, last))), ir.at(target, ir.mul(column.index, itemsize)))
         for i in range(whole, run):
-            ir.store_number(ir.load_number(ir.at(here, -i * itemsize)), ir.at(there, i * itemsize))
+            ir.store_number(ir.load_number(ir.at(source, -i * itemsize)), ir.at(target, i * itemsize))
     return Recipe((ir.phase(math.prod(shape[:-1]), math.prod(shape)),))

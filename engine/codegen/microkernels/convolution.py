@@ -53,6 +53,7 @@ class _Writer:
         self.width = self.tile.vectors * lanes
         self.panels = -(-geometry.features // self.width)
         self.depth = min(TAPS_AT_ONCE, -(-geometry.taps // lanes) * lanes)
+        # Packing may write one vector more than a row has.
         self.pitch = (self.depth + lanes) * geometry.itemsize
         self.columns_bytes = aligned(self.images * windows * self.pitch + lanes * geometry.itemsize)
         self.row = self.panels * self.width * geometry.itemsize
@@ -96,11 +97,11 @@ class _Writer:
         d, h, w = (axis.exchanged for axis in geometry.axes)
         columns = Columns((d, h, w), 1, self.images, 0, geometry.x.outer, geometry.x.axes, geometry.readable)
         with ir.loop(first, past) as channel, ir.loop(0, geometry.taps, self.depth) as tap:
-            here = ir.at(x, ir.mul(channel.index, geometry.x.channel))
-            columns.pack(ir, memory, here, packed, tap.index, self.depth, count, self.pitch)
-            there = ir.at(k, ir.add(ir.mul(channel.index, geometry.k.channel), ir.mul(tap.index, geometry.itemsize)))
+            channel_x = ir.at(x, ir.mul(channel.index, geometry.x.channel))
+            columns.pack(ir, memory, channel_x, packed, tap.index, self.depth, count, self.pitch)
+            tap_k = ir.at(k, ir.add(ir.mul(channel.index, geometry.k.channel), ir.mul(tap.index, geometry.itemsize)))
             steps_done = ir.add(ir.sub(channel.index, first), tap.index)
-            self._multiply(ir, packed, there, sums, ir.least(self.depth, ir.sub(geometry.taps, tap.index)), steps_done)
+            self._multiply(ir, packed, tap_k, sums, ir.least(self.depth, ir.sub(geometry.taps, tap.index)), steps_done)
 
     def _channels(self, ir: Routine, part: Int64) -> tuple[Int64, Int64]:
         count = self.geometry.channels
@@ -158,10 +159,10 @@ class _Writer:
         geometry, read = self.geometry, []
         for lane in range(ir.lanes):
             # A missing window is read as the last existing one, and never stored.
-            here = ir.at(sums, ir.mul(ir.least(ir.add(window, lane), run - 1), self.row))
-            total = ir.load(here)
+            window_sums = ir.at(sums, ir.mul(ir.least(ir.add(window, lane), run - 1), self.row))
+            total = ir.load(window_sums)
             for part in range(1, self.parts):
-                total = ir.sum(total, ir.load(ir.at(here, part * geometry.groups * self.sums_bytes)))
+                total = ir.sum(total, ir.load(ir.at(window_sums, part * geometry.groups * self.sums_bytes)))
             read.append(total)
         mask = ir.between(0, ir.sub(run, window))
         for lane, vector in enumerate(ir.transposed(read)):
@@ -363,6 +364,8 @@ def _residues(geometry: ConvolutionGeometry, axis: int) -> Iterator[_Residue]:
     stride, padding, dilation = geometry.stride[axis], geometry.padding[axis], geometry.dilation[axis]
     taps, extent, x_extent = geometry.kernel.shape[2 + axis], geometry.y.shape[2 + axis], geometry.x.shape[2 + axis]
     for first in range(min(stride, extent)):
+        # Tap t reaches a position if position + padding − t · dilation is a multiple of the stride. Such taps are
+        # equally spaced, so they form an axis of their own.
         reaching = [t for t in range(taps) if (first + padding - t * dilation) % stride == 0]
         positions = -(-(extent - first) // stride)
         if not reaching:  # no tap reaches these positions: a correlation over an empty extent gives zeros

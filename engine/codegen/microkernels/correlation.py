@@ -109,6 +109,7 @@ class Columns(NamedTuple):
             start = ir.mul(row.index, row_windows)
             begins = ir.most(ir.sub(first, start), 0)
             ends = ir.least(ir.sub(past, start), row_windows)
+            # A vector never crosses the end of a row of windows, so its elements have a constant distance in x.
             with ir.loop(begins, ends, ir.lanes) as window:
                 column = ir.sub(ir.add(start, window.index), first)
                 yield RowRun(image, (d, h), window.index, ir.sub(ends, window.index), column)
@@ -125,16 +126,16 @@ class Columns(NamedTuple):
         bounds = ir.sub(begin, self.readable[0]), ir.add(begin, self.readable[1])
         with self.segments(ir, first, width) as run:
             image = ir.at(x, ir.mul(run.image, self.image_step))
-            there = ir.at(packed, ir.mul(run.column, ir.size))
+            target = ir.at(packed, ir.mul(run.column, ir.size))
             with ir.loop(0, self.axes[0].taps) as td, ir.loop(0, self.axes[1].taps) as th:
-                self._pack_row(ir, bounds, image, there, run, (td.index, th.index), channels, pitch)
+                self._pack_row(ir, bounds, image, target, run, (td.index, th.index), channels, pitch)
 
     def _pack_row(
         self,
         ir: Routine,
         bounds: tuple[Int64, Int64],
         image: str,
-        there: str,
+        target: str,
         run: RowRun,
         taps: tuple[Int64, Int64],
         channels: Int64,
@@ -148,7 +149,7 @@ class Columns(NamedTuple):
             image = ir.at(image, ir.mul(element, step))
             inside += [] if axis.stays_inside else [ir.within(element, axis.extent)]
         row = ir.add(ir.mul(taps[0], h.taps), taps[1])
-        there = ir.at(there, ir.mul(row, w.taps * pitch))
+        target = ir.at(target, ir.mul(row, w.taps * pitch))
         start = ir.add(w.start, ir.mul(run.window, w.step))
         row_mask = ""
         for flag in inside:
@@ -156,19 +157,19 @@ class Columns(NamedTuple):
         step = self.steps[2]
         image = ir.at(image, ir.mul(start, step))
         if w.taps <= MOST_UNROLLED:
-            self._pack_taps(ir, bounds, image, there, start, row_mask, run.remaining, range(w.taps), channels, pitch)
+            self._pack_taps(ir, bounds, image, target, start, row_mask, run.remaining, range(w.taps), channels, pitch)
             return
         with ir.loop(0, w.taps) as each:
-            here = ir.at(image, ir.mul(each.index, w.tap_step * step))
-            element, into = ir.add(start, ir.mul(each.index, w.tap_step)), ir.at(there, ir.mul(each.index, pitch))
-            self._pack_taps(ir, bounds, here, into, element, row_mask, run.remaining, range(1), channels, pitch)
+            tap_image = ir.at(image, ir.mul(each.index, w.tap_step * step))
+            element, into = ir.add(start, ir.mul(each.index, w.tap_step)), ir.at(target, ir.mul(each.index, pitch))
+            self._pack_taps(ir, bounds, tap_image, into, element, row_mask, run.remaining, range(1), channels, pitch)
 
     def _pack_taps(
         self,
         ir: Routine,
         bounds: tuple[Int64, Int64],
         image: str,
-        there: str,
+        target: str,
         start: Int64,
         row_mask: str,
         remaining: Int64,
@@ -189,16 +190,17 @@ class Columns(NamedTuple):
             inside = "" if w.stays_inside else ir.between(ir.sub(0, element), ir.sub(w.extent, element), w.step)
             masks.append(ir.both(row_mask, inside))
         offsets = [tap * w.tap_step * step for tap in taps]
+        # This is decided once for all taps and channels, so that the inner loops have no branches.
         safe = self._is_safe(ir, bounds, image, offsets, window_step, channels)
-        with ir.when("ne", safe, 0), self._each_channel(ir, image, there, channels, pitch) as (place, into):
+        with ir.when("ne", safe, 0), self._each_channel(ir, image, target, channels, pitch) as (place, into):
             for tap, offset, mask in zip(taps, offsets, masks, strict=True):
                 read = ir.masked(ir.load_strided(ir.at(place, offset), window_step), mask)
                 ir.store(read, ir.at(into, tap * pitch))
         run_mask = ir.below(remaining) or ir.first(ir.lanes)
-        with ir.when("eq", safe, 0), self._each_channel(ir, image, there, channels, pitch) as (place, into):
+        with ir.when("eq", safe, 0), self._each_channel(ir, image, target, channels, pitch) as (place, into):
             for tap, offset, mask in zip(taps, offsets, masks, strict=True):
-                here, masked = ir.at(place, offset), ir.both(run_mask, mask)
-                ir.store(ir.load_row(here, window_step, masked), ir.at(into, tap * pitch))
+                pointer, masked = ir.at(place, offset), ir.both(run_mask, mask)
+                ir.store(ir.load_row(pointer, window_step, masked), ir.at(into, tap * pitch))
 
     def _is_safe(
         self,
@@ -221,12 +223,12 @@ class Columns(NamedTuple):
 
     @contextmanager
     def _each_channel(
-        self, ir: Routine, image: str, there: str, channels: Int64, pitch: int
+        self, ir: Routine, image: str, target: str, channels: Int64, pitch: int
     ) -> Iterator[tuple[str, str]]:
-        with ir.loop(0, channels, carried=[("ptr", image), ("ptr", there)]) as channel:
-            here, into = channel.carried
-            yield here, into
-            channel.carry = [ir.at(here, self.channel_step), ir.at(into, self.taps * pitch)]
+        with ir.loop(0, channels, carried=[("ptr", image), ("ptr", target)]) as channel:
+            source, into = channel.carried
+            yield source, into
+            channel.carry = [ir.at(source, self.channel_step), ir.at(into, self.taps * pitch)]
 
 
 #: approximate number of rows of a panel, so that it stays in the nearest cache
@@ -327,6 +329,7 @@ class CorrelationWriter:
         self.chunk = rows_of_item(geometry.features, tile.rows, self.outer * geometry.groups * self.panels)
         self.chunks = -(-geometry.features // self.chunk)
         self.block = max(1, min(geometry.channels, PANEL_ROWS // geometry.taps))
+        # Packing may write one vector more than a row has.
         self.pitch = (self.width + lanes) * size
         self.panel_bytes = aligned(self.block * geometry.taps * self.pitch + lanes * size)
         result_step = geometry.y.channel if self.direct else self.width * size
@@ -371,8 +374,8 @@ class CorrelationWriter:
             count: Int64 = geometry.channels
             if self.block < geometry.channels:
                 count = ir.least(self.block, ir.sub(geometry.channels, channel.index))
-            here = ir.at(x, ir.mul(channel.index, geometry.x.channel))
-            self.columns.pack(ir, memory, here, packed, first, self.width, count, self.pitch)
+            channel_x = ir.at(x, ir.mul(channel.index, geometry.x.channel))
+            self.columns.pack(ir, memory, channel_x, packed, first, self.width, count, self.pitch)
             numbers = ir.at(k, ir.mul(channel.index, geometry.k.channel))
             adds = channel.index if self.block < geometry.channels else 0
             tile_panel = Panel(packed, self._sum_loops(count), remaining, adds)
@@ -395,12 +398,12 @@ class CorrelationWriter:
         ir, geometry = self.ir, self.geometry
         step = geometry.y.axes[2]
         with self.columns.segments(ir, first, self.width) as run:
-            there = ir.moved(y, (run.image, *run.row, run.window), (geometry.y.outer, *geometry.y.axes))
-            here = ir.at(sums, ir.mul(run.column, ir.size))
+            target = ir.moved(y, (run.image, *run.row, run.window), (geometry.y.outer, *geometry.y.axes))
+            source = ir.at(sums, ir.mul(run.column, ir.size))
             mask = ir.below(run.remaining)
             with ir.loop(begin, past) as feature:
-                vector = ir.load(ir.at(here, ir.mul(feature.index, self.width * ir.size)), mask)
-                into = ir.at(there, ir.mul(feature.index, geometry.y.channel))
+                vector = ir.load(ir.at(source, ir.mul(feature.index, self.width * ir.size)), mask)
+                into = ir.at(target, ir.mul(feature.index, geometry.y.channel))
                 ir.store_row(vector, into, step, mask)
 
 

@@ -61,14 +61,14 @@ class Plane:
         if any(first >= past for first, past in zip(firsts, pasts, strict=True)):
             return
         with ir.loop(firsts[0], pasts[0]) as d, ir.loop(firsts[1], pasts[1]) as h:
-            here = ir.at(x, ir.add(ir.mul(d.index, geometry.x.axes[0]), ir.mul(h.index, geometry.x.axes[1])))
+            source = ir.at(x, ir.add(ir.mul(d.index, geometry.x.axes[0]), ir.mul(h.index, geometry.x.axes[1])))
             row = ir.add(ir.mul(ir.sub(d.index, self._begins[0]), self._extents[1]), ir.sub(h.index, self._begins[1]))
-            there = ir.at(plane, ir.mul(row, self._extents[2] * size))
+            target = ir.at(plane, ir.mul(row, self._extents[2] * size))
             for w, mask in _vectors(firsts[2], pasts[2], ir.lanes):
                 read = ir.load_row(
-                    ir.at(here, w * geometry.x.axes[2]), geometry.x.axes[2], ir.first(mask) if mask else ""
+                    ir.at(source, w * geometry.x.axes[2]), geometry.x.axes[2], ir.first(mask) if mask else ""
                 )
-                ir.store(read, ir.at(there, (w - self._begins[2]) * size), ir.first(mask) if mask else "")
+                ir.store(read, ir.at(target, (w - self._begins[2]) * size), ir.first(mask) if mask else "")
 
     def offset(self, window: Sequence[int], tap: Sequence[int]) -> int:
         """Return the bytes from the plane's beginning to the element that a tap of a window reads."""
@@ -97,15 +97,15 @@ def depthwise(geometry: CorrelationGeometry) -> tuple[KernelPhase, int]:
     """Write the kernel if `is_depthwise`; return it and its workspace per thread. An item is a channel of an image."""
     ir = Routine(geometry.dtype, lanes_for(geometry.itemsize))
     plane = Plane(geometry, ir.lanes)
-    own = ir.place("own", 0, plane.nbytes)
-    plane.clear(ir, own)
+    memory = ir.place("own", 0, plane.nbytes)
+    plane.clear(ir, memory)
     with ir.loop("%first", "%past") as item:
         image, group = ir.unravelled(item.index, (geometry.images, geometry.groups))
         x, k, y = _channel(ir, geometry, group)
-        plane.fill(ir, ir.at(x, ir.mul(image, geometry.x.outer)), own)
+        plane.fill(ir, ir.at(x, ir.mul(image, geometry.x.outer)), memory)
         y = ir.at(y, ir.mul(image, geometry.y.outer))
         for feature in range(geometry.features):
-            _correlate(ir, plane, own, ir.at(k, feature * geometry.k.outer), ir.at(y, feature * geometry.y.channel))
+            _correlate(ir, plane, memory, ir.at(k, feature * geometry.k.outer), ir.at(y, feature * geometry.y.channel))
     return ir.phase(geometry.images * geometry.groups, geometry.flops), plane.nbytes
 
 
@@ -118,7 +118,7 @@ def _channel(ir: Routine, geometry: CorrelationGeometry, group: Int64) -> tuple[
     )
 
 
-def _correlate(ir: Routine, plane: Plane, own: str, k: str, y: str) -> None:
+def _correlate(ir: Routine, plane: Plane, memory: str, k: str, y: str) -> None:
     """Write the convolution of a channel, some rows at a time, so that elements shared by windows are loaded once."""
     geometry = plane.geometry
     taps = list(product(*(range(axis.taps) for axis in geometry.axes)))
@@ -126,12 +126,13 @@ def _correlate(ir: Routine, plane: Plane, own: str, k: str, y: str) -> None:
     d, h, w = geometry.axes
     rows = min(ROWS_ABREAST, h.windows)
     with ir.loop(0, d.windows) as depth, ir.loop(0, h.windows, rows) as height:
+        # The last group of rows begins earlier instead of being shorter: some rows are computed twice.
         first = ir.least(height.index, h.windows - rows)
         moved = ir.add(
             ir.mul(depth.index, plane.offset((1, 0, 0), ORIGIN) - plane.offset(ORIGIN, ORIGIN)),
             ir.mul(first, plane.offset((0, 1, 0), ORIGIN) - plane.offset(ORIGIN, ORIGIN)),
         )
-        here = ir.at(own, moved)
+        rows_pointer = ir.at(memory, moved)
         into = ir.at(y, ir.add(ir.mul(depth.index, geometry.y.axes[0]), ir.mul(first, geometry.y.axes[1])))
         for column, lanes in _vectors(0, w.windows, ir.lanes):
             read: dict[int, str] = {}
@@ -140,26 +141,27 @@ def _correlate(ir: Routine, plane: Plane, own: str, k: str, y: str) -> None:
                 for tap, number in zip(taps, numbers, strict=True):
                     place = plane.offset((0, row, column), tap)
                     if place not in read:
-                        read[place] = ir.load_strided(ir.at(here, place), w.step * ir.size)
+                        read[place] = ir.load_strided(ir.at(rows_pointer, place), w.step * ir.size)
                     total = ir.fma(number, read[place], total)
-                there = ir.at(into, row * geometry.y.axes[1] + column * geometry.y.axes[2])
-                ir.store_row(total, there, geometry.y.axes[2], ir.first(lanes) if lanes else "")
+                target = ir.at(into, row * geometry.y.axes[1] + column * geometry.y.axes[2])
+                ir.store_row(total, target, geometry.y.axes[2], ir.first(lanes) if lanes else "")
 
 
 def depthwise_by_kernel(geometry: CorrelationGeometry) -> Recipe:
     """Write the kernel if `is_depthwise_by_kernel`. An item is a group; the sums of all windows stay in registers."""
+    # The number of lanes determines the order of the sums, so it is the same on all processors.
     ir = Routine(geometry.dtype, SUMMED // geometry.itemsize)
     plane = Plane(geometry, ir.lanes)
-    own = ir.place("own", 0, plane.nbytes)
-    plane.clear(ir, own)
+    memory = ir.place("own", 0, plane.nbytes)
+    plane.clear(ir, memory)
     d, h, w = geometry.axes
     windows = list(product(range(d.windows), range(h.windows), range(w.windows)))
     with ir.loop("%first", "%past") as group:
         x, k, y = _channel(ir, geometry, group.index)
         with ir.loop(0, geometry.channels, carried=[(ir.vector, ir.zero)] * len(windows)) as channel:
-            plane.fill(ir, ir.at(x, ir.mul(channel.index, geometry.x.channel)), own)
-            here = ir.at(k, ir.mul(channel.index, geometry.k.channel))
-            channel.carry = _summed(ir, plane, own, here, windows, channel.carried)
+            plane.fill(ir, ir.at(x, ir.mul(channel.index, geometry.x.channel)), memory)
+            channel_k = ir.at(k, ir.mul(channel.index, geometry.k.channel))
+            channel.carry = _summed(ir, plane, memory, channel_k, windows, channel.carried)
         for window, total in zip(windows, channel.carried, strict=True):
             into = ir.at(y, sum(i * s for i, s in zip(window, geometry.y.axes, strict=True)))
             ir.store_number(ir.halved(total), into)
@@ -167,7 +169,7 @@ def depthwise_by_kernel(geometry: CorrelationGeometry) -> Recipe:
 
 
 def _summed(
-    ir: Routine, plane: Plane, own: str, k: str, windows: Sequence[tuple[int, int, int]], sums: Sequence[str]
+    ir: Routine, plane: Plane, memory: str, k: str, windows: Sequence[tuple[int, int, int]], sums: Sequence[str]
 ) -> list[str]:
     """Add the products of one channel to the sums of all windows. Lanes beyond a row add zeros."""
     geometry = plane.geometry
@@ -181,20 +183,23 @@ def _summed(
             numbers = ir.at(
                 k, ir.add(ir.mul(depth.index, geometry.k.axes[0]), ir.mul(height.index, geometry.k.axes[1]))
             )
-            seen = ir.at(own, ir.add(ir.mul(depth.index, steps[0]), ir.mul(height.index, steps[1])))
+            row_elements = ir.at(memory, ir.add(ir.mul(depth.index, steps[0]), ir.mul(height.index, steps[1])))
             whole = w.taps - w.taps % ir.lanes
             with ir.loop(0, whole, ir.lanes, carried=[(ir.vector, s) for s in height.carried]) as tap:
                 tap_numbers = ir.at(numbers, ir.mul(tap.index, geometry.k.axes[2]))
-                here = ir.at(seen, ir.mul(tap.index, steps[2]))
-                tap.carry = _add_products(ir, plane, tap_numbers, here, windows, tap.carried, "")
+                elements = ir.at(row_elements, ir.mul(tap.index, steps[2]))
+                tap.carry = _add_products(ir, plane, tap_numbers, elements, windows, tap.carried, "")
             totals = tap.carried
             if whole < w.taps:
                 # The rest of a row: a masked vector; or, if the row has a full vector, its last vector with only the
                 # lanes that are not added yet.
                 last_taps = w.taps % ir.lanes
                 start, mask = (w.taps - ir.lanes, ir.last(last_taps)) if whole else (0, ir.first(last_taps))
-                tap_numbers, here = ir.at(numbers, start * geometry.k.axes[2]), ir.at(seen, start * steps[2])
-                totals = _add_products(ir, plane, tap_numbers, here, windows, totals, mask)
+                tap_numbers, elements = (
+                    ir.at(numbers, start * geometry.k.axes[2]),
+                    ir.at(row_elements, start * steps[2]),
+                )
+                totals = _add_products(ir, plane, tap_numbers, elements, windows, totals, mask)
             height.carry = totals
         depth.carry = height.carried
     return depth.carried
@@ -204,7 +209,7 @@ def _add_products(
     ir: Routine,
     plane: Plane,
     numbers: str,
-    seen: str,
+    elements: str,
     windows: Sequence[tuple[int, int, int]],
     sums: Sequence[str],
     mask: str,
@@ -214,5 +219,5 @@ def _add_products(
     whole = geometry.axes[2].taps >= ir.lanes
     vector = ir.masked(ir.load_row(numbers, geometry.k.axes[2], "" if whole else mask), mask)
     lane_step = geometry.axes[2].tap_step * ir.size
-    read = (ir.load_strided(ir.at(seen, plane.offset(window, ORIGIN)), lane_step) for window in windows)
+    read = (ir.load_strided(ir.at(elements, plane.offset(window, ORIGIN)), lane_step) for window in windows)
     return [ir.fma(vector, ir.masked(x, mask), total) for x, total in zip(read, sums, strict=True)]

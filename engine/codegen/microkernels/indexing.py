@@ -88,11 +88,13 @@ class _Writer:
         with ir.loop(*bounds, lanes, carried=[(mask, "splat (i1 true)")]) as column:
             index_pointer = ir.at(index, ir.mul(column.index, geometry.index[-1]))
             picked = read_indices(ir, index_pointer, geometry.index_bytes, lanes, is_signed=geometry.is_signed)
+            # The comparison is unsigned, so that it is also false for negative indices.
             inside = ir.assembly.value(f"icmp ult <{lanes} x i64> {picked}, splat (i64 {geometry.extent})")
             x_step = geometry.x[-1]
             value = self._read_elements(ir.at(x, ir.mul(column.index, x_step)), picked, inside, x_step, lanes)
-            there = ir.at(y, ir.mul(column.index, geometry.itemsize))
-            ir.memory.store(ir.number, value, there, lanes)
+            target = ir.at(y, ir.mul(column.index, geometry.itemsize))
+            ir.memory.store(ir.number, value, target, lanes)
+            # Carry whether all indices so far were inside, so that the flag is written once, after the loop.
             column.carry = [ir.assembly.value(f"and {mask} {column.carried[0]}, {inside}")]
         reduce_and = f"llvm.vector.reduce.and.v{lanes}i1"
         ir.assembly.declare("i1", reduce_and, mask)
@@ -174,9 +176,9 @@ def _add(ir: Routine, geometry: Adding, index: str, updates: str, row: str, flag
         position = ir.assembly.value(f"extractelement <1 x i64> {picked}, i32 0")
         inside = ir.within(position, geometry.extent)
         with ir.when("ne", inside, 0):
-            there = ir.at(row, ir.mul(position, geometry.y[-1]))
+            target = ir.at(row, ir.mul(position, geometry.y[-1]))
             update = ir.load_number(ir.at(updates, ir.mul(each.index, geometry.updates[-1])))
-            total = ir.assembly.value(f"fadd {ir.assembly.name('float')} {ir.load_number(there)}, {update}")
-            ir.store_number(total, there)
+            total = ir.assembly.value(f"fadd {ir.assembly.name('float')} {ir.load_number(target)}, {update}")
+            ir.store_number(total, target)
         with ir.when("eq", inside, 0):
             ir.memory.store("i64", "1", flag)

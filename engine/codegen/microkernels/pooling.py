@@ -43,7 +43,7 @@ def max_pool(geometry: PoolGeometry) -> Recipe:
 
     def reduce(windows: WindowVector, y: str) -> None:
         ir = windows.reader.ir
-        ir.store(_reduced(windows, lambda a, b: larger(ir.assembly, "maximum", a, b, ir.lanes)), y, windows.here)
+        ir.store(_reduced(windows, lambda a, b: larger(ir.assembly, "maximum", a, b, ir.lanes)), y, windows.mask)
 
     return Recipe((each_window(geometry, -math.inf, geometry.itemsize, reduce, _X, _Y),))
 
@@ -59,7 +59,7 @@ def avg_pool(geometry: PoolGeometry) -> Recipe:
         total = _reduced(windows, ir.sum)
         if not (geometry.is_whole(0) and geometry.is_whole(1)):
             total = ir.sum(total, ir.zero)
-        ir.store(ir.assembly.value(f"fdiv {ir.vector} {total}, {ir.splat(math.prod(geometry.size))}"), y, windows.here)
+        ir.store(ir.assembly.value(f"fdiv {ir.vector} {total}, {ir.splat(math.prod(geometry.size))}"), y, windows.mask)
 
     return Recipe((each_window(geometry, -0.0, geometry.itemsize, reduce, _X, _Y),))
 
@@ -85,7 +85,7 @@ def _columns(windows: WindowVector, column: Int64, count: int, combine: Combine)
     masks = windows.masks(column, count)
 
     def add(row: Int64, so_far: list[str]) -> list[str]:
-        return list(map(combine, so_far, windows.seen(row, column, count, masks)))
+        return list(map(combine, so_far, windows.load_elements(row, column, count, masks)))
 
     return fold_range(ir, windows.first, windows.past, [(ir.vector, start)] * count, add, TAPS // count)
 
@@ -100,7 +100,7 @@ def max_pool_indices(geometry: PoolGeometry) -> Recipe:
         ir, indices = windows.reader.ir, _Search(windows).find()
         type, wide = ir.assembly.name("int", ir.lanes), f"<{ir.lanes} x i64>"
         indices = indices if type == wide else ir.assembly.value(f"sext {type} {indices} to {wide}")
-        ir.memory.store("i64", indices, y, ir.lanes, windows.here)
+        ir.memory.store("i64", indices, y, ir.lanes, windows.mask)
 
     return Recipe((each_window(geometry, -math.inf, INT64.itemsize, reduce, _X, _Y),))
 
@@ -110,7 +110,7 @@ def first_maxima(geometry: PoolGeometry, planes: TableEntryOf, results: TableEnt
 
     def reduce(windows: WindowVector, y: str) -> None:
         ir, search = windows.reader.ir, _Search(windows)
-        ir.store(ir.assembly.value(f"bitcast {search.words} {search.find()} to {ir.vector}"), y, windows.here)
+        ir.store(ir.assembly.value(f"bitcast {search.words} {search.find()} to {ir.vector}"), y, windows.mask)
 
     return each_window(geometry, -math.inf, geometry.itemsize, reduce, planes, results)
 
@@ -138,7 +138,7 @@ class _Search:
     def _first_inside(self) -> str:
         """Write the offset of the first tap inside the plane. Padding is never the maximum, even if all else is −∞."""
         row = spread_word(self.ir, self.ir.mul(self.windows.first, self.width))
-        if self.windows.wide:
+        if self.windows.unmasked:
             return row
         left = spread_word(self.ir, self.ir.sub(0, self.windows.left))
         before = self._word("sub", left, lane_offsets(self.ir, self.stride))
@@ -150,21 +150,22 @@ class _Search:
 
         def visit_columns(number: Int64, best: list[str], count: int = _COLUMNS) -> list[str]:
             column = ir.mul(number, _COLUMNS)
-            seen = self.windows.seen(row, column, count, self.windows.masks(column, count))
+            elements = self.windows.load_elements(row, column, count, self.windows.masks(column, count))
             start = ir.add(ir.mul(row, self.width), column)
-            for lane, tap in enumerate(seen):
+            for lane, tap in enumerate(elements):
                 best = self._better(best, tap, spread_word(ir, ir.add(start, lane)))
             return best
 
         best = fold_range(ir, 0, whole, list(zip((ir.vector, self.words), best, strict=True)), visit_columns)
         return visit_columns(whole, best, rest) if rest else best
 
-    def _better(self, best: list[str], tap: str, here: str) -> list[str]:
+    def _better(self, best: list[str], tap: str, offset: str) -> list[str]:
         ir, (largest, place) = self.ir, best
+        # The comparison is unordered, so that NaN beats a number; the first NaN then stays.
         is_more = ir.assembly.value(f"fcmp ugt {ir.vector} {tap}, {largest}")
         is_number = ir.assembly.value(f"fcmp ord {ir.vector} {largest}, {largest}")
         is_better = ir.both(is_more, is_number)
-        return [self._select(is_better, ir.vector, tap, largest), self._select(is_better, self.words, here, place)]
+        return [self._select(is_better, ir.vector, tap, largest), self._select(is_better, self.words, offset, place)]
 
     def _select(self, mask: str, type: str, a: str, b: str) -> str:
         return self.ir.assembly.value(f"select <{self.ir.lanes} x i1> {mask}, {type} {a}, {type} {b}")
@@ -212,7 +213,7 @@ class _Run:
     """Neighbouring elements of a row, from `column` on; g and the maxima's indices of their planes.
 
     Window (`below`, `right`) is the last one that begins at or before the elements. The windows `first` to `past` rows
-    further up contain them. If `wide`, a whole vector of windows can be read around each element.
+    further up contain them. If `unmasked`, all windows that may contain the elements exist.
     """
 
     g: str
@@ -223,7 +224,7 @@ class _Run:
     right: Int64
     first: Int64
     past: Int64
-    wide: bool
+    unmasked: bool
 
 
 class _GradientWriter:
@@ -255,14 +256,14 @@ class _GradientWriter:
             geometry.work,
         )
 
-    def _vector(self, plane: Int64, row: Int64, column: Int64, deep: bool, wide: bool) -> None:
+    def _vector(self, plane: Int64, row: Int64, column: Int64, deep: bool, unmasked: bool) -> None:
         ir, geometry = self.ir, self.geometry
         below, rest = ir.divided(ir.add(row, geometry.padding[0]), geometry.stride[0])
         first, past = self._rows(below, rest, deep)
         right = ir.add(ir.divided(column, geometry.stride[1])[0], geometry.padding[1] // geometry.stride[1])
         g = at_plane(ir, self.g, geometry.batch, self.given, plane)
         indices = at_element(ir, self.indices, geometry.positions, ir.size, plane, 0, 0)
-        total = self._total(_Run(g, indices, row, column, below, right, first, past, wide))
+        total = self._total(_Run(g, indices, row, column, below, right, first, past, unmasked))
         mask = ir.below(ir.least(self.step, ir.sub(geometry.extents[1], column)))
         ir.store(total, at_element(ir, self.y, geometry.extents, ir.size, plane, row, column), mask)
 
@@ -294,7 +295,7 @@ class _GradientWriter:
         numbers = [ir.add(first, step) for step in range(count)]
         starts = [ir.sub(run.right, number) for number in numbers]
         masks = [
-            "" if run.wide else ir.between(ir.sub(0, first_window), ir.sub(geometry.positions[1], first_window))
+            "" if run.unmasked else ir.between(ir.sub(0, first_window), ir.sub(geometry.positions[1], first_window))
             for first_window in starts
         ]
         lanes = [self._lanes(number) for number in numbers]

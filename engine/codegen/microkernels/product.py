@@ -127,6 +127,7 @@ class _Writer:
             if self.packs:
                 vectors, step = self._packed(vectors, steps, remaining), self.width * geometry.itemsize
             sum_loop = SumLoop(steps, geometry.a.column, step)
+            # From the second block of steps on, sums continue from the values in c.
             adds = k.index if self.depth < geometry.inner else 0
             whole = geometry.columns % self.width == 0
             begin = ir.mul(chunk, self.chunk)

@@ -108,5 +108,6 @@ def _point(
             case "address":
                 call.place(position, number, 0)
             case "own":
+                # The threads' own workspaces follow the shared one.
                 thread_starts = start + recipe.shared + recipe.own * np.arange(len(call.entries))
                 call.place(position, thread_starts + number, min(nbytes, recipe.own - number))

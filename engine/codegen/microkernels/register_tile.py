@@ -110,6 +110,7 @@ def accumulate(
     (times, row_step, vector_step), *inner = sum_loops
     if times == 1:
         return accumulate(ir, sums, rows, inner, numbers, columns, masks)
+    # Pointers are carried and advanced: in a nest of loops, that is cheaper than addresses from several counters.
     carried = [*((ir.vector, s) for s in sums), ("ptr", numbers), ("ptr", columns)]
     with ir.loop(0, times, carried=carried) as each:
         *so_far, a, b = each.carried
@@ -189,11 +190,11 @@ class RowTiles(NamedTuple):
             return
         width = self.vectors * ir.lanes
         with ir.loop(0, ir.least(panel.remaining, abreast * width), width) as column:
-            there = ir.mul(column.index, ir.size)
+            column_offset = ir.mul(column.index, ir.size)
             each_panel = panel._replace(
-                start=ir.at(panel.start, there), remaining=ir.sub(panel.remaining, column.index)
+                start=ir.at(panel.start, column_offset), remaining=ir.sub(panel.remaining, column.index)
             )
-            self._tile(ir, numbers, each_panel, ir.at(result, there), rows)
+            self._tile(ir, numbers, each_panel, ir.at(result, column_offset), rows)
 
     def _tile(self, ir: Routine, numbers: str, panel: Panel, result: str, rows: int) -> None:
         width = ir.lanes * ir.size
@@ -218,10 +219,10 @@ def copy_rows(ir: Routine, source: str, packed: str, rows: Int64, step: int, vec
     width = ir.lanes * ir.size
     masks = [ir.below(ir.sub(remaining, v * ir.lanes)) for v in range(vectors)]
     with ir.loop(0, rows, carried=[("ptr", source), ("ptr", packed)]) as row:
-        here, there = row.carried
+        source_row, packed_row = row.carried
         for v, mask in enumerate(masks):
-            ir.store(ir.load(ir.at(here, v * width), mask), ir.at(there, v * width))
-        row.carry = [ir.at(here, step), ir.at(there, vectors * width)]
+            ir.store(ir.load(ir.at(source_row, v * width), mask), ir.at(packed_row, v * width))
+        row.carry = [ir.at(source_row, step), ir.at(packed_row, vectors * width)]
 
 
 def transpose_rows(
@@ -241,10 +242,10 @@ def transpose_rows(
     width = ir.lanes * ir.size
     masks = [ir.below(ir.sub(remaining, v * ir.lanes)) or ir.first(ir.lanes) for v in range(vectors)]
     with ir.loop(0, rows, carried=[("ptr", source), ("ptr", packed)]) as row:
-        here, there = row.carried
+        source_row, packed_row = row.carried
         for v, mask in enumerate(masks):
-            ir.store(ir.gather(ir.at(here, v * ir.lanes * column), column, mask), ir.at(there, v * width))
-        row.carry = [ir.at(here, step), ir.at(there, vectors * width)]
+            ir.store(ir.gather(ir.at(source_row, v * ir.lanes * column), column, mask), ir.at(packed_row, v * width))
+        row.carry = [ir.at(source_row, step), ir.at(packed_row, vectors * width)]
 
 
 def _transpose_block(
@@ -260,13 +261,13 @@ def _transpose_block(
 ) -> None:
     """Transpose a block, of which `rows` rows exist, of the columns of vector v: each column is loaded as a vector."""
     width, mask = ir.lanes * ir.size, ir.below(rows)
-    here, first = ir.at(source, ir.mul(row, ir.size)), ir.mul(v, ir.lanes)
+    block, first = ir.at(source, ir.mul(row, ir.size)), ir.mul(v, ir.lanes)
     read = []
     for lane in range(ir.lanes):
         # A missing column is read as the last existing one, which needs no mask. The sums of such columns are never
         # stored.
         number = ir.least(ir.add(first, lane), ir.sub(remaining, 1))
-        read.append(ir.load(ir.at(here, ir.mul(number, column)), mask))
-    there = ir.at(ir.at(packed, ir.mul(row, vectors * width)), ir.mul(v, width))
+        read.append(ir.load(ir.at(block, ir.mul(number, column)), mask))
+    target = ir.at(ir.at(packed, ir.mul(row, vectors * width)), ir.mul(v, width))
     for r, vector in enumerate(ir.transposed(read)):
-        ir.store(vector, ir.at(there, r * vectors * width))
+        ir.store(vector, ir.at(target, r * vectors * width))

@@ -171,8 +171,8 @@ class _Writer:
             self._call_writer.store_number(self._call.number, self._arrays[-1].dtype)
             places.insert(-1, self._call_writer.number)
         with ir.loop("%first", "%past") as item:
-            here, count = self._axes.item(ir, item.index, places)
-            self._call_writer.make(here, [count, *self._call.core])
+            pointers, count = self._axes.item(ir, item.index, places)
+            self._call_writer.make(pointers, [count, *self._call.core])
         return ir.phase(self._axes.items, self._elements)
 
     def _place(self, read: int) -> str:

@@ -43,6 +43,7 @@ def sweep(
         plane, part = ir.divided(item.index, parts)
         start = ir.mul(part, rows // parts)
         stop = ir.add(start, rows // parts)
+        # Inner windows need no masks. Loops of their own keep the checks out of their code.
         for rows_part, is_inner in _segments(rows, inner[0]):
             with ir.loop(ir.most(start, rows_part.start), ir.least(stop, rows_part.stop)) as row:
                 for vectors, are_inner in _segments(-(-columns // step), inner[1]):
@@ -223,8 +224,8 @@ class WindowVector:
     """A vector of windows, one right of the other.
 
     `top` and `left` are the first window's row and column in the plane, and `x` is its address. `first` and `past`
-    bound the rows of the windows that are inside the plane. If `wide`, all columns are inside. `here` is the mask of
-    the windows that exist.
+    bound the rows of the windows that are inside the plane. If `unmasked`, all columns are inside. `mask` has the
+    windows that exist.
     """
 
     reader: ColumnReader
@@ -233,26 +234,26 @@ class WindowVector:
     left: Int64
     first: Int64
     past: Int64
-    wide: bool
-    here: str
+    unmasked: bool
+    mask: str
 
     def masks(self, column: Int64, count: int) -> list[list[str]]:
-        """Write the masks for `seen` of `count` columns from `column` on."""
+        """Write the masks for `load_elements` of `count` columns from `column` on."""
         ir, columns_at_once = self.reader.ir, self.reader.columns
         times = range(0, count, columns_at_once)
-        if self.wide:
+        if self.unmasked:
             return [[""] * columns_at_once for _ in times]
         start = ir.add(self.left, column)
         return [self.reader.masks(ir.add(start, offset)) for offset in times]
 
-    def seen(self, row: Int64, column: Int64, count: int, masks: Sequence[Sequence[str]]) -> list[str]:
+    def load_elements(self, row: Int64, column: Int64, count: int, masks: Sequence[Sequence[str]]) -> list[str]:
         """Load the windows' elements in a row of the windows, for `count` columns from `column` on."""
         ir, planes, columns_at_once = self.reader.ir, self.reader.geometry.planes, self.reader.columns
         x = ir.at(self.x, ir.add(ir.mul(row, planes.row), ir.mul(column, planes.column)))
-        seen: list[str] = []
+        elements: list[str] = []
         for number, load_masks in enumerate(masks):
-            seen += self.reader.load_vectors(ir.at(x, number * columns_at_once * planes.column), load_masks)
-        return seen[:count]
+            elements += self.reader.load_vectors(ir.at(x, number * columns_at_once * planes.column), load_masks)
+        return elements[:count]
 
 
 def each_window(
@@ -266,16 +267,20 @@ def each_window(
     """Let `reduce` write the results of windows, of `itemsize` bytes, to an address. Padding counts as `outside`."""
     ir = Routine(geometry.dtype, lanes_for(geometry.itemsize))
     reader, x, y = ColumnReader(ir, geometry, outside), ir.place(*planes), ir.place(*results)
+    # Columns are read in groups of `reader.columns`, so a window is inner only if its last whole group is inside.
     reach = -(-geometry.size[1] // reader.columns) * reader.columns
     columns = geometry.inner(1, reach)
+    # A second version of the code for inner rows pays if it is short, or if all rows are inner.
     rows = (
         geometry.inner(0, geometry.size[0])
         if geometry.padding[0] == 0 or math.prod(geometry.size) <= TAPS
         else range(0)
     )
 
-    def write_vector(plane: Int64, row: Int64, column: Int64, is_inner: bool, wide: bool) -> None:
-        windows = _windows(reader, at_plane(ir, x, geometry.batch, geometry.planes, plane), row, column, is_inner, wide)
+    def write_vector(plane: Int64, row: Int64, column: Int64, is_inner: bool, unmasked: bool) -> None:
+        windows = _windows(
+            reader, at_plane(ir, x, geometry.batch, geometry.planes, plane), row, column, is_inner, unmasked
+        )
         reduce(windows, at_element(ir, y, geometry.positions, itemsize, plane, row, column))
 
     vectors = range(-(-columns.start // ir.lanes), columns.stop // ir.lanes)
@@ -283,12 +288,12 @@ def each_window(
     return ir.phase(items, geometry.work)
 
 
-def _windows(reader: ColumnReader, x: str, row: Int64, column: Int64, is_inner: bool, wide: bool) -> WindowVector:
+def _windows(reader: ColumnReader, x: str, row: Int64, column: Int64, is_inner: bool, unmasked: bool) -> WindowVector:
     ir, geometry = reader.ir, reader.geometry
     top = ir.sub(ir.mul(row, geometry.stride[0]), geometry.padding[0])
     left = ir.sub(ir.mul(column, geometry.stride[1]), geometry.padding[1])
     first: Int64 = 0 if is_inner else ir.most(0, ir.sub(0, top))
     past: Int64 = geometry.size[0] if is_inner else ir.least(geometry.size[0], ir.sub(geometry.extents[0], top))
     x = ir.at(x, ir.add(ir.mul(top, geometry.planes.row), ir.mul(left, geometry.planes.column)))
-    here = "" if wide else ir.below(ir.sub(geometry.positions[1], column))
-    return WindowVector(reader, x, top, left, first, past, wide, here)
+    mask = "" if unmasked else ir.below(ir.sub(geometry.positions[1], column))
+    return WindowVector(reader, x, top, left, first, past, unmasked, mask)

@@ -124,9 +124,9 @@ class Bounds:
         """Write the bounds of the buffers at a position: bytes before each address, and bytes from the address on."""
         words = tables.base
         assert words is not None
-        at = _in_front(tables.shape[1]) - first_word(position)
-        words[:, at] = tables[:, position] - before
-        words[:, at - 1] = tables[:, position] + behind
+        position_word = _in_front(tables.shape[1]) - first_word(position)
+        words[:, position_word] = tables[:, position] - before
+        words[:, position_word - 1] = tables[:, position] + behind
 
 
 #: the bounds checks of this process
@@ -563,6 +563,7 @@ class Runner:
         self.helpers = 0
         self._pool[:] = 0
         self._pool[PoolEntry.TICKET] = CLOSED
+        # The runner's code is not linked with a C library, so it calls these functions through pointers.
         for entry, name in (PoolEntry.SYSCALL, "syscall"), (PoolEntry.CLOCK, "clock_gettime"):
             self._pool[entry] = ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value
 
@@ -600,6 +601,7 @@ def shared_runner(store: KernelStore) -> Runner | None:
                     store.put(_key(), code)
             except KernelUnavailable as error:
                 _logger.warning("kernels are not run by machine code, but one by one: %s", error)
+        # It is tried once only: a failure would not go away, and each attempt costs a compilation.
         _shared.tried = True
         return _shared.runner
 
