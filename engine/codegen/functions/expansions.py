@@ -47,7 +47,7 @@ from engine.codegen.kernels.program import FusedKernel, Instruction, KernelBuild
 _MODERATE: Final = {"float32": (2.0**-40, 2.0**60, 2.0**98), "float64": (2.0**-450, 2.0**500, 2.0**600)}
 #: excess over the range of exp up to which e^x is kept as a power of two, until a small factor brings it into range
 _BEYOND: Final = 45.0
-#: largest x whose e^x is finite; and x from which tanh x rounds to 1
+#: x up to which e^x is finite; and x from which tanh x rounds to 1
 _STEEP: Final = {"float32": 88.0, "float64": 709.0}
 _FLAT: Final = {"float32": 10.0, "float64": 22.0}
 
@@ -74,6 +74,7 @@ def quotient(a: ComplexParts, b: ComplexParts) -> ComplexParts:
     real_is_larger = b.re.abs() >= b.im.abs()
     large, small = real_is_larger.where(b.re, b.im), real_is_larger.where(b.im, b.re)
     ratio = small / large
+    # Divide by the larger part of b first: its squared size could overflow.
     scale = 1 / (large + small * ratio)
     along, across = real_is_larger.where(a.re, a.im), real_is_larger.where(a.im, a.re)
     scaled_along = along * ratio
@@ -222,6 +223,7 @@ def root(z: ComplexParts) -> ComplexParts:
     """Write √z with a non-negative real part; infinities follow C99."""
     scaled = _Scaled.of(z)
     unscale = scaled.scale(-0.5)
+    # Compute the larger part of the root first. The other follows by a division, without cancellation.
     long = ((scaled.z.re.abs() + scaled.square.sqrt()) * 0.5).sqrt()
     short = long.eq(0.0).where(0.0, scaled.z.im.abs() / (long + long))
     right = z.re >= 0.0
@@ -462,6 +464,7 @@ def expand_functions(fused: FusedKernel) -> FusedKernel:
     out_of_range: list[Scalar] = []
     for instruction in fused.instructions:
         args = [written[a] for a in instruction.args]
+        # Conditions are computed from the expanded operands, so they need no functions themselves.
         if instruction.op in OUT_OF_RANGE:
             out_of_range.append(OUT_OF_RANGE[instruction.op](*args))
         written.append(_expanded_scalar(builder, instruction, args, loads))

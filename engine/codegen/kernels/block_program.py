@@ -333,6 +333,8 @@ class BlockProgram:
 
     def calls(self, arrays: Sequence[HostArray], shape: tuple[int, ...]) -> list[KernelCall]:
         """Bind the calls for a block of this shape; `arrays` are its operands, results, registers and spread values."""
+        # The program is the same for all blocks: a block only fills in its arrays, and the views that depend on its
+        # shape.
         slots = [*arrays, *self._fixed_slots]
         for slot, view, source in self._views:
             slots[slot] = view(slots[source], shape)

@@ -503,8 +503,10 @@ class ElementKernel:
         self.loop, self.number = fused, number
         self.gives = dtype_of(fused.instructions[fused.results[0].value], number)
         operand_dtypes = [dtype_of(operand, number) for operand in fused.operands]
+        # Operands of another dtype are first cast into registers. A result of the formula's own dtype is computed in
+        # place.
         copied = frozenset(
-            i for i, (given, needed) in enumerate(zip(dtypes, operand_dtypes, strict=True)) if given != needed
+            i for i, (given, expected) in enumerate(zip(dtypes, operand_dtypes, strict=True)) if given != expected
         )
         direct = dtype == self.gives and is_direct(fused, fused.results[0], dense=True)
         self._plan = assign_registers(fused, copied, frozenset({0} if direct else ()))

@@ -71,6 +71,7 @@ def c_literal(number: float, type: Scalars, dtype: str) -> str:
         return "NOT_A_NUMBER"
     if math.isinf(number):
         return "INFINITE" if number > 0 else "(-INFINITE)"
+    # Hexadecimal notation loses no bits.
     return f"({number.hex()}{'f' if dtype == 'float32' else ''})"
 
 

@@ -376,6 +376,7 @@ class KernelText:
         if type == "pair":
             return self.memory.load(self.to.name("float"), pointer, 2 * (lanes or 1), self._of_parts(mask))
         value = self.memory.load(self.to.stored(type), pointer, lanes, mask)
+        # In memory, a bool is a byte.
         zero = "zeroinitializer" if lanes else "0"
         return self.to.value(f"icmp ne {self.to.stored(type, lanes)} {value}, {zero}") if type == "bool" else value
 

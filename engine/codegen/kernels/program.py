@@ -1,18 +1,17 @@
 """The language of fused kernels: a scalar program in single assignment form, swept over rows of columns.
 
-A `FusedKernel` is a list of instructions on scalars, as in LLVM or XLA's fusion computations, plus the scalars that are
-stored as results. It describes one point of a space of rows and columns. It contains no sizes, strides, blocks or
-passes. A `Space` has the sizes, and a printer (NumPy, LLVM IR, C, CUDA) decides the rest.
+A `FusedKernel` is a list of instructions on scalars, as in LLVM, and the scalars that are stored as results. It
+describes one point of a space of rows and columns, without sizes, strides, blocks or passes. A `Space` has the sizes,
+and a printer (NumPy, LLVM IR, C, CUDA) decides the rest.
 
-Each scalar has a `Level`: constant, one value a row, or one value an element. A reduction takes the ELEMENT scalars of
-a row to one ROW scalar, which later ELEMENT scalars may use. This is how a kernel needs several passes over a row.
-Softmax along rows:
+Each scalar has a `Level`: constant, one value a row, or one value an element. A reduction turns the ELEMENT scalars of
+a row into one ROW scalar, which later ELEMENT scalars may use, so that a kernel may need several passes over a row:
 
     x = load ELEMENT          operand 0
     m = row_max x             ROW
     e = exp (sub x m)         ELEMENT
     s = row_sum e             ROW
-    y = div e s               ELEMENT, stored as result 0
+    y = div e s               ELEMENT, stored as result 0: softmax(x)
 
 `schedule` divides a program into sweeps over the columns, each as early as its operands allow. Here there are three:
 
@@ -20,15 +19,13 @@ Softmax along rows:
     sweep 1    loads x again, computes e, reduces s, keeps e in scratch because exp is costly
     sweep 2    fetches e from scratch, computes and stores y
 
-A row thus stays in the cache between sweeps, and none of m, e and s is ever an array. Sums over rows (the result kinds
-`columns` and `total`) are added per block of rows, and then over the blocks in a fixed order, so that their bits do not
-depend on the number of threads.
+The row stays in the cache between sweeps, and m, e and s never become whole arrays. Sums over rows (the result kinds
+`columns` and `total`) are added within blocks of rows, and then over the blocks in a fixed order, so that their bits do
+not depend on the number of threads. Programs are built with `KernelBuilder`, which merges equal scalars.
 
-A program is built with `KernelBuilder`, which merges equal scalars. `FusedKernel` is a tuple, so that it can be a key.
-
-A complex number is a pair of floats, stored side by side in operands and results. Primitives on pairs have the same
-names as those on floats. Only the NumPy printer has them. For the other printers, `engine.codegen.functions` rewrites
-them in floats, so that a printer only loads, splits, makes and stores pairs.
+A complex number is a pair of floats, stored side by side. Primitives on pairs have the names of those on floats, but
+only the NumPy printer has them. For the other printers, `engine.codegen.functions` rewrites them in floats, so that
+these printers only load, split, make and store pairs.
 """
 
 from __future__ import annotations

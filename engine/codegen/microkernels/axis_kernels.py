@@ -79,6 +79,7 @@ def merged_axes(shape: Shape, strides: Sequence[Shape]) -> list[tuple[int, Shape
     """
     axes = [(extent, tuple(inner_step[a] for inner_step in strides)) for a, extent in enumerate(shape) if extent != 1]
     merged = axes[-1:] or [(1, (0,) * len(strides))]
+    # From the last axis outwards: an axis is merged if every array steps over it as over more of the axis inside.
     for (extent, steps), (inner, within) in reversed(list(pairwise(axes))):
         if all(step == inner_step * inner for step, inner_step in zip(steps, within, strict=True)):
             merged[0] = extent * merged[0][0], merged[0][1]

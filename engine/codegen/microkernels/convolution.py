@@ -203,9 +203,9 @@ Direction = Literal["forward", "adjoint", "by_kernel"]
 class DirectedConvolution(NamedTuple):
     """A convolution and the tensor that is its result. The operands are the other two, in their order.
 
-    "forward": y[n, o, p] = Σ x[n, c, p · stride + t · dilation − padding] · kernel[o, c, t]; "by_kernel": kernel[o, c,
-    t] = Σ x[n, c, p · stride + t · dilation − padding] · y[n, o, p]; "adjoint": y[n, o, p · stride + t · dilation −
-    padding] = Σ x[n, c, p] · kernel[c, o, t].
+    "forward":   y[n, o, p] = Σ x[n, c, p · stride + t · dilation − padding] · kernel[o, c, t]
+    "by_kernel": kernel[o, c, t] = Σ x[n, c, p · stride + t · dilation − padding] · y[n, o, p]
+    "adjoint":   y[n, o, p · stride + t · dilation − padding] = Σ x[n, c, p] · kernel[c, o, t]
     """
 
     of: ConvolutionGeometry

@@ -424,6 +424,7 @@ def merged(ir: Routine, sum_loops: Sequence[SumLoop]) -> list[SumLoop]:
             continue
         if loops and isinstance(inner.times, int):
             outer = loops[-1]
+            # The outer loop continues where the inner one ends if its steps are the inner steps times the inner count.
             if outer.row_step == inner.row_step * inner.times and outer.vector_step == inner.vector_step * inner.times:
                 loops[-1] = SumLoop(ir.mul(outer.times, inner.times), inner.row_step, inner.vector_step)
                 continue

@@ -190,9 +190,9 @@ def spread_word(ir: Routine, number: Int64) -> str:
 
 
 # The gradient of max pooling: each element of a plane adds up the gradients of the windows whose maximum it is, along
-# each column of windows, and then over the columns, in the order of the taps that read the element. So no two threads
-# write the same element. A vector begins at a window's first column, apart from padding, and is a whole number of
-# windows wide. So a lane always reads the windows at the same distances.
+# each column of windows, and then over the columns, in the order of the taps that read the element. Gathering instead
+# of scattering, threads never write the same element. A vector begins at a window's first column, apart from padding,
+# and is a whole number of windows wide, so that a lane always reads the windows at the same distances.
 
 
 def max_pool_back(geometry: PoolGeometry, g: Matrices) -> Recipe | None:

@@ -20,8 +20,8 @@ class TableEntryOf(NamedTuple):
 
     It is the address of an operand or a result, by its number; or of `nbytes` of workspace at the byte offset `number`,
     in the memory that all threads share (`shared`) or that each thread has (`own`). Arrays know their own size. An
-    `address` is that of an object of this process, passed on as it is: as it stands in the table, the kernel's text
-    does not depend on it.
+    `address` is that of an object of this process, `number`. It is in the table so that the kernel's text does not
+    depend on it.
     """
 
     kind: PlaceKind

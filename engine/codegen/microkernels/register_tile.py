@@ -75,11 +75,13 @@ def tile_shape(rows: int, columns: int, lanes: int) -> TileShape:
 def _cost(shape: TileShape, rows: int, columns: int, lanes: int) -> float:
     p, v = shape
     tiles = -(-rows // p) * -(-columns // (v * lanes))
+    # A tile of few multiply-adds waits for their latency, and takes as long as _UNDER_WAY of them.
     return tiles * (max(p * v, _UNDER_WAY) + _LOAD * (p + v) + _STEP)
 
 
 def rows_of_item(rows: int, tile: int, panels: int) -> int:
     """Choose the rows of an item: all; or if there are few panels, fewer, but enough to repay packing a panel."""
+    # Aim at ITEMS items in all, but let each packed panel serve at least TILES_OF_A_PANEL tiles.
     tiles = -(-rows // tile)
     return tile * max(-(-tiles // -(-ITEMS // panels)), min(tiles, TILES_OF_A_PANEL))
 

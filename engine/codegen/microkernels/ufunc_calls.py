@@ -169,6 +169,7 @@ class _Writer:
         ir, places = self._ir, [*map(self._place, self._call.reads), self._place(SO_FAR)]
         if self._call.number is not None:
             self._call_writer.store_number(self._call.number, self._arrays[-1].dtype)
+            # The constant is read like an array with steps of 0.
             places.insert(-1, self._call_writer.number)
         with ir.loop("%first", "%past") as item:
             pointers, count = self._axes.item(ir, item.index, places)
@@ -199,5 +200,7 @@ def adding_on(out: TensorType, x: TensorType, axis: int) -> Recipe | None:
             for place, array in zip(places, (x, out), strict=True)
         )
         ir.memory.store(type, ir.memory.load(type, source), y)
+        # The loop reads each sum that it has just written: its first operand is y, its result y from the second element
+        # on.
         call.make([y, ir.at(source, steps[1]), ir.at(y, steps[0])], [x.shape[axis] - 1])
     return Recipe((ir.phase(math.prod(x.shape[a] for a in other_axes), x.size),), own=call.own)
