@@ -230,7 +230,7 @@ def is_folded(fused: FusedKernel, number: int) -> bool:
 
 class _Assignment:
     def __init__(self, fused: FusedKernel, copied: frozenset[int], direct: frozenset[int]) -> None:
-        self.loop, self.copied = fused, copied
+        self.fused, self.copied = fused, copied
         self.result_of = {fused.results[j].value: j for j in sorted(direct, reverse=True)}
         self.order = needed(fused)
         self.last = {a: number for number in self.order for a in fused.instructions[number].args}
@@ -245,15 +245,15 @@ class _Assignment:
         return Registers(self.homes, tuple(self.registers))
 
     def _fixed(self, number: int) -> Home | None:
-        instruction = self.loop.instructions[number]
-        if is_folded(self.loop, number):
+        instruction = self.fused.instructions[number]
+        if is_folded(self.fused, number):
             return Home("constant", number)
         if instruction.op == "load" and instruction.data not in self.copied:
             return Home("operand", instruction.data)
         return Home("result", self.result_of[number]) if number in self.result_of else None
 
     def _computed(self, number: int) -> Home:
-        instruction = self.loop.instructions[number]
+        instruction = self.fused.instructions[number]
         kind = register_of(instruction)
         # A ufunc may write over an operand. A select consists of several calls, which read the operands again.
         for argument in instruction.args if len(instruction.args) < 3 else ():
@@ -268,7 +268,7 @@ class _Assignment:
     def _release(self, number: int) -> None:
         """Free the registers that are read for the last time here, except one that the scalar itself has reused."""
         reused = self.homes[number]
-        dead = {a for a in self.loop.instructions[number].args if self._is_last_use(a, number)}
+        dead = {a for a in self.fused.instructions[number].args if self._is_last_use(a, number)}
         # A scalar that nothing reads later (only a result stores it) is dead as soon as it is stored.
         dead |= set() if number in self.last else {number}
         for home in {self.homes[a] for a in dead if a == number or self.homes[a] != reused}:
@@ -307,7 +307,7 @@ class BlockProgram:
     """
 
     def __init__(self, fused: FusedKernel, number: np.dtype[Any], plan: Registers) -> None:
-        self.loop, self.number = fused, number
+        self.fused, self.number = fused, number
         self.homes, registers = plan
         self.registers = [(r.level, dtype_of(r, number)) for r in registers]
         spread = spread_scalars(fused, plan)
@@ -350,7 +350,7 @@ class BlockProgram:
 
     def _write_scalar(self, n: int) -> None:
         """Write the calls that compute a scalar, and those that store it in results."""
-        instruction, home = self.loop.instructions[n], self.homes[n]
+        instruction, home = self.fused.instructions[n], self.homes[n]
         if home.kind == "constant":
             self._slots[n] = self._fixed(self._folded(instruction))
         else:
@@ -409,7 +409,7 @@ class BlockProgram:
 
     def _store(self, n: int) -> None:
         """Copy or sum up a scalar that is not computed in its result's memory."""
-        for j, result in enumerate(self.loop.results):
+        for j, result in enumerate(self.fused.results):
             if result.value != n or self.homes[n] == ("result", j):
                 continue
             result_slot, value = self._starts["result"] + j, self._slots[n]

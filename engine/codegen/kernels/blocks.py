@@ -273,7 +273,7 @@ def _calls_of(
     """Bind the calls for the block with this number."""
     written = [
         _part_in(x, block) if not result.adds_up else x[number, : block.shape[-1]] if x.ndim == 2 else x[number, ...]
-        for x, result in zip(results, program.loop.results, strict=True)
+        for x, result in zip(results, program.fused.results, strict=True)
     ]
     return program.calls([*(_part_in(x, block) for x in operands), *written, *memory.arrays(block.shape)], block.shape)
 
@@ -384,7 +384,7 @@ class WholeArrayKernel:
             raise TypeError("sums over rows are for kernels")
         order, scalars = needed(fused), fused.instructions
         dtypes = {n: dtype_of(scalars[n], number) for n in order}
-        self.loop, self.stored = fused, [result.value for result in fused.results]
+        self.fused, self.stored = fused, [result.value for result in fused.results]
         # A scalar that is stored in several results is computed in the first of them: the last assignment to a key
         # wins.
         self.places = {value: (j, dtypes[value]) for j, value in reversed([*enumerate(self.stored)])}
@@ -407,7 +407,7 @@ class WholeArrayKernel:
                 if result_place is not None and results[result_place[0]].dtype == result_place[1]
                 else None
             )
-            values[n] = self.compute(run, n, [values[a] for a in self.loop.instructions[n].args], out)
+            values[n] = self.compute(run, n, [values[a] for a in self.fused.instructions[n].args], out)
             for a in self.ended[n]:
                 del values[a]
         for value, result in zip(self.stored, results, strict=True):
@@ -416,7 +416,7 @@ class WholeArrayKernel:
 
     def compute(self, run: RunContext, n: int, read: Sequence[Array], out: Array | None) -> Array:
         """Compute the scalar with this number: into `out` if a single ufunc writes it, else into a new array."""
-        xp, op = run.xp, self.loop.instructions[n].op
+        xp, op = run.xp, self.fused.instructions[n].op
         if op in FOLDS:
             return getattr(xp, _REDUCE[FOLDS[op]])(*read, axis=-1, keepdims=True)
         if op in ("select", "choose"):
@@ -500,7 +500,7 @@ class ElementKernel:
     """
 
     def __init__(self, fused: FusedKernel, number: DType, dtypes: Sequence[DType], dtype: DType) -> None:
-        self.loop, self.number = fused, number
+        self.fused, self.number = fused, number
         self.gives = dtype_of(fused.instructions[fused.results[0].value], number)
         operand_dtypes = [dtype_of(operand, number) for operand in fused.operands]
         # Operands of another dtype are first cast into registers. A result of the formula's own dtype is computed in
@@ -552,12 +552,12 @@ class ElementKernel:
         if self._program.is_one_ufunc:
             return 0
         divided = list(islice(row_blocks((size,), block_elements(size)), 1))
-        return block_bytes(self.loop, self.number, self._plan, divided, 1)
+        return block_bytes(self.fused, self.number, self._plan, divided, 1)
 
     @cached_property
     def _program(self) -> BlockProgram:
-        return BlockProgram(self.loop, self.number, self._plan)
+        return BlockProgram(self.fused, self.number, self._plan)
 
     @cached_property
     def _whole(self) -> WholeArrayKernel:
-        return WholeArrayKernel(self.loop, self.number)
+        return WholeArrayKernel(self.fused, self.number)

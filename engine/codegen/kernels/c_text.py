@@ -181,8 +181,8 @@ class CKernel:
         """Print the update of a reduction with the current element of a sweep."""
         return f"{so_far} = {self.combined(i, self.name(self.loop.instructions[i].args[0]), so_far)};"
 
-    def combined(self, i: int, one: str, other: str) -> str:
+    def combined(self, i: int, first: str, second: str) -> str:
         """Print the combination of two values of a reduction."""
         op = self.loop.instructions[i].op
         sign = {"row_sum": "+", "row_prod": "*"}.get(op)
-        return f"{other} {sign} {one}" if sign else c_extreme(op.replace("row_", "") + "imum", one, other)
+        return f"{second} {sign} {first}" if sign else c_extreme(op.replace("row_", "") + "imum", first, second)

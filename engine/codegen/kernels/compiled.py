@@ -171,7 +171,7 @@ def _thread_count(work: int, space: Space, threads: int) -> int:
 
 
 def _scratch_elements(scratch_rows: int, lanes: int, space: Space) -> int:
-    """Count the elements that one thread keeps between the sweeps of a row, padded to whole vectors."""
+    """Count the elements that one thread saves between the sweeps of a row, padded to whole vectors."""
     return scratch_rows * -(-space.columns // lanes) * lanes
 
 

@@ -306,10 +306,10 @@ class KernelText:
         return self.to.value(f"icmp ult {words} <{lanes}>, {count}")
 
     def _body(self, sweep: Sweep, column: str, mask: str = "") -> list[str]:
-        """Compute, keep and store one vector of each scalar of a sweep; return the vectors that its reductions take."""
+        """Compute, save and store one vector of each scalar of a sweep; return the vectors that its reductions take."""
         vectors = self._computed(sweep, column, mask)
-        for number in sweep.kept:
-            self._store(vectors[number], self._type(number), self._kept(number, column), self.lanes)
+        for number in sweep.saved:
+            self._store(vectors[number], self._type(number), self._scratch_pointer(number, column), self.lanes)
         for n in sweep.results:
             self._store_result(n, self._vector(self.loop.results[n].value, vectors), column, mask)
         return [self._vector(self.loop.instructions[i].args[0], vectors) for i in sweep.reductions]
@@ -318,7 +318,7 @@ class KernelText:
         """Fetch or compute one vector of each scalar of a sweep; return their names by number."""
         vectors: dict[int, str] = {}
         for number in sweep.fetched:
-            vectors[number] = self._load(self._type(number), self._kept(number, column), self.lanes)
+            vectors[number] = self._load(self._type(number), self._scratch_pointer(number, column), self.lanes)
         for number in sweep.computed:
             scalar = self.loop.instructions[number]
             if scalar.op == "load":
@@ -358,18 +358,18 @@ class KernelText:
             reductions.append(self._combined(i, self.to.value(inside) if mask else vector, f"%r{i}", self.lanes))
         return reductions
 
-    def _combined(self, i: int, one: str, other: str, lanes: int) -> str:
+    def _combined(self, i: int, first: str, second: str, lanes: int) -> str:
         op = self.loop.instructions[i].op
         if op in _REDUCTION_INSTRUCTIONS:
-            return self.to.value(f"{_REDUCTION_INSTRUCTIONS[op]} {self.to.name('float', lanes)} {other}, {one}")
-        return larger(self.to, "maximum" if op == "row_max" else "minimum", one, other, lanes)
+            return self.to.value(f"{_REDUCTION_INSTRUCTIONS[op]} {self.to.name('float', lanes)} {second}, {first}")
+        return larger(self.to, "maximum" if op == "row_max" else "minimum", first, second, lanes)
 
     # memory
 
     def _at(self, base: str, type: Scalars, index: str) -> str:
         return self.memory.further(base, self.to.stored(type), index)
 
-    def _kept(self, number: int, column: str) -> str:
+    def _scratch_pointer(self, number: int, column: str) -> str:
         return self._at(f"%kept{self.schedule.scratch.index(number)}", self._type(number), column)
 
     def _load(self, type: Scalars, pointer: str, lanes: int = 0, mask: str = "") -> str:

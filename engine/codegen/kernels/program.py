@@ -16,7 +16,7 @@ a row into one ROW scalar, which later ELEMENT scalars may use, so that a kernel
 `schedule` divides a program into sweeps over the columns, each as early as its operands allow. Here there are three:
 
     sweep 0    loads x, reduces m
-    sweep 1    loads x again, computes e, reduces s, keeps e in scratch because exp is costly
+    sweep 1    loads x again, computes e, reduces s, saves e in scratch because exp is costly
     sweep 2    fetches e from scratch, computes and stores y
 
 The row stays in the cache between sweeps, and m, e and s never become whole arrays. Sums over rows (the result kinds
@@ -385,11 +385,11 @@ def _is_number(fused: FusedKernel, scalar: int) -> bool:
     return instruction.op == "constant" and bool(instruction.data == instruction.data)  # false for NaN
 
 
-# The schedule of a fused kernel: the values that each sweep over a row computes, keeps in scratch and fetches back.
+# The schedule of a fused kernel: the values that each sweep over a row computes, saves in scratch and fetches back.
 #
 # Every printer follows the same schedule, and reads sizes, addresses and strides from one table of integers.
 
-#: cost of recomputing an element, in additions, from which the element is kept for later sweeps instead
+#: cost of recomputing an element, in additions, from which it is saved for later sweeps instead
 COSTLY = 8
 #: limit of the bytes of all instructions' vectors of a kernel: the size of the machine code grows with them
 MOST_VECTOR_BYTES = 96 * 1024
@@ -406,8 +406,8 @@ class Sweep(NamedTuple):
     fetched: tuple[int, ...]
     #: ELEMENT scalars computed, including loads
     computed: tuple[int, ...]
-    #: computed scalars that are kept in scratch
-    kept: tuple[int, ...]
+    #: computed scalars that are saved in scratch
+    saved: tuple[int, ...]
     reductions: tuple[int, ...]
     #: numbers of the `element` and `columns` results that are written
     results: tuple[int, ...]
@@ -416,7 +416,7 @@ class Sweep(NamedTuple):
 class Schedule(NamedTuple):
     """Order of the work on a row: the sweeps, the ROW scalars `after` them, then the results `row` and `total`.
 
-    `scratch` lists the kept scalars; the one at position p is stored in row p of the scratch memory.
+    `scratch` lists the saved scalars; the one at position p is stored in row p of the scratch memory.
     """
 
     sweeps: tuple[Sweep, ...]
@@ -501,14 +501,14 @@ def _ready(fused: FusedKernel, live: Container[int]) -> list[int]:
 
 
 def _read_elements(
-    fused: FusedKernel, roots: list[list[int]], kept: set[int]
+    fused: FusedKernel, roots: list[list[int]], saved: set[int]
 ) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """List for each sweep the ELEMENT scalars that it fetches (from those `kept`) and the ones that it computes."""
+    """List for each sweep the ELEMENT scalars that it fetches (from the `saved`) and the ones that it computes."""
     computed = set[int]()
     sweeps = []
     for needed in roots:
-        elements = _elements(fused, needed, kept & computed)
-        fetched = elements & kept & computed
+        elements = _elements(fused, needed, saved & computed)
+        fetched = elements & saved & computed
         computed |= elements - fetched
         sweeps.append((tuple(sorted(fetched)), tuple(sorted(elements - fetched))))
     return sweeps
@@ -517,21 +517,21 @@ def _read_elements(
 def _costly_reused(fused: FusedKernel, roots: list[list[int]]) -> set[int]:
     """Return scalars that later sweeps reuse and that are costly to recompute, as close to their use as possible.
 
-    A scalar that is cheap to compute from other kept scalars is not kept.
+    A scalar that is cheap to compute from other saved scalars is not saved.
     """
-    computed, kept = set[int](), set[int]()
+    computed, saved = set[int](), set[int]()
     for needed in roots:
         # From the scalars that this sweep needs, walk back to costly scalars of earlier sweeps, and no further: those
         # found first are the closest to their use.
         costly = {i for i in computed if _is_costly(fused, i, ())}
         elements = _elements(fused, needed, costly)
-        kept |= elements & costly
+        saved |= elements & costly
         computed |= elements - costly
-    # Once other scalars are kept, recomputing one may have become cheap.
-    for number in sorted(kept):
-        if not _is_costly(fused, number, kept - {number}):
-            kept.discard(number)
-    return kept
+    # Once other scalars are saved, recomputing one may have become cheap.
+    for number in sorted(saved):
+        if not _is_costly(fused, number, saved - {number}):
+            saved.discard(number)
+    return saved
 
 
 def _elements(fused: FusedKernel, roots: Iterable[int], ends: Container[int]) -> set[int]:
