@@ -215,21 +215,15 @@ def block_calls(
     """
     largest = {level: _largest(divided, level) for level in (Level.ROW, Level.ELEMENT)}
     spread = [(Level.ELEMENT, np.full(largest[Level.ELEMENT], value)) for value in program.spread]
-    calls_by_thread: list[list[list[KernelCall]]] = []
+    shares: list[list[list[KernelCall]]] = []
     for numbers in _shares(divided, threads):
         memory = _Memory([*((level, np.empty(largest[level], dtype)) for level, dtype in program.registers), *spread])
-        calls_by_thread.append([_calls_of(program, operands, results, memory, n, divided[n]) for n in numbers])
+        shares.append([_calls_of(program, operands, results, memory, n, divided[n]) for n in numbers])
     # Each list of calls is bound to the registers of one thread, so threads share lists rather than blocks.
-    if len(calls_by_thread) > 1:
-        parts = [[call for calls in part for call in calls] for part in calls_by_thread]
+    if len(shares) > 1:
+        parts = [[call for calls in part for call in calls] for part in shares]
         return [(share, (partial(_make_parts, parts), len(parts), range(len(parts))))]
-    return (
-        [(make_calls, (calls,)) for calls in calls_by_thread[0]]
-        if len(divided) > 1
-        else calls_by_thread[0][0]
-        if calls_by_thread[0]
-        else []
-    )
+    return [(make_calls, (calls,)) for calls in shares[0]] if len(divided) > 1 else shares[0][0] if shares[0] else []
 
 
 def calls_by_block(

@@ -214,10 +214,10 @@ class DirectedConvolution(NamedTuple):
 
 def convolution(directed: DirectedConvolution) -> Recipe | None:
     """Write the kernels of a convolution; None if it exceeds their limits."""
-    geometry, direction = directed
+    conv, direction = directed
     if direction == "adjoint":
-        return _adjoint(geometry)
-    correlation = _forward(geometry) if direction == "forward" else _by_kernel(geometry)
+        return _adjoint(conv)
+    correlation = _forward(conv) if direction == "forward" else _by_kernel(conv)
     if not correlation.is_addressable:
         return None
     return _within_limits(_summed(correlation))
@@ -234,64 +234,50 @@ def _summed(geometry: CorrelationGeometry) -> Recipe | None:
     return Recipe((phase,), own=own)
 
 
-def _forward(geometry: ConvolutionGeometry) -> CorrelationGeometry:
+def _forward(conv: ConvolutionGeometry) -> CorrelationGeometry:
     """Express the convolution as a correlation whose windows are the positions."""
-    channels, features = geometry.kernel.shape[1], geometry.kernel.shape[0] // geometry.groups
+    channels, features = conv.kernel.shape[1], conv.kernel.shape[0] // conv.groups
     sizes = zip(
-        geometry.y.shape[2:],
-        geometry.kernel.shape[2:],
-        geometry.x.shape[2:],
-        geometry.stride,
-        geometry.dilation,
-        geometry.padding,
-        strict=True,
+        conv.y.shape[2:], conv.kernel.shape[2:], conv.x.shape[2:], conv.stride, conv.dilation, conv.padding, strict=True
     )
     axes = _three(Axis(windows, taps, extent, s, d, -p) for windows, taps, extent, s, d, p in sizes)
-    x, y = (_layout(t, n) for t, n in ((geometry.x, channels), (geometry.y, features)))
-    k = _kernel_layout(geometry.kernel, features)
+    x, y = (_layout(t, n) for t, n in ((conv.x, channels), (conv.y, features)))
+    k = _kernel_layout(conv.kernel, features)
     return CorrelationGeometry(
-        geometry.dtype, geometry.itemsize, geometry.x.shape[0], geometry.groups, channels, features, axes, x, k, y
+        conv.dtype, conv.itemsize, conv.x.shape[0], conv.groups, channels, features, axes, x, k, y
     )
 
 
-def _by_kernel(geometry: ConvolutionGeometry) -> CorrelationGeometry:
+def _by_kernel(conv: ConvolutionGeometry) -> CorrelationGeometry:
     """Express the kernel gradient as a correlation whose taps are the positions, with images as channels."""
-    channels, features = geometry.kernel.shape[1], geometry.kernel.shape[0] // geometry.groups
+    channels, features = conv.kernel.shape[1], conv.kernel.shape[0] // conv.groups
     # With a single position there is no stride.
-    strides = (
-        stride if positions > 1 else 1 for stride, positions in zip(geometry.stride, geometry.y.shape[2:], strict=True)
-    )
+    strides = (stride if positions > 1 else 1 for stride, positions in zip(conv.stride, conv.y.shape[2:], strict=True))
     sizes = zip(
-        geometry.kernel.shape[2:],
-        geometry.y.shape[2:],
-        geometry.x.shape[2:],
-        strides,
-        geometry.dilation,
-        geometry.padding,
-        strict=True,
+        conv.kernel.shape[2:], conv.y.shape[2:], conv.x.shape[2:], strides, conv.dilation, conv.padding, strict=True
     )
     axes = _three(Axis(taps, positions, extent, d, s, -p) for taps, positions, extent, s, d, p in sizes)
-    x, k = (_images_as_channels(_layout(t, n)) for t, n in ((geometry.x, channels), (geometry.y, features)))
-    y = _images_as_channels(_kernel_layout(geometry.kernel, features))
+    x, k = (_images_as_channels(_layout(t, n)) for t, n in ((conv.x, channels), (conv.y, features)))
+    y = _images_as_channels(_kernel_layout(conv.kernel, features))
     return CorrelationGeometry(
-        geometry.dtype, geometry.itemsize, channels, geometry.groups, geometry.x.shape[0], features, axes, x, k, y
+        conv.dtype, conv.itemsize, channels, conv.groups, conv.x.shape[0], features, axes, x, k, y
     )
 
 
-def _adjoint(geometry: ConvolutionGeometry) -> Recipe | None:
+def _adjoint(conv: ConvolutionGeometry) -> Recipe | None:
     """Write a correlation per remainder of positions modulo the stride, with the taps that reach these positions.
 
     Beyond x a correlation reads zeros, whose product with an infinite kernel element would be NaN. So the kernel is
     checked for non-finite elements first.
     """
-    if math.prod(geometry.stride) > MOST_CLASSES:
+    if math.prod(conv.stride) > MOST_CLASSES:
         return None
-    classes = list(_classes(geometry))
+    classes = list(_classes(conv))
     if not all(correlation.is_addressable for correlation in classes):
         return None
     phases_and_workspaces = [_correlation(correlation) for correlation in classes]
     phases, workspaces = [phase for phase, _ in phases_and_workspaces], [own for _, own in phases_and_workspaces]
-    return _within_limits(Recipe((_check(geometry), *phases), aligned(8), max(workspaces), checked=True))
+    return _within_limits(Recipe((_check(conv), *phases), aligned(8), max(workspaces), checked=True))
 
 
 def _correlation(geometry: CorrelationGeometry) -> tuple[KernelPhase, int]:
@@ -335,34 +321,26 @@ class _Residue(NamedTuple):
     axis: Axis
 
 
-def _classes(geometry: ConvolutionGeometry) -> Iterator[CorrelationGeometry]:
+def _classes(conv: ConvolutionGeometry) -> Iterator[CorrelationGeometry]:
     """Yield a correlation for each combination of remainders."""
-    channels, features = geometry.kernel.shape[0] // geometry.groups, geometry.kernel.shape[1]
-    x = _layout(geometry.x, channels)
-    for residues in product(*(list(_residues(geometry, axis)) for axis in range(3))):
-        steps = [s * t for s, t in zip(geometry.kernel.steps[2:], (r.tap_step for r in residues), strict=True)]
-        start = sum(s * r.tap for s, r in zip(geometry.kernel.steps[2:], residues, strict=True))
-        k = Layout(
-            geometry.kernel.steps[1],
-            geometry.kernel.steps[0] * channels,
-            geometry.kernel.steps[0],
-            _three(steps),
-            start,
-        )
-        steps_of_positions = [s * stride for s, stride in zip(geometry.y.steps[2:], geometry.stride, strict=True)]
-        begin = sum(s * r.first for s, r in zip(geometry.y.steps[2:], residues, strict=True))
-        y = Layout(
-            geometry.y.steps[0], geometry.y.steps[1] * features, geometry.y.steps[1], _three(steps_of_positions), begin
-        )
+    channels, features = conv.kernel.shape[0] // conv.groups, conv.kernel.shape[1]
+    x = _layout(conv.x, channels)
+    for residues in product(*(list(_residues(conv, axis)) for axis in range(3))):
+        steps = [s * t for s, t in zip(conv.kernel.steps[2:], (r.tap_step for r in residues), strict=True)]
+        start = sum(s * r.tap for s, r in zip(conv.kernel.steps[2:], residues, strict=True))
+        k = Layout(conv.kernel.steps[1], conv.kernel.steps[0] * channels, conv.kernel.steps[0], _three(steps), start)
+        steps_of_positions = [s * stride for s, stride in zip(conv.y.steps[2:], conv.stride, strict=True)]
+        begin = sum(s * r.first for s, r in zip(conv.y.steps[2:], residues, strict=True))
+        y = Layout(conv.y.steps[0], conv.y.steps[1] * features, conv.y.steps[1], _three(steps_of_positions), begin)
         axes = _three([residue.axis for residue in residues])
         yield CorrelationGeometry(
-            geometry.dtype, geometry.itemsize, geometry.x.shape[0], geometry.groups, channels, features, axes, x, k, y
+            conv.dtype, conv.itemsize, conv.x.shape[0], conv.groups, channels, features, axes, x, k, y
         )
 
 
-def _residues(geometry: ConvolutionGeometry, axis: int) -> Iterator[_Residue]:
-    stride, padding, dilation = geometry.stride[axis], geometry.padding[axis], geometry.dilation[axis]
-    taps, extent, x_extent = geometry.kernel.shape[2 + axis], geometry.y.shape[2 + axis], geometry.x.shape[2 + axis]
+def _residues(conv: ConvolutionGeometry, axis: int) -> Iterator[_Residue]:
+    stride, padding, dilation = conv.stride[axis], conv.padding[axis], conv.dilation[axis]
+    taps, extent, x_extent = conv.kernel.shape[2 + axis], conv.y.shape[2 + axis], conv.x.shape[2 + axis]
     for first in range(min(stride, extent)):
         # Tap t reaches a position if position + padding − t · dilation is a multiple of the stride. Such taps are
         # equally spaced, so they form an axis of their own.
@@ -378,10 +356,10 @@ def _residues(geometry: ConvolutionGeometry, axis: int) -> Iterator[_Residue]:
         yield _Residue(first, tap, tap_step, residue_axis)
 
 
-def _check(geometry: ConvolutionGeometry) -> KernelPhase:
+def _check(conv: ConvolutionGeometry) -> KernelPhase:
     """Check that the kernel is finite: Σ (x − x) is 0 for finite numbers, and NaN otherwise."""
-    ir = Routine(geometry.dtype, lanes_for(geometry.itemsize))
-    outer, (count, step) = _runs(geometry.kernel)
+    ir = Routine(conv.dtype, lanes_for(conv.itemsize))
+    outer, (count, step) = _runs(conv.kernel)
     with ir.loop("%first", "%past"):
         kernel = ir.place("operand", 1)
         extents, steps = [extent for extent, _ in outer], [axis_step for _, axis_step in outer]
@@ -396,7 +374,7 @@ def _check(geometry: ConvolutionGeometry) -> KernelPhase:
         is_nan = ir.assembly.value(f"fcmp uno {ir.assembly.name('float')} {total}, {total}")
         flag = ir.assembly.value(f"zext i1 {is_nan} to i64")
         ir.memory.store("i64", flag, ir.place(*FLAG))
-    return ir.phase(1, math.prod(geometry.kernel.shape))
+    return ir.phase(1, math.prod(conv.kernel.shape))
 
 
 def _runs(tensor: Tensor) -> tuple[list[tuple[int, int]], tuple[int, int]]:

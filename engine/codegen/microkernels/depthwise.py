@@ -174,10 +174,7 @@ def _summed(
     """Add the products of one channel to the sums of all windows. Lanes beyond a row add zeros."""
     geometry = plane.geometry
     d, h, w = geometry.axes
-    steps = [
-        plane.offset(ORIGIN, axis_unit) - plane.offset(ORIGIN, ORIGIN)
-        for axis_unit in ((1, 0, 0), (0, 1, 0), (0, 0, 1))
-    ]
+    steps = [plane.offset(ORIGIN, unit) - plane.offset(ORIGIN, ORIGIN) for unit in ((1, 0, 0), (0, 1, 0), (0, 0, 1))]
     with ir.loop(0, d.taps, carried=[(ir.vector, s) for s in sums]) as depth:
         with ir.loop(0, h.taps, carried=[(ir.vector, s) for s in depth.carried]) as height:
             numbers = ir.at(

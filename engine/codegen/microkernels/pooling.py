@@ -120,11 +120,7 @@ class _Search:
 
     def __init__(self, windows: WindowVector) -> None:
         self.windows, self.ir = windows, windows.reader.ir
-        self.size, self.width, self.stride = (
-            (geometry := windows.reader.geometry).size,
-            geometry.extents[1],
-            geometry.stride[1],
-        )
+        self.size, self.width, self.stride = ((pool := windows.reader.geometry).size, pool.extents[1], pool.stride[1])
         self.words = self.ir.assembly.name("int", self.ir.lanes)
 
     def find(self) -> str:
