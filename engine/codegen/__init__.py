@@ -1,1 +1,1 @@
-"""Kernels, from a scalar program to machine code: what is computed of arrays, without ops, graphs or plans."""
+"""Code generation: from a scalar program to machine code. Works on arrays, without ops, graphs or plans."""

@@ -64,7 +64,7 @@ def _less(right: Callable[..., int]) -> Callable[..., int]:
 
 
 def _less_by_a_number(right: Callable[..., int]) -> Callable[..., int]:
-    return lambda writer: right(writer) - writer.of.itemsize
+    return lambda writer: right(writer) - writer.geometry.itemsize
 
 
 def _of_more(field: str) -> Change:
@@ -99,8 +99,10 @@ def _longer_run(right: Callable[..., Any]) -> Callable[..., Any]:
 
 def _wider_plane(right: Callable[..., Any]) -> Callable[..., Any]:
     def masks(reader: ColumnReader, start: Any) -> Any:
-        rows, columns = reader.of.extents
-        return right(ColumnReader(reader.to, reader.of._replace(extents=(rows, columns + 1)), reader.outside), start)
+        rows, columns = reader.geometry.extents
+        return right(
+            ColumnReader(reader.ir, reader.geometry._replace(extents=(rows, columns + 1)), reader.outside), start
+        )
 
     return masks
 

@@ -97,7 +97,7 @@ class Watching(Binder):
         guarded_run.bind_plan, guarded_run.watch = run.bind_plan, run.watch
         calls = self._inner.calls(guarded_run, step, read, tuple(written) if several else written[0])
         make_calls(calls)
-        if WATCHED.record[FaultEntry.FOUND]:
+        if WATCHED.record[FaultEntry.OCCURRED]:
             fault, WATCHED.record[:] = WATCHED.record.copy(), 0
             raise Outside(_told(step, [call for call, _ in calls if isinstance(call, NativeCall)], fault))
         if isinstance(step.op, RunsPlans):

@@ -232,7 +232,7 @@ class _Moving(WholeArrayKernel):
         self._rng = rng
 
     def compute(self, run: RunContext, n: int, read: Sequence[Array], out: Array | None) -> Array:
-        op = self.loop.instructions[n].op
+        op = self.fused.instructions[n].op
         if op in CHOOSING:
             return super().compute(run, n, read, None)
         ulps = added_ulps(read[0].shape[-1]) if op in REDUCTIONS else STEP_ULPS

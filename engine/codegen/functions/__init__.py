@@ -1,7 +1,7 @@
-"""Functions of the mathematical library, written out in the primitives of fused kernels.
+"""Mathematical functions, expanded into the primitives of fused kernels.
 
-    generated coefficients → elementary → one family a file → expansions
+    generated coefficients → elementary functions → special functions → expansions
 
-What may live here: expansions, with the source and the error of each. What may not: functions of whole arrays, which
-are the NumPy printer's.
+Each expansion states its source and its error. Functions of whole arrays are in the NumPy printer
+(`engine.codegen.kernels.array_functions`).
 """

@@ -1,6 +1,7 @@
 """Elementary functions in IEEE primitives: exponentials, logarithms, sin, cos, and the angle of a point.
 
-They are made of the parts of floats, of powers of two, and of polynomials.
+They are built from the bit fields of floats, powers of two, and polynomials. Rounding errors are recovered by fused
+multiply-adds: the error of a product p = a · b is fma(a, b, −p), exactly.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from engine.codegen.kernels.program import Scalar
 
 
 class FloatFormat(NamedTuple):
-    """Layout of a float: sign, exponent, then `mantissa` bits; the exponent of 1 is stored as `bias`."""
+    """Layout of a float: sign, exponent, then `mantissa` bits. The exponent of 1 is stored as `bias`."""
 
     width: int
     mantissa: int
@@ -23,22 +24,22 @@ class FloatFormat(NamedTuple):
 
     @property
     def rounder(self) -> float:
-        """Adding it rounds to a whole number, which the low bits of the sum then hold."""
+        """Constant whose addition rounds to an integer, which is then in the low bits of the sum."""
         return float(3 << (self.mantissa - 1))
 
     def bits_of(self, number: float) -> int:
-        """The bits of a positive number, once it is rounded to this format."""
+        """Return the bits of a positive number after rounding it to this format."""
         packed = struct.pack("<f" if self.width == 32 else "<d", number)
         return int.from_bytes(packed, "little")
 
     @property
     def smallest_normal(self) -> float:
-        """The least positive number with all its bits."""
+        """The smallest positive normal number."""
         return 2.0 ** (1 - self.bias)
 
     @property
     def half_ulp(self) -> float:
-        """Half of what lies between 1 and the next number."""
+        """Half of the distance from 1 to the next number."""
         return 2.0 ** -(self.mantissa + 1)
 
 
@@ -48,27 +49,29 @@ Coefficients = Mapping[str, Sequence[float]]  # by dtype, lowest power first
 
 
 def format_of(x: Scalar) -> FloatFormat:
-    """The format of the dtype that x is computed in."""
+    """Return the format of the dtype that x is computed in."""
     return FORMATS[x.dtype]
 
 
 def integer(x: Scalar, number: int) -> Scalar:
-    """Make a whole number as wide as x."""
+    """Return an integer constant as wide as x."""
     return x.builder.integer(number)
 
 
 def series(coefficients: Coefficients, x: Scalar, singly: int = 0) -> Scalar:
     """Write a polynomial: by Horner's rule, or in float64, where that is a long chain, in pairs (G. Estrin).
 
-    The first terms, which are the largest, are added `singly`: that is more accurate.
+    The first `singly` terms, which are the largest, are added one by one, which is more accurate.
     """
     terms = [x.builder.constant(c) for c in coefficients[x.dtype]]
+    # In pairs, independent multiply-adds overlap, and the longest chain grows with the logarithm of the number of
+    # terms.
     if x.dtype == "float64":
         terms = [*terms[:singly], _in_pairs(terms[singly:], x)]
-    *others, found = terms
+    *others, result = terms
     for term in reversed(others):
-        found = found.fma(x, term)
-    return found
+        result = result.fma(x, term)
+    return result
 
 
 def _in_pairs(terms: Sequence[Scalar], x: Scalar) -> Scalar:
@@ -79,41 +82,41 @@ def _in_pairs(terms: Sequence[Scalar], x: Scalar) -> Scalar:
 
 
 def at_most(x: Scalar, limit: float) -> Scalar:
-    """The smaller one; NaN stays."""
+    """Write the smaller of x and `limit`; NaN stays NaN."""
     return (x > limit).where(limit, x)
 
 
 def at_least(x: Scalar, limit: float) -> Scalar:
-    """The greater one; NaN stays."""
+    """Write the larger of x and `limit`; NaN stays NaN."""
     return (x < limit).where(limit, x)
 
 
 def except_near_zero(x: Scalar, limit: float, value: Scalar) -> Scalar:
-    """Return `value`, but x itself where |x| < `limit`: so that −0 and subnormal numbers stay what they are."""
+    """Write `value`, but x itself where |x| < `limit`, so that −0 and subnormal numbers are preserved."""
     return (x.abs() < limit).where(x, value)
 
 
 # exp, expm1 and tanh written in IEEE primitives: x = n ln 2 + r, exp(x) = 2ⁿ exp(r), and exp(r) is a polynomial.
 
-#: beyond them, exp is 0 or infinite
+#: arguments outside which exp is 0 or infinite
 EXP_RANGE: Final = {"float32": (-104.0, 89.0), "float64": (-746.0, 710.0)}
-#: below it, expm1 rounds to −1, and beyond twice its size, so does tanh to 1
+#: argument below which expm1 rounds to −1; tanh(|x|) rounds to 1 if −2|x| is below it
 _FLAT: Final = {"float32": -18.0, "float64": -38.0}
 
 
 class PowerOfTwo(NamedTuple):
-    """2ⁿ for a whole n; `bits` has n + 2 · bias in its lowest bits, as many as sign and exponent are."""
+    """2ⁿ for an integer n. `bits` has n + 2 · bias in its low bits, as many as sign and exponent have."""
 
     n: Scalar
     bits: Scalar
 
     def times(self, factor: float) -> Scalar:
-        """2ⁿ times a power of two, where that is a normal number."""
+        """Write 2ⁿ times a power of two, where the result is a normal number."""
         bias = format_of(self.n).bias - int(math.log2(factor))
         return self._power(self.bits.isub(integer(self.n, bias)))
 
     def scale(self, x: Scalar) -> Scalar:
-        """2ⁿ x, in two steps: so that n may be any for which x is scaled out of range, and x is rounded once."""
+        """Write 2ⁿ x in two steps, so that 2ⁿ may be out of range and x is rounded only once."""
         half = self.bits.ashr(integer(self.n, 1))
         return x * self._power(half) * self._power(self.bits.isub(half))
 
@@ -122,7 +125,7 @@ class PowerOfTwo(NamedTuple):
 
 
 def nearest_power(x: Scalar) -> PowerOfTwo:
-    """The power of two for which x is nearest to n ln 2."""
+    """Write the power of two whose n ln 2 is nearest to x."""
     form = format_of(x)
     start = form.rounder + 2 * form.bias
     shifted = x.fma(1.0 / math.log(2.0), start)
@@ -130,18 +133,18 @@ def nearest_power(x: Scalar) -> PowerOfTwo:
 
 
 def head(x: Scalar, power: PowerOfTwo) -> Scalar:
-    """x − n ln 2, but for what the second part of ln 2 takes off: exact, since the sum cancels before it is rounded."""
+    """Write x − n ln 2 without the second part of ln 2: exact, since the terms cancel before rounding."""
     return power.n.fma(-LN2[x.dtype][0], x)
 
 
 def more_than_head(head: Scalar, rest: Scalar) -> Scalar:
-    """exp(head + rest) − 1 − head, for a sum that is ≤ ln 2 / 2 in size, and a small rest."""
+    """Write exp(head + rest) − 1 − head, for |head + rest| ≤ ln 2 / 2 and a small rest."""
     r = head + rest
     return (r * r).fma(series(EXP, r), rest)
 
 
 class ExpParts(NamedTuple):
-    """exp(x) = 2ⁿ exp(r), r the `head` but for the second part of ln 2, and exp(r) = 1 + r · `slope`."""
+    """exp(x) = 2ⁿ exp(r), where r is `head` minus the second part of n ln 2, and exp(r) = 1 + r · `slope`."""
 
     power: PowerOfTwo
     head: Scalar
@@ -160,19 +163,19 @@ class ExpParts(NamedTuple):
 
 
 def exp_parts(x: Scalar, beyond: float = 0.0) -> ExpParts:
-    """Write the parts of exp(x); right for results so much `beyond` the range, by their logarithm, too."""
+    """Write the parts of exp(x). They are also valid if log of the result exceeds the range by up to `beyond`."""
     low, high = EXP_RANGE[x.dtype]
     return _parts(at_least(at_most(x, high + beyond), low))
 
 
 def write_exp(x: Scalar) -> Scalar:
-    """exp(x)."""
+    """Write exp(x)."""
     parts = exp_parts(x)
     return parts.power.scale(parts.value)
 
 
 def write_normal_exp(x: Scalar) -> Scalar:
-    """exp(x), for x whose power is a normal number."""
+    """Write exp(x), for x with a normal power of two."""
     parts = _parts(x)
     return parts.value * parts.power.times(1.0)
 
@@ -185,19 +188,20 @@ def _parts(x: Scalar) -> ExpParts:
 
 
 def write_expm1(x: Scalar) -> Scalar:
-    """exp(x) − 1, exact to the last places near 0 too."""
+    """Write exp(x) − 1, accurate to the last places also near 0."""
+    # Half the value is computed first, since 2ⁿ itself overflows for the largest results.
     half = _scaled_expm1(at_least(at_most(x, EXP_RANGE[x.dtype][1]), _FLAT[x.dtype]), 0.5)
     return except_near_zero(x, format_of(x).half_ulp, half + half)
 
 
 def write_tanh(x: Scalar) -> Scalar:
-    """tanh(x) = t / (t + 2) with t = exp(2|x|) − 1."""
+    """Write tanh(x) = t / (t + 2) with t = exp(2|x|) − 1."""
     twice = x.abs() + x.abs()
     return _over_two_more(_scaled_expm1(at_most(twice, -_FLAT[x.dtype]), 1.0)).copysign(x)
 
 
 def _scaled_expm1(x: Scalar, factor: float) -> Scalar:
-    """`factor` · (exp(x) − 1), where `factor` · 2ⁿ is a normal number; `factor` is a power of two."""
+    """Write `factor` · (exp(x) − 1), where `factor` · 2ⁿ is a normal number; `factor` is a power of two."""
     power = nearest_power(x)
     first = head(x, power)
     more = more_than_head(first, power.n * -LN2[x.dtype][1])
@@ -206,7 +210,7 @@ def _scaled_expm1(x: Scalar, factor: float) -> Scalar:
 
 
 def _over_two_more(t: Scalar) -> Scalar:
-    """t / (t + 2), with what the sum is rounded by made good."""
+    """Write t / (t + 2), corrected for the rounding error of the sum."""
     divisor = t + 2.0
     lacking = t - (divisor - 2.0)
     inverse = 1.0 / divisor
@@ -218,37 +222,38 @@ def _over_two_more(t: Scalar) -> Scalar:
 
 
 class BinaryExponent(NamedTuple):
-    """The k of x = 2ᵏ (1 + f), for a normal x > 0; garbage for another x."""
+    """The exponent k of x = 2ᵏ (1 + f) for a normal x > 0; meaningless for other x."""
 
     x_bits: Scalar
     k: Scalar
-    shifted: Scalar  # k where a float has its exponent
+    shifted: Scalar  # k in the bits of a float's exponent
 
     @classmethod
     def of(cls, x: Scalar) -> BinaryExponent:
-        """Take the exponent of x."""
+        """Extract the exponent of x."""
         form = format_of(x)
         place, bits = integer(x, form.mantissa), x.bits()
+        # Subtracting the bits of √½ makes 1 + f lie between √½ and √2, so that f is small on both sides of 1.
         k = bits.isub(integer(x, form.bits_of(math.sqrt(0.5)))).ashr(place)
         return cls(bits, k, k.shl(place))
 
     @property
     def fraction(self) -> Scalar:
-        """f."""
+        """The fraction f."""
         return self.x_bits.isub(self.shifted).from_bits() - 1.0
 
     def less(self, shift: Scalar | float) -> Scalar:
-        """k − `shift` as a float."""
+        """Write k − `shift` as a float."""
         form = format_of(self.k)
         return self.k.iadd(integer(self.k, form.bits_of(form.rounder))).from_bits() - shift
 
     def negative_power(self, times: float) -> Scalar:
-        """`times` · 2⁻ᵏ, where that is a normal number."""
+        """Write `times` · 2⁻ᵏ, where that is a normal number."""
         return integer(self.k, format_of(self.k).bits_of(times)).isub(self.shifted).from_bits()
 
 
 def exponent_and_fraction(x: Scalar) -> tuple[Scalar, Scalar]:
-    """k and f of x = 2ᵏ (1 + f), for x > 0, as floats."""
+    """Write k and f of x = 2ᵏ (1 + f) as floats, for x > 0."""
     form = format_of(x)
     up = form.mantissa + 1
     subnormal = x < form.smallest_normal
@@ -257,11 +262,11 @@ def exponent_and_fraction(x: Scalar) -> tuple[Scalar, Scalar]:
 
 
 def log_near_one(f: Scalar, more: Scalar | float) -> Scalar:
-    """log(1 + f) + `more`, for 1 + f from √½ to √2 and `more` smaller than what f is rounded by."""
+    """Write log(1 + f) + `more`, for 1 + f from √½ to √2 and `more` smaller than the rounding error of f."""
     square = f * f
     if f.dtype == "float32":
         return f + square.fma(-0.5, (f * square).fma(series(LOG, f), more))
-    # of half the inverse hyperbolic tangent: a shorter polynomial, for a division (K. Ng, FreeBSD's e_log.c)
+    # by the inverse hyperbolic tangent: a division makes the polynomial shorter (K. Ng, FreeBSD's e_log.c)
     h = f / (f + 2.0)
     w = h * h
     half = square * 0.5
@@ -269,13 +274,13 @@ def log_near_one(f: Scalar, more: Scalar | float) -> Scalar:
 
 
 def natural(k: Scalar, f: Scalar) -> Scalar:
-    """k ln 2 + log(1 + f)."""
+    """Write k ln 2 + log(1 + f)."""
     high, low = LN2[k.dtype]
     return k.fma(high, log_near_one(f, k * low))
 
 
 def natural_parts(k: Scalar, f: Scalar) -> tuple[Scalar, Scalar]:
-    """Write k ln 2 + log(1 + f), and its rounding error, almost exactly."""
+    """Write k ln 2 + log(1 + f) and its rounding error, almost exactly."""
     high, low = LN2[k.dtype]
     near_one = log_near_one(f, k * low)
     log = k.fma(high, near_one)
@@ -283,27 +288,27 @@ def natural_parts(k: Scalar, f: Scalar) -> tuple[Scalar, Scalar]:
 
 
 def at_the_ends(x: Scalar, value: Scalar) -> Scalar:
-    """`value`, the logarithm of x, where that is finite; else −∞ for 0, ∞ for ∞, and NaN."""
+    """Write `value`, the logarithm of x, where that is finite; else −∞ for 0, ∞ for ∞, and NaN."""
     outside = x.eq(0.0).where(-math.inf, math.nan)
     return x.eq(math.inf).where(x, (x > 0.0).where(value, outside))
 
 
 def write_log(x: Scalar) -> Scalar:
-    """log(x)."""
+    """Write log(x)."""
     return at_the_ends(x, natural(*exponent_and_fraction(x)))
 
 
 def write_log2(x: Scalar) -> Scalar:
-    """log(x) / log(2), exact for powers of two."""
+    """Write log(x) / log(2), exact for powers of two."""
     k, f = exponent_and_fraction(x)
     return at_the_ends(x, log_near_one(f, 0.0).fma(1.0 / math.log(2.0), k))
 
 
 def write_log1p(x: Scalar) -> Scalar:
-    """log(1 + x), exact to the last places near 0 too."""
+    """Write log(1 + x), accurate to the last places also near 0."""
     u = x + 1.0
     exponent = BinaryExponent.of(u)
-    # f = 2⁻ᵏ x + (2⁻ᵏ − 1), rounded once; by way of a quarter of x, since 2⁻ᵏ may be subnormal
+    # f = 2⁻ᵏ x + (2⁻ᵏ − 1), rounded once; as 4 · 2⁻ᵏ times x / 4, since 2⁻ᵏ may be subnormal
     power = exponent.negative_power(4.0)
     f = (x * 0.25).fma(power, power.fma(0.25, -1.0))
     value = natural(exponent.less(format_of(x).rounder), f)
@@ -312,24 +317,24 @@ def write_log1p(x: Scalar) -> Scalar:
 
 # sin and cos written in IEEE primitives: x = n π / 2 + r, and polynomials of r² for each quadrant.
 
-#: |x| up to which sin and cos are right. Further out, the quotient by π / 2 has more places than a float.
+#: largest |x| for which sin and cos are accurate. Beyond, the quotient by π / 2 has more digits than a float.
 CIRCULAR_LIMIT: Final = {"float32": 2.0**19, "float64": 2.0**49}
 
 
 def write_sin(x: Scalar) -> Scalar:
-    """sin(x), for |x| ≤ `CIRCULAR_LIMIT`."""
+    """Write sin(x), for |x| ≤ `CIRCULAR_LIMIT`."""
     quadrant, r = _reduced(x)
     return _in_quadrant(quadrant, r)
 
 
 def write_cos(x: Scalar) -> Scalar:
-    """cos(x), for |x| ≤ `CIRCULAR_LIMIT`."""
+    """Write cos(x), for |x| ≤ `CIRCULAR_LIMIT`."""
     quadrant, r = _reduced(x)
     return _in_quadrant(quadrant.iadd(integer(x, 1)), r)
 
 
 def _reduced(x: Scalar) -> tuple[Scalar, Scalar]:
-    """An int that has n mod 4 in its low bits, and r (W. Cody and W. Waite, each product rounded with its sum)."""
+    """Write r, and an int with n mod 4 in its low bits (W. Cody and W. Waite, each product rounded with its sum)."""
     form = format_of(x)
     shifted = x.fma(2.0 / math.pi, form.rounder)
     n = shifted - form.rounder
@@ -340,38 +345,40 @@ def _reduced(x: Scalar) -> tuple[Scalar, Scalar]:
 
 
 def _in_quadrant(quadrant: Scalar, r: Scalar) -> Scalar:
-    """sin(r + quadrant · π / 2)."""
+    """Write sin(r + quadrant · π / 2)."""
     one, square = integer(r, 1), r * r
     sin = r * square.fma(series(SIN, square), 1.0)
     cos = (square * square).fma(series(COS, square), square.fma(-0.5, 1.0))
+    # Odd quadrants take the cosine. The quadrant's second bit, moved to the sign bit, negates the value.
     value = quadrant.iand(one).ieq(one).where(cos, sin)
     sign = quadrant.iand(integer(r, 2)).shl(integer(r, format_of(r).width - 2))
     return value.bits().ixor(sign).from_bits()
 
 
-# The angle of a point written in IEEE primitives: an arc tangent below tan(π / 8), turned to its octant.
+# The angle of a point written in IEEE primitives: an arc tangent of at most tan(π / 8), moved to the point's octant.
 
-#: sums of larger ones than the first may be infinite; the second brings them below
+#: size above which a sum of two may overflow; and the factor that scales larger numbers
 _LARGE: Final = {"float32": (2.0**126, 0.25), "float64": (2.0**1022, 0.25)}
 
 
 def write_angle(y: Scalar, x: Scalar) -> Scalar:
-    """atan2(y, x), in [−π, π], with the signs of zeros as C99 has them."""
+    """Write atan2(y, x), in [−π, π], with the signs of zeros of C99."""
     beside, above = x.abs(), y.abs()
     larger, smaller = beside.maximum(above), beside.minimum(above)
-    most, less = _LARGE[x.dtype]
-    scale = (larger > most).where(less, 1.0)
+    limit, shrink = _LARGE[x.dtype]
+    scale = (larger > limit).where(shrink, 1.0)
     angle = _of_quotient(smaller * scale, larger * scale)
     is_left, is_steep = x.builder.constant(1.0).copysign(x) < 0.0, above > beside
+    # Reflections moved the point to the first octant. They are undone by adding multiples of π / 2, in two parts.
     half_turn, quarter_turn = (_half_pi_parts(x, factor) for factor in (2.0, 1.0))
     high, low = (is_steep.where(q, is_left.where(h, 0.0)) for q, h in zip(quarter_turn, half_turn, strict=True))
     turned = is_steep.where(is_left.not_(), is_left).where(-angle, angle)
-    found = (high + (turned + low)).copysign(y)
-    return x.ne(x).or_(y.ne(y)).where(math.nan, found)
+    result = (high + (turned + low)).copysign(y)
+    return x.ne(x).or_(y.ne(y)).where(math.nan, result)
 
 
 def _of_quotient(a: Scalar, b: Scalar) -> Scalar:
-    """atan(a / b), for 0 ≤ a ≤ b: of more than tan(π / 8), as π / 4 and the arc tangent of (a − b) / (a + b)."""
+    """Write atan(a / b) for 0 ≤ a ≤ b; beyond tan(π / 8), as π / 4 plus the arc tangent of (a − b) / (a + b)."""
     equal = a.eq(b)
     steep = equal.or_(a > b * math.tan(math.pi / 8))
     u = equal.where(0.0, steep.where(a - b, a) / steep.where(a + b, b))
@@ -383,6 +390,6 @@ def _of_quotient(a: Scalar, b: Scalar) -> Scalar:
 
 
 def _half_pi_parts(x: Scalar, factor: float) -> tuple[float, float]:
-    """π / 2 times a power of two, in parts."""
+    """Return π / 2 times a power of two, in parts."""
     high, low, _ = HALF_PI[x.dtype]
     return high * factor, low * factor

@@ -1,7 +1,6 @@
-"""Functions of the mathematical library, written out in primitives that every processor has.
+"""Expansions: fused kernels whose mathematical functions are written in primitives that every processor has.
 
-What is written has no branches: it is the same for every element, so a vector takes no longer than a number. Bounds of
-the errors are in docs/accuracy.md.
+Expansions have no branches, so that a vector takes as long as a single number. Error bounds are in docs/accuracy.md.
 """
 
 from __future__ import annotations
@@ -39,16 +38,16 @@ from engine.codegen.functions.special_functions import (
 from engine.codegen.kernels.block_program import PARITY, ROTATIONS, ROUNDS_OF_FOUR
 from engine.codegen.kernels.program import FusedKernel, Instruction, KernelBuilder, Level, Scalar, has_pairs
 
-# Functions of complex numbers, written in the primitives of their real and imaginary parts.
+# Functions of complex numbers, written in primitives on their real and imaginary parts.
 #
-# What NumPy computes part by part is computed so, in its order, and has its bits: products by a fused product-add, as
-# wherever a processor has one; quotients as R. Smith, "Algorithm 116: Complex division" (1962).
+# Operations that NumPy computes by parts follow its order and give its bits. Products use fused multiply-add, as NumPy
+# does on processors that have it. Quotients follow R. Smith, "Algorithm 116: Complex division" (1962).
 
-#: sizes of which the squares, and sums of two, are normal numbers; and an even power of two that brings others between
+#: bounds between which squares, and sums of two squares, are normal numbers; the power of two that scales others there
 _MODERATE: Final = {"float32": (2.0**-40, 2.0**60, 2.0**98), "float64": (2.0**-450, 2.0**500, 2.0**600)}
-#: by how much more than a float's range e^x is one power of two, before it is multiplied by what makes it smaller
+#: excess over the range of exp up to which e^x is kept as a power of two, until a small factor brings it into range
 _BEYOND: Final = 45.0
-#: up to where e^x is a number; and from where on tanh x is 1
+#: x up to which e^x is finite; and x from which tanh x rounds to 1
 _STEEP: Final = {"float32": 88.0, "float64": 709.0}
 _FLAT: Final = {"float32": 10.0, "float64": 22.0}
 
@@ -61,40 +60,44 @@ class ComplexParts(NamedTuple):
 
 
 def choose(cond: Scalar, x: ComplexParts, y: ComplexParts) -> ComplexParts:
-    """x where the condition holds, else y."""
+    """Write x where the condition holds, else y."""
     return ComplexParts(cond.where(x.re, y.re), cond.where(x.im, y.im))
 
 
 def complex_product(a: ComplexParts, b: ComplexParts) -> ComplexParts:
-    """a · b."""
+    """Write a · b."""
     return ComplexParts(a.re.fma(b.re, -(a.im * b.im)), a.re.fma(b.im, a.im * b.re))
 
 
 def quotient(a: ComplexParts, b: ComplexParts) -> ComplexParts:
-    """a / b, of which 1 / 0 is infinite: its parts those of a, by 0."""
-    lies = b.re.abs() >= b.im.abs()
-    large, small = lies.where(b.re, b.im), lies.where(b.im, b.re)
+    """Write a / b. Division by zero gives the parts of a times infinity."""
+    real_is_larger = b.re.abs() >= b.im.abs()
+    large, small = real_is_larger.where(b.re, b.im), real_is_larger.where(b.im, b.re)
     ratio = small / large
+    # Divide by the larger part of b first: its squared size could overflow.
     scale = 1 / (large + small * ratio)
-    along, across = lies.where(a.re, a.im), lies.where(a.im, a.re)
-    turned = along * ratio
-    difference = lies.where(across, turned) - lies.where(turned, across)
+    along, across = real_is_larger.where(a.re, a.im), real_is_larger.where(a.im, a.re)
+    scaled_along = along * ratio
+    difference = real_is_larger.where(across, scaled_along) - real_is_larger.where(scaled_along, across)
     by_zero = b.re.eq(0.0).and_(b.im.eq(0.0))
     infinite = ComplexParts(a.re * math.inf, a.im * math.inf)
     return choose(by_zero, infinite, ComplexParts((along + across * ratio) * scale, difference * scale))
 
 
 def reciprocal(x: ComplexParts) -> ComplexParts:
-    """1 / x."""
-    lies = x.re.abs() >= x.im.abs()
-    large, small = lies.where(x.re, x.im), lies.where(x.im, x.re)
+    """Write 1 / x."""
+    real_is_larger = x.re.abs() >= x.im.abs()
+    large, small = real_is_larger.where(x.re, x.im), real_is_larger.where(x.im, x.re)
     ratio = small / large
     size = large + small * ratio
-    return ComplexParts(lies.where(1.0, ratio) / size, -(lies.where(ratio, 1.0) / size))
+    return ComplexParts(real_is_larger.where(1.0, ratio) / size, -(real_is_larger.where(ratio, 1.0) / size))
 
 
 class _Scaled(NamedTuple):
-    """A complex number times a power of two for which its size has a square; and whether it was far off."""
+    """A complex number times a power of two, so that its squared size neither overflows nor underflows.
+
+    `large` and `small` tell whether the number was out of the moderate range.
+    """
 
     z: ComplexParts
     square: Scalar
@@ -106,70 +109,70 @@ class _Scaled(NamedTuple):
         """Scale z."""
         low, high, _ = _MODERATE[z.re.dtype]
         largest = z.re.abs().maximum(z.im.abs())
-        found = cls(z, largest, largest > high, largest < low)
-        re, im = z.re * found.scale(1), z.im * found.scale(1)
-        return found._replace(z=ComplexParts(re, im), square=re.fma(re, im * im))
+        unscaled = cls(z, largest, largest > high, largest < low)
+        re, im = z.re * unscaled.scale(1), z.im * unscaled.scale(1)
+        return unscaled._replace(z=ComplexParts(re, im), square=re.fma(re, im * im))
 
     def scale(self, exponent: float) -> Scalar:
-        """Return the factor that it was multiplied by, to this power."""
-        far = _MODERATE[self.square.dtype][2] ** exponent
-        return self.large.where(1 / far, self.small.where(far, 1.0))
+        """Return the factor that z was multiplied by, raised to this power."""
+        factor = _MODERATE[self.square.dtype][2] ** exponent
+        return self.large.where(1 / factor, self.small.where(factor, 1.0))
 
 
 def absolute(x: ComplexParts) -> Scalar:
-    """|x|, infinite where either part is (C99)."""
-    found = _Scaled.of(x)
-    return _is_infinite(x).where(math.inf, found.square.sqrt() * found.scale(-1))
+    """Write |x|, infinite if either part is (C99)."""
+    scaled = _Scaled.of(x)
+    return _is_infinite(x).where(math.inf, scaled.square.sqrt() * scaled.scale(-1))
 
 
 def _is_infinite(z: ComplexParts) -> Scalar:
-    """Whether either part is."""
+    """Write whether either part is infinite."""
     return z.re.abs().eq(math.inf).or_(z.im.abs().eq(math.inf))
 
 
 def angle(z: ComplexParts) -> Scalar:
-    """The angle of z, from −π to π."""
+    """Write the angle of z, from −π to π."""
     return write_angle(z.im, z.re)
 
 
 def logarithm(z: ComplexParts) -> ComplexParts:
-    """log |z| + i · angle z; next to the unit circle by |z|² − 1, of which the squares are taken apart."""
-    found = _Scaled.of(z)
+    """Write log |z| + i · angle z. Near the unit circle it uses |z|² − 1, with a² − 1 as (a − 1) (a + 1)."""
+    scaled = _Scaled.of(z)
     larger, smaller = z.re.abs().maximum(z.im.abs()), z.re.abs().minimum(z.im.abs())
-    is_near = (found.square > 0.5).and_(found.square < 2.0).and_(found.large.or_(found.small).not_())
-    more = is_near.where((larger - 1).fma(larger + 1, smaller * smaller), 0.0)
+    is_near = (scaled.square > 0.5).and_(scaled.square < 2.0).and_(scaled.large.or_(scaled.small).not_())
+    square_minus_one = is_near.where((larger - 1).fma(larger + 1, smaller * smaller), 0.0)
     far = math.log(_MODERATE[z.re.dtype][2])
-    scale = found.large.where(far, found.small.where(-far, 0.0))
-    size = is_near.where(more.log1p() * 0.5, found.square.log() * 0.5 + scale)
+    scale = scaled.large.where(far, scaled.small.where(-far, 0.0))
+    size = is_near.where(square_minus_one.log1p() * 0.5, scaled.square.log() * 0.5 + scale)
     return ComplexParts(_is_infinite(z).where(math.inf, size), angle(z))
 
 
 def exponential(z: ComplexParts) -> ComplexParts:
-    """eᶻ = eˣ (cos y + i sin y), whose parts may be numbers where eˣ is none; as C99 has it at infinity."""
+    """Write eᶻ = eˣ (cos y + i sin y). Its parts may be finite where eˣ is not; infinities follow C99."""
     limit = EXP_RANGE[z.re.dtype][1] + _BEYOND
-    parts, more = exp_parts(z.re, _BEYOND), (z.re.maximum(limit) - limit).exp()
-    no_angle = z.im.ne(z.im).and_(z.re.abs().eq(math.inf))
-    cos = no_angle.where(1.0, z.im.cos())
-    sin = no_angle.and_(z.re < 0.0).where(1.0, z.im.sin())
-    re, im = (parts.power.scale(parts.value * of) for of in (cos, sin))
-    return ComplexParts(_times(re, more), _times(im, more))
+    parts, excess = exp_parts(z.re, _BEYOND), (z.re.maximum(limit) - limit).exp()
+    is_angle_undefined = z.im.ne(z.im).and_(z.re.abs().eq(math.inf))
+    cos = is_angle_undefined.where(1.0, z.im.cos())
+    sin = is_angle_undefined.and_(z.re < 0.0).where(1.0, z.im.sin())
+    re, im = (parts.power.scale(parts.value * factor) for factor in (cos, sin))
+    return ComplexParts(_times(re, excess), _times(im, excess))
 
 
-def _times(x: Scalar, more: Scalar) -> Scalar:
-    """A product with a factor that may be infinite, of which 0 stays 0."""
-    return x * x.eq(0.0).where(1.0, more)
+def _times(x: Scalar, factor: Scalar) -> Scalar:
+    """Write a product with a factor that may be infinite, where 0 stays 0."""
+    return x * x.eq(0.0).where(1.0, factor)
 
 
 class _Hyperbolic(NamedTuple):
-    """sinh x and cosh x, but for a factor: 1 up to `_STEEP`, and beyond e to the power of what x is more."""
+    """sinh x and cosh x divided by `excess_factor`: 1 up to `_STEEP`, beyond that e to the power of the excess."""
 
     sinh: Scalar
     cosh: Scalar
-    more: Scalar
+    excess_factor: Scalar
 
-    def times(self, size: Scalar, other: Scalar) -> Scalar:
-        """One of them by another number."""
-        return _times(size * other, self.more)
+    def times(self, value: Scalar, other: Scalar) -> Scalar:
+        """Write one of them times another number."""
+        return _times(value * other, self.excess_factor)
 
 
 def _hyperbolic(x: Scalar) -> _Hyperbolic:
@@ -182,63 +185,64 @@ def _hyperbolic(x: Scalar) -> _Hyperbolic:
 
 
 def sinh(z: ComplexParts) -> ComplexParts:
-    """sinh z = sinh x cos y + i cosh x sin y."""
-    of = _hyperbolic(z.re)
-    return ComplexParts(of.times(of.sinh, z.im.cos()), of.times(of.cosh, z.im.sin()))
+    """Write sinh z = sinh x cos y + i cosh x sin y."""
+    parts = _hyperbolic(z.re)
+    return ComplexParts(parts.times(parts.sinh, z.im.cos()), parts.times(parts.cosh, z.im.sin()))
 
 
 def cosh(z: ComplexParts) -> ComplexParts:
-    """cosh z = cosh x cos y + i sinh x sin y."""
-    of = _hyperbolic(z.re)
-    return ComplexParts(of.times(of.cosh, z.im.cos()), of.times(of.sinh, z.im.sin()))
+    """Write cosh z = cosh x cos y + i sinh x sin y."""
+    parts = _hyperbolic(z.re)
+    return ComplexParts(parts.times(parts.cosh, z.im.cos()), parts.times(parts.sinh, z.im.sin()))
 
 
 def sin(z: ComplexParts) -> ComplexParts:
-    """sin z = sin x cosh y + i cos x sinh y."""
-    of = _hyperbolic(z.im)
-    return ComplexParts(of.times(of.cosh, z.re.sin()), of.times(of.sinh, z.re.cos()))
+    """Write sin z = sin x cosh y + i cos x sinh y."""
+    parts = _hyperbolic(z.im)
+    return ComplexParts(parts.times(parts.cosh, z.re.sin()), parts.times(parts.sinh, z.re.cos()))
 
 
 def cos(z: ComplexParts) -> ComplexParts:
-    """cos z = cos x cosh y − i sin x sinh y."""
-    of = _hyperbolic(z.im)
-    return ComplexParts(of.times(of.cosh, z.re.cos()), -of.times(of.sinh, z.re.sin()))
+    """Write cos z = cos x cosh y − i sin x sinh y."""
+    parts = _hyperbolic(z.im)
+    return ComplexParts(parts.times(parts.cosh, z.re.cos()), -parts.times(parts.sinh, z.re.sin()))
 
 
 def tanh(z: ComplexParts) -> ComplexParts:
-    """tanh z = (sinh x cosh x + i sin y cos y) / (sinh² x + cos² y): sums of nothing that cancels."""
-    near = z.re.abs().minimum(_FLAT[z.re.dtype])
+    """Write tanh z = (sinh x cosh x + i sin y cos y) / (sinh² x + cos² y), in which no sum cancels."""
+    clamped = z.re.abs().minimum(_FLAT[z.re.dtype])
     angle = z.re.abs().eq(math.inf).and_(z.im.ne(z.im)).where(0.0, z.im)
-    of, cos, sin = _hyperbolic(near), angle.cos(), angle.sin()
-    size = of.sinh.fma(of.sinh, cos * cos)
-    fading = (near - z.re.abs()).exp()
-    along = (of.sinh * of.cosh / size).copysign(z.re)
+    parts, cos, sin = _hyperbolic(clamped), angle.cos(), angle.sin()
+    size = parts.sinh.fma(parts.sinh, cos * cos)
+    fading = (clamped - z.re.abs()).exp()
+    along = (parts.sinh * parts.cosh / size).copysign(z.re)
     return ComplexParts(along, sin * cos / size * fading * fading)
 
 
 def root(z: ComplexParts) -> ComplexParts:
-    """√z, the root with a real part that is not negative; at infinity as C99 has it."""
+    """Write √z with a non-negative real part; infinities follow C99."""
     scaled = _Scaled.of(z)
-    back = scaled.scale(-0.5)
+    unscale = scaled.scale(-0.5)
+    # Compute the larger part of the root first. The other follows by a division, without cancellation.
     long = ((scaled.z.re.abs() + scaled.square.sqrt()) * 0.5).sqrt()
     short = long.eq(0.0).where(0.0, scaled.z.im.abs() / (long + long))
     right = z.re >= 0.0
-    found = ComplexParts(right.where(long, short) * back, (right.where(short, long) * back).copysign(z.im))
-    return _at_infinity(z, found)
+    result = ComplexParts(right.where(long, short) * unscale, (right.where(short, long) * unscale).copysign(z.im))
+    return _at_infinity(z, result)
 
 
-def _at_infinity(z: ComplexParts, found: ComplexParts) -> ComplexParts:
-    """A root, of what has an infinite part: along the real axis, unless the imaginary part is infinite."""
+def _at_infinity(z: ComplexParts, result: ComplexParts) -> ComplexParts:
+    """Write the root of a number with an infinite part: along the real axis, unless the imaginary part is infinite."""
     along = z.re.abs().eq(math.inf)
     right, left = z.re.eq(math.inf), z.re.eq(-math.inf)
-    nothing = z.im - z.im  # 0, or NaN
-    re = right.where(math.inf, left.where(nothing.abs(), found.re))
-    im = left.where(z.re.abs().copysign(z.im), along.where(nothing.copysign(z.im), found.im))
-    upwards = z.im.abs().eq(math.inf)
-    return choose(upwards, ComplexParts(z.im.abs(), z.im), ComplexParts(re, im))
+    zero_or_nan = z.im - z.im  # 0, or NaN
+    re = right.where(math.inf, left.where(zero_or_nan.abs(), result.re))
+    im = left.where(z.re.abs().copysign(z.im), along.where(zero_or_nan.copysign(z.im), result.im))
+    is_im_infinite = z.im.abs().eq(math.inf)
+    return choose(is_im_infinite, ComplexParts(z.im.abs(), z.im), ComplexParts(re, im))
 
 
-#: writers of the primitives of complex numbers, of pairs and scalars
+#: primitive → its writer, for complex numbers as parts and for scalars
 COMPLEX_WRITERS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
     {
         "neg": lambda x: ComplexParts(-x.re, -x.im),
@@ -268,22 +272,22 @@ COMPLEX_WRITERS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
 )
 
 
-def split_pairs(loop: FusedKernel) -> FusedKernel:
-    """Write complex numbers in their parts: pairs are only loaded, taken apart, put together and stored."""
-    if not has_pairs(loop):
-        return loop
-    builder = KernelBuilder(loop.dtype, loop.row_axes)
-    loads = [builder.load(operand.level, operand.type) for operand in loop.operands]
+def split_pairs(fused: FusedKernel) -> FusedKernel:
+    """Rewrite complex numbers in their parts: pairs are then only loaded, split, made and stored."""
+    if not has_pairs(fused):
+        return fused
+    builder = KernelBuilder(fused.dtype, fused.row_axes)
+    loads = [builder.load(operand.level, operand.type) for operand in fused.operands]
     written: list[Scalar | ComplexParts] = []
-    for instruction in loop.instructions:
-        written.append(_written(builder, instruction, [written[a] for a in instruction.args], loads))
-    for result in loop.results:
+    for instruction in fused.instructions:
+        written.append(_split_instruction(builder, instruction, [written[a] for a in instruction.args], loads))
+    for result in fused.results:
         value = written[result.value]
         builder.store(result.kind, builder.apply("pair", *value) if isinstance(value, ComplexParts) else value)
     return builder.loop()
 
 
-def _written(
+def _split_instruction(
     builder: KernelBuilder, instruction: Instruction, args: list[Scalar | ComplexParts], loads: list[Scalar]
 ) -> Scalar | ComplexParts:
     op, data = instruction.op, instruction.data
@@ -293,22 +297,22 @@ def _written(
     if op == "constant":
         return builder.integer(data) if instruction.type == "int" else builder.constant(data)
     if instruction.type == "pair" or any(isinstance(a, ComplexParts) for a in args):
-        found: Scalar | ComplexParts = COMPLEX_WRITERS[op](*args)
-        return found
+        result: Scalar | ComplexParts = COMPLEX_WRITERS[op](*args)
+        return result
     return builder.apply(op, *(a for a in args if isinstance(a, Scalar)))
 
 
-# Products of a row in any order: where that may be another number than in the order of the row.
+# Products of a row in any order: the condition under which another order may give another result.
 
-#: beyond, products of a few more elements might overflow: a power of two below the largest number
+#: bound on products of a row's elements: a power of two below the largest number
 _MOST: Final = {"float32": 2.0**126, "float64": 2.0**1022}
 
 
 def may_leave_range(x: Scalar) -> Scalar:
-    """Whether the product of some elements of the row may overflow, or be subnormal. NaN makes no difference.
+    """Write whether the product of some elements of a row may overflow or be subnormal. NaN makes no difference.
 
-    Each that has no 0 lies between the products of all elements that are less than 1 in size, but not 0, and of all
-    that are greater.
+    The product of any elements without a 0 lies between two products: that of all elements with a size below 1 except
+    0, and that of all with a size above 1.
     """
     size = x.abs()
     greatest, least = (size > 1.0).where(size, 1.0), (size > 0.0).where(at_most(size, 1.0), 1.0)
@@ -316,38 +320,39 @@ def may_leave_range(x: Scalar) -> Scalar:
     return is_within.not_()
 
 
-# The remainder of a division, written in IEEE primitives: exact, where the quotient has few places.
+# The remainder of a division, written in IEEE primitives: exact if the quotient has few digits.
 
-#: |a / b| below which the remainder is found in one step
+#: |a / b| below which the remainder takes one step
 QUOTIENT_LIMIT: Final = {"float32": 2.0**22, "float64": 2.0**51}
 
 
 def write_mod(a: Scalar, b: Scalar) -> Scalar:
-    """a − b ⌊a / b⌋ with the sign of b, for |a / b| < `QUOTIENT_LIMIT`; NaN where b is 0, or a infinite."""
-    size, step = a.abs(), b.abs()
-    # a quotient may have been rounded up to a whole number, one too many: what is left is exact in either case
-    left = (-(size / step).floor()).fma(step, size)
-    rest = (size < step).where(size, (left < 0.0).where(left + step, left)).copysign(a)
-    is_across = (rest < 0.0).where(b > 0.0, (rest > 0.0).and_(b < 0.0))
-    return rest.eq(0.0).where(rest.abs().copysign(b), is_across.where(rest + b, rest))
+    """Write a − b ⌊a / b⌋ with the sign of b, for |a / b| < `QUOTIENT_LIMIT`; NaN if b is 0 or a infinite."""
+    size, divisor = a.abs(), b.abs()
+    # The quotient may have been rounded up to the next integer. The remainder is then negative, but exact in either
+    # case.
+    remainder = (-(size / divisor).floor()).fma(divisor, size)
+    signed = (size < divisor).where(size, (remainder < 0.0).where(remainder + divisor, remainder)).copysign(a)
+    is_across = (signed < 0.0).where(b > 0.0, (signed > 0.0).and_(b < 0.0))
+    return signed.eq(0.0).where(signed.abs().copysign(b), is_across.where(signed + b, signed))
 
 
 def has_long_quotient(a: Scalar, b: Scalar) -> Scalar:
-    """Whether |a / b| is too large for `write_mod`, both being numbers and b not 0."""
-    size, step = a.abs(), b.abs()
-    is_number = (size < math.inf).and_(step > 0.0)
-    return (size / step).ge(QUOTIENT_LIMIT[a.dtype]).and_(is_number)
+    """Write whether |a / b| is too large for `write_mod`, for finite a and b other than 0."""
+    size, divisor = a.abs(), b.abs()
+    is_number = (size < math.inf).and_(divisor > 0.0)
+    return (size / divisor).ge(QUOTIENT_LIMIT[a.dtype]).and_(is_number)
 
 
-# Threefry-2x32 written in integers of the language, which are as wide as its floats: words of 32 bits in them.
+# Threefry-2x32 written in the language's integers, which are as wide as its floats and hold words of 32 bits.
 #
-# In a kernel of float64 they are the lower halves of wider integers, and what is carried beyond is masked away.
+# In a float64 kernel, words are the lower halves of 64-bit integers, and carries beyond them are masked off.
 
 _MASK = 2**32 - 1
 
 
 def write_threefry_uniform(first: Scalar, second: Scalar, row: Scalar, column: Scalar) -> Scalar:
-    """The uniform number in [0, 1) of counter row + column < 2³² under a key, all of them as the bits of floats."""
+    """Write the uniform number in [0, 1) of counter row + column < 2³² under a key; operands are the bits of floats."""
     x, y = _mixed(first, second, _sum(row.bits(), column.bits()))
     form = FORMATS[x.dtype]
     drawn = x.ixor(y) if form.width == 32 else x.shl(_integer(x, 32)).ior(y)
@@ -356,20 +361,21 @@ def write_threefry_uniform(first: Scalar, second: Scalar, row: Scalar, column: S
 
 
 def write_threefry_bits(first: Scalar, second: Scalar, row: Scalar, column: Scalar) -> Scalar:
-    """The exclusive or of both words of that counter, as the bits of a float."""
+    """Write the exclusive or of both words of this counter, as the bits of a float."""
     x, y = _mixed(first, second, _sum(row.bits(), column.bits()))
     return x.ixor(y).from_bits()
 
 
 def write_threefry_word(first: Scalar, second: Scalar, row: Scalar, column: Scalar) -> Scalar:
-    """Write the first word of counter row + column / 2, or for odd columns the second, as the bits of a float."""
+    """Write the first word of counter row + column // 2, or for odd columns the second, as the bits of a float."""
     x, y = _mixed(first, second, _sum(row.bits(), _shifted(column.bits(), 1, 2**31 - 1)))
+    # The language has no integer select: a mask of all ones or zeros chooses between the words.
     all_if_odd = _integer(column, 0).isub(column.bits().iand(_integer(column, 1)))
     return x.ixor(x.ixor(y).iand(all_if_odd)).from_bits()
 
 
 def _mixed(first: Scalar, second: Scalar, counter: Scalar) -> tuple[Scalar, Scalar]:
-    """The words of a counter below 2³² under a key."""
+    """Write the words of a counter below 2³² under a key."""
     keys = first.bits(), second.bits(), first.bits().ixor(second.bits()).ixor(_integer(first, PARITY))
     x, y = keys[0], _sum(counter, keys[1])
     for number in range(ROUNDS_OF_FOUR):
@@ -383,24 +389,24 @@ def _mixed(first: Scalar, second: Scalar, counter: Scalar) -> tuple[Scalar, Scal
 
 
 def _integer(like: Scalar, number: int) -> Scalar:
-    """Make a number of the kernel of `like`: a signed one, which is how all printers write it."""
+    """Return an integer constant in the kernel of `like`, as a signed number, as all printers write it."""
     width = FORMATS[like.dtype].width
     return like.builder.integer(number - 2**width if number >= 2 ** (width - 1) else number)
 
 
 def _sum(a: Scalar, b: Scalar) -> Scalar:
-    """a + b, modulo 2³²."""
+    """Write a + b, modulo 2³²."""
     return _word(a.iadd(b))
 
 
 def _shifted(word: Scalar, bits: int, mask: int) -> Scalar:
-    """The word without its lower `bits`; of what comes in from the sign, the mask leaves nothing."""
+    """Write the word without its lower `bits`. The mask removes the copies of the sign bit that the shift brings in."""
     return word.ashr(_integer(word, bits)).iand(_integer(word, mask))
 
 
-def _word(found: Scalar) -> Scalar:
-    """The lower 32 bits."""
-    return found if FORMATS[found.dtype].width == 32 else found.iand(_integer(found, _MASK))
+def _word(integer: Scalar) -> Scalar:
+    """Write the lower 32 bits."""
+    return integer if FORMATS[integer.dtype].width == 32 else integer.iand(_integer(integer, _MASK))
 
 
 WRITERS: Final[Mapping[str, Callable[..., Scalar]]] = {
@@ -429,7 +435,7 @@ def _is_far(x: Scalar) -> Scalar:
     return x.abs() > CIRCULAR_LIMIT[x.dtype]
 
 
-#: whether arguments are out of the range that a function is written for, or a product is right for in any order
+#: conditions that arguments are outside the range of an expansion, or that a product depends on its order
 OUT_OF_RANGE: Final[Mapping[str, Callable[..., Scalar]]] = {
     "sin": _is_far,
     "cos": _is_far,
@@ -440,28 +446,29 @@ OUT_OF_RANGE: Final[Mapping[str, Callable[..., Scalar]]] = {
 }
 
 
-def reports_range(loop: FusedKernel) -> bool:
-    """Whether `expand_functions` adds a result, which says that arguments are out of range."""
-    return any(i.op in OUT_OF_RANGE for i in split_pairs(loop).instructions)
+def reports_range(fused: FusedKernel) -> bool:
+    """Whether `expand_functions` adds a result that reports arguments out of range."""
+    return any(i.op in OUT_OF_RANGE for i in split_pairs(fused).instructions)
 
 
-def expand_functions(loop: FusedKernel) -> FusedKernel:
-    """The kernel with FUNCTIONS and RANDOM written in ARITHMETIC and BITS, and PAIRS in PAIR_PARTS; all else stays.
+def expand_functions(fused: FusedKernel) -> FusedKernel:
+    """Write FUNCTIONS and RANDOM in ARITHMETIC and BITS, and PAIRS in PAIR_PARTS, and leave everything else.
 
-    Where `reports_range` is true, there is one result more, the last: a total, which is 0 where no arguments are
-    `OUT_OF_RANGE`. Where it is not, all other results are to be computed in another way.
+    If `reports_range`, there is an additional last result: a total that is 0 if no argument is `OUT_OF_RANGE`. If it is
+    not 0, all other results have to be computed in another way.
     """
-    loop = split_pairs(loop)
-    builder = KernelBuilder(loop.dtype, loop.row_axes)
-    loads = [builder.load(operand.level, operand.type) for operand in loop.operands]
+    fused = split_pairs(fused)
+    builder = KernelBuilder(fused.dtype, fused.row_axes)
+    loads = [builder.load(operand.level, operand.type) for operand in fused.operands]
     written: list[Scalar] = []
     out_of_range: list[Scalar] = []
-    for instruction in loop.instructions:
+    for instruction in fused.instructions:
         args = [written[a] for a in instruction.args]
+        # Conditions are computed from the expanded operands, so they need no functions themselves.
         if instruction.op in OUT_OF_RANGE:
             out_of_range.append(OUT_OF_RANGE[instruction.op](*args))
         written.append(_expanded_scalar(builder, instruction, args, loads))
-    for result in loop.results:
+    for result in fused.results:
         builder.store(result.kind, written[result.value])
     if out_of_range:
         builder.store("total", _count(out_of_range))
@@ -486,9 +493,9 @@ def _expanded_scalar(
 
 
 def _count(conditions: list[Scalar]) -> Scalar:
-    """Count how often any of them is true in a row, or whether it is, for a row itself."""
-    first, *others = conditions
+    """Count how often any condition is true in a row; for ROW conditions, whether one is."""
+    any_of_them, *others = conditions
     for other in others:
-        first = first.or_(other)
-    count = first.where(1.0, 0.0)
+        any_of_them = any_of_them.or_(other)
+    count = any_of_them.where(1.0, 0.0)
     return count if count.level == Level.ROW else count.row_sum()

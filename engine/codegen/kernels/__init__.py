@@ -1,8 +1,7 @@
-"""The language of fused kernels: scalar programs swept over rows of columns, and the printers that compile them.
+"""Fused kernels: a language of scalar programs over rows and columns, and the printers that compile them.
 
     program → schedule → printers → kernels
 
-What may live here: the language, its printers, and what binds what they print. What may not: ops,
-graphs, plans; what runs machine code, which is `engine.codegen.native`'s; and how functions are expanded, which
-is `engine.codegen.functions`'.
+This package contains the language, its printers, and the code that binds printed kernels. It knows no ops, graphs or
+plans. `engine.codegen.native` runs machine code, and `engine.codegen.functions` expands mathematical functions.
 """

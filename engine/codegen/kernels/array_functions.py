@@ -1,4 +1,4 @@
-"""Functions of fused kernels that NumPy does not have, on whole arrays: of NumPy block by block, in float64."""
+"""Special functions that NumPy lacks, on whole arrays: with NumPy block by block in float64, on GPUs by CuPy."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from engine.ir.run_context import DeviceFunction, RunContext
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
-#: array module → that of its special functions
+#: array module → its module of special functions
 _LIBRARIES = {"numpy": "scipy.special", "cupy": "cupyx.scipy.special"}
 
-#: elements at a time: what the polynomials work on stays in a core's own cache
+#: elements of a block, so that a polynomial's temporaries stay in a core's own cache
 BLOCK = 16384
 
-# Chebyshev interpolants, found in 60 digits and written out in powers, highest first.
-# Near 0, erf(x) / x − 1 in x² − 1/2, for |x| ≤ 13/16. Off by 5e-18 at most, before rounding.
+# Chebyshev interpolants, found with 60 digits and converted to powers, highest first.
+# Near 0: erf(x) / x − 1 in x² − 1/2, for |x| ≤ 13/16. Error at most 5e-18 before rounding.
 _NEAR_END = 0.8125
 _NEAR = (
     -9.090575148795533e-10, 9.281760535198131e-09, -1.0424062539629637e-07, 1.0536428883999113e-06,
     -9.614806778032117e-06, 7.829649559071487e-05, -0.0005611894221458429, 0.0034802744966581935,
     -0.01828388448915258, 0.07940998675593489, -0.2810721780454342, -0.03453126133013269,
 )  # fmt: skip
-# Further out, L = log(x · erfc(x) · exp(x²)) in t = (x − 1) / (x + 1), for x ≤ 28, from its value at x = 1 or x = ∞,
-# so that little is left to round. With r = L(1) − L(0), L is
+# Beyond: L(t) = log(x · erfc(x) · exp(x²)) in t = (x − 1) / (x + 1), for x ≤ 28. It is computed as a difference from
+# its value at x = ∞ (t = 1) or x = 1 (t = 0), so that rounding affects only a small number. With r = L(1) − L(0), L is
 # L(0) + t · (r + (1 − t) · p(t)) = L(1) + (1 − t) · (t · p(t) − r).
-# Off by 4e-18 at most. The variable is that of M. Shepherd and J. Laframboise, Math. Comp. 36 (1981) 249.
+# Error at most 4e-18. The variable is that of M. Shepherd and J. Laframboise, Math. Comp. 36 (1981) 249.
 _FAR_END = 28.0
 _FAR = (
     0.003215596087819419, -0.027095961607357284, 0.10363743756438032, -0.2393943091132407,
@@ -43,7 +43,7 @@ _FAR = (
     -0.05700353771690237, 0.07095368335022699, -0.07084563477635225, 0.08998599734886227,
     -0.1263020973640589, 0.10584515357529455, -0.20553964938165417, 0.44482440452186933,
 )  # fmt: skip
-# L(0), L(1): the part of 10 bits, the rest.
+# L at x = 1 and at x = ∞, each as a number of 10 bits and the rest.
 _AT_ONE = (-0.849609375, 3.865066751751424e-06)
 _AT_INFINITY = (-0.572265625, -9.931792470008708e-05)
 _RISE = 0.27724056700854816
@@ -51,17 +51,17 @@ _RISE = 0.27724056700854816
 
 @cache
 def library(xp: Namespace) -> Any:
-    """The special functions of SciPy, or those of CuPy under the same names, loaded when they are first needed."""
+    """Load the special functions of SciPy, or CuPy's under the same names, on first use."""
     return import_module(_LIBRARIES[xp.__name__])
 
 
 def block_workspace(size: int, arrays: int = 16) -> int:
-    """Count the bytes that a function with so many arrays at once allocates for `size` elements `in_blocks`."""
+    """Count the bytes that a function with `arrays` temporaries at once allocates for `size` elements `in_blocks`."""
     return arrays * 8 * min(size, BLOCK)
 
 
 def in_blocks(run: RunContext, function: Callable[[Floats], Floats], x: Array, out: Array) -> None:
-    """Apply `function` in float64 to one block of x after another; `out` holds x first."""
+    """Apply `function` in float64 to x block by block; `out` first receives a copy of x."""
     run.xp.copyto(out, x)
     flat = out.reshape(-1)
     for start in run.through(range(0, flat.size, BLOCK)):
@@ -70,7 +70,7 @@ def in_blocks(run: RunContext, function: Callable[[Floats], Floats], x: Array, o
 
 
 def broadcast_blocks(run: RunContext, function: Callable[..., Floats], arrays: Sequence[Array], out: Array) -> None:
-    """Apply `function` in float64 to one block after another of NumPy's arrays, which broadcast to `out`."""
+    """Apply `function` in float64 block by block to NumPy arrays that broadcast to `out`."""
     flags: Any = ["external_loop", "buffered", "zerosize_ok"]
     roles: Any = [*[["readonly"]] * len(arrays), ["writeonly"]]
     dtypes = [np.float64] * len(roles)
@@ -80,7 +80,7 @@ def broadcast_blocks(run: RunContext, function: Callable[..., Floats], arrays: S
 
 
 def erf_blocks(x: Floats) -> Floats:
-    """The error function 2/√π ∫₀ˣ exp(−t²) dt, within 2 units in the last place."""
+    """Compute the error function 2/√π ∫₀ˣ exp(−t²) dt, within 2 units in the last place."""
 
     def near(x: Floats) -> Floats:
         return x + _excess(x)
@@ -92,7 +92,7 @@ def erf_blocks(x: Floats) -> Floats:
 
 
 def erfc_blocks(x: Floats) -> Floats:
-    """1 − erf(x) without its cancellation, within 2 units in the last place."""
+    """Compute 1 − erf(x) without its cancellation, within 2 units in the last place."""
 
     def near(x: Floats) -> Floats:
         return 1 - (x + _excess(x))
@@ -105,7 +105,7 @@ def erfc_blocks(x: Floats) -> Floats:
 
 
 def _piecewise(x: Floats, near: Callable[[Floats], Floats], far: Callable[[Floats], Floats]) -> Floats:
-    """Compute `near` where |x| < 13/16, else `far` (also for NaN), each for its own elements only."""
+    """Compute `near` where |x| < 13/16, else `far` (also for NaN), each on its own elements only."""
     is_near = np.abs(x) < _NEAR_END
     y = np.empty_like(x)
     for mask, branch in ((is_near, near), (~is_near, far)):
@@ -115,15 +115,15 @@ def _piecewise(x: Floats, near: Callable[[Floats], Floats], far: Callable[[Float
 
 
 def _excess(x: Floats) -> Floats:
-    """erf(x) − x, for |x| ≤ 13/16."""
+    """Compute erf(x) − x, for |x| ≤ 13/16."""
     return x * polynomial(_NEAR, x * x - 0.5)
 
 
 def _tail(x: Floats) -> Floats:
-    """erfc(x), for x ≥ 13/16: exp(−x² + L) / x, with the rounding errors of exponent and quotient made good."""
+    """Compute erfc(x) = exp(−x² + L) / x for x ≥ 13/16, corrected for rounding of the exponent and the quotient."""
     x = np.minimum(x, _FAR_END)
     start, correction = _correction(x)
-    # The square of a float32 is exact in float64. So −x² + L = high + low, almost exactly.
+    # `head` is x rounded to float32, so that its square is exact in float64. So −x² + L = high + low, almost exactly.
     head = x.astype(np.float32).astype(np.float64)
     square = start - head * head
     rest = correction + (head - x) * (head + x)
@@ -131,7 +131,7 @@ def _tail(x: Floats) -> Floats:
     low = (square - high) + rest
     y = np.exp(high)
     quotient = y / x
-    # The quotient to 26 bits, so that its products with a float32 are exact (Veltkamp's splitting).
+    # Split the quotient: its upper 26 bits have exact products with a float32 (Veltkamp's splitting).
     scaled = quotient * (2.0**27 + 1)
     upper = scaled - (scaled - quotient)
     remainder = (y - upper * head) - (upper * (x - head) + (quotient - upper) * x)
@@ -139,7 +139,7 @@ def _tail(x: Floats) -> Floats:
 
 
 def _correction(x: Floats) -> tuple[Floats, Floats]:
-    """log(x · erfc(x) · exp(x²)), as a number of few bits and the rest."""
+    """Compute log(x · erfc(x) · exp(x²)) as a number of few bits and the rest."""
     t, s = (x - 1) / (x + 1), 2 / (x + 1)
     p = polynomial(_FAR, t)
     is_near_one = x < 1.25
@@ -150,7 +150,7 @@ def _correction(x: Floats) -> tuple[Floats, Floats]:
 
 
 def polynomial(coefficients: tuple[float, ...], x: Floats) -> Floats:
-    """Horner's rule, in place."""
+    """Evaluate a polynomial, highest power first, by Horner's rule in place."""
     y = np.full_like(x, coefficients[0])
     for coefficient in coefficients[1:]:
         y *= x
@@ -158,8 +158,8 @@ def polynomial(coefficients: tuple[float, ...], x: Floats) -> Floats:
     return y
 
 
-# log Γ(2 + z) / z for −3/4 ≤ z ≤ 1/2: Chebyshev interpolant, found in 60 digits and written out in powers, highest
-# first. Off by 1e-17 at most, before rounding.
+# log Γ(2 + z) / z for −3/4 ≤ z ≤ 1/2: Chebyshev interpolant, computed with 60 digits and converted to powers, highest
+# first. Error at most 1e-17 before rounding.
 _AT_TWO = (
     7.558472696788447e-08, 5.025731736555141e-08, 6.2426286817793866e-09, -1.9264000508094273e-07,
     2.0758927598859588e-07, -4.018330416059452e-07, 9.670254916827003e-07, -2.052482416724873e-06,
@@ -171,49 +171,51 @@ _AT_TWO = (
 
 
 def lgamma_blocks(x: Floats) -> Floats:
-    """log |Γ(x)| by SciPy, but by an interpolant around 1 and 2."""
+    """Compute log |Γ(x)| by SciPy, except by an interpolant around its zeros 1 and 2."""
     y: Floats = library(np).gammaln(x)
     near = np.flatnonzero((x > 0.5) & (x < 2.5))
-    at = x[near]
-    is_low = at < 1.25  # there it is log Γ(1 + x) − log x
-    z = np.where(is_low, at - 1, at - 2)
+    arguments = x[near]
+    is_low = arguments < 1.25  # log Γ(x) = log Γ(1 + x) − log x
+    z = np.where(is_low, arguments - 1, arguments - 2)
     y[near] = z * polynomial(_AT_TWO, z) - np.log1p(np.where(is_low, z, 0))
     return y
 
 
 def digamma_blocks(x: Floats) -> Floats:
-    """ψ(x) by SciPy, but by reflection below −3/4: ψ(x) = ψ(1 − x) − π cot(πx) (DLMF 5.5.4)."""
+    """Compute ψ(x) by SciPy; below −3/4 by reflection, ψ(x) = ψ(1 − x) − π cot(πx) (DLMF 5.5.4)."""
     psi = library(np).psi
     y: Floats = psi(x)
     below = np.flatnonzero((x < -0.75) & (x != np.rint(x)))
-    at = x[below]
-    y[below] = psi(1 - at) - np.pi / np.tan(np.pi * (at - np.rint(at)))
+    arguments = x[below]
+    # cot has the period π, so its argument may be reduced exactly before it is multiplied by π.
+    y[below] = psi(1 - arguments) - np.pi / np.tan(np.pi * (arguments - np.rint(arguments)))
     return y
 
 
 def fill_polygamma(run: RunContext, x: Array, out: Array, order: int) -> None:
-    """(−1)ⁿ⁺¹ n! ζ(n + 1, x), of the Hurwitz zeta function (DLMF 25.11.12), in float64."""
+    """Compute (−1)ⁿ⁺¹ n! ζ(n + 1, x), with the Hurwitz zeta function (DLMF 25.11.12), in float64."""
     in_blocks(run, partial(polygamma_blocks, run.xp, order), x, out)
 
 
 def polygamma_blocks(xp: Namespace, order: int, x: Array) -> Array:
-    """(−1)ⁿ⁺¹ n! ζ(n + 1, x), in x's memory in part.
+    """Compute (−1)ⁿ⁺¹ n! ζ(n + 1, x), overwriting x in part.
 
-    A negative x is kept from the library's zeta, which would take |x| steps, however many that is.
+    Negative x are not passed to the library's zeta, which takes |x| steps, however many those are.
     """
     zeta, power = library(xp).zeta, order + 1.0
     below = xp.flatnonzero((x < 0) & (x != xp.rint(x)))
-    at, x[below] = x[below], 1
+    negative, x[below] = x[below], 1
     y = zeta(power, x)
-    y[below] = _zeta_below(xp, zeta, power, at)
-    factorial = float(math.factorial(order))  # CuPy takes no whole number beyond 64 bits
+    y[below] = _zeta_below(xp, zeta, power, negative)
+    factorial = float(math.factorial(order))  # CuPy takes no integers of more than 64 bits
     return y * (factorial if order % 2 else -factorial)
 
 
 def _zeta_below(xp: Namespace, zeta: Any, power: float, x: Array) -> Array:
-    """Σ (x + k)⁻ᵖ over k ≥ 0 for a negative x: over the poles to its right, and over those from it to 0.
+    """Compute Σ (x + k)⁻ᵖ over k ≥ 0 for a negative x.
 
-    The distances to them are f, f + 1, … and 1 − f, 2 − f, …, −x, for the fraction f of x.
+    The positive x + k are f, f + 1, …, where f is the fraction of x: a zeta function. The negative ones are x, …, −(2 −
+    f), −(1 − f): a difference of two zeta functions.
     """
     r = x - xp.rint(x)
     up = r > 0
@@ -221,18 +223,18 @@ def _zeta_below(xp: Namespace, zeta: Any, power: float, x: Array) -> Array:
     return zeta(power, right) + (-1) ** power * (zeta(power, left) - zeta(power, 1 - x))
 
 
-# 1/√2: a float64, of it the part of 26 bits, whose products with a float32 are exact; and what the float64 lacks.
+# 1/√2 as a float64; its upper 26 bits, whose products with a float32 are exact; and the rounding error of the float64.
 _ROOT_HALF, _UPPER, _LACKING = 0.7071067811865476, 0.7071067839860916, -4.833646656726457e-17
 
 
 def erfinv_blocks(x: Floats) -> Floats:
-    """The inverse error function by SciPy, with the sign of a zero, which that loses."""
+    """Compute the inverse error function by SciPy, and restore the sign of zeros, which SciPy loses."""
     y: Floats = library(np).erfinv(x)
     return np.copysign(y, x, out=y)
 
 
 def log_ndtr_blocks(x: Floats) -> Floats:
-    """log Φ(x) by SciPy, but on the right by the complement: there SciPy is off by hundreds of units."""
+    """Compute log Φ(x) by SciPy; for x > 1 by the complement, since SciPy is off by hundreds of units there."""
     y: Floats = library(np).log_ndtr(x)
     right = np.flatnonzero(x > 1)
     y[right] = np.log1p(-_complement(x[right]))
@@ -240,9 +242,9 @@ def log_ndtr_blocks(x: Floats) -> Floats:
 
 
 def _complement(x: Floats) -> Floats:
-    """1 − Φ(x) = erfc(x/√2) / 2 for x > 1, with the rounding error of x/√2 made good.
+    """Compute 1 − Φ(x) = erfc(x/√2) / 2 for x > 1, corrected for the rounding error of x/√2.
 
-    By the slope of log erfc t, which is −(t + √(t² + 3/2)), roughly.
+    The correction uses the slope of log erfc t, roughly −(t + √(t² + 3/2)).
     """
     x = np.minimum(x, 40)
     t = x * _ROOT_HALF
@@ -252,7 +254,7 @@ def _complement(x: Floats) -> Floats:
 
 
 class ArrayFunction(NamedTuple):
-    """A function of a block of NumPy's, with so many `arrays` of its size at once; and how other modules fill one."""
+    """A function of a NumPy block, the number of `arrays` of its size that it has at once, and its version for GPUs."""
 
     blocks: Callable[[Floats], Floats]
     elsewhere: Callable[[RunContext, Array, Array], None]
@@ -278,7 +280,7 @@ ARRAY_FUNCTIONS: Final[Mapping[str, ArrayFunction]] = MappingProxyType(
 
 @DeviceFunction
 def fill_function(run: RunContext, name: str, x: Array, out: Array) -> None:
-    """Fill `out` with the function of this name of an array of any layout."""
+    """Fill `out` with the named function of an array of any layout."""
     ARRAY_FUNCTIONS[name].elsewhere(run, x, out)
 
 

@@ -1,4 +1,4 @@
-"""A fused kernel made ready for blocks of NumPy arrays: its registers, and its calls by slots that each block fills."""
+"""A fused kernel for blocks of NumPy arrays: its registers, and calls whose arguments are slots that blocks fill."""
 
 from __future__ import annotations
 
@@ -16,32 +16,33 @@ from engine.ir.op import Array, KernelCall, Namespace
 from engine.ir.run_context import RunContext
 from engine.ir.tensor_type import HostArray
 
-# Threefry-2x32 on arrays: two words of 32 bits, mixed under a key of two others, and uniform numbers made of them.
-# J. Salmon, M. Moraes, R. Dror and D. Shaw, "Parallel random numbers: as easy as 1, 2, 3" (2011), in 20 rounds. It is
-# made of integers alone, so every device has the same bits.
+# Threefry-2x32 on arrays: it mixes two 32-bit words of a counter under a two-word key, in 20 rounds; the results become
+# uniform numbers. J. Salmon, M. Moraes, R. Dror and D. Shaw, "Parallel random numbers: as easy as 1, 2, 3" (2011). It
+# uses integer operations only, so every device gives the same bits.
 
-#: by how many bits the second word is turned, in rounds of four
+#: bits by which the second word is rotated, for each of four rounds, by turns
 ROTATIONS: Final = ((13, 15, 26, 6), (17, 29, 16, 24))
 ROUNDS_OF_FOUR: Final = 5
-#: the third word of the key is the parity of the others and of this
+#: constant whose exclusive or with the two words of the key is the key's third word
 PARITY: Final = 0x1BD11BDA
 
 WordPair = tuple[Array, Array]
 
 
 def mixed(key: WordPair, counter: WordPair) -> WordPair:
-    """Mix the words of a counter under a key: arrays of uint32, which broadcast. The result is new memory."""
+    """Mix the words of a counter under a key: arrays of uint32, which broadcast. Returns new arrays."""
     first, second = key
     keys = first, second, first ^ second ^ first.dtype.type(PARITY)
     x, y = counter[0] + keys[0], counter[1] + keys[1]
-    turned = y.copy()
+    rotated = y.copy()
     for number in range(ROUNDS_OF_FOUR):
         for bits in ROTATIONS[number % 2]:
             x += y
-            turned[...] = y
-            turned <<= turned.dtype.type(bits)
+            # Rotate y to the left in place, with one temporary array for all rounds.
+            rotated[...] = y
+            rotated <<= rotated.dtype.type(bits)
             y >>= y.dtype.type(32 - bits)
-            y |= turned
+            y |= rotated
             y ^= x
         x += keys[(number + 1) % 3]
         y += keys[(number + 2) % 3]
@@ -50,7 +51,7 @@ def mixed(key: WordPair, counter: WordPair) -> WordPair:
 
 
 def wide_bits(words: WordPair) -> Array:
-    """Join two words to a uint64: the first word, and behind it the second."""
+    """Join two words to a uint64, the first word in the upper half."""
     bits = words[0].astype("uint64")
     bits <<= bits.dtype.type(32)
     bits |= words[1]
@@ -58,7 +59,7 @@ def wide_bits(words: WordPair) -> Array:
 
 
 def write_uniform(words: WordPair, out: Array) -> None:
-    """Write uniform numbers in [0, 1), float32 or float64: the upper bits are a mantissa, of a number in [1, 2)."""
+    """Write uniform numbers in [0, 1), float32 or float64. The upper bits become the mantissa of a number in [1, 2)."""
     bits = words[0] ^ words[1] if out.dtype.itemsize == 4 else wide_bits(words)
     word, one = bits.dtype.type, out.dtype.type(1)
     bits >>= word(8 * out.dtype.itemsize - np.finfo(out.dtype).nmant)
@@ -70,11 +71,11 @@ def write_uniform(words: WordPair, out: Array) -> None:
 def threefry_uniform(
     xp: Namespace, first: Array, second: Array, row: Array, column: Array, out: Array | None = None
 ) -> Array:
-    """Draw uniform numbers with the words of a key, and two numbers whose sum is the counter, below 2³².
+    """Draw uniform numbers. The operands are the words of a key, and two numbers whose sum is the counter, below 2³².
 
-    All operands are the bits of floats.
+    All operands are integers passed as the bits of floats.
     """
-    counter, out = _carried(xp, row) + _carried(xp, column), _place(xp, (first, second, row, column), out)
+    counter, out = _integers(xp, row) + _integers(xp, column), _place(xp, (first, second, row, column), out)
     write_uniform(_drawn(xp, first, second, counter), _with_axis(out))
     return out
 
@@ -82,8 +83,8 @@ def threefry_uniform(
 def threefry_bits(
     xp: Namespace, first: Array, second: Array, row: Array, column: Array, out: Array | None = None
 ) -> Array:
-    """Draw as `threefry_uniform` the exclusive or of both words, as the bits of float32."""
-    counter, out = _carried(xp, row) + _carried(xp, column), _place(xp, (first, second, row, column), out)
+    """Draw the exclusive or of both words, as the bits of float32, with the operands of `threefry_uniform`."""
+    counter, out = _integers(xp, row) + _integers(xp, column), _place(xp, (first, second, row, column), out)
     x, y = _drawn(xp, first, second, counter)
     _with_axis(out).view(x.dtype)[...] = x ^ y
     return out
@@ -92,24 +93,24 @@ def threefry_bits(
 def threefry_word(
     xp: Namespace, first: Array, second: Array, row: Array, column: Array, out: Array | None = None
 ) -> Array:
-    """Draw as `threefry_bits`, of counter row + column / 2, the first word, or where column is odd, the second one."""
-    number, out = _carried(xp, column), _place(xp, (first, second, row, column), out)
-    x, y = _drawn(xp, first, second, _carried(xp, row) + (number >> number.dtype.type(1)))
+    """Draw one word, as the bits of float32. The counter is row + column // 2; odd columns take the second word."""
+    number, out = _integers(xp, column), _place(xp, (first, second, row, column), out)
+    x, y = _drawn(xp, first, second, _integers(xp, row) + (number >> number.dtype.type(1)))
     _with_axis(out).view(x.dtype)[...] = xp.where(number & number.dtype.type(1), y, x)
     return out
 
 
 def _drawn(xp: Namespace, first: Array, second: Array, counter: Array) -> WordPair:
-    return mixed((_carried(xp, first), _carried(xp, second)), (xp.zeros_like(counter), counter))
+    return mixed((_integers(xp, first), _integers(xp, second)), (xp.zeros_like(counter), counter))
 
 
-def _carried(xp: Namespace, floats: Array) -> Array:
-    """Return the words that floats carry as their bits, along one axis at least."""
+def _integers(xp: Namespace, floats: Array) -> Array:
+    """Return the integers passed as the bits of floats, with at least one axis."""
     return xp.atleast_1d(floats.view(f"u{floats.dtype.itemsize}").astype("uint32"))
 
 
 def _place(xp: Namespace, operands: Sequence[Array], out: Array | None) -> Array:
-    """Return `out`, or a new array of the shape and dtype that the operands have together."""
+    """Return `out`, or a new array of the operands' common shape and dtype."""
     return xp.empty(xp.broadcast(*operands).shape, operands[0].dtype) if out is None else out
 
 
@@ -117,7 +118,7 @@ def _with_axis(out: Array) -> Array:
     return out if out.ndim else out.reshape(1)
 
 
-#: primitive → the ufunc of numpy and cupy that it is
+#: primitive → its ufunc in numpy and cupy
 UFUNCS: Final[Mapping[str, str]] = MappingProxyType(
     {name: name for name in ("sqrt", "floor", "ceil", "rint", "add", "minimum", "maximum", "copysign")}
     | {name: name for name in ("exp", "expm1", "log", "log1p", "log2", "tanh", "sin", "cos")}
@@ -125,17 +126,17 @@ UFUNCS: Final[Mapping[str, str]] = MappingProxyType(
     | {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}
     | {"and": "logical_and", "or": "logical_or", "not": "logical_not"}
 )
-#: the same of what complex numbers alone have
+#: the same for primitives of complex numbers only
 _COMPLEX_UFUNCS: Final = {"conj": "conjugate"} | {name: name for name in ("reciprocal", "sinh", "cosh")}
-#: ufunc → the primitive of complex numbers that it is
+#: ufunc → its primitive of complex numbers
 COMPLEX_PRIMITIVE_OF: Final[Mapping[str, str]] = MappingProxyType(
     {name: op for op, name in {**UFUNCS, **_COMPLEX_UFUNCS}.items() if op in PAIRS}
 )
-#: reduction of a row → the ufunc that reduces
+#: reduction of a row → the ufunc whose `reduce` computes it
 FOLDS: Final[Mapping[str, str]] = MappingProxyType(
     {"row_sum": "add", "row_prod": "multiply", "row_max": "maximum", "row_min": "minimum"}
 )
-#: those whose `out` NumPy wants by name
+#: primitives whose ufuncs need `out` as a keyword argument
 BY_NAME: Final = frozenset({"minimum", "maximum"})
 
 
@@ -159,7 +160,7 @@ def _angle(xp: Namespace, x: Array, out: Array | None = None) -> Array:
     return xp.arctan2(x.imag, x.real, out=out)
 
 
-#: primitives that neither module has: functions of it, and of what a ufunc takes
+#: primitives without a ufunc: functions of the array module and of a ufunc's arguments
 _OURS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
     {"threefry_uniform": threefry_uniform, "threefry_bits": threefry_bits, "threefry_word": threefry_word}
     | {"pair": _pair, "real": partial(_part, "real"), "imag": partial(_part, "imag"), "angle": _angle}
@@ -167,7 +168,7 @@ _OURS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
 
 
 def ufunc_of(xp: Any, op: str) -> Any:
-    """Return a ufunc of `xp` (numpy or cupy), or a function like one, for a primitive. Raises TypeError."""
+    """Return a primitive's ufunc of `xp` (numpy or cupy), or a function that acts like one. Raises TypeError."""
     if op in _OURS:
         return partial(_OURS[op], xp)
     name = UFUNCS.get(op) or _COMPLEX_UFUNCS.get(op)
@@ -177,85 +178,86 @@ def ufunc_of(xp: Any, op: str) -> Any:
 
 
 class Home(NamedTuple):
-    """Place of a scalar: an operand or a result by its number, an array of the block's size, or one that is fixed."""
+    """Place of a scalar: a constant, or the number of an operand, a result, or a register of the block's size."""
 
     kind: Literal["constant", "operand", "result", "register"]
     number: int
 
 
 class Register(NamedTuple):
-    """An array as large as a block, or (at ROW) as its rows are many."""
+    """Array with the size of a block, or at level ROW with its number of rows."""
 
     level: Level
     type: Scalars
 
 
 class Registers(NamedTuple):
-    """Homes of the scalars that a result depends on, in their order, and the registers that there are."""
+    """Homes of the scalars that results depend on, in program order, and the list of registers."""
 
     homes: dict[int, Home]
     registers: tuple[Register, ...]
 
 
 def assign_registers(
-    loop: FusedKernel, copied: frozenset[int] = frozenset(), direct: frozenset[int] = frozenset()
+    fused: FusedKernel, copied: frozenset[int] = frozenset(), direct: frozenset[int] = frozenset()
 ) -> Registers:
     """Assign registers by liveness. Operands in `copied` are copied first; results in `direct` hold their scalar.
 
-    A scalar may take over the register of one that is used for the last time to compute it, if the two are of one
-    kind; a choice, which takes several calls, has one of its own.
+    A scalar may reuse the register of an operand that it reads for the last time, if both are of the same kind. A
+    select takes several calls, so it gets a register that none of its operands is in.
     """
-    return _Assignment(loop, copied, direct).made()
+    return _Assignment(fused, copied, direct).assign()
 
 
-def needed(loop: FusedKernel) -> list[int]:
+def needed(fused: FusedKernel) -> list[int]:
     """List the scalars that some result depends on, in order."""
-    used = {result.value for result in loop.results}
-    for number in range(len(loop.instructions) - 1, -1, -1):
-        if number in used:
-            used.update(loop.instructions[number].args)
-    return sorted(used)
+    reached = {result.value for result in fused.results}
+    for number in range(len(fused.instructions) - 1, -1, -1):
+        if number in reached:
+            reached.update(fused.instructions[number].args)
+    return sorted(reached)
 
 
-def is_folded(loop: FusedKernel, number: int) -> bool:
+def is_folded(fused: FusedKernel, number: int) -> bool:
     """Whether a scalar depends on no operand."""
-    instruction = loop.instructions[number]
+    instruction = fused.instructions[number]
     return instruction.op == "constant" or (
         instruction.op != "load"
         and instruction.level == Level.CONSTANT
-        and all(is_folded(loop, a) for a in instruction.args)
+        and all(is_folded(fused, a) for a in instruction.args)
     )
 
 
 class _Assignment:
-    def __init__(self, loop: FusedKernel, copied: frozenset[int], direct: frozenset[int]) -> None:
-        self.loop, self.copied = loop, copied
-        self.held = {loop.results[j].value: j for j in sorted(direct, reverse=True)}
-        self.order = needed(loop)
-        self.last = {a: number for number in self.order for a in loop.instructions[number].args}
+    def __init__(self, fused: FusedKernel, copied: frozenset[int], direct: frozenset[int]) -> None:
+        self.fused, self.copied = fused, copied
+        self.result_of = {fused.results[j].value: j for j in sorted(direct, reverse=True)}
+        self.order = needed(fused)
+        self.last = {a: number for number in self.order for a in fused.instructions[number].args}
         self.homes: dict[int, Home] = {}
         self.registers: list[Register] = []
         self.free: dict[Register, list[int]] = {}
 
-    def made(self) -> Registers:
+    def assign(self) -> Registers:
         for number in self.order:
             self.homes[number] = self._fixed(number) or self._computed(number)
             self._release(number)
         return Registers(self.homes, tuple(self.registers))
 
     def _fixed(self, number: int) -> Home | None:
-        instruction = self.loop.instructions[number]
-        if is_folded(self.loop, number):
+        instruction = self.fused.instructions[number]
+        if is_folded(self.fused, number):
             return Home("constant", number)
         if instruction.op == "load" and instruction.data not in self.copied:
             return Home("operand", instruction.data)
-        return Home("result", self.held[number]) if number in self.held else None
+        return Home("result", self.result_of[number]) if number in self.result_of else None
 
     def _computed(self, number: int) -> Home:
-        instruction = self.loop.instructions[number]
+        instruction = self.fused.instructions[number]
         kind = register_of(instruction)
+        # A ufunc may write over an operand. A select consists of several calls, which read the operands again.
         for argument in instruction.args if len(instruction.args) < 3 else ():
-            if self._ends(argument, number) and self.registers[self.homes[argument].number] == kind:
+            if self._is_last_use(argument, number) and self.registers[self.homes[argument].number] == kind:
                 return self.homes[argument]
         free = self.free.setdefault(kind, [])
         if not free:
@@ -264,15 +266,16 @@ class _Assignment:
         return Home("register", free.pop())
 
     def _release(self, number: int) -> None:
-        """Free registers that are read here for the last time, unless the scalar has taken one of them over."""
-        taken = self.homes[number]
-        ending = {a for a in self.loop.instructions[number].args if self._ends(a, number)}
-        ending |= set() if number in self.last else {number}
-        for home in {self.homes[a] for a in ending if a == number or self.homes[a] != taken}:
+        """Free the registers that are read for the last time here, except one that the scalar itself has reused."""
+        reused = self.homes[number]
+        dead = {a for a in self.fused.instructions[number].args if self._is_last_use(a, number)}
+        # A scalar that nothing reads later (only a result stores it) is dead as soon as it is stored.
+        dead |= set() if number in self.last else {number}
+        for home in {self.homes[a] for a in dead if a == number or self.homes[a] != reused}:
             if home.kind == "register":
                 self.free.setdefault(self.registers[home.number], []).append(home.number)
 
-    def _ends(self, argument: int, number: int) -> bool:
+    def _is_last_use(self, argument: int, number: int) -> bool:
         return self.last[argument] == number and self.homes[argument].kind == "register"
 
 
@@ -281,15 +284,15 @@ def register_of(instruction: Instruction) -> Register:
     return Register(Level.ELEMENT if instruction.level == Level.ELEMENT else Level.ROW, instruction.type)
 
 
-#: what a slot holds, seen otherwise in a block of some shape
+#: function that views the array in a slot for a block of some shape
 SlotView = Callable[[Any, tuple[int, ...]], Any]
 
-#: for functions of one block: whoever goes through the blocks looks at the deadline
+#: context for functions of one block: the deadline is checked between blocks
 _UNWATCHED = RunContext(np)
 
 
 class _SlotCall(NamedTuple):
-    """Call by the slots of its arguments; `out` is the one that is given by name, if any is."""
+    """Call whose arguments are slots; `out` is the slot of the keyword argument `out`, if there is one."""
 
     function: Callable[..., Any]
     args: Callable[[Sequence[Any]], tuple[Any, ...]]
@@ -297,43 +300,44 @@ class _SlotCall(NamedTuple):
 
 
 class BlockProgram:
-    """A kernel, its numbers of the dtype `number`, as ufuncs from slot to slot: the same for all blocks and arrays.
+    """A kernel with numbers of dtype `number`, as ufunc calls on numbered slots, shared by all blocks and arrays.
 
-    The first slots are the operands, the results, the registers of `plan`, and the values of `spread`: numbers that
-    depend on no operand, each an array as large as the block where there is one. Raises TypeError for what only
-    compiled kernels have.
+    The first slots are the operands, the results, the registers of `plan`, and the `spread` values: constants that are
+    written out as arrays of the block's size. Raises TypeError for primitives that only compiled kernels have.
     """
 
-    def __init__(self, loop: FusedKernel, number: np.dtype[Any], plan: Registers) -> None:
-        self.loop, self.number = loop, number
+    def __init__(self, fused: FusedKernel, number: np.dtype[Any], plan: Registers) -> None:
+        self.fused, self.number = fused, number
         self.homes, registers = plan
         self.registers = [(r.level, dtype_of(r, number)) for r in registers]
-        spread = spread_scalars(loop, plan)
-        results = len(loop.operands)
-        self._starts = {"operand": 0, "result": results, "register": results + len(loop.results)}
+        spread = spread_scalars(fused, plan)
+        results = len(fused.operands)
+        self._starts = {"operand": 0, "result": results, "register": results + len(fused.results)}
         first = self._starts["register"] + len(registers)
         self._spread_slots = {n: first + i for i, n in enumerate(spread)}
         self._arrays = first + len(spread)
-        #: what slots behind the arrays hold; None where a view of another slot is put
-        self._rest: list[Any] = []
+        #: contents of the slots behind the arrays; None where each block puts a view of another slot
+        self._fixed_slots: list[Any] = []
         self._views: list[tuple[int, SlotView, int]] = []
-        self._known: dict[tuple[SlotView, int], int] = {}
+        self._view_slots: dict[tuple[SlotView, int], int] = {}
         self._slots: dict[int, int] = {}
         self._calls: list[_SlotCall] = []
         for n in self.homes:
             self._write_scalar(n)
-        self.spread: list[HostArray] = [self._rest[self._slots[n] - self._arrays] for n in spread]
+        self.spread: list[HostArray] = [self._fixed_slots[self._slots[n] - self._arrays] for n in spread]
 
     @property
     def is_one_ufunc(self) -> bool:
-        """Whether one call of a ufunc is all: what needs no memory, whatever the size."""
+        """Whether the program is a single ufunc call, which needs no memory whatever the size."""
         return len(self._calls) == 1 and not self.registers and isinstance(self._calls[0].function, np.ufunc)
 
     def calls(self, arrays: Sequence[HostArray], shape: tuple[int, ...]) -> list[KernelCall]:
-        """Bind the calls for a block of this shape to its operands, results, registers and spread numbers, `arrays`."""
-        slots = [*arrays, *self._rest]
-        for slot, view, of in self._views:
-            slots[slot] = view(slots[of], shape)
+        """Bind the calls for a block of this shape; `arrays` are its operands, results, registers and spread values."""
+        # The program is the same for all blocks: a block only fills in its arrays, and the views that depend on its
+        # shape.
+        slots = [*arrays, *self._fixed_slots]
+        for slot, view, source in self._views:
+            slots[slot] = view(slots[source], shape)
         return [
             (function if out is None else partial(function, out=slots[out]), args(slots))
             for function, args, out in self._calls
@@ -345,8 +349,8 @@ class BlockProgram:
         return [np.empty(shape if level == Level.ELEMENT else per_row, dtype) for level, dtype in self.registers]
 
     def _write_scalar(self, n: int) -> None:
-        """Write the calls that compute a scalar, and those by which results take it."""
-        instruction, home = self.loop.instructions[n], self.homes[n]
+        """Write the calls that compute a scalar, and those that store it in results."""
+        instruction, home = self.fused.instructions[n], self.homes[n]
         if home.kind == "constant":
             self._slots[n] = self._fixed(self._folded(instruction))
         else:
@@ -358,7 +362,7 @@ class BlockProgram:
     def _folded(self, instruction: Instruction) -> HostArray:
         """Compute a scalar that depends on no operand."""
         op, out = instruction.op, np.empty((), dtype_of(instruction, self.number))
-        read = [self._rest[self._slots[a] - self._arrays] for a in instruction.args]
+        read = [self._fixed_slots[self._slots[a] - self._arrays] for a in instruction.args]
         with np.errstate(all="ignore"):
             if op == "constant":
                 out[...] = instruction.data
@@ -377,9 +381,9 @@ class BlockProgram:
         elif op in ARRAY_FUNCTIONS:
             self._call(partial(in_blocks, _UNWATCHED, ARRAY_FUNCTIONS[op].blocks), *read, out)
         elif op in FOLDS:
-            rest = [self._fixed(each) for each in (-1, None)]
+            axis_and_dtype = [self._fixed(value) for value in (-1, None)]
             row = self._view(_as_elements, *read)
-            self._call(getattr(np, FOLDS[op]).reduce, row, *rest, out, self._fixed(True))
+            self._call(getattr(np, FOLDS[op]).reduce, row, *axis_and_dtype, out, self._fixed(True))
         elif op in ("select", "choose"):
             self._select(instruction.type, out, *read)
         elif op in BY_NAME:
@@ -390,7 +394,7 @@ class BlockProgram:
             self._call(ufunc_of(np, op), *read, out)
 
     def _select(self, type: Scalars, out: int, cond: int, on_true: int, on_false: int) -> None:
-        """Choose one of two by the bits in which they differ; pairs, which are too wide for that, by a copy.
+        """Select by exclusive ors, b ^ ((a ^ b) · cond), on the bits. Pairs, too wide for that, are copied.
 
         NumPy's `where` branches, and half of its branches are mispredicted.
         """
@@ -404,40 +408,41 @@ class BlockProgram:
         self._call(np.bitwise_xor, into, second, into)
 
     def _store(self, n: int) -> None:
-        """Copy or add up a scalar that is not computed in the place of its results."""
-        for j, result in enumerate(self.loop.results):
+        """Copy or sum up a scalar that is not computed in its result's memory."""
+        for j, result in enumerate(self.fused.results):
             if result.value != n or self.homes[n] == ("result", j):
                 continue
-            held, value = self._starts["result"] + j, self._slots[n]
+            result_slot, value = self._starts["result"] + j, self._slots[n]
             if not result.adds_up:
-                self._call(np.copyto, held, value, self._fixed("unsafe"))
+                self._call(np.copyto, result_slot, value, self._fixed("unsafe"))
             elif result.kind == "columns":
                 axes = self._view(_row_axes, value)
-                self._call(np.add.reduce, self._view(_as_elements, value), axes, self._fixed(None), held)
+                self._call(np.add.reduce, self._view(_as_elements, value), axes, self._fixed(None), result_slot)
             else:
                 none = self._fixed(None)
-                self._call(np.add.reduce, self._view(_as_rows, value), none, none, held)
+                self._call(np.add.reduce, self._view(_as_rows, value), none, none, result_slot)
 
     def _call(self, function: Callable[..., Any], *slots: int, by_name: int | None = None) -> None:
         self._calls.append(_SlotCall(function, itemgetter(*slots), by_name))
 
     def _fixed(self, value: Any) -> int:
-        """Make a slot that holds the same in every block."""
-        self._rest.append(value)
-        return self._arrays + len(self._rest) - 1
+        """Add a slot with the same value in every block."""
+        self._fixed_slots.append(value)
+        return self._arrays + len(self._fixed_slots) - 1
 
-    def _view(self, view: SlotView, of: int) -> int:
-        """Make a slot for a view of another."""
-        if of >= self._arrays and view in (_bits, _truth):
-            return self._fixed(view(self._rest[of - self._arrays], ()))
-        if (view, of) not in self._known:
-            self._known[view, of] = slot = self._fixed(None)
-            self._views.append((slot, view, of))
-        return self._known[view, of]
+    def _view(self, view: SlotView, source: int) -> int:
+        """Add a slot for a view of another slot."""
+        # These views of constants do not depend on a block's shape, so they are made once.
+        if source >= self._arrays and view in (_bits, _truth):
+            return self._fixed(view(self._fixed_slots[source - self._arrays], ()))
+        if (view, source) not in self._view_slots:
+            self._view_slots[view, source] = slot = self._fixed(None)
+            self._views.append((slot, view, source))
+        return self._view_slots[view, source]
 
 
 def dtype_of(scalar: Register | Instruction | KernelOperand, number: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype that holds a scalar in a kernel whose numbers are of the dtype `number`."""
+    """Return the dtype of a scalar in a kernel with numbers of dtype `number`."""
     if scalar.type == "pair":
         return np.result_type(number, np.complex64)
     return np.dtype(bool) if scalar.type == "bool" else number
@@ -447,12 +452,17 @@ def _copy_where(out: HostArray, x: HostArray, cond: HostArray) -> None:
     np.copyto(out, x, where=cond)
 
 
-def spread_scalars(loop: FusedKernel, plan: Registers) -> list[int]:
-    """List the numbers without operands that NumPy would rather have written out for a whole block."""
-    computed = (loop.instructions[n] for n in plan.homes)
-    # NumPy is 4 times faster at these with an array as large as the result than with a single number.
-    used = {a for each in computed if each.level == Level.ELEMENT and each.op in BY_NAME for a in each.args}
-    return sorted(n for n in used if plan.homes[n].kind == "constant")
+def spread_scalars(fused: FusedKernel, plan: Registers) -> list[int]:
+    """List the constants that NumPy processes faster as arrays of a whole block."""
+    computed = (fused.instructions[n] for n in plan.homes)
+    # minimum and maximum of NumPy are 4 times faster with an array as large as the result than with a scalar.
+    constants = {
+        a
+        for instruction in computed
+        if instruction.level == Level.ELEMENT and instruction.op in BY_NAME
+        for a in instruction.args
+    }
+    return sorted(n for n in constants if plan.homes[n].kind == "constant")
 
 
 _BITS = {size: np.dtype(f"i{size}") for size in (1, 2, 4, 8)}

@@ -1,4 +1,4 @@
-"""A fused kernel as C: its arrays in a row, its scalars, and what a sweep computes of an element."""
+"""C of a fused kernel: its arrays in a row, its scalars, and the expressions that a sweep computes for an element."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from engine.codegen.kernels.program import (
     table_layout,
 )
 
-# In the expressions, F is the kernel's float, I an int as wide, P a pair of floats; a bool is an int of 0 or 1. The
-# names in capitals are macros, so that another dialect of C needs other definitions and nothing else.
+# In expressions, F is the kernel's float, I an int of the same width, and P a pair of floats; a bool is the int 0 or 1.
+# Names in capitals are macros, so that another dialect of C (CUDA) only needs other definitions.
 
-#: types of scalars, and of what lies in memory
+#: C types of scalars in registers, and in memory
 NAMES: Final[dict[Scalars, str]] = {"float": "F", "int": "I", "bool": "int", "pair": "P"}
 STORED: Final[dict[Scalars, str]] = {"float": "F", "int": "I", "bool": "unsigned char", "pair": "P"}
 
@@ -28,7 +28,7 @@ _INFIX: Final = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|", "iand": "&", "ior": "|", "ixor": "^",
     "ashr": ">>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "ieq": "==", "ilt": "<",
 }  # fmt: skip
-#: signed overflow is not defined in C, so these are computed without a sign
+#: operations computed on unsigned integers, since signed overflow is undefined in C
 _UNSIGNED: Final = {"iadd": "+", "isub": "-", "shl": "<<"}
 _FUNCTIONS: Final = ("abs", "sqrt", "floor", "ceil", "rint", "copysign", "fma", "bits", "from_bits")
 
@@ -48,7 +48,7 @@ typedef {float} F; typedef {int} I; typedef unsigned {int} U; typedef struct {{ 
 static inline I BITS(F x) {{ union {{ F f; I i; }} u; u.f = x; return u.i; }}
 static inline F FROM_BITS(I x) {{ union {{ F f; I i; }} u; u.i = x; return u.f; }}
 """
-#: for every dialect
+#: definitions for every dialect
 EXTREMES: Final = """\
 #define LARGER(a, b) ((a) > (b) ? (a) : (b))
 #define SMALLER(a, b) ((a) < (b) ? (a) : (b))
@@ -64,24 +64,25 @@ def host_definitions(dtype: str) -> str:
 
 
 def c_literal(number: float, type: Scalars, dtype: str) -> str:
-    """Print a number in C, to the last bit."""
+    """Print a number in C, exact to the last bit."""
     if type == "int":
         return f"((I)0x{int(number) & (1 << 64) - 1:x}ULL)"
     if math.isnan(number):
         return "NOT_A_NUMBER"
     if math.isinf(number):
         return "INFINITE" if number > 0 else "(-INFINITE)"
+    # Hexadecimal notation loses no bits.
     return f"({number.hex()}{'f' if dtype == 'float32' else ''})"
 
 
-def c_expression(loop: FusedKernel, number: int, args: Sequence[str]) -> str:
-    """Print the primitive of scalar `number` on these operands."""
-    op = loop.instructions[number].op
+def c_expression(fused: FusedKernel, number: int, args: Sequence[str]) -> str:
+    """Print the primitive of scalar `number` applied to these operands."""
+    op = fused.instructions[number].op
     if op == "pair":
         return f"PAIR({', '.join(args)})"
     if op in ("real", "imag"):
         return f"{args[0]}.{op}"
-    refuse_pairs(loop, number)
+    refuse_pairs(fused, number)
     if op in _INFIX:
         return f"{args[0]} {_INFIX[op]} {args[1]}"
     if op in _UNSIGNED:
@@ -92,31 +93,31 @@ def c_expression(loop: FusedKernel, number: int, args: Sequence[str]) -> str:
         return f"{args[0]} ? {args[1]} : {args[2]}"
     if op in ("neg", "not"):
         return f"{'-' if op == 'neg' else '!'}{args[0]}"
-    found = extreme(loop, number)
-    names = dict(zip(loop.instructions[number].args, args, strict=True))
-    first, second = names[found.first], names[found.second]
-    if found.takes_ties:
+    comparison = extreme(fused, number)
+    names = dict(zip(fused.instructions[number].args, args, strict=True))
+    first, second = names[comparison.first], names[comparison.second]
+    if comparison.takes_ties:
         return f"{first} {'>=' if op == 'maximum' else '<='} {second} ? {first} : {second}"
-    return c_extreme(op, first, second, sees_nan=found.sees_nan)
+    return c_extreme(op, first, second, sees_nan=comparison.sees_nan)
 
 
 def c_extreme(op: str, first: str, second: str, *, sees_nan: bool = True) -> str:
-    """Print the maximum or minimum of two floats, as `Extreme` says; of equal ones the second."""
+    """Print the maximum or minimum of two floats as in `Extreme`; of equal floats, the second."""
     plain = {"maximum": "LARGER", "minimum": "SMALLER"}
     return f"{op.upper() if sees_nan else plain[op]}({first}, {second})"
 
 
-#: first values of reductions
+#: initial values of reductions
 FIRST: Final = {"row_sum": "0", "row_prod": "1", "row_max": "(-INFINITE)", "row_min": "INFINITE"}
 
 
 class CKernel:
-    """Printer of a kernel, line by line. The table is `table`, a row `row`."""
+    """Printer of a kernel, line by line. The C code names the table `table` and the row `row`."""
 
-    def __init__(self, loop: FusedKernel, passes: Schedule) -> None:
-        self.loop = loop
+    def __init__(self, fused: FusedKernel, passes: Schedule) -> None:
+        self.loop = fused
         self.schedule = passes
-        self.layout = table_layout(loop)
+        self.layout = table_layout(fused)
 
     def sizes(self) -> Iterator[str]:
         """Print the sizes of the space."""
@@ -124,11 +125,11 @@ class CKernel:
             yield f"const long long {size} = table[{int(TableEntry[size.upper()])}];"
 
     def results(self, kind: str) -> list[int]:
-        """List the results of a kind, by number."""
+        """List the numbers of the results of a kind."""
         return [n for n, result in enumerate(self.loop.results) if result.kind == kind]
 
     def pointers(self) -> Iterator[str]:
-        """Print the place of this row in each array."""
+        """Print the address of this row in each array."""
         axes = range(self.loop.row_axes)
         yield "long long rest = row;"
         for axis in reversed(axes[1:]):
@@ -141,7 +142,7 @@ class CKernel:
             yield f"{stored}* RESTRICT {name} = ({stored}*)table[{position}]{steps};"
 
     def _arrays(self) -> Iterator[tuple[str, int, str]]:
-        """List operands and results that have strides: name, position in the table, type."""
+        """Yield operands and results that have strides: name, position in the table, type."""
         for n, (operand, position) in enumerate(zip(self.loop.operands, self.layout.operands, strict=True)):
             yield f"operand{n}", position, f"const {STORED[operand.type]}"
         for n, (result, position) in enumerate(zip(self.loop.results, self.layout.results, strict=True)):
@@ -153,35 +154,35 @@ class CKernel:
         return self.loop.instructions[number].type
 
     def name(self, number: int) -> str:
-        """Print a scalar that has been defined, or a number."""
-        found = self.loop.instructions[number]
-        return c_literal(found.data, found.type, self.loop.dtype) if found.op == "constant" else f"v{number}"
+        """Print a scalar that has been defined, or a constant."""
+        scalar = self.loop.instructions[number]
+        return c_literal(scalar.data, scalar.type, self.loop.dtype) if scalar.op == "constant" else f"v{number}"
 
     def between(self, numbers: Iterable[int]) -> Iterator[str]:
-        """Print scalars of a row, between its sweeps."""
+        """Print the ROW scalars between two sweeps."""
         for number in numbers:
             yield self._defined(number, "0")
 
-    def computed(self, sweep: Sweep, at: str) -> Iterator[str]:
-        """Print the scalars that a sweep computes of the element in column `at`."""
+    def computed(self, sweep: Sweep, column: str) -> Iterator[str]:
+        """Print the scalars that a sweep computes for the element in a column."""
         for number in sweep.computed:
-            yield self._defined(number, at)
+            yield self._defined(number, column)
 
-    def _defined(self, number: int, at: str) -> str:
-        """Print a scalar: its load, or an expression of earlier ones."""
-        found = self.loop.instructions[number]
-        if found.op == "load":
-            value = f"operand{found.data}[{at}]"
+    def _defined(self, number: int, column: str) -> str:
+        """Print the definition of a scalar: a load, or an expression of earlier scalars."""
+        scalar = self.loop.instructions[number]
+        if scalar.op == "load":
+            value = f"operand{scalar.data}[{column}]"
         else:
-            value = c_expression(self.loop, number, [self.name(a) for a in found.args])
-        return f"const {NAMES[found.type]} v{number} = {value};"
+            value = c_expression(self.loop, number, [self.name(a) for a in scalar.args])
+        return f"const {NAMES[scalar.type]} v{number} = {value};"
 
     def reduced(self, i: int, so_far: str) -> str:
-        """Combine a reduction so far with the element of a sweep."""
+        """Print the update of a reduction with the current element of a sweep."""
         return f"{so_far} = {self.combined(i, self.name(self.loop.instructions[i].args[0]), so_far)};"
 
-    def combined(self, i: int, one: str, other: str) -> str:
-        """Combine two values of a reduction."""
+    def combined(self, i: int, first: str, second: str) -> str:
+        """Print the combination of two values of a reduction."""
         op = self.loop.instructions[i].op
         sign = {"row_sum": "+", "row_prod": "*"}.get(op)
-        return f"{other} {sign} {one}" if sign else c_extreme(op.replace("row_", "") + "imum", one, other)
+        return f"{second} {sign} {first}" if sign else c_extreme(op.replace("row_", "") + "imum", first, second)

@@ -1,4 +1,4 @@
-"""Compiled kernels: machine code of a fused kernel, and kernels bound to their memory, ready to be called."""
+"""Compiled kernels: machine code of fused kernels, bound to memory and ready to be called."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from engine.codegen.native.native_call import SIGNATURE, WATCHED, NativeCall, Ot
 from engine.ir.op import NONE, KernelCall
 from engine.ir.tensor_type import HostArray
 
-#: lanes of the kernels that add up parts of sums, whatever there is to add: one serves all
+#: lanes of the kernels that add up parts of sums: fixed, so that one kernel serves all sizes
 LANES: Final = 16
-#: instructions on elements, or FLOPs, below which a second thread costs more than it helps: some 20 µs
+#: element instructions, or FLOPs, below which a second thread costs more than it saves: some 20 µs of work
 WORTH_THREADS: Final = 400_000
 
-# Addition of the parts that the blocks of a kernel made of its sums, in an order that is always the same: parts of
-# columns one block after the other; parts of a total in lanes, and these by halves.
+# Each block of a kernel writes its part of a sum. These kernels add the parts in an order that does not depend on
+# threads: parts of `columns` block after block; parts of a `total` in lanes, and then the lanes by halves.
 
 
 @cache
 def part_sum_kernel(dtype: str, kind: str) -> FusedKernel:
-    """Write the kernel that adds up parts of results of this kind: columns, or total."""
+    """Build the kernel that adds up the parts of results of a kind, `columns` or `total`."""
     builder = KernelBuilder(dtype)
     part = builder.load(Level.ELEMENT)
     if kind == "columns":
@@ -51,47 +51,47 @@ def part_sum_kernel(dtype: str, kind: str) -> FusedKernel:
 
 
 def part_sum_space(parts: HostArray) -> Space:
-    """Return its space for parts [blocks, columns] of columns, all of which one block adds, or [blocks] of a total."""
+    """Return the space of a part-sum kernel: parts [blocks, columns], which one block adds, or [blocks] of a total."""
     rows, columns = parts.shape if parts.ndim == 2 else (1, parts.size)
     return Space((rows,), columns, rows * columns, rows, ((columns,), () if parts.ndim == 2 else (1,)))
 
 
 @dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class NativeKernel:
-    """A loaded kernel, with all that binding it needs to know."""
+    """A loaded kernel with everything that is needed to bind it."""
 
     function: Callable[[int, int, Any], None]
     address: int
     lanes: int
     layout: TableLayout
     scratch_rows: int
-    #: instructions an element, of all sweeps
+    #: instructions per element, of all sweeps
     work: int
     memory: Any
 
 
-def compile_kernel(loop: FusedKernel, lanes: int) -> bytes:
+def compile_kernel(fused: FusedKernel, lanes: int) -> bytes:
     """Compile a kernel without FUNCTIONS to an object file for this processor. Raises KernelUnavailable."""
-    return machine_code(llvm_text(loop, lanes))
+    return machine_code(llvm_text(fused, lanes))
 
 
-def native_kernel(loop: FusedKernel, lanes: int, data: bytes) -> NativeKernel:
-    """Load machine code that `compile_kernel` made of the same kernel and lanes. Raises KernelUnavailable."""
+def native_kernel(fused: FusedKernel, lanes: int, data: bytes) -> NativeKernel:
+    """Load the object file that `compile_kernel` made of the same kernel and lanes. Raises KernelUnavailable."""
     code = load_function(data)
-    return kernel_at(loop, lanes, code.address, code.memory)
+    return kernel_at(fused, lanes, code.address, code.memory)
 
 
-def kernel_at(loop: FusedKernel, lanes: int, address: int, memory: Any) -> NativeKernel:
-    """Describe the compiled kernel whose code is at `address`, as long as `memory` lives."""
-    passes = schedule(loop)
+def kernel_at(fused: FusedKernel, lanes: int, address: int, memory: Any) -> NativeKernel:
+    """Describe a compiled kernel at `address`, which `memory` keeps loaded."""
+    passes = schedule(fused)
     return NativeKernel(
-        SIGNATURE(address), address, lanes, table_layout(loop), len(passes.scratch), _work(passes), memory
+        SIGNATURE(address), address, lanes, table_layout(fused), len(passes.scratch), _work(passes), memory
     )
 
 
 def bind_native(
     kernel: NativeKernel,
-    loop: FusedKernel,
+    fused: FusedKernel,
     space: Space,
     operands: Sequence[HostArray],
     results: Sequence[HostArray],
@@ -99,93 +99,96 @@ def bind_native(
     workspace: HostArray | None = None,
     sums: Mapping[str, NativeKernel] = NONE,
 ) -> list[KernelCall]:
-    """Bind the calls that compute `results` from `operands`, whose memory starts at row 0, column 0 of the space.
+    """Bind the calls that compute `results` from `operands`, whose memory begins at row 0, column 0 of the space.
 
-    `loop` is the one that was compiled. Strides are those of `space`; a bool is a byte. If there are rows, the first
-    call is a `NativeCall`. Several threads share the blocks, if that is worth it, with the same bits. One thread at a
-    time may make these calls. `sums` are the kernels of `part_sum_kernel` by kind; NumPy adds up parts of other kinds.
+    `fused` is the program that was compiled. The arrays have the strides of `space`; a bool is a byte. If there are
+    rows, the first call is a `NativeCall`. Several threads share the blocks if that pays, with the same bits. Only one
+    thread at a time may make these calls. `sums` are the kernels of `part_sum_kernel` by kind; NumPy adds up parts of
+    other kinds.
 
-    The scratch of each thread and the parts of sums over blocks lie in `workspace`, of at least `kernel_workspace`
-    bytes, which the caller may use for something else between calls; by default, in memory of their own.
+    Each thread's scratch and the parts of sums are in `workspace`, of at least `kernel_workspace` bytes, which the
+    caller may use otherwise between calls. By default, memory is allocated for them.
     """
     if workspace is None:
-        workspace = np.empty(kernel_workspace(kernel, loop, space, threads), np.uint8)
+        workspace = np.empty(kernel_workspace(kernel, fused, space, threads), np.uint8)
     blocks = block_count(space)
-    taking_part = _taking_part(kernel.work, space, threads)
-    each = _scratch_elements(kernel.scratch_rows, kernel.lanes, space)
-    scratch: HostArray = np.ndarray((taking_part, each), loop.dtype, workspace)
-    places = _places(loop, space, blocks, results, workspace[scratch.nbytes :])
-    added = [
+    thread_count = _thread_count(kernel.work, space, threads)
+    scratch_elements = _scratch_elements(kernel.scratch_rows, kernel.lanes, space)
+    # The workspace begins with the scratch rows of each thread; the parts of sums follow.
+    scratch: HostArray = np.ndarray((thread_count, scratch_elements), fused.dtype, workspace)
+    targets = _sum_targets(fused, space, blocks, results, workspace[scratch.nbytes :])
+    part_sums = [
         _sum(result.kind, parts, array, sums if blocks else NONE)
-        for result, parts, array in zip(loop.results, places, results, strict=True)
+        for result, parts, array in zip(fused.results, targets, results, strict=True)
         if parts is not array
     ]
+    # In an empty space, NumPy's sums of no parts set the results to 0.
     if not blocks:
-        return added
-    entries = WATCHED.tables(taking_part, kernel.layout.size)  # one for each thread
+        return part_sums
+    entries = WATCHED.tables(thread_count, kernel.layout.size)  # one for each thread
     put_space(entries, kernel.layout, space)
     call = NativeCall(kernel.function, kernel.address, blocks, entries, (kernel, workspace))
     if scratch.size:
-        owns = scratch.ctypes.data + scratch.strides[0] * np.arange(taking_part)
-        call.place(kernel.layout.scratch, owns, scratch.strides[0])
+        scratch_addresses = scratch.ctypes.data + scratch.strides[0] * np.arange(thread_count)
+        call.place(kernel.layout.scratch, scratch_addresses, scratch.strides[0])
     positions = (*kernel.layout.operands, *kernel.layout.results)
-    for position, array in zip(positions, [*operands, *places], strict=True):
+    for position, array in zip(positions, [*operands, *targets], strict=True):
         call.point(position, array)
-    return [(call, ()), *added]
+    return [(call, ()), *part_sums]
 
 
-def kernel_workspace(kernel: NativeKernel, loop: FusedKernel, space: Space, threads: int) -> int:
-    """Count the bytes that a bound kernel works in: parts of sums, and the scratch of each thread that takes part."""
-    scratch = _taking_part(kernel.work, space, threads) * _scratch_elements(kernel.scratch_rows, kernel.lanes, space)
-    return np.dtype(loop.dtype).itemsize * (scratch + _elements_of_parts(loop, space))
+def kernel_workspace(kernel: NativeKernel, fused: FusedKernel, space: Space, threads: int) -> int:
+    """Count the bytes of a bound kernel's workspace: parts of sums, and the scratch of each thread that takes part."""
+    scratch = _thread_count(kernel.work, space, threads) * _scratch_elements(kernel.scratch_rows, kernel.lanes, space)
+    return np.dtype(fused.dtype).itemsize * (scratch + _elements_of_parts(fused, space))
 
 
-def native_workspace(loop: FusedKernel, space: Space, threads: int) -> int:
+def native_workspace(fused: FusedKernel, space: Space, threads: int) -> int:
     """Count the `kernel_workspace` of a kernel without FUNCTIONS that is not compiled yet."""
-    passes = schedule(loop)
-    each = _scratch_elements(len(passes.scratch), lanes_of(loop, space.columns), space)
-    scratch = _taking_part(_work(passes), space, threads) * each
-    return np.dtype(loop.dtype).itemsize * (scratch + _elements_of_parts(loop, space))
+    passes = schedule(fused)
+    scratch_elements = _scratch_elements(len(passes.scratch), lanes_of(fused, space.columns), space)
+    scratch = _thread_count(_work(passes), space, threads) * scratch_elements
+    return np.dtype(fused.dtype).itemsize * (scratch + _elements_of_parts(fused, space))
 
 
 def _work(passes: Schedule) -> int:
     return sum(len(sweep.computed) + len(sweep.fetched) for sweep in passes.sweeps)
 
 
-def _elements_of_parts(loop: FusedKernel, space: Space) -> int:
+def _elements_of_parts(fused: FusedKernel, space: Space) -> int:
     blocks = block_count(space)
-    return blocks * part_elements(loop, space) if blocks > 1 else 0
+    return blocks * part_elements(fused, space) if blocks > 1 else 0
 
 
 def block_count(space: Space) -> int:
-    """Count the blocks of rows, each of which makes a part of every sum."""
+    """Count the blocks of rows. Each block makes a part of every sum."""
     return -(-math.prod(space.rows) // space.block)
 
 
-def _taking_part(work: int, space: Space, threads: int) -> int:
-    """Count the threads that take part: one if there is nothing to share, or too little."""
+def _thread_count(work: int, space: Space, threads: int) -> int:
+    """Count the threads that take part: one if there is only one block, or too little work."""
     return max(1, min(threads, block_count(space))) if work * space.length >= WORTH_THREADS else 1
 
 
 def _scratch_elements(scratch_rows: int, lanes: int, space: Space) -> int:
-    """Count the elements of a row that one thread keeps between sweeps."""
+    """Count the elements that one thread saves between the sweeps of a row, padded to whole vectors."""
     return scratch_rows * -(-space.columns // lanes) * lanes
 
 
-def _places(
-    loop: FusedKernel, space: Space, blocks: int, results: Sequence[HostArray], memory: HostArray
+def _sum_targets(
+    fused: FusedKernel, space: Space, blocks: int, results: Sequence[HostArray], memory: HostArray
 ) -> list[HostArray]:
-    """Return the array that a kernel writes each result to: itself, or the parts of a sum over several blocks."""
-    places, start = [], 0
-    for result, array in zip(loop.results, results, strict=True):
+    """Return the array that the kernel writes for each result: the result, or parts of a sum over several blocks."""
+    targets, start = [], 0
+    for result, array in zip(fused.results, results, strict=True):
         if not result.adds_up or blocks == 1:
-            places.append(array)
+            targets.append(array)
             continue
         shape = (space.columns,) if result.kind == "columns" else ()
         parts: HostArray = np.ndarray((blocks, *shape), array.dtype, memory, start)
         start += parts.nbytes
-        places.append(parts)
-    return places
+        targets.append(parts)
+    return targets
 
 
 def _sum(kind: str, parts: HostArray, result: HostArray, sums: Mapping[str, NativeKernel]) -> KernelCall:
@@ -196,18 +199,18 @@ def _sum(kind: str, parts: HostArray, result: HostArray, sums: Mapping[str, Nati
     return call
 
 
-def range_condition(loop: FusedKernel) -> int:
-    """Return the scalar of which `expand_functions` counts, in the last result of a kernel, how often it is true."""
-    counted = loop.instructions[loop.results[-1].value]
+def range_condition(fused: FusedKernel) -> int:
+    """Return the condition scalar whose true elements the last result of an expanded kernel counts."""
+    counted = fused.instructions[fused.results[-1].value]
     if counted.op == "row_sum":
-        counted = loop.instructions[counted.args[0]]
+        counted = fused.instructions[counted.args[0]]
     assert counted.op == "select"
     return counted.args[0]
 
 
 def bind_within_range(
     kernel: NativeKernel,
-    loop: FusedKernel,
+    fused: FusedKernel,
     space: Space,
     operands: Sequence[HostArray],
     results: Sequence[HostArray],
@@ -218,13 +221,14 @@ def bind_within_range(
 ) -> list[KernelCall]:
     """Bind a kernel of `expand_functions`, with a fallback for arguments out of range if it `reports_range`.
 
-    `space` and `results` are those before expansion. After a run that had an argument out of range, `otherwise` binds
-    the arrays of that run, and its calls are made.
+    `space` and `results` are those before expansion. After a run with an argument out of range, `otherwise` binds the
+    arrays of that run, and its calls are made.
     """
-    if len(loop.results) == len(results):
-        return bind_native(kernel, loop, space, operands, results, threads, workspace, sums)
+    if len(fused.results) == len(results):
+        return bind_native(kernel, fused, space, operands, results, threads, workspace, sums)
+    # The count of arguments out of range is a float, but 0.0 has only zero bits, so a guard can test it as an integer.
     word = np.zeros(1, np.int64)
-    count: HostArray = np.ndarray((), loop.dtype, word)
-    wider = space._replace(strides=(*space.strides, ()))
-    calls = bind_native(kernel, loop, wider, operands, [*results, count], threads, workspace, sums)
+    count: HostArray = np.ndarray((), fused.dtype, word)
+    expanded_space = space._replace(strides=(*space.strides, ()))
+    calls = bind_native(kernel, fused, expanded_space, operands, [*results, count], threads, workspace, sums)
     return guarded(calls, word, otherwise, operands, results)

@@ -1,6 +1,6 @@
-"""A fused kernel as LLVM IR: blocks, rows, sweeps of explicit vectors, and a masked sweep over the rest of a row.
+"""LLVM IR of a fused kernel: blocks, rows, sweeps in explicit vectors, and a masked vector for the end of a row.
 
-It is written so that code can be generated from it as it stands: no optimisation of IR is needed.
+The text needs no optimisation passes: LLVM's code generator is applied to it directly.
 """
 
 from __future__ import annotations
@@ -41,81 +41,81 @@ _INTRINSICS: Final = {
 
 
 def literal(number: float, type: Scalars) -> str:
-    """Print a number as a constant of LLVM: a float of either width by the bits of a double."""
+    """Print a number as an LLVM constant; a float of either width is printed as the bits of a double."""
     if type == "float":
         return f"0x{struct.unpack('Q', struct.pack('d', number))[0]:016X}"
     return str(int(number))
 
 
-def instruction(to: Assembly, loop: FusedKernel, number: int, args: Sequence[str], lanes: int = 0) -> str:
-    """Write the primitive of scalar `number` on these operands, and return the name of its result."""
-    op, operands = loop.instructions[number].op, loop.instructions[number].args
-    type = loop.instructions[operands[0]].type
-    taken, floats, bools = to.name(type, lanes), to.name("float", lanes), to.name("bool", lanes)
+def instruction(ir: Assembly, fused: FusedKernel, number: int, args: Sequence[str], lanes: int = 0) -> str:
+    """Write the primitive of scalar `number` on these operands; return the name of its result."""
+    op, operands = fused.instructions[number].op, fused.instructions[number].args
+    type = fused.instructions[operands[0]].type
+    operand_type, floats, bools = ir.name(type, lanes), ir.name("float", lanes), ir.name("bool", lanes)
     if op in PAIR_PARTS:
-        return to.paired(args[0], args[1], lanes) if op == "pair" else to.part(args[0], lanes, int(op == "imag"))
-    refuse_pairs(loop, number)
+        return ir.paired(args[0], args[1], lanes) if op == "pair" else ir.part(args[0], lanes, int(op == "imag"))
+    refuse_pairs(fused, number)
     if op in _BINARY:
-        return to.value(f"{_BINARY[op]} {taken} {args[0]}, {args[1]}")
+        return ir.value(f"{_BINARY[op]} {operand_type} {args[0]}, {args[1]}")
     if op in _COMPARISONS:
-        return to.value(f"{_COMPARISONS[op]} {taken} {args[0]}, {args[1]}")
+        return ir.value(f"{_COMPARISONS[op]} {operand_type} {args[0]}, {args[1]}")
     if op in _INTRINSICS:
-        name = f"llvm.{_INTRINSICS[op]}.{to.suffix('float', lanes)}"
-        to.declare(floats, name, *(floats for _ in args))
-        return to.value(f"call {floats} @{name}(" + ", ".join(f"{floats} {a}" for a in args) + ")")
+        name = f"llvm.{_INTRINSICS[op]}.{ir.suffix('float', lanes)}"
+        ir.declare(floats, name, *(floats for _ in args))
+        return ir.value(f"call {floats} @{name}(" + ", ".join(f"{floats} {a}" for a in args) + ")")
     if op in ("select", "choose"):
-        chosen = to.name(loop.instructions[number].type, lanes)
-        return to.value(f"select {bools} {args[0]}, {chosen} {args[1]}, {chosen} {args[2]}")
+        result_type = ir.name(fused.instructions[number].type, lanes)
+        return ir.value(f"select {bools} {args[0]}, {result_type} {args[1]}, {result_type} {args[2]}")
     if op in ("bits", "from_bits"):
-        return to.value(f"bitcast {taken} {args[0]} to {to.name(loop.instructions[number].type, lanes)}")
+        return ir.value(f"bitcast {operand_type} {args[0]} to {ir.name(fused.instructions[number].type, lanes)}")
     if op in ("neg", "not"):
         true = "splat (i1 true)" if lanes else "true"
-        return to.value(f"fneg {floats} {args[0]}" if op == "neg" else f"xor {bools} {args[0]}, {true}")
-    found = extreme(loop, number)
+        return ir.value(f"fneg {floats} {args[0]}" if op == "neg" else f"xor {bools} {args[0]}, {true}")
+    comparison = extreme(fused, number)
     by_number = dict(zip(operands, args, strict=True))
-    first, second = by_number[found.first], by_number[found.second]
-    if found.takes_ties:
-        return _either(to, "oge" if op == "maximum" else "ole", first, second, lanes)
-    return larger(to, op, first, second, lanes, sees_nan=found.sees_nan)
+    first, second = by_number[comparison.first], by_number[comparison.second]
+    if comparison.takes_ties:
+        return _select_if(ir, "oge" if op == "maximum" else "ole", first, second, lanes)
+    return larger(ir, op, first, second, lanes, sees_nan=comparison.sees_nan)
 
 
-def larger(to: Assembly, op: str, first: str, second: str, lanes: int, *, sees_nan: bool = True) -> str:
-    """Write the larger of two floats, or for "minimum" the smaller, as `Extreme` says; of equal ones the second."""
-    floats, bools = to.name("float", lanes), to.name("bool", lanes)
-    found = _either(to, "ogt" if op == "maximum" else "olt", first, second, lanes)
+def larger(ir: Assembly, op: str, first: str, second: str, lanes: int, *, sees_nan: bool = True) -> str:
+    """Write the larger of two floats (for "minimum" the smaller) as in `Extreme`; of equal floats, the second."""
+    floats, bools = ir.name("float", lanes), ir.name("bool", lanes)
+    larger_one = _select_if(ir, "ogt" if op == "maximum" else "olt", first, second, lanes)
     if not sees_nan:
-        return found
-    nan = to.value(f"fcmp uno {floats} {first}, {first}")
-    return to.value(f"select {bools} {nan}, {floats} {first}, {floats} {found}")
+        return larger_one
+    nan = ir.value(f"fcmp uno {floats} {first}, {first}")
+    return ir.value(f"select {bools} {nan}, {floats} {first}, {floats} {larger_one}")
 
 
-def _either(to: Assembly, comparison: str, first: str, second: str, lanes: int) -> str:
-    """Write `first` where it compares so with `second`, else `second`."""
-    floats, bools = to.name("float", lanes), to.name("bool", lanes)
-    holds = to.value(f"fcmp {comparison} {floats} {first}, {second}")
-    return to.value(f"select {bools} {holds}, {floats} {first}, {floats} {second}")
+def _select_if(ir: Assembly, comparison: str, first: str, second: str, lanes: int) -> str:
+    """Write `first` if it compares as stated with `second`, else `second`."""
+    floats, bools = ir.name("float", lanes), ir.name("bool", lanes)
+    condition = ir.value(f"fcmp {comparison} {floats} {first}, {second}")
+    return ir.value(f"select {bools} {condition}, {floats} {first}, {floats} {second}")
 
 
-#: first values of reductions
+#: initial values of reductions
 FIRST_FLOATS: Final = {"row_sum": 0.0, "row_prod": 1.0, "row_max": float("-inf"), "row_min": float("inf")}
-_COMBINING = {"row_sum": "fadd", "row_prod": "fmul"}
+_REDUCTION_INSTRUCTIONS = {"row_sum": "fadd", "row_prod": "fmul"}
 
 
-def llvm_text(loop: FusedKernel, lanes: int) -> str:
+def llvm_text(fused: FusedKernel, lanes: int) -> str:
     """Write a module with `void kernel(int64 first_block, int64 past_block, const int64* table)` for the host.
 
-    The kernel has no FUNCTIONS. Vectors have `lanes` elements, a power of two; a row is summed up in as many lanes,
-    then by halves.
+    The kernel has no FUNCTIONS. Vectors have `lanes` elements, a power of two. A row is reduced in that many lanes,
+    which are then combined by halves.
     """
-    to = Assembly(loop.dtype)
-    text = KernelText(loop, lanes, schedule(loop), table_layout(loop), to, KernelMemory(to))
+    ir = Assembly(fused.dtype)
+    text = KernelText(fused, lanes, schedule(fused), table_layout(fused), ir, KernelMemory(ir))
     text.kernel()
-    return to.module
+    return ir.module
 
 
 @dataclass(eq=False, slots=True)
 class KernelText:
-    """A kernel that is being written. With 0 lanes, elements are computed as scalars."""
+    """A kernel that is being written. With 0 lanes, elements are scalars."""
 
     loop: FusedKernel
     lanes: int
@@ -123,13 +123,13 @@ class KernelText:
     layout: TableLayout
     to: Assembly
     memory: KernelMemory
-    #: names of scalars of a row
+    #: IR names of the scalars of the current row
     row: dict[int, str] = field(default_factory=dict)
-    #: of the row along its axes, with the number of each
+    #: axes and IR names of the current row's indices along them
     indices: list[tuple[int, str]] = field(default_factory=list)
 
     def kernel(self) -> None:
-        """Write all of it."""
+        """Write the whole kernel."""
         self._read_table()
         with self.to.loop(loop_names("block", "blocks", "block.begin", "end"), "%first", "%past"):
             self._block()
@@ -160,7 +160,7 @@ class KernelText:
             self.memory.part(f"%kept{k}", self.to.name("float"), "%padded")
 
     def _arrays(self) -> list[tuple[str, int, bool]]:
-        """List operands and results: name, position in the table, whether there are strides."""
+        """List operands and results: name, position in the table, whether the array has strides."""
         operands = [(f"operand{n}", position, True) for n, position in enumerate(self.layout.operands)]
         return operands + [
             (f"result{n}", position, not result.adds_up)
@@ -170,7 +170,7 @@ class KernelText:
     # blocks
 
     def _block(self) -> None:
-        """Write a block: its first and last row, zeros for its parts of sums, and its rows."""
+        """Write a block: its first and last row, zeros for its parts of column sums, and its rows."""
         self.to.value("mul i64 %block, %block_rows", "%row.first")
         self.to.value("add i64 %row.first, %block_rows", "%row.most")
         self.to.least("%row.most", "%rows", "%row.past")
@@ -178,6 +178,7 @@ class KernelText:
         columns = self._results("columns")
         for n in columns:
             self.memory.further(f"%result{n}", self.to.name("float"), "%part", f"%part{n}")
+        # Column sums are accumulated in memory row by row, so a block's part begins with zeros.
         if columns:
             with self.to.loop(loop_names("z", "zero.head", "zero", "zero.end"), 0, "%columns"):
                 for n in columns:
@@ -198,7 +199,7 @@ class KernelText:
     # rows
 
     def _begin_row(self) -> None:
-        """Write the place of `%row` in each array, and its number of elements, `%count`."""
+        """Write the address of `%row` in each array, and the row's number of elements, `%count`."""
         self.row.clear()
         self._point_at_row()
         self.to.value("mul i64 %row, %columns", "%start")
@@ -207,6 +208,7 @@ class KernelText:
 
     def _row(self) -> None:
         self._begin_row()
+        # `lanes` is a power of two, so clearing the low bits gives the number of columns in whole vectors.
         self.to.value(f"and i64 %count, {-self.lanes}", "%whole")
         if self.lanes > 1:
             self.to.value("sub i64 %count, %whole", "%tail")
@@ -214,7 +216,7 @@ class KernelText:
         self._columns()
 
     def _columns(self) -> None:
-        """Write all that is computed of a row."""
+        """Write all computations of a row."""
         for number, sweep in enumerate(self.schedule.sweeps):
             self._between(sweep.before)
             self._sweep(number, sweep)
@@ -223,19 +225,21 @@ class KernelText:
             value = self.loop.results[n].value
             self._store(self._scalar(value), self._type(value), f"%result{n}.row")
         for n in self._results("total"):
-            added = self._scalar(self.loop.results[n].value)
-            self.to.value(f"fadd {self.to.name('float')} %sum{n}, {added}", f"%sum{n}.next")
+            # The total so far is a value carried by the loop over rows.
+            summand = self._scalar(self.loop.results[n].value)
+            self.to.value(f"fadd {self.to.name('float')} %sum{n}, {summand}", f"%sum{n}.next")
 
     def _point_at_row(self) -> None:
-        """Write the place of this row in each array: only several axes take divisions."""
-        rest = "%row"
+        """Write the address of this row in each array. Only several row axes need divisions."""
+        remaining = "%row"
         self.indices.clear()
         for axis in range(self.loop.row_axes - 1, 0, -1):
-            quotient = self.to.value(f"udiv i64 {rest}, %extent{axis}")
+            # Unravel the row's number from the last axis on. IR is not optimised, so the remainder reuses the quotient.
+            quotient = self.to.value(f"udiv i64 {remaining}, %extent{axis}")
             whole = self.to.value(f"mul i64 {quotient}, %extent{axis}")
-            self.indices.append((axis, self.to.value(f"sub i64 {rest}, {whole}")))
-            rest = quotient
-        self.indices.extend([(0, rest)] if self.loop.row_axes else [])
+            self.indices.append((axis, self.to.value(f"sub i64 {remaining}, {whole}")))
+            remaining = quotient
+        self.indices.extend([(0, remaining)] if self.loop.row_axes else [])
         types = [operand.type for operand in self.loop.operands]
         types += [self._type(result.value) for result in self.loop.results]
         for (name, _, strided), type in zip(self._arrays(), types, strict=True):
@@ -250,28 +254,30 @@ class KernelText:
         return self.loop.instructions[number].type
 
     def _between(self, numbers: Sequence[int]) -> None:
-        """Write scalars of the row, between sweeps."""
+        """Write the ROW scalars between two sweeps."""
         for number in numbers:
-            found = self.loop.instructions[number]
-            if found.op == "load":
-                self.row[number] = self._load(found.type, f"%operand{found.data}.row")
+            scalar = self.loop.instructions[number]
+            if scalar.op == "load":
+                self.row[number] = self._load(scalar.type, f"%operand{scalar.data}.row")
             else:
-                self.row[number] = instruction(self.to, self.loop, number, [self._scalar(a) for a in found.args])
+                self.row[number] = instruction(self.to, self.loop, number, [self._scalar(a) for a in scalar.args])
 
     def _scalar(self, number: int) -> str:
-        found = self.loop.instructions[number]
-        return literal(found.data, found.type) if found.op == "constant" else self.row[number]
+        scalar = self.loop.instructions[number]
+        return literal(scalar.data, scalar.type) if scalar.op == "constant" else self.row[number]
 
     # sweeps
 
     def _sweep(self, p: int, sweep: Sweep) -> None:
         """Write a pass over the row; its reductions become scalars of the row."""
+        # Reductions are carried through the loop as vectors and become one number by halves at the end. So the order of
+        # a sum, and its bits, depend on the lanes alone.
         self.to.label(f"s{p}.begin")
         floats = self.to.name("float", self.lanes)
         reduced = [CarriedValue(f"%r{i}", floats, self._first(i)) for i in sweep.reductions]
         names = loop_names(f"c{p}", f"s{p}.head", f"s{p}", f"s{p}.rest")
-        with self.to.loop(names, 0, "%whole", self.lanes, reduced) as given:
-            given.extend(self._reduced(sweep, self._body(sweep, names.counter)))
+        with self.to.loop(names, 0, "%whole", self.lanes, reduced) as next_values:
+            next_values.extend(self._reduced(sweep, self._body(sweep, names.counter)))
         if self.lanes > 1:
             self._tail(p, sweep)
         for i in sweep.reductions:
@@ -279,7 +285,7 @@ class KernelText:
             self.row[i] = self.to.halved(vector, self.lanes, partial(self._combined, i))
 
     def _tail(self, p: int, sweep: Sweep) -> None:
-        """Write the rest of the row as one masked vector."""
+        """Write the end of the row as one masked vector."""
         with self.to.when("%tail.any", f"s{p}.tail", f"s{p}.end"):
             mask = self._mask()
             reduced = self._reduced(sweep, self._body(sweep, "%whole", mask), mask)
@@ -292,97 +298,98 @@ class KernelText:
         return f"splat ({self.to.name('float')} {start})"
 
     def _mask(self) -> str:
-        """Write the mask of the lanes of the last vector that are of the row."""
+        """Write the mask of the last vector's lanes that belong to the row."""
         words = f"<{self.lanes} x i32>"
-        left = self.to.value("trunc i64 %tail to i32")
-        count = self.to.splat(left, "i32", self.lanes)
+        remaining = self.to.value("trunc i64 %tail to i32")
+        count = self.to.splat(remaining, "i32", self.lanes)
         lanes = ", ".join(f"i32 {i}" for i in range(self.lanes))
         return self.to.value(f"icmp ult {words} <{lanes}>, {count}")
 
-    def _body(self, sweep: Sweep, at: str, mask: str = "") -> list[str]:
-        """Read, compute, keep and store one vector of each scalar of a sweep; return those that reductions take."""
-        found = self._computed(sweep, at, mask)
-        for number in sweep.kept:
-            self._store(found[number], self._type(number), self._kept(number, at), self.lanes)
+    def _body(self, sweep: Sweep, column: str, mask: str = "") -> list[str]:
+        """Compute, save and store one vector of each scalar of a sweep; return the vectors that its reductions take."""
+        vectors = self._computed(sweep, column, mask)
+        for number in sweep.saved:
+            self._store(vectors[number], self._type(number), self._scratch_pointer(number, column), self.lanes)
         for n in sweep.results:
-            self._store_result(n, self._vector(self.loop.results[n].value, found), at, mask)
-        return [self._vector(self.loop.instructions[i].args[0], found) for i in sweep.reductions]
+            self._store_result(n, self._vector(self.loop.results[n].value, vectors), column, mask)
+        return [self._vector(self.loop.instructions[i].args[0], vectors) for i in sweep.reductions]
 
-    def _computed(self, sweep: Sweep, at: str, mask: str = "") -> dict[int, str]:
-        """Read or compute one vector of each scalar of a sweep, by number."""
-        found: dict[int, str] = {}
+    def _computed(self, sweep: Sweep, column: str, mask: str = "") -> dict[int, str]:
+        """Fetch or compute one vector of each scalar of a sweep; return their names by number."""
+        vectors: dict[int, str] = {}
         for number in sweep.fetched:
-            found[number] = self._load(self._type(number), self._kept(number, at), self.lanes)
+            vectors[number] = self._load(self._type(number), self._scratch_pointer(number, column), self.lanes)
         for number in sweep.computed:
-            computed = self.loop.instructions[number]
-            if computed.op == "load":
-                place = self._at(f"%operand{computed.data}.row", computed.type, at)
-                found[number] = self._load(computed.type, place, self.lanes, mask)
+            scalar = self.loop.instructions[number]
+            if scalar.op == "load":
+                pointer = self._at(f"%operand{scalar.data}.row", scalar.type, column)
+                vectors[number] = self._load(scalar.type, pointer, self.lanes, mask)
             else:
-                args = [self._vector(a, found) for a in computed.args]
-                found[number] = instruction(self.to, self.loop, number, args, self.lanes)
-        return found
+                args = [self._vector(a, vectors) for a in scalar.args]
+                vectors[number] = instruction(self.to, self.loop, number, args, self.lanes)
+        return vectors
 
-    def _vector(self, number: int, found: dict[int, str]) -> str:
-        """Return a scalar in all lanes. Scalars of the row are spread here, beside their use: registers are few."""
-        constant = self.loop.instructions[number]
+    def _vector(self, number: int, vectors: dict[int, str]) -> str:
+        """Return a scalar in all lanes. ROW scalars are broadcast at their use, since registers are scarce."""
+        scalar = self.loop.instructions[number]
         if not self.lanes:
-            return found[number] if number in found else self._scalar(number)
-        if constant.op == "constant":
-            return f"splat ({self.to.name(constant.type)} {literal(constant.data, constant.type)})"
-        if number not in found:
-            found[number] = self.to.splat(self._scalar(number), self.to.name(self._type(number)), self.lanes)
-        return found[number]
+            return vectors[number] if number in vectors else self._scalar(number)
+        if scalar.op == "constant":
+            return f"splat ({self.to.name(scalar.type)} {literal(scalar.data, scalar.type)})"
+        if number not in vectors:
+            vectors[number] = self.to.splat(self._scalar(number), self.to.name(self._type(number)), self.lanes)
+        return vectors[number]
 
-    def _store_result(self, n: int, value: str, at: str, mask: str) -> None:
+    def _store_result(self, n: int, value: str, column: str, mask: str) -> None:
         result = self.loop.results[n]
         type = self._type(result.value)
         if result.kind == "element":
-            self._store(value, type, self._at(f"%result{n}.row", type, at), self.lanes, mask)
+            self._store(value, type, self._at(f"%result{n}.row", type, column), self.lanes, mask)
             return
-        place, floats = self._at(f"%part{n}", "float", at), self.to.name("float", self.lanes)
-        so_far = self._load("float", place, self.lanes, mask)
-        self._store(self.to.value(f"fadd {floats} {so_far}, {value}"), "float", place, self.lanes, mask)
+        pointer, floats = self._at(f"%part{n}", "float", column), self.to.name("float", self.lanes)
+        so_far = self._load("float", pointer, self.lanes, mask)
+        self._store(self.to.value(f"fadd {floats} {so_far}, {value}"), "float", pointer, self.lanes, mask)
 
-    def _reduced(self, sweep: Sweep, given: Sequence[str], mask: str = "") -> list[str]:
-        """Combine each reduction so far with one more vector; lanes beyond the row have its first value."""
-        floats, bools, found = self.to.name("float", self.lanes), self.to.name("bool", self.lanes), []
-        for i, one in zip(sweep.reductions, given, strict=True):
-            inside = f"select {bools} {mask}, {floats} {one}, {floats} {self._first(i)}"
-            found.append(self._combined(i, self.to.value(inside) if mask else one, f"%r{i}", self.lanes))
-        return found
+    def _reduced(self, sweep: Sweep, vectors: Sequence[str], mask: str = "") -> list[str]:
+        """Combine each reduction with one more vector. Lanes beyond the row take the initial value."""
+        floats, bools, reductions = self.to.name("float", self.lanes), self.to.name("bool", self.lanes), []
+        for i, vector in zip(sweep.reductions, vectors, strict=True):
+            inside = f"select {bools} {mask}, {floats} {vector}, {floats} {self._first(i)}"
+            reductions.append(self._combined(i, self.to.value(inside) if mask else vector, f"%r{i}", self.lanes))
+        return reductions
 
-    def _combined(self, i: int, one: str, other: str, lanes: int) -> str:
+    def _combined(self, i: int, first: str, second: str, lanes: int) -> str:
         op = self.loop.instructions[i].op
-        if op in _COMBINING:
-            return self.to.value(f"{_COMBINING[op]} {self.to.name('float', lanes)} {other}, {one}")
-        return larger(self.to, "maximum" if op == "row_max" else "minimum", one, other, lanes)
+        if op in _REDUCTION_INSTRUCTIONS:
+            return self.to.value(f"{_REDUCTION_INSTRUCTIONS[op]} {self.to.name('float', lanes)} {second}, {first}")
+        return larger(self.to, "maximum" if op == "row_max" else "minimum", first, second, lanes)
 
     # memory
 
     def _at(self, base: str, type: Scalars, index: str) -> str:
         return self.memory.further(base, self.to.stored(type), index)
 
-    def _kept(self, number: int, at: str) -> str:
-        return self._at(f"%kept{self.schedule.scratch.index(number)}", self._type(number), at)
+    def _scratch_pointer(self, number: int, column: str) -> str:
+        return self._at(f"%kept{self.schedule.scratch.index(number)}", self._type(number), column)
 
-    def _load(self, type: Scalars, place: str, lanes: int = 0, mask: str = "") -> str:
+    def _load(self, type: Scalars, pointer: str, lanes: int = 0, mask: str = "") -> str:
         if type == "pair":
-            return self.memory.load(self.to.name("float"), place, 2 * (lanes or 1), self._of_parts(mask))
-        found = self.memory.load(self.to.stored(type), place, lanes, mask)
+            return self.memory.load(self.to.name("float"), pointer, 2 * (lanes or 1), self._of_parts(mask))
+        value = self.memory.load(self.to.stored(type), pointer, lanes, mask)
+        # In memory, a bool is a byte.
         zero = "zeroinitializer" if lanes else "0"
-        return self.to.value(f"icmp ne {self.to.stored(type, lanes)} {found}, {zero}") if type == "bool" else found
+        return self.to.value(f"icmp ne {self.to.stored(type, lanes)} {value}, {zero}") if type == "bool" else value
 
-    def _store(self, value: str, type: Scalars, place: str, lanes: int = 0, mask: str = "") -> None:
+    def _store(self, value: str, type: Scalars, pointer: str, lanes: int = 0, mask: str = "") -> None:
         if type == "pair":
-            self.memory.store(self.to.name("float"), value, place, 2 * (lanes or 1), self._of_parts(mask))
+            self.memory.store(self.to.name("float"), value, pointer, 2 * (lanes or 1), self._of_parts(mask))
             return
         if type == "bool":
             value = self.to.value(f"zext {self.to.name(type, lanes)} {value} to {self.to.stored(type, lanes)}")
-        self.memory.store(self.to.stored(type), value, place, lanes, mask)
+        self.memory.store(self.to.stored(type), value, pointer, lanes, mask)
 
     def _of_parts(self, mask: str) -> str:
-        """Turn a mask of pairs into one of their parts."""
+        """Convert a mask of pairs to a mask of their parts."""
         lanes = ", ".join(f"i32 {i // 2}" for i in range(2 * self.lanes))
         bools = self.to.name("bool", self.lanes)
         return mask and self.to.value(
@@ -394,5 +401,5 @@ class KernelText:
 
 
 def loop_names(counter: str, head: str, body: str, past: str) -> LoopNames:
-    """Name a loop that counts by 1, or by any other step."""
+    """Return the names of a loop that counts up, by 1 or another step."""
     return LoopNames(f"%{counter}", head, body, past, f"%{counter}.more", f"%{counter}.next")

@@ -1,19 +1,31 @@
-"""The language of fused kernels: a scalar program in single assignment, swept over rows of columns.
+"""The language of fused kernels: a scalar program in single assignment form, swept over rows of columns.
 
-A `FusedKernel` states what is computed at each point of a space of rows and columns, and which results are stored. It
-states no sizes, strides, blocks or passes: a `Space` has the sizes, and a printer decides the rest. A scalar stands at
-a `Level`: the same everywhere, one a row, or one an element. A reduction of a row stands at ROW, and elements may use
-it again. So softmax is one kernel of three passes over each row:
+A `FusedKernel` is a list of instructions on scalars, as in LLVM, and the scalars that are stored as results. It
+describes one point of a space of rows and columns, without sizes, strides, blocks or passes. A `Space` has the sizes,
+and a printer (NumPy, LLVM IR, C, CUDA) decides the rest.
+
+Each scalar has a `Level`: constant, one value a row, or one value an element. A reduction turns the ELEMENT scalars of
+a row into one ROW scalar, which later ELEMENT scalars may use, so that a kernel may need several passes over a row:
 
     x = load ELEMENT          operand 0
     m = row_max x             ROW
     e = exp (sub x m)         ELEMENT
     s = row_sum e             ROW
-    y = div e s               ELEMENT, stored as result 0
+    y = div e s               ELEMENT, stored as result 0: softmax(x)
 
-A complex number is a pair: two floats side by side in an operand or a result. Primitives on pairs have the names of
-those on floats. The NumPy printer has them; for all others `engine.codegen.functions` writes them in floats, so that a
-printer only loads pairs, takes them apart, makes them of two floats, and stores them.
+`schedule` divides a program into sweeps over the columns, each as early as its operands allow. Here there are three:
+
+    sweep 0    loads x, reduces m
+    sweep 1    loads x again, computes e, reduces s, saves e in scratch because exp is costly
+    sweep 2    fetches e from scratch, computes and stores y
+
+The row stays in the cache between sweeps, and m, e and s never become whole arrays. Sums over rows (the result kinds
+`columns` and `total`) are added within blocks of rows, and then over the blocks in a fixed order, so that their bits do
+not depend on the number of threads. Programs are built with `KernelBuilder`, which merges equal scalars.
+
+A complex number is a pair of floats, stored side by side. Primitives on pairs have the names of those on floats, but
+only the NumPy printer has them. For the other printers, `engine.codegen.functions` rewrites them in floats, so that
+these printers only load, split, make and store pairs.
 """
 
 from __future__ import annotations
@@ -29,12 +41,12 @@ from typing import Any, Final, Literal, NamedTuple
 from engine.ir.kinds.scalars import exact
 from engine.ir.tensor_type import HostArray
 
-#: float: of the kernel's dtype; int: as wide, for the bits of a float; pair: a complex number, of two floats
+#: types of scalars. float: the kernel's dtype; int: as wide as a float, for its bits; pair: a complex number
 Scalars = Literal["float", "bool", "int", "pair"]
 
 
 class Level(IntEnum):
-    """Frequency of a scalar."""
+    """How often a scalar is computed: once, once a row, or once an element."""
 
     CONSTANT = 0
     ROW = 1
@@ -42,7 +54,7 @@ class Level(IntEnum):
 
 
 class Primitive(NamedTuple):
-    """Operation that every printer can write: types of its operands and of its result."""
+    """Operation that every printer supports: the types of its operands and of its result."""
 
     takes: tuple[Scalars, ...]
     gives: Scalars
@@ -58,7 +70,7 @@ def _all(names: str, takes: tuple[Scalars, ...], gives: Scalars) -> dict[str, Pr
     return {name: Primitive(takes, gives) for name in names.split()}
 
 
-#: exact or correctly rounded, as IEEE 754 has them; minimum and maximum give NaN where either operand is NaN
+#: exact or correctly rounded operations of IEEE 754; minimum and maximum are NaN if either operand is NaN
 ARITHMETIC: Final = {
     **_all("neg abs sqrt floor ceil rint", (_F,), _F),
     **_all("add sub mul div minimum maximum copysign", (_F, _F), _F),
@@ -68,14 +80,14 @@ ARITHMETIC: Final = {
     **_all("select", (_B, _F, _F), _F),
     **_all("choose", (_B, _B, _B), _B),
 }
-#: functions of the mathematical library, which `functions` expands into the others; NumPy has its own
+#: functions of the mathematical library: NumPy's own, or expanded by `engine.codegen.functions` into other primitives
 FUNCTIONS: Final = {
     **_all("exp expm1 log log1p log2 tanh sin cos erf erfc lgamma trigamma erfinv log_ndtr", (_F,), _F),
     **_all("mod", (_F, _F), _F),
 }
-#: random numbers, of a key and a counter that floats carry as their bits; `functions` expands them, too
+#: random numbers from a key and a counter, passed as the bits of floats; expanded like FUNCTIONS
 RANDOM: Final = {**_all("threefry_uniform threefry_bits threefry_word", (_F, _F, _F, _F), _F)}
-#: what expansions are written in beside ARITHMETIC: a fused multiply-add, and the bits of a float
+#: operations that expansions use besides ARITHMETIC: fused multiply-add, and integer operations on a float's bits
 BITS: Final = {
     **_all("fma", (_F, _F, _F), _F),
     **_all("bits", (_F,), _I),
@@ -83,12 +95,12 @@ BITS: Final = {
     **_all("iadd isub iand ior ixor shl ashr", (_I, _I), _I),
     **_all("ieq ilt", (_I, _I), _B),
 }
-#: over the columns of a row, in any order; max and min give NaN where an element is NaN
+#: reductions over the columns of a row, in any order; max and min are NaN if an element is NaN
 REDUCTIONS: Final = {**_all("row_sum row_prod row_max row_min", (_F,), _F)}
-#: a complex number of two floats, and these of it
+#: conversions between a complex number and its two floats
 PAIR_PARTS: Final = {**_all("pair", (_F, _F), _P), **_all("real imag", (_P,), _F)}
 PRIMITIVES: Final = {**ARITHMETIC, **FUNCTIONS, **RANDOM, **BITS, **REDUCTIONS, **PAIR_PARTS}
-#: what complex numbers have, by the words for floats: NumPy has it, and `functions` writes it in PAIR_PARTS
+#: operations on complex numbers, under the names of those on floats: NumPy's own, or rewritten in PAIR_PARTS
 PAIRS: Final = {
     **_all("neg conj reciprocal sqrt exp log sin cos sinh cosh tanh", (_P,), _P),
     **_all("add sub mul div", (_P, _P), _P),
@@ -99,10 +111,10 @@ PAIRS: Final = {
 
 
 class Instruction(NamedTuple):
-    """One scalar: an operation on earlier ones.
+    """One scalar: an operation on earlier scalars.
 
-    Besides the primitives, `op` is constant (`data` is its number: a float as the dtype holds it, or an int), or load
-    (`data` is the operand's number).
+    Besides the primitives, `op` may be constant (`data` is its value: a float as the dtype holds it, or an int), or
+    load (`data` is the operand's number).
     """
 
     op: str
@@ -113,7 +125,7 @@ class Instruction(NamedTuple):
 
 
 class KernelOperand(NamedTuple):
-    """Operand of a kernel: one value an element, side by side along a row, or one a row (all strides may be 0)."""
+    """Operand of a kernel: one value an element, contiguous along a row, or one value a row (all strides may be 0)."""
 
     level: Level
     type: Scalars
@@ -125,8 +137,9 @@ ResultKind = Literal["element", "row", "columns", "total"]
 class KernelResult(NamedTuple):
     """Result of a kernel.
 
-    `element` and `row` store a scalar of that level. `columns` adds elements up over the rows: one result a column.
-    `total` adds up a scalar of level ROW over the rows: one result. Both add block by block, and then the blocks.
+    `element` and `row` store a scalar of that level. `columns` sums elements over the rows, one result a column.
+    `total` sums a ROW scalar over the rows, one result. Both sums are added within each block, and then over the
+    blocks.
     """
 
     kind: ResultKind
@@ -134,82 +147,82 @@ class KernelResult(NamedTuple):
 
     @property
     def adds_up(self) -> bool:
-        """Whether it is a sum over rows, and not stored."""
+        """Whether the result is a sum over rows."""
         return self.kind in ("columns", "total")
 
 
 class FusedKernel(NamedTuple):
-    """A program: equal ones are equal, and `repr` says all of it."""
+    """A program. Equal programs compare equal, and `repr` describes the program completely."""
 
     dtype: str  # float32, float64
-    row_axes: int  # axes that the rows have, with a stride each in every operand
+    row_axes: int  # axes of the rows; every operand has a stride along each
     operands: tuple[KernelOperand, ...]
     instructions: tuple[Instruction, ...]
     results: tuple[KernelResult, ...]
 
 
 class Space(NamedTuple):
-    """The sizes that a kernel runs over.
+    """Sizes of the space that a kernel runs over.
 
-    Row r has the elements r · columns to min((r + 1) · columns, length): so the last row may be short. Where it is,
-    there is one row axis, and what varies with the element lies densely. `rows` are the extents of the row axes.
+    Row r has the elements r · columns to min((r + 1) · columns, length), so that the last row may be short. If it is,
+    there is one row axis, and arrays with one value an element are contiguous. `rows` are the extents of the row axes.
     """
 
     rows: tuple[int, ...]
     columns: int
     length: int
-    #: rows whose sums make one part; a result depends on it, and on nothing else of how the work is divided
+    #: rows of a block, whose sums make one part; no other choice in dividing the work affects the bits of a result
     block: int
-    #: for each operand, then each result: elements to step along each row axis; () for columns and total
+    #: for each operand, then each result: strides in elements along the row axes; () for columns and total
     strides: tuple[tuple[int, ...], ...]
 
 
-def has_pairs(loop: FusedKernel) -> bool:
-    """Whether any number of a kernel is complex."""
-    return any(instruction.type == _P for instruction in loop.instructions)
+def has_pairs(fused: FusedKernel) -> bool:
+    """Whether any scalar of a kernel is complex."""
+    return any(instruction.type == _P for instruction in fused.instructions)
 
 
-def refuse_pairs(loop: FusedKernel, number: int) -> None:
-    """Raise TypeError for a scalar that is computed with complex numbers, which only NumPy's printer writes."""
-    found = loop.instructions[number]
-    if _P in (found.type, *(loop.instructions[a].type for a in found.args)):
-        raise TypeError(f"{found.op} of complex numbers has to be written in their parts")
+def refuse_pairs(fused: FusedKernel, number: int) -> None:
+    """Raise TypeError if a scalar is computed with complex numbers, which only NumPy's printer supports."""
+    instruction = fused.instructions[number]
+    if _P in (instruction.type, *(fused.instructions[a].type for a in instruction.args)):
+        raise TypeError(f"{instruction.op} of complex numbers has to be written in their parts")
 
 
-def part_elements(loop: FusedKernel, space: Space) -> int:
-    """Count the elements of the sums that one part has of all results: a value a column, or one."""
-    return sum({"columns": space.columns, "total": 1}.get(result.kind, 0) for result in loop.results)
+def part_elements(fused: FusedKernel, space: Space) -> int:
+    """Count the elements of one block's parts of all sums: a value a column for `columns`, one for `total`."""
+    return sum({"columns": space.columns, "total": 1}.get(result.kind, 0) for result in fused.results)
 
 
 @dataclass(eq=False, slots=True)
 class KernelBuilder:
-    """A fused kernel being written. Equal scalars are one."""
+    """A fused kernel under construction. Equal scalars are merged."""
 
     dtype: str
     row_axes: int = 1
     operands: list[KernelOperand] = field(default_factory=list)
     instructions: list[Instruction] = field(default_factory=list)
     results: list[KernelResult] = field(default_factory=list)
-    _known: dict[Any, int] = field(default_factory=dict)
+    _numbers: dict[Any, int] = field(default_factory=dict)
 
     def load(self, level: Level, type: Scalars = _F) -> Scalar:
-        """Add an operand, and load it."""
+        """Add an operand and load it."""
         self.operands.append(KernelOperand(level, type))
         return self._scalar("load", (), len(self.operands) - 1, type, level)
 
     def constant(self, number: float) -> Scalar:
-        """Make a number, rounded to the kernel's dtype; or as it is, if only an integer dtype has it."""
-        held = c_float(number).value if self.dtype == "float32" else exact(number)
-        return self._scalar("constant", (), held, _F, Level.CONSTANT)
+        """Return a constant, rounded to the kernel's dtype; an integer that no float holds stays exact."""
+        value = c_float(number).value if self.dtype == "float32" else exact(number)
+        return self._scalar("constant", (), value, _F, Level.CONSTANT)
 
     def integer(self, number: int) -> Scalar:
-        """Make a whole number as wide as the dtype."""
+        """Return an integer constant, as wide as the dtype."""
         return self._scalar("constant", (), number, _I, Level.CONSTANT)
 
     def apply(self, op: str, *args: Scalar | float) -> Scalar:
-        """Apply a primitive, which is that of complex numbers if one operand is a pair."""
+        """Apply a primitive; on complex numbers if an operand is a pair."""
         if any(isinstance(a, Scalar) and a.type == _P for a in args):
-            return self._of_pairs(op, args)
+            return self._apply_to_pairs(op, args)
         takes, gives = PRIMITIVES[op]
         operands = [a if isinstance(a, Scalar) else self.constant(a) for a in args]
         if op == "select" and operands[1].type == _B:
@@ -221,17 +234,17 @@ class KernelBuilder:
         return self._scalar(op, tuple(a.number for a in operands), None, gives, level)
 
     def as_pair(self, x: Scalar | float) -> Scalar:
-        """Return a pair as it is; make anything else one with the imaginary part 0."""
+        """Return a pair unchanged, and anything else as a pair with imaginary part 0."""
         if not isinstance(x, Scalar):
             return self.apply("pair", x, 0.0)
         if x.type == _B:
             x = x.where(1.0, 0.0)
         return x if x.type == _P else self.apply("pair", x, 0.0)
 
-    def _of_pairs(self, op: str, args: Sequence[Scalar | float]) -> Scalar:
-        """Apply a primitive of complex numbers. Real operands become complex before, except Python numbers."""
+    def _apply_to_pairs(self, op: str, args: Sequence[Scalar | float]) -> Scalar:
+        """Apply a primitive to complex numbers. Real operands are converted to pairs, except Python numbers."""
         if op in ("real", "imag"):
-            return self._part(op, *args)
+            return self._real_or_imag(op, *args)
         if op in ("add", "sub", "mul", "div") and not all(isinstance(a, Scalar) for a in args):
             return self._with_number(op, *args)
         if op not in PAIRS:
@@ -242,17 +255,17 @@ class KernelBuilder:
         scalars = [a for a in operands if isinstance(a, Scalar)]
         return self._scalar(op, tuple(a.number for a in scalars), None, gives, max(a.level for a in scalars))
 
-    def _part(self, op: str, x: Scalar | float) -> Scalar:
-        """Return a part of a pair; if the pair was made here, the float that it was made of."""
+    def _real_or_imag(self, op: str, x: Scalar | float) -> Scalar:
+        """Return a part of a pair; if the pair was built in this kernel, the float that it was built from."""
         assert isinstance(x, Scalar)
-        made = self.instructions[x.number]
-        if made.op == "pair":
-            number = made.args[op == "imag"]
+        pair = self.instructions[x.number]
+        if pair.op == "pair":
+            number = pair.args[op == "imag"]
             return Scalar(self, number, _F, self.instructions[number].level)
         return self._scalar(op, (x.number,), None, _F, x.level)
 
     def _with_number(self, op: str, a: Scalar | float, b: Scalar | float) -> Scalar:
-        """Apply arithmetic with a real number, which shifts the real part, and scales each part (C99)."""
+        """Apply arithmetic with a real number, which shifts only the real part, or scales both parts (C99)."""
         if not isinstance(a, Scalar):
             assert isinstance(b, Scalar)
             if op == "div":
@@ -262,19 +275,19 @@ class KernelBuilder:
         return self.apply("pair", self.apply(op, a.real(), b), im)
 
     def store(self, kind: ResultKind, value: Scalar) -> int:
-        """Make a scalar a result, and return its number."""
+        """Make a scalar a result; return the result's number."""
         self.results.append(KernelResult(kind, value.number))
         return len(self.results) - 1
 
     def loop(self) -> FusedKernel:
-        """Return the kernel that has been written."""
+        """Return the finished kernel."""
         operands, instructions, results = tuple(self.operands), tuple(self.instructions), tuple(self.results)
         return FusedKernel(self.dtype, self.row_axes, operands, instructions, results)
 
     def _scalar(self, op: str, args: tuple[int, ...], data: Any, type: Scalars, level: Level) -> Scalar:
-        # 0.0 == -0.0, 1 == 1.0 and nan != nan: a constant is told by its bits
+        # Constants are compared by their bits, since 0.0 == -0.0, 1 == 1.0 and nan != nan.
         bits = struct.pack("d", data) if isinstance(data, float) else data
-        number = self._known.setdefault((op, args, type, bits), len(self.instructions))
+        number = self._numbers.setdefault((op, args, type, bits), len(self.instructions))
         if number == len(self.instructions):
             self.instructions.append(Instruction(op, args, data, type, level))
         return Scalar(self, number, type, level)
@@ -282,7 +295,7 @@ class KernelBuilder:
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A scalar of a builder, as formulas handle it: a method for every primitive, operators, and Python numbers."""
+    """A scalar of a builder, for use in formulas: a method for every primitive, operators, and Python numbers."""
 
     builder: KernelBuilder
     number: int
@@ -291,7 +304,7 @@ class Scalar:
 
     @property
     def dtype(self) -> str:
-        """float32 or float64: what the kernel computes in."""
+        """float32 or float64: the dtype of the kernel's floats."""
         return self.builder.dtype
 
     def __getattr__(self, name: str) -> Callable[..., Scalar]:
@@ -301,7 +314,7 @@ class Scalar:
         return lambda *others: self.builder.apply(op, self, *others)
 
     def where(self, on_true: Scalar | float, on_false: Scalar | float) -> Scalar:
-        """Return `on_true` where this is true, else `on_false`."""
+        """Return `on_true` where this scalar is true, else `on_false`."""
         return self.builder.apply("select", self, on_true, on_false)
 
     def __add__(self, other: Scalar | float) -> Scalar:
@@ -347,8 +360,8 @@ class Scalar:
 class Extreme(NamedTuple):
     """Minimum or maximum as one comparison: `first` if it is NaN or exceeds `second`, else `second`, which may be NaN.
 
-    `sees_nan` is false where `first` is a number: there is no need to look. Where `takes_ties`, it is `first` too if
-    the two are equal. So of zeros of two signs it is the second operand of the kernel's instruction, as in NumPy.
+    If `sees_nan` is false, `first` is known to be a number and needs no check. If `takes_ties`, `first` also wins if
+    the two are equal. So of zeros with different signs, the instruction's second operand wins, as in NumPy.
     """
 
     first: int
@@ -357,53 +370,53 @@ class Extreme(NamedTuple):
     takes_ties: bool
 
 
-def extreme(loop: FusedKernel, number: int) -> Extreme:
-    """Return the minimum or maximum that is scalar `number`: a constant comes first."""
-    first, second = loop.instructions[number].args
-    turned = _is_number(loop, second)
-    if turned:
+def extreme(fused: FusedKernel, number: int) -> Extreme:
+    """Return the minimum or maximum that is scalar `number`, with a constant moved to the first place."""
+    first, second = fused.instructions[number].args
+    swapped = _is_number(fused, second)
+    if swapped:
         first, second = second, first
-    # Of two equal numbers other than 0 it makes no difference, and without ties it is one instruction.
-    return Extreme(first, second, not _is_number(loop, first), turned and not loop.instructions[first].data)
+    # A tie only matters between zeros of different signs. Without ties the comparison is one machine instruction.
+    return Extreme(first, second, not _is_number(fused, first), swapped and not fused.instructions[first].data)
 
 
-def _is_number(loop: FusedKernel, scalar: int) -> bool:
-    instruction = loop.instructions[scalar]
-    return instruction.op == "constant" and bool(instruction.data == instruction.data)  # NaN is not
+def _is_number(fused: FusedKernel, scalar: int) -> bool:
+    instruction = fused.instructions[scalar]
+    return instruction.op == "constant" and bool(instruction.data == instruction.data)  # false for NaN
 
 
-# The passes of a fused kernel: what each sweep over a row computes, stores in scratch and reads back.
+# The schedule of a fused kernel: the values that each sweep over a row computes, saves in scratch and fetches back.
 #
-# Every printer follows them, and reads sizes, addresses and strides from one table of whole numbers.
+# Every printer follows the same schedule, and reads sizes, addresses and strides from one table of integers.
 
-#: what it takes to compute an element anew, in additions, from which on it is kept for later sweeps
+#: cost of recomputing an element, in additions, from which it is saved for later sweeps instead
 COSTLY = 8
-#: bytes of vectors that all instructions of a kernel may have together: machine code grows with them
+#: limit of the bytes of all instructions' vectors of a kernel: the size of the machine code grows with them
 MOST_VECTOR_BYTES = 96 * 1024
-#: of one vector: four registers of AVX-512, whose latencies overlap; and one register
+#: bytes of one vector: four AVX-512 registers, whose latencies overlap; and one register
 WIDEST_VECTOR, NARROWEST_VECTOR = 256, 64
 
 
 class Sweep(NamedTuple):
-    """One pass over the columns of a row. Numbers of scalars stand in the order of the kernel."""
+    """One pass over the columns of a row. Lists of scalars are in the order of the program."""
 
-    #: ROW scalars that are computed before it
+    #: ROW scalars computed before the sweep
     before: tuple[int, ...]
-    #: ELEMENT scalars that are read back from scratch
+    #: ELEMENT scalars read back from scratch
     fetched: tuple[int, ...]
-    #: ELEMENT scalars that are computed, loads among them
+    #: ELEMENT scalars computed, including loads
     computed: tuple[int, ...]
-    #: those of them that are kept in scratch
-    kept: tuple[int, ...]
+    #: computed scalars that are saved in scratch
+    saved: tuple[int, ...]
     reductions: tuple[int, ...]
-    #: numbers of the results element and columns that are written
+    #: numbers of the `element` and `columns` results that are written
     results: tuple[int, ...]
 
 
 class Schedule(NamedTuple):
-    """Order of work on a row: the sweeps, the ROW scalars `after` them, then the results row and total.
+    """Order of the work on a row: the sweeps, the ROW scalars `after` them, then the results `row` and `total`.
 
-    `scratch` has the kept scalars; that at position p lies in row p of scratch.
+    `scratch` lists the saved scalars; the one at position p is stored in row p of the scratch memory.
     """
 
     sweeps: tuple[Sweep, ...]
@@ -411,29 +424,31 @@ class Schedule(NamedTuple):
     scratch: tuple[int, ...]
 
 
-def schedule(loop: FusedKernel, *, keeps: bool = True) -> Schedule:
-    """Schedule the passes of a kernel. Scalars that no result needs are left out; each sweep is as early as can be.
+def schedule(fused: FusedKernel, *, keeps: bool = True) -> Schedule:
+    """Schedule the sweeps of a kernel, each as early as possible. Scalars that no result needs are left out.
 
-    Unless it `keeps` scalars, a later sweep recomputes those that it needs again.
+    Unless it `keeps` scalars in scratch, a later sweep recomputes the scalars that it needs again.
     """
-    live = _closure(loop, (result.value for result in loop.results))
-    ready = _ready(loop, live)
-    reductions = [i for i in sorted(live) if loop.instructions[i].op in REDUCTIONS]
-    swept = [r for r, result in enumerate(loop.results) if result.kind in ("element", "columns")]
-    starts = {i: ready[loop.instructions[i].args[0]] for i in reductions}
-    writes = {r: ready[loop.results[r].value] for r in swept}
+    live = _closure(fused, (result.value for result in fused.results))
+    ready = _ready(fused, live)
+    reductions = [i for i in sorted(live) if fused.instructions[i].op in REDUCTIONS]
+    swept = [r for r, result in enumerate(fused.results) if result.kind in ("element", "columns")]
+    starts = {i: ready[fused.instructions[i].args[0]] for i in reductions}
+    writes = {r: ready[fused.results[r].value] for r in swept}
+    # A reduction runs in the sweep in which its operand becomes ready; a result is stored in the first sweep that can.
     count = 1 + max([*starts.values(), *writes.values()], default=-1)
     roots = [
-        [loop.instructions[i].args[0] for i in reductions if starts[i] == p]
-        + [loop.results[r].value for r in swept if writes[r] == p]
+        [fused.instructions[i].args[0] for i in reductions if starts[i] == p]
+        + [fused.results[r].value for r in swept if writes[r] == p]
         for p in range(count)
     ]
     rows = [
         i
         for i in sorted(live)
-        if (scalar := loop.instructions[i]).level != Level.ELEMENT and scalar.op not in {"constant", *REDUCTIONS}
+        if (scalar := fused.instructions[i]).level != Level.ELEMENT and scalar.op not in {"constant", *REDUCTIONS}
     ]
-    read = _read_elements(loop, roots, _kept(loop, roots) if keeps else set())
+    # Only scalars that a later sweep really fetches get a row of scratch.
+    read = _read_elements(fused, roots, _costly_reused(fused, roots) if keeps else set())
     scratch = tuple(sorted(set().union(*(fetched for fetched, _ in read)))) if read else ()
     sweeps = tuple(
         Sweep(
@@ -449,94 +464,103 @@ def schedule(loop: FusedKernel, *, keeps: bool = True) -> Schedule:
     return Schedule(sweeps, tuple(i for i in rows if ready[i] == count), scratch)
 
 
-def lanes_of(loop: FusedKernel, columns: int) -> int:
+def lanes_of(fused: FusedKernel, columns: int) -> int:
     """Choose the elements of a vector: a power of two, enough for the columns, fewer for long programs.
 
-    The bits of a row's sum depend on it.
+    The bits of a row's sum depend on the number of lanes.
     """
-    width = 4 if loop.dtype == "float32" else 8
+    width = 4 if fused.dtype == "float32" else 8
     lanes = WIDEST_VECTOR // width
-    while lanes * width > NARROWEST_VECTOR and lanes * width * len(loop.instructions) > MOST_VECTOR_BYTES:
+    # Each instruction is printed once for a vector of this width, and LLVM splits it into registers. So a long program
+    # of wide vectors makes long machine code.
+    while lanes * width > NARROWEST_VECTOR and lanes * width * len(fused.instructions) > MOST_VECTOR_BYTES:
         lanes //= 2
     return min(lanes, 1 << max(columns - 1, 0).bit_length())
 
 
-def _closure(loop: FusedKernel, roots: Iterable[int]) -> set[int]:
-    """Find the scalars that these need, themselves included."""
-    found: set[int] = set()
-    waiting = list(roots)
-    while waiting:
-        number = waiting.pop()
-        if number not in found:
-            found.add(number)
-            waiting += loop.instructions[number].args
-    return found
+def _closure(fused: FusedKernel, roots: Iterable[int]) -> set[int]:
+    """Return the scalars that the roots depend on, including the roots."""
+    closure: set[int] = set()
+    pending = list(roots)
+    while pending:
+        number = pending.pop()
+        if number not in closure:
+            closure.add(number)
+            pending += fused.instructions[number].args
+    return closure
 
 
-def _ready(loop: FusedKernel, live: Container[int]) -> list[int]:
-    """Count for each scalar the sweeps that are over before it can be computed."""
+def _ready(fused: FusedKernel, live: Container[int]) -> list[int]:
+    """Count for each scalar the sweeps that must be over before it can be computed."""
     ready: list[int] = []
-    for i, instruction in enumerate(loop.instructions):
-        after = max((ready[a] for a in instruction.args), default=0) if i in live else 0
-        ready.append(after + (instruction.op in REDUCTIONS))
+    for i, instruction in enumerate(fused.instructions):
+        sweeps = max((ready[a] for a in instruction.args), default=0) if i in live else 0
+        # A reduction is complete only after the sweep in which its operand is computed.
+        ready.append(sweeps + (instruction.op in REDUCTIONS))
     return ready
 
 
 def _read_elements(
-    loop: FusedKernel, roots: list[list[int]], kept: set[int]
+    fused: FusedKernel, roots: list[list[int]], saved: set[int]
 ) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """List for each sweep the ELEMENT scalars that it fetches, of those that are `kept`, and those that it computes."""
+    """List for each sweep the ELEMENT scalars that it fetches (from the `saved`) and the ones that it computes."""
     computed = set[int]()
     sweeps = []
     for needed in roots:
-        elements = _elements(loop, needed, kept & computed)
-        fetched = elements & kept & computed
+        elements = _elements(fused, needed, saved & computed)
+        fetched = elements & saved & computed
         computed |= elements - fetched
         sweeps.append((tuple(sorted(fetched)), tuple(sorted(elements - fetched))))
     return sweeps
 
 
-def _kept(loop: FusedKernel, roots: list[list[int]]) -> set[int]:
-    """Find scalars that are needed again and costly: nearest to their use, and not cheap beside one another."""
-    computed, kept = set[int](), set[int]()
+def _costly_reused(fused: FusedKernel, roots: list[list[int]]) -> set[int]:
+    """Return scalars that later sweeps reuse and that are costly to recompute, as close to their use as possible.
+
+    A scalar that is cheap to compute from other saved scalars is not saved.
+    """
+    computed, saved = set[int](), set[int]()
     for needed in roots:
-        costly = {i for i in computed if _is_costly(loop, i, ())}
-        elements = _elements(loop, needed, costly)
-        kept |= elements & costly
+        # From the scalars that this sweep needs, walk back to costly scalars of earlier sweeps, and no further: those
+        # found first are the closest to their use.
+        costly = {i for i in computed if _is_costly(fused, i, ())}
+        elements = _elements(fused, needed, costly)
+        saved |= elements & costly
         computed |= elements - costly
-    for number in sorted(kept):
-        if not _is_costly(loop, number, kept - {number}):
-            kept.discard(number)
-    return kept
+    # Once other scalars are saved, recomputing one may have become cheap.
+    for number in sorted(saved):
+        if not _is_costly(fused, number, saved - {number}):
+            saved.discard(number)
+    return saved
 
 
-def _elements(loop: FusedKernel, roots: Iterable[int], ends: Container[int]) -> set[int]:
-    """Find the ELEMENT scalars that these need, without those that only `ends` need."""
-    found: set[int] = set()
-    waiting = list(roots)
-    while waiting:
-        number = waiting.pop()
-        if number not in found and loop.instructions[number].level == Level.ELEMENT:
-            found.add(number)
-            waiting += () if number in ends else loop.instructions[number].args
-    return found
+def _elements(fused: FusedKernel, roots: Iterable[int], ends: Container[int]) -> set[int]:
+    """Return the ELEMENT scalars that the roots depend on, without those that only `ends` need."""
+    reached: set[int] = set()
+    pending = list(roots)
+    while pending:
+        number = pending.pop()
+        if number not in reached and fused.instructions[number].level == Level.ELEMENT:
+            reached.add(number)
+            pending += () if number in ends else fused.instructions[number].args
+    return reached
 
 
-def _is_costly(loop: FusedKernel, number: int, known: Container[int]) -> bool:
-    """Whether computing a scalar takes COSTLY or more, if the `known` ones are read."""
-    found, waiting, cost = {number}, [number], 0
-    while waiting and cost < COSTLY:
-        instruction = loop.instructions[waiting.pop()]
+def _is_costly(fused: FusedKernel, number: int, known: Container[int]) -> bool:
+    """Whether recomputing a scalar costs COSTLY or more if the `known` scalars can be read."""
+    visited, pending, cost = {number}, [number], 0
+    while pending and cost < COSTLY:
+        instruction = fused.instructions[pending.pop()]
         cost += COSTLY if instruction.op in ("div", "sqrt") or instruction.op in FUNCTIONS else 1
         for a in instruction.args:
-            if a not in found and a not in known and loop.instructions[a].level == Level.ELEMENT:
-                found.add(a)
-                waiting.append(a)
+            if a not in visited and a not in known and fused.instructions[a].level == Level.ELEMENT:
+                visited.add(a)
+                pending.append(a)
     return cost >= COSTLY
 
 
 class TableEntry(IntEnum):
-    """Positions in the table of whole numbers in which a kernel finds its sizes; extents of the row axes come last."""
+    """Positions of the sizes in a kernel's table of integers; the extents of the row axes come last."""
 
     COLUMNS = 0
     LENGTH = 1
@@ -546,7 +570,7 @@ class TableEntry(IntEnum):
 
 
 class TableLayout(NamedTuple):
-    """Positions in the table of the address of each operand and result, which its strides along the row axes follow."""
+    """Positions of the operands' and results' addresses in the table. Strides along row axes follow each address."""
 
     operands: tuple[int, ...]
     results: tuple[int, ...]
@@ -554,7 +578,7 @@ class TableLayout(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Entries of the table."""
+        """Number of entries of the table."""
         return self.scratch + 1
 
 
@@ -566,17 +590,18 @@ def put_space(tables: HostArray, layout: TableLayout, space: Space) -> None:
         tables[:, position + 1 : position + 1 + len(strides)] = strides
 
 
-def table_layout(loop: FusedKernel) -> TableLayout:
-    """Lay out columns, length, rows, block, extents of the row axes; operands, results and the scratch of a thread.
+def table_layout(fused: FusedKernel) -> TableLayout:
+    """Lay out a table: columns, length, rows, block, row axes' extents; operands, results, and a thread's scratch.
 
-    The results columns and total have no strides: the part of block b begins at b · columns, or is number b.
+    The results `columns` and `total` have no strides: the part of block b begins at element b · columns, or is number
+    b.
     """
-    position = TableEntry.EXTENTS + loop.row_axes
+    position = TableEntry.EXTENTS + fused.row_axes
     operands, results = [], []
-    for _ in loop.operands:
+    for _ in fused.operands:
         operands.append(position)
-        position += 1 + loop.row_axes
-    for result in loop.results:
+        position += 1 + fused.row_axes
+    for result in fused.results:
         results.append(position)
-        position += 1 + (0 if result.adds_up else loop.row_axes)
+        position += 1 + (0 if result.adds_up else fused.row_axes)
     return TableLayout(tuple(operands), tuple(results), position)

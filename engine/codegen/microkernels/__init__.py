@@ -1,7 +1,7 @@
-"""Kernels that add up products: convolutions, matrix products and pools, written for the shapes of one node.
+"""Microkernels: convolutions, matrix products, pools and other kernels, generated for the shapes of one node.
 
-    geometry → a register tile and what feeds it → LLVM IR → recipe
+    geometry → register tiles and the code that feeds them → LLVM IR → recipe
 
-What may live here: how such a kernel is laid out, blocked and written. What may not: ops, graphs, plans; and what
-compiles, keeps and calls kernels, which is `engine.codegen.kernels`'.
+This package decides how such a kernel is blocked, and writes it. It knows no ops, graphs or plans.
+`engine.codegen.native` compiles, caches and calls kernels.
 """

@@ -1,7 +1,7 @@
-"""Reading and adding at indices along an axis.
+"""Gather and scatter-add kernels: reading and adding at indices along an axis.
 
-y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others; bits, not numbers. An index outside the axis
-reads and adds nothing: it is told, and the result is not to be used.
+y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for other axes. Elements are copied as bits, not as numbers.
+An index outside the axis reads and adds nothing: the kernel sets the flag that its result is invalid.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from engine.codegen.microkernels.routine import MOVED_AS, Int64, Routine
 from engine.ir.run_context import ALIGNMENT
 from engine.ir.tensor_type import Shape
 
-#: indices that are read at once
+#: indices that are read at a time
 PICKED_AT_ONCE: Final = 8
-#: elements of an item, which follow one another on the last axis
+#: elements of an item, consecutive on the last axis
 _ITEM: Final = 1 << 12
 
 
 @dataclass(frozen=True)
 class Picking:
-    """Reading by an index: `shape` is that of the index and of the result, strides are in bytes.
+    """Gather by an index: `shape` is that of the index and the result, strides are in bytes.
 
-    An entry of the index picks one of `extent` elements, `step` apart; besides, x is stepped through as the result is,
-    with strides of 0 where it is not. The result is dense. The index has integers of `index_bytes`; where they do not
-    follow one another on the last axis, they are read one by one.
+    An index entry selects one of `extent` elements, `step` bytes apart. Along other axes, x is stepped through like the
+    result, with stride 0 if it is repeated. The result is dense. The index has integers of `index_bytes`; if they are
+    not contiguous on the last axis, they are read one by one.
     """
 
     itemsize: int
@@ -41,91 +41,95 @@ class Picking:
     is_signed: bool
 
 
-def picking(of: Picking) -> Recipe:
-    """Read operand 0 at the indices of operand 1."""
-    return Recipe((unflagged(), _Writer(of).phase()), shared=ALIGNMENT, checked=True)
+def picking(geometry: Picking) -> Recipe:
+    """Write the gather of operand 0 at the indices of operand 1."""
+    return Recipe((clear_flag(), _Writer(geometry).phase()), shared=ALIGNMENT, checked=True)
 
 
-def unflagged() -> KernelPhase:
+def clear_flag() -> KernelPhase:
     """Write the kernel that clears the flag."""
-    to = Routine("float32", 1)
-    to.memory.store("i64", "0", to.place(*FLAG))
-    return to.phase(1, 0)
+    ir = Routine("float32", 1)
+    ir.memory.store("i64", "0", ir.place(*FLAG))
+    return ir.phase(1, 0)
 
 
 class _Writer:
-    def __init__(self, of: Picking) -> None:
-        self.of = of
-        self.to = Routine(MOVED_AS[of.itemsize], PICKED_AT_ONCE)
-        self.run = of.shape[-1]
+    def __init__(self, geometry: Picking) -> None:
+        self.geometry = geometry
+        self.ir = Routine(MOVED_AS[geometry.itemsize], PICKED_AT_ONCE)
+        self.run = geometry.shape[-1]
         self.parts = -(-self.run // _ITEM)
 
     def phase(self) -> KernelPhase:
-        of, to = self.of, self.to
-        items = math.prod(of.shape[:-1]) * self.parts
-        self.x, self.index = to.place("operand", 0), to.place("operand", 1)
-        self.y, self.flag = to.place("result", 0), to.place(*FLAG)
-        with to.loop("%first", "%past") as item:
+        geometry, ir = self.geometry, self.ir
+        items = math.prod(geometry.shape[:-1]) * self.parts
+        self.x, self.index = ir.place("operand", 0), ir.place("operand", 1)
+        self.y, self.flag = ir.place("result", 0), ir.place(*FLAG)
+        with ir.loop("%first", "%past") as item:
             self._item(item.index)
-        return to.phase(items, math.prod(of.shape))
+        return ir.phase(items, math.prod(geometry.shape))
 
     def _item(self, item: Int64) -> None:
         """Write whole vectors, then the rest of the row one by one."""
-        of, to = self.of, self.to
-        row, part = to.divided(item, self.parts)
-        lead = to.unravelled(row, of.shape[:-1])
-        x, index = to.moved(self.x, lead, of.x[:-1]), to.moved(self.index, lead, of.index[:-1])
-        y = to.at(self.y, to.mul(row, self.run * of.itemsize))
-        begin = to.mul(part, _ITEM)
-        end = to.least(to.add(begin, _ITEM), self.run)
-        is_dense = of.index[-1] == of.index_bytes
-        middle = to.least(end, self.run - self.run % PICKED_AT_ONCE) if is_dense else begin
+        geometry, ir = self.geometry, self.ir
+        row, part = ir.divided(item, self.parts)
+        lead = ir.unravelled(row, geometry.shape[:-1])
+        x, index = ir.moved(self.x, lead, geometry.x[:-1]), ir.moved(self.index, lead, geometry.index[:-1])
+        y = ir.at(self.y, ir.mul(row, self.run * geometry.itemsize))
+        begin = ir.mul(part, _ITEM)
+        end = ir.least(ir.add(begin, _ITEM), self.run)
+        is_dense = geometry.index[-1] == geometry.index_bytes
+        middle = ir.least(end, self.run - self.run % PICKED_AT_ONCE) if is_dense else begin
         for first, past, lanes in ((begin, middle, PICKED_AT_ONCE), (middle, end, 1)):
             self._elements(x, index, y, (first, past), lanes)
 
-    def _elements(self, x: str, index: str, y: str, between: tuple[Int64, Int64], lanes: int) -> None:
-        of, to, mask = self.of, self.to, f"<{lanes} x i1>"
-        with to.loop(*between, lanes, carried=[(mask, "splat (i1 true)")]) as column:
-            place = to.at(index, to.mul(column.index, of.index[-1]))
-            picked = read_indices(to, place, of.index_bytes, lanes, is_signed=of.is_signed)
-            inside = to.to.value(f"icmp ult <{lanes} x i64> {picked}, splat (i64 {of.extent})")
-            own = of.x[-1]
-            value = self._read_elements(to.at(x, to.mul(column.index, own)), picked, inside, own, lanes)
-            there = to.at(y, to.mul(column.index, of.itemsize))
-            to.memory.store(to.number, value, there, lanes)
-            column.carry = [to.to.value(f"and {mask} {column.carried[0]}, {inside}")]
-        all_of = f"llvm.vector.reduce.and.v{lanes}i1"
-        to.to.declare("i1", all_of, mask)
-        sound = to.to.value(f"zext i1 {to.to.value(f'call i1 @{all_of}({mask} {column.carried[0]})')} to i64")
-        with to.when("eq", sound, 0):
-            to.memory.store("i64", "1", self.flag)
+    def _elements(self, x: str, index: str, y: str, bounds: tuple[Int64, Int64], lanes: int) -> None:
+        geometry, ir, mask = self.geometry, self.ir, f"<{lanes} x i1>"
+        with ir.loop(*bounds, lanes, carried=[(mask, "splat (i1 true)")]) as column:
+            index_pointer = ir.at(index, ir.mul(column.index, geometry.index[-1]))
+            picked = read_indices(ir, index_pointer, geometry.index_bytes, lanes, is_signed=geometry.is_signed)
+            # The comparison is unsigned, so that it is also false for negative indices.
+            inside = ir.assembly.value(f"icmp ult <{lanes} x i64> {picked}, splat (i64 {geometry.extent})")
+            x_step = geometry.x[-1]
+            value = self._read_elements(ir.at(x, ir.mul(column.index, x_step)), picked, inside, x_step, lanes)
+            target = ir.at(y, ir.mul(column.index, geometry.itemsize))
+            ir.memory.store(ir.number, value, target, lanes)
+            # Carry whether all indices so far were inside, so that the flag is written once, after the loop.
+            column.carry = [ir.assembly.value(f"and {mask} {column.carried[0]}, {inside}")]
+        reduce_and = f"llvm.vector.reduce.and.v{lanes}i1"
+        ir.assembly.declare("i1", reduce_and, mask)
+        all_inside = ir.assembly.value(
+            f"zext i1 {ir.assembly.value(f'call i1 @{reduce_and}({mask} {column.carried[0]})')} to i64"
+        )
+        with ir.when("eq", all_inside, 0):
+            ir.memory.store("i64", "1", self.flag)
 
-    def _read_elements(self, x: str, picked: str, inside: str, own: int, lanes: int) -> str:
-        """Read the elements at indices inside the axis; the next ones stand `own` bytes further each."""
-        of, to = self.of, self.to.to
+    def _read_elements(self, x: str, picked: str, inside: str, x_step: int, lanes: int) -> str:
+        """Load the elements at indices inside the axis; the element of each lane is `x_step` bytes further."""
+        geometry, ir = self.geometry, self.ir.assembly
         words = f"<{lanes} x i64>"
-        places = to.value(f"mul {words} {picked}, splat (i64 {of.step})")
-        if own and lanes > 1:
-            apart = ", ".join(f"i64 {own * lane}" for lane in range(lanes))
-            places = to.value(f"add {words} {places}, <{apart}>")
-        found = self.to.memory.each_further(x, lanes, places)
-        return self.to.memory.gather(self.to.number, found, lanes, inside)
+        offsets = ir.value(f"mul {words} {picked}, splat (i64 {geometry.step})")
+        if x_step and lanes > 1:
+            lane_offsets = ", ".join(f"i64 {x_step * lane}" for lane in range(lanes))
+            offsets = ir.value(f"add {words} {offsets}, <{lane_offsets}>")
+        pointers = self.ir.memory.each_further(x, lanes, offsets)
+        return self.ir.memory.gather(self.ir.number, pointers, lanes, inside)
 
 
-def read_indices(to: Routine, at: str, nbytes: int, lanes: int, *, is_signed: bool) -> str:
-    """Read integers of so many bytes, as a vector of 64 bits each."""
+def read_indices(ir: Routine, pointer: str, nbytes: int, lanes: int, *, is_signed: bool) -> str:
+    """Load integers of `nbytes` bytes as a vector of 64-bit integers."""
     words, narrow = f"<{lanes} x i64>", f"<{lanes} x i{8 * nbytes}>"
-    found = to.memory.load(f"i{8 * nbytes}", at, lanes)
+    value = ir.memory.load(f"i{8 * nbytes}", pointer, lanes)
     if narrow == words:
-        return found
-    return to.to.value(f"{'sext' if is_signed else 'zext'} {narrow} {found} to {words}")
+        return value
+    return ir.assembly.value(f"{'sext' if is_signed else 'zext'} {narrow} {value} to {words}")
 
 
 @dataclass(frozen=True)
 class Adding:
-    """Rows of `extent` elements, over the axes `rows`, and `count` updates for each; strides are in bytes.
+    """Scatter-add to rows of `extent` elements, over the axes `rows`, with `count` updates each; strides are in bytes.
 
-    Those along a row come last. The result `y` has the dtype of x and the updates. Indices are integers of
+    Strides along a row come last. The result `y` has the dtype of x and the updates. Indices are integers of
     `index_bytes`.
     """
 
@@ -142,37 +146,39 @@ class Adding:
     is_signed: bool
 
 
-def adding(of: Adding) -> Recipe:
-    """Add to operand 0, at the indices of operand 1, the updates of operand 2: row by row, one after the other."""
-    to = Routine(of.dtype, lanes_for(of.itemsize))
-    arrays = [*(to.place("operand", i) for i in range(3)), to.place("result", 0)]
-    flag = to.place(*FLAG)
-    with to.loop("%first", "%past") as item:
-        lead = to.unravelled(item.index, of.rows)
+def adding(geometry: Adding) -> Recipe:
+    """Write the scatter-add: operand 0 plus the updates of operand 2 at the indices of operand 1, row by row."""
+    ir = Routine(geometry.dtype, lanes_for(geometry.itemsize))
+    arrays = [*(ir.place("operand", i) for i in range(3)), ir.place("result", 0)]
+    flag = ir.place(*FLAG)
+    with ir.loop("%first", "%past") as item:
+        lead = ir.unravelled(item.index, geometry.rows)
         x, index, updates, row = (
-            to.moved(pointer, lead, steps[:-1])
-            for pointer, steps in zip(arrays, (of.x, of.index, of.updates, of.y), strict=True)
+            ir.moved(pointer, lead, steps[:-1])
+            for pointer, steps in zip(arrays, (geometry.x, geometry.index, geometry.updates, geometry.y), strict=True)
         )
-        with to.loop(0, of.extent, to.lanes) as column:
-            mask = to.below(to.sub(of.extent, column.index))
-            read = to.load_row(to.at(x, to.mul(column.index, of.x[-1])), of.x[-1], mask)
-            to.store_row(read, to.at(row, to.mul(column.index, of.y[-1])), of.y[-1], mask)
-        _add(to, of, index, updates, row, flag)
-    rows = math.prod(of.rows)
-    phase = to.phase(rows, rows * (of.extent + of.count))
-    return Recipe((unflagged(), phase), shared=ALIGNMENT, checked=True)
+        with ir.loop(0, geometry.extent, ir.lanes) as column:
+            mask = ir.below(ir.sub(geometry.extent, column.index))
+            elements = ir.load_row(ir.at(x, ir.mul(column.index, geometry.x[-1])), geometry.x[-1], mask)
+            ir.store_row(elements, ir.at(row, ir.mul(column.index, geometry.y[-1])), geometry.y[-1], mask)
+        # Updates of a row are added one after the other by one thread, so that equal indices cause no race and bits are
+        # fixed.
+        _add(ir, geometry, index, updates, row, flag)
+    rows = math.prod(geometry.rows)
+    phase = ir.phase(rows, rows * (geometry.extent + geometry.count))
+    return Recipe((clear_flag(), phase), shared=ALIGNMENT, checked=True)
 
 
-def _add(to: Routine, of: Adding, index: str, updates: str, row: str, flag: str) -> None:
-    with to.loop(0, of.count) as each:
-        place = to.at(index, to.mul(each.index, of.index[-1]))
-        picked = read_indices(to, place, of.index_bytes, 1, is_signed=of.is_signed)
-        at = to.to.value(f"extractelement <1 x i64> {picked}, i32 0")
-        inside = to.within(at, of.extent)
-        with to.when("ne", inside, 0):
-            there = to.at(row, to.mul(at, of.y[-1]))
-            update = to.load_number(to.at(updates, to.mul(each.index, of.updates[-1])))
-            total = to.to.value(f"fadd {to.to.name('float')} {to.load_number(there)}, {update}")
-            to.store_number(total, there)
-        with to.when("eq", inside, 0):
-            to.memory.store("i64", "1", flag)
+def _add(ir: Routine, geometry: Adding, index: str, updates: str, row: str, flag: str) -> None:
+    with ir.loop(0, geometry.count) as each:
+        pointer = ir.at(index, ir.mul(each.index, geometry.index[-1]))
+        picked = read_indices(ir, pointer, geometry.index_bytes, 1, is_signed=geometry.is_signed)
+        position = ir.assembly.value(f"extractelement <1 x i64> {picked}, i32 0")
+        inside = ir.within(position, geometry.extent)
+        with ir.when("ne", inside, 0):
+            target = ir.at(row, ir.mul(position, geometry.y[-1]))
+            update = ir.load_number(ir.at(updates, ir.mul(each.index, geometry.updates[-1])))
+            total = ir.assembly.value(f"fadd {ir.assembly.name('float')} {ir.load_number(target)}, {update}")
+            ir.store_number(total, target)
+        with ir.when("eq", inside, 0):
+            ir.memory.store("i64", "1", flag)

@@ -1,6 +1,6 @@
-"""Matrix products: panels of columns, packed where they do not lie well, times tiles of rows.
+"""Matrix products: tiles of rows times panels of columns, which are packed unless their layout is good already.
 
-c[b, i, j] = Σₖ a[b, i, k] · b[b, k, j]. Each element is summed up in the order of k, whatever the tiles are.
+c[b, i, j] = Σₖ a[b, i, k] · b[b, k, j]. Each element is summed in the order of k, whatever the tiles are.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from engine.codegen.microkernels.register_tile import (
 from engine.codegen.microkernels.routine import Int64, Routine
 from engine.ir.run_context import aligned
 
-#: bytes of a panel that is read in place: larger ones lie on too many pages
+#: largest panel, in bytes, that is read in place: larger ones are spread over too many pages
 IN_PLACE: Final = 1 << 16
-#: steps of a sum that are taken before the next panel is packed: so long it stays in the cache
+#: steps of the sum for which a panel is packed at a time, so that it stays in the cache
 DEPTH: Final = 1024
-#: bytes of a that they reach over, at most, and how many they are all the same: each may lie on a page of its own
+#: limit of the bytes of a that these steps span, since each may touch another page; and the least number of steps
 REACH: Final = 1 << 21
 SHALLOW: Final = 128
-#: multiply-adds from which BLAS is quicker where a side is a vector, and no number in a register serves twice: for a
-#: row times a matrix whose columns lie side by side, and else
+#: multiply-adds from which BLAS is faster if one side is a vector, so that no number in a register is reused: for a row
+#: times a matrix with contiguous columns, and otherwise
 ROW: Final = 1 << 14
 VECTOR: Final = 1 << 9
 
 
 class Matrices(NamedTuple):
-    """An operand or the result: bytes to the next row and column, and to the next along each batch axis."""
+    """Layout of an operand or the result: bytes to the next row, the next column, and along each batch axis."""
 
     row: int
     column: int
@@ -45,7 +45,7 @@ class Matrices(NamedTuple):
 
 
 class Product(NamedTuple):
-    """A product of matrices, many of them along the extents `batch`."""
+    """A product of matrices, repeated along the extents `batch`."""
 
     dtype: str
     itemsize: int
@@ -58,85 +58,89 @@ class Product(NamedTuple):
     c: Matrices
 
 
-def product(of: Product) -> Recipe:
-    """Write the kernel of a product. The columns of c lie side by side."""
-    return _Writer(of).recipe()
+def product(geometry: Product) -> Recipe:
+    """Write the kernel of a product. The columns of c are contiguous."""
+    return _Writer(geometry).recipe()
 
 
-def is_for_blas(of: Product) -> bool:
-    """Whether BLAS is quicker than the kernel, as docs/adr/0033-kernels-for-shapes.md measures."""
-    if min(of.rows, of.columns) > 1:
+def is_for_blas(geometry: Product) -> bool:
+    """Whether BLAS is faster than the kernel, as measured in docs/adr/0033-kernels-for-shapes.md."""
+    if min(geometry.rows, geometry.columns) > 1:
         return False
-    most = ROW if of.rows == 1 and of.b.column == of.itemsize else VECTOR
-    return of.rows * of.inner * of.columns > most
+    limit = ROW if geometry.rows == 1 and geometry.b.column == geometry.itemsize else VECTOR
+    return geometry.rows * geometry.inner * geometry.columns > limit
 
 
 class _Writer:
-    def __init__(self, of: Product) -> None:
-        self.of = of
-        self.to = Routine(of.dtype, lanes_for(of.itemsize))
-        self.tile: TileShape = tile_shape(of.rows, of.columns, self.to.lanes)
-        self.tiles = RowTiles(of.rows, of.a.row, of.c.row, *self.tile)
-        self.width = self.tile.vectors * self.to.lanes
-        self.panels = -(-of.columns // self.width)
-        self.chunk = rows_of_item(of.rows, self.tile.rows, math.prod(of.batch) * self.panels)
-        self.chunks = -(-of.rows // self.chunk)
-        # A panel is read in place by few rows, or from few pages if no vector is cut off in each step.
-        few, whole = of.rows <= 2 * self.tile.rows, of.columns % self.width == 0
-        lies_well = few or (whole and of.inner * abs(of.b.row) <= IN_PLACE)
-        self.packs = of.b.column != of.itemsize or not lies_well
-        self.depth = of.inner
+    def __init__(self, geometry: Product) -> None:
+        self.geometry = geometry
+        self.ir = Routine(geometry.dtype, lanes_for(geometry.itemsize))
+        self.tile: TileShape = tile_shape(geometry.rows, geometry.columns, self.ir.lanes)
+        self.tiles = RowTiles(geometry.rows, geometry.a.row, geometry.c.row, *self.tile)
+        self.width = self.tile.vectors * self.ir.lanes
+        self.panels = -(-geometry.columns // self.width)
+        self.chunk = rows_of_item(geometry.rows, self.tile.rows, math.prod(geometry.batch) * self.panels)
+        self.chunks = -(-geometry.rows // self.chunk)
+        # A panel is read in place if few rows reuse it, or if it has few pages and no step needs a mask.
+        few, whole = geometry.rows <= 2 * self.tile.rows, geometry.columns % self.width == 0
+        is_readable_in_place = few or (whole and geometry.inner * abs(geometry.b.row) <= IN_PLACE)
+        self.packs = geometry.b.column != geometry.itemsize or not is_readable_in_place
+        self.depth = geometry.inner
         if self.packs:
-            within_reach = REACH // max(1, abs(of.a.column))
-            self.depth = min(of.inner, DEPTH, max(SHALLOW, within_reach))
+            # Steps along a strided row of a touch a page each: limit how many pages a block of steps needs.
+            within_reach = REACH // max(1, abs(geometry.a.column))
+            self.depth = min(geometry.inner, DEPTH, max(SHALLOW, within_reach))
 
     def recipe(self) -> Recipe:
-        of, items = self.of, math.prod(self.of.batch) * self.panels * self.chunks
-        with self.to.loop("%first", "%past") as item:
+        geometry, items = self.geometry, math.prod(self.geometry.batch) * self.panels * self.chunks
+        with self.ir.loop("%first", "%past") as item:
             self._item(item.index)
-        flops = 2 * math.prod(of.batch) * of.rows * of.inner * of.columns
-        return Recipe((self.to.phase(items, flops),), own=aligned(self.panel_bytes) if self.packs else 0)
+        flops = 2 * math.prod(geometry.batch) * geometry.rows * geometry.inner * geometry.columns
+        return Recipe((self.ir.phase(items, flops),), own=aligned(self.panel_bytes) if self.packs else 0)
 
     @property
     def panel_bytes(self) -> int:
-        """Bytes of a packed panel, whose rows are turned in blocks of as many as there are lanes."""
-        return -(-self.depth // self.to.lanes) * self.to.lanes * self.width * self.of.itemsize
+        """Bytes of a packed panel; its rows are rounded up to the blocks of lanes in which they are transposed."""
+        return -(-self.depth // self.ir.lanes) * self.ir.lanes * self.width * self.geometry.itemsize
 
     def _item(self, item: Int64) -> None:
-        to, of = self.to, self.of
-        batch_panel, chunk = to.divided(item, self.chunks)
-        batch, panel = to.divided(batch_panel, self.panels)
+        ir, geometry = self.ir, self.geometry
+        batch_panel, chunk = ir.divided(item, self.chunks)
+        batch, panel = ir.divided(batch_panel, self.panels)
         a, b, c = (
-            to.moved(pointer, to.unravelled(batch, of.batch), lying.batch)
-            for pointer, lying in (
-                (to.place("operand", 0), of.a),
-                (to.place("operand", 1), of.b),
-                (to.place("result", 0), of.c),
+            ir.moved(pointer, ir.unravelled(batch, geometry.batch), layout.batch)
+            for pointer, layout in (
+                (ir.place("operand", 0), geometry.a),
+                (ir.place("operand", 1), geometry.b),
+                (ir.place("result", 0), geometry.c),
             )
         )
-        first = to.mul(panel, self.width)
-        b, c = to.at(b, to.mul(first, of.b.column)), to.at(c, to.mul(first, of.c.column))
-        left = to.sub(of.columns, first)
-        with to.loop(0, of.inner, self.depth) as k:
-            steps: Int64 = of.inner
-            if self.depth < of.inner:
-                steps = to.least(self.depth, to.sub(of.inner, k.index))
-            numbers, vectors = to.at(a, to.mul(k.index, of.a.column)), to.at(b, to.mul(k.index, of.b.row))
-            step = of.b.row
+        first = ir.mul(panel, self.width)
+        b, c = ir.at(b, ir.mul(first, geometry.b.column)), ir.at(c, ir.mul(first, geometry.c.column))
+        remaining = ir.sub(geometry.columns, first)
+        with ir.loop(0, geometry.inner, self.depth) as k:
+            steps: Int64 = geometry.inner
+            if self.depth < geometry.inner:
+                steps = ir.least(self.depth, ir.sub(geometry.inner, k.index))
+            numbers, vectors = ir.at(a, ir.mul(k.index, geometry.a.column)), ir.at(b, ir.mul(k.index, geometry.b.row))
+            step = geometry.b.row
             if self.packs:
-                vectors, step = self._packed(vectors, steps, left), self.width * of.itemsize
-            sum_loop = SumLoop(steps, of.a.column, step)
-            adds = k.index if self.depth < of.inner else 0
-            whole = of.columns % self.width == 0
-            begin = to.mul(chunk, self.chunk)
-            past = to.least(to.add(begin, self.chunk), of.rows)
-            self.tiles.multiply(to, numbers, Panel(vectors, [sum_loop], left, adds, whole, self.packs), c, begin, past)
+                vectors, step = self._packed(vectors, steps, remaining), self.width * geometry.itemsize
+            sum_loop = SumLoop(steps, geometry.a.column, step)
+            # From the second block of steps on, sums continue from the values in c.
+            adds = k.index if self.depth < geometry.inner else 0
+            whole = geometry.columns % self.width == 0
+            begin = ir.mul(chunk, self.chunk)
+            past = ir.least(ir.add(begin, self.chunk), geometry.rows)
+            self.tiles.multiply(
+                ir, numbers, Panel(vectors, [sum_loop], remaining, adds, whole, self.packs), c, begin, past
+            )
 
-    def _packed(self, b: str, steps: Int64, left: Int64) -> str:
-        """Pack the panel in memory of the thread's own, with zeros where there are no columns."""
-        of, own = self.of, self.to.place("own", 0, self.panel_bytes)
-        if of.b.column == of.itemsize:
-            copy_rows(self.to, b, own, steps, of.b.row, self.tile.vectors, left)
+    def _packed(self, b: str, steps: Int64, remaining: Int64) -> str:
+        """Pack the panel into the thread's own memory, with zeros for missing columns."""
+        geometry, own = self.geometry, self.ir.place("own", 0, self.panel_bytes)
+        if geometry.b.column == geometry.itemsize:
+            copy_rows(self.ir, b, own, steps, geometry.b.row, self.tile.vectors, remaining)
         else:
-            transpose_rows(self.to, b, own, steps, of.b.column, of.b.row, self.tile.vectors, left)
+            transpose_rows(self.ir, b, own, steps, geometry.b.column, geometry.b.row, self.tile.vectors, remaining)
         return own

@@ -1,4 +1,4 @@
-"""A recipe: the kernels that make a result, one after the other, the memory that they work in, and their calls."""
+"""Recipes: the kernels that compute a result, one after the other, the memory that they use, and their native calls."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ PlaceKind = Literal["operand", "result", "shared", "own", "address"]
 
 
 class TableEntryOf(NamedTuple):
-    """Target of an entry of a kernel's table.
+    """Meaning of an entry of a kernel's table.
 
-    An operand or a result, by its number; or `nbytes` of workspace, by their offset in bytes: of all (`shared`), or of
-    the thread that runs the kernel (`own`). Arrays know their own size. Or what is at an
-    address of this process, `number`, which is handed on and not looked at: so the text does not depend on it.
+    It is the address of an operand or a result, by its number; or of `nbytes` of workspace at the byte offset `number`,
+    in the memory that all threads share (`shared`) or that each thread has (`own`). Arrays know their own size. An
+    `address` is that of an object of this process, `number`. It is in the table so that the kernel's text does not
+    depend on it.
     """
 
     kind: PlaceKind
@@ -28,15 +29,16 @@ class TableEntryOf(NamedTuple):
     nbytes: int = 0
 
 
-#: where a recipe that is `checked` says whether it holds
+#: word in which a `checked` recipe reports that its result is invalid
 FLAG: Final = TableEntryOf("shared", 0, 8)
 
 
 class KernelPhase(NamedTuple):
-    """`void kernel(int64 first, int64 past, const int64* table)` as LLVM IR, and what it is called with.
+    """`void kernel(int64 first, int64 past, const int64* table)` as LLVM IR, and its arguments.
 
-    It makes the items first to past, in any order and on any thread: which ones are made together changes no bit. All
-    items are made before the next phase begins. `work` is the number of FLOPs, or of elements that are moved.
+    It computes the items first to past − 1. Items may be computed in any order, on any thread and in any grouping, with
+    the same bits. All items are computed before the next phase begins. `work` is the number of FLOPs, or of elements
+    moved.
     """
 
     text: str
@@ -46,10 +48,10 @@ class KernelPhase(NamedTuple):
 
 
 class Recipe(NamedTuple):
-    """Phases to run, in order. Workspaces are multiples of `ALIGNMENT` bytes.
+    """Phases to run in order. Workspace sizes are multiples of `ALIGNMENT` bytes.
 
-    With `checked`, the first eight bytes of the shared workspace are an int64 that is 0 before and after, unless the
-    result is not to be used: then the op computes it in another way.
+    If `checked`, the first eight bytes of the shared workspace are an int64 that is 0 before and after a run, unless
+    the result is invalid; the op then computes it in another way.
     """
 
     phases: tuple[KernelPhase, ...]
@@ -58,7 +60,7 @@ class Recipe(NamedTuple):
     checked: bool = False
 
     def workspace(self, threads: int) -> int:
-        """Count the bytes that so many threads work in."""
+        """Return the bytes of workspace for a number of threads."""
         return self.shared + threads * self.own
 
 
@@ -71,15 +73,15 @@ def bind_recipe(
     workspace: HostArray,
     otherwise: Otherwise,
 ) -> list[KernelCall]:
-    """Bind the calls that compute `result` from `operands`, of the types and strides that the recipe is for.
+    """Bind the calls that compute `result` from `operands`, which have the types and strides that the recipe is for.
 
-    They work in `workspace`, `recipe.workspace(threads)` bytes, which others may use between two runs. If a recipe that
-    is `checked` finds that it does not hold, `otherwise` binds the arrays as they lie then.
+    They use `workspace`, `recipe.workspace(threads)` bytes, which others may use between two runs. If a `checked`
+    recipe reports an invalid result, `otherwise` binds the current arrays.
     """
     calls: list[KernelCall] = []
     for phase, code in zip(recipe.phases, codes, strict=True):
-        taking_part = min(threads, phase.items) if phase.work >= WORTH_THREADS else 1
-        entries = WATCHED.tables(taking_part, len(phase.places))
+        thread_count = min(threads, phase.items) if phase.work >= WORTH_THREADS else 1
+        entries = WATCHED.tables(thread_count, len(phase.places))
         call = NativeCall(code.function, code.address, phase.items, entries, (code, workspace))
         _point(call, phase, recipe, operands, result, workspace)
         calls.append((call, ()))
@@ -106,5 +108,6 @@ def _point(
             case "address":
                 call.place(position, number, 0)
             case "own":
-                owns = start + recipe.shared + recipe.own * np.arange(len(call.entries))
-                call.place(position, owns + number, min(nbytes, recipe.own - number))
+                # The threads' own workspaces follow the shared one.
+                thread_starts = start + recipe.shared + recipe.own * np.arange(len(call.entries))
+                call.place(position, thread_starts + number, min(nbytes, recipe.own - number))

@@ -1,8 +1,9 @@
-"""The inner loop of all products: a tile of accumulators in registers, rows of numbers × vectors of columns.
+"""The inner loop of all products: a tile of sums held in registers, rows of numbers × vectors of columns.
 
-Each step multiplies `rows` numbers, read one by one and spread over a vector, by `vectors` vectors: as many loads as
-there are registers to a side, for as many multiply-adds as the tile has. K. Goto and R. van de Geijn, "Anatomy of
-high-performance matrix multiplication" (2008); F. Van Zee and R. van de Geijn, "BLIS" (2015).
+Each step loads `vectors` vectors of a panel. It then broadcasts `rows` numbers one by one and multiplies each with all
+these vectors, adding to the tile. So rows + vectors loads serve rows · vectors multiply-adds, and the tile is chosen as
+large as the registers allow. K. Goto and R. van de Geijn, "Anatomy of high-performance matrix multiplication" (2008);
+F. Van Zee and R. van de Geijn, "BLIS" (2015).
 """
 
 from __future__ import annotations
@@ -14,21 +15,21 @@ from typing import Final, NamedTuple
 from engine.codegen.microkernels.routine import Int64, Routine
 from engine.codegen.native.machine_code import described_processor
 
-#: bytes of a vector whose lanes are added up: the same for all processors, since the order of a sum is its lanes'
+#: bytes of vectors whose lanes are summed: the same for all processors, since the lanes determine the order of the sum
 SUMMED: Final = 64
-#: items of a kernel, at least, so that threads find work
+#: least number of items of a kernel, so that all threads have work
 ITEMS: Final = 8
-#: tiles of rows that a packed panel must serve, at least, where several items share the rows
+#: least number of row tiles that reuse a packed panel, if several items divide the rows
 TILES_OF_A_PANEL: Final = 8
-#: what a step costs beside its multiply-adds, in these: an address and a load for each row, and for each vector
+#: cost of a step in multiply-adds, besides its own: for the address and load of each row and vector, and per step
 _LOAD: Final = 0.3
 _STEP: Final = 1.5
-#: multiply-adds that must be under way at once to fill the units: a tile of fewer waits
+#: multiply-adds that must be in flight to hide their latency: a smaller tile waits
 _UNDER_WAY: Final = 8
 
 
 class Vectors(NamedTuple):
-    """The vector registers of this processor: bytes of one, and how many."""
+    """Vector registers of this processor: bytes of one, and their number."""
 
     nbytes: int
     registers: int
@@ -36,7 +37,7 @@ class Vectors(NamedTuple):
 
 @cache
 def vectors() -> Vectors:
-    """Describe those of this machine; of AVX2, if the system does not say. No bit of a result depends on them."""
+    """Describe this machine's vector registers; assume AVX2 if unknown. Bits of results do not depend on them."""
     described = described_processor() or ""
     if "avx512f" in described:
         return Vectors(64, 32)
@@ -44,28 +45,29 @@ def vectors() -> Vectors:
 
 
 class TileShape(NamedTuple):
-    """Numbers of one side, and vectors of the other."""
+    """Shape of a tile: rows of numbers, and vectors of columns."""
 
     rows: int
     vectors: int
 
 
 def lanes_for(itemsize: int) -> int:
-    """Count the floats of so many bytes in a vector."""
+    """Return the number of floats in a vector."""
     return vectors().nbytes // itemsize
 
 
 def tile_shape(rows: int, columns: int, lanes: int) -> TileShape:
-    """Choose the tile that covers `rows` × `columns` at the least cost, of those that fit the registers.
+    """Choose the tile that covers `rows` × `columns` at the least cost, among those that fit the registers.
 
-    With one register more, LLVM spills: beside accumulators there are a number that is spread, and a step's vectors.
+    Besides the tile, one register holds the broadcast number, and others the step's vectors. With one register more,
+    LLVM spills.
     """
-    most = vectors().registers - 1
+    registers = vectors().registers - 1
     shapes = (
         TileShape(p, v)
         for v in (1, 2, 3, 4)
         if v == 1 or columns > (v - 1) * lanes
-        for p in range(1, max(1, min(rows, (most - v - 1) // v)) + 1)
+        for p in range(1, max(1, min(rows, (registers - v - 1) // v)) + 1)
     )
     return min(shapes, key=lambda shape: _cost(shape, rows, columns, lanes))
 
@@ -73,17 +75,19 @@ def tile_shape(rows: int, columns: int, lanes: int) -> TileShape:
 def _cost(shape: TileShape, rows: int, columns: int, lanes: int) -> float:
     p, v = shape
     tiles = -(-rows // p) * -(-columns // (v * lanes))
+    # A tile of few multiply-adds waits for their latency, and takes as long as _UNDER_WAY of them.
     return tiles * (max(p * v, _UNDER_WAY) + _LOAD * (p + v) + _STEP)
 
 
 def rows_of_item(rows: int, tile: int, panels: int) -> int:
-    """Choose the rows of an item: all, or if there are few panels, so many that packing one is soon repaid."""
+    """Choose the rows of an item: all; or if there are few panels, fewer, but enough to repay packing a panel."""
+    # Aim at ITEMS items in all, but let each packed panel serve at least TILES_OF_A_PANEL tiles.
     tiles = -(-rows // tile)
     return tile * max(-(-tiles // -(-ITEMS // panels)), min(tiles, TILES_OF_A_PANEL))
 
 
 class SumLoop(NamedTuple):
-    """A loop of the sum: its rounds, and the bytes that one moves the rows and the vectors."""
+    """A loop of the sum: its iterations, and the bytes by which each advances the rows and the vectors."""
 
     times: Int64
     row_step: int
@@ -91,7 +95,7 @@ class SumLoop(NamedTuple):
 
 
 def accumulate(
-    to: Routine,
+    ir: Routine,
     sums: Sequence[str],
     rows: Sequence[int],
     sum_loops: Sequence[SumLoop],
@@ -99,55 +103,57 @@ def accumulate(
     columns: str,
     masks: Sequence[str] = (),
 ) -> list[str]:
-    """Add to the sums, row by row, numbers[rows[p] + …] · columns[v + …] for each step of the nested loops.
+    """Add numbers[rows[p] + …] · columns[v + …] to the sums, row by row, for each step of the nested loops.
 
-    `rows` are the offsets of the numbers of a step; of its vectors, what is outside `masks` is not read.
+    `rows` are the offsets of a step's numbers. Vectors are not read outside `masks`.
     """
     if not sum_loops:
-        return _step(to, sums, rows, numbers, columns, masks)
+        return _step(ir, sums, rows, numbers, columns, masks)
     (times, row_step, vector_step), *inner = sum_loops
     if times == 1:
-        return accumulate(to, sums, rows, inner, numbers, columns, masks)
-    carried = [*((to.vector, s) for s in sums), ("ptr", numbers), ("ptr", columns)]
-    with to.loop(0, times, carried=carried) as each:
+        return accumulate(ir, sums, rows, inner, numbers, columns, masks)
+    # Pointers are carried and advanced: in a nest of loops, that is cheaper than addresses from several counters.
+    carried = [*((ir.vector, s) for s in sums), ("ptr", numbers), ("ptr", columns)]
+    with ir.loop(0, times, carried=carried) as each:
         *so_far, a, b = each.carried
-        added = accumulate(to, so_far, rows, inner, a, b, masks)
-        each.carry = [*added, to.at(a, row_step), to.at(b, vector_step)]
+        added = accumulate(ir, so_far, rows, inner, a, b, masks)
+        each.carry = [*added, ir.at(a, row_step), ir.at(b, vector_step)]
     return each.carried[:-2]
 
 
 def _step(
-    to: Routine, sums: Sequence[str], rows: Sequence[int], numbers: str, columns: str, masks: Sequence[str]
+    ir: Routine, sums: Sequence[str], rows: Sequence[int], numbers: str, columns: str, masks: Sequence[str]
 ) -> list[str]:
     count = len(sums) // len(rows)
-    width = to.lanes * to.size
-    vectors = [to.load(to.at(columns, v * width), masks[v] if masks else "") for v in range(count)]
+    width = ir.lanes * ir.size
+    vectors = [ir.load(ir.at(columns, v * width), masks[v] if masks else "") for v in range(count)]
     added: list[str] = []
     for p, offset in enumerate(rows):
-        number = to.broadcast(to.at(numbers, offset))
-        added += [to.fma(number, vector, sums[p * count + v]) for v, vector in enumerate(vectors)]
+        number = ir.broadcast(ir.at(numbers, offset))
+        added += [ir.fma(number, vector, sums[p * count + v]) for v, vector in enumerate(vectors)]
     return added
 
 
 class Panel(NamedTuple):
-    """Vectors to multiply by, from `start` on; `sum_loops` are the steps of a sum.
+    """Vectors to multiply by, from `start` on; `sum_loops` are the loops over the steps of a sum.
 
-    `left` columns are wanted: unless `whole`, others are not written, and unless they are `packed`, not read. If `adds`
-    is not 0, sums go on from what lies in their place: so a sum in several parts has one order, from first to last.
+    `remaining` columns exist. Unless `whole`, columns beyond them are not written; unless `packed`, they are not read.
+    If `adds` is not 0, the sums continue from the values in the result, so that a sum computed in several parts is
+    added in a single order.
     """
 
     start: str
     sum_loops: Sequence[SumLoop]
-    left: Int64
+    remaining: Int64
     adds: Int64 = 0
     whole: bool = False
     packed: bool = True
 
 
 class RowTiles(NamedTuple):
-    """`rows` rows, `step` bytes apart; their sums go to rows `result_step` bytes apart.
+    """`rows` rows, `step` bytes apart, whose sums go to result rows `result_step` bytes apart.
 
-    Tiles have at most `tile` rows, and `vectors` vectors.
+    A tile has at most `tile` rows and `vectors` vectors.
     """
 
     rows: int
@@ -158,7 +164,7 @@ class RowTiles(NamedTuple):
 
     def multiply(
         self,
-        to: Routine,
+        ir: Routine,
         numbers: str,
         panel: Panel,
         result: str,
@@ -166,90 +172,104 @@ class RowTiles(NamedTuple):
         past: Int64 | None = None,
         abreast: int = 1,
     ) -> None:
-        """Compute the rows `first` to before `past`, by default all; both are multiples of `tile`, or the end.
+        """Compute the rows `first` to before `past`, by default all. Both are multiples of `tile`, or the end.
 
-        `abreast` panels lie side by side, and in the result, too: all are multiplied by a tile of rows before the next.
+        `abreast` adjacent panels are multiplied by a tile of rows before the next tile, so that the tile's numbers stay
+        in the cache.
         """
         past = self.rows if past is None else past
-        rest = self.rows % self.tile
-        with to.loop(first, to.least(past, self.rows - rest), self.tile) as row:
-            self._tiles(to, numbers, panel, result, row.index, self.tile, abreast)
-        if rest:
-            with to.when("eq", past, self.rows):
-                self._tiles(to, numbers, panel, result, self.rows - rest, rest, abreast)
+        last_rows = self.rows % self.tile
+        with ir.loop(first, ir.least(past, self.rows - last_rows), self.tile) as row:
+            self._tiles(ir, numbers, panel, result, row.index, self.tile, abreast)
+        if last_rows:
+            with ir.when("eq", past, self.rows):
+                self._tiles(ir, numbers, panel, result, self.rows - last_rows, last_rows, abreast)
 
-    def _tiles(self, to: Routine, numbers: str, panel: Panel, result: str, row: Int64, rows: int, abreast: int) -> None:
-        numbers, result = to.at(numbers, to.mul(row, self.step)), to.at(result, to.mul(row, self.result_step))
+    def _tiles(self, ir: Routine, numbers: str, panel: Panel, result: str, row: Int64, rows: int, abreast: int) -> None:
+        numbers, result = ir.at(numbers, ir.mul(row, self.step)), ir.at(result, ir.mul(row, self.result_step))
         if abreast == 1:
-            self._tile(to, numbers, panel, result, rows)
+            self._tile(ir, numbers, panel, result, rows)
             return
-        width = self.vectors * to.lanes
-        with to.loop(0, to.least(panel.left, abreast * width), width) as column:
-            there = to.mul(column.index, to.size)
-            one = panel._replace(start=to.at(panel.start, there), left=to.sub(panel.left, column.index))
-            self._tile(to, numbers, one, to.at(result, there), rows)
+        width = self.vectors * ir.lanes
+        with ir.loop(0, ir.least(panel.remaining, abreast * width), width) as column:
+            column_offset = ir.mul(column.index, ir.size)
+            each_panel = panel._replace(
+                start=ir.at(panel.start, column_offset), remaining=ir.sub(panel.remaining, column.index)
+            )
+            self._tile(ir, numbers, each_panel, ir.at(result, column_offset), rows)
 
-    def _tile(self, to: Routine, numbers: str, panel: Panel, result: str, rows: int) -> None:
-        width = to.lanes * to.size
-        places = [to.at(result, p * self.result_step + v * width) for p in range(rows) for v in range(self.vectors)]
-        sums = [to.zero] * len(places)
+    def _tile(self, ir: Routine, numbers: str, panel: Panel, result: str, rows: int) -> None:
+        width = ir.lanes * ir.size
+        places = [ir.at(result, p * self.result_step + v * width) for p in range(rows) for v in range(self.vectors)]
+        sums = [ir.zero] * len(places)
         if panel.adds != 0:
-            before = self._masks(to, to.choose("eq", panel.adds, 0, 0, panel.left))
-            sums = [to.load(place, before[i % self.vectors]) for i, place in enumerate(places)]
-        masks = [""] * self.vectors if panel.whole else self._masks(to, panel.left)
+            before = self._masks(ir, ir.choose("eq", panel.adds, 0, 0, panel.remaining))
+            sums = [ir.load(place, before[i % self.vectors]) for i, place in enumerate(places)]
+        masks = [""] * self.vectors if panel.whole else self._masks(ir, panel.remaining)
         offsets = [p * self.step for p in range(rows)]
         read = () if panel.packed else masks
-        sums = accumulate(to, sums, offsets, panel.sum_loops, numbers, panel.start, read)
+        sums = accumulate(ir, sums, offsets, panel.sum_loops, numbers, panel.start, read)
         for i, (total, place) in enumerate(zip(sums, places, strict=True)):
-            to.store(total, place, masks[i % self.vectors])
+            ir.store(total, place, masks[i % self.vectors])
 
-    def _masks(self, to: Routine, left: Int64) -> list[str]:
-        return [to.below(to.sub(left, v * to.lanes)) for v in range(self.vectors)]
+    def _masks(self, ir: Routine, remaining: Int64) -> list[str]:
+        return [ir.below(ir.sub(remaining, v * ir.lanes)) for v in range(self.vectors)]
 
 
-def copy_rows(to: Routine, source: str, packed: str, rows: Int64, step: int, vectors: int, left: Int64) -> None:
-    """Pack `vectors` vectors of each of `rows` rows, `step` bytes apart; there are `left` columns, then zeros."""
-    width = to.lanes * to.size
-    masks = [to.below(to.sub(left, v * to.lanes)) for v in range(vectors)]
-    with to.loop(0, rows, carried=[("ptr", source), ("ptr", packed)]) as row:
-        here, there = row.carried
+def copy_rows(ir: Routine, source: str, packed: str, rows: Int64, step: int, vectors: int, remaining: Int64) -> None:
+    """Pack `vectors` vectors of each of `rows` rows, `step` bytes apart; columns beyond `remaining` become zeros."""
+    width = ir.lanes * ir.size
+    masks = [ir.below(ir.sub(remaining, v * ir.lanes)) for v in range(vectors)]
+    with ir.loop(0, rows, carried=[("ptr", source), ("ptr", packed)]) as row:
+        source_row, packed_row = row.carried
         for v, mask in enumerate(masks):
-            to.store(to.load(to.at(here, v * width), mask), to.at(there, v * width))
-        row.carry = [to.at(here, step), to.at(there, vectors * width)]
+            ir.store(ir.load(ir.at(source_row, v * width), mask), ir.at(packed_row, v * width))
+        row.carry = [ir.at(source_row, step), ir.at(packed_row, vectors * width)]
 
 
 def transpose_rows(
-    to: Routine, source: str, packed: str, rows: Int64, column: int, step: int, vectors: int, left: Int64
+    ir: Routine, source: str, packed: str, rows: Int64, column: int, step: int, vectors: int, remaining: Int64
 ) -> None:
-    """Pack as `copy_rows` a matrix whose columns are `column` bytes apart, and whose rows `step`.
+    """Pack like `copy_rows` a matrix whose columns are `column` bytes apart, and its rows `step`.
 
-    If rows lie side by side, blocks of as many as there are lanes are turned in registers: memory for whole blocks is
-    written.
+    If rows are contiguous, square blocks are transposed in registers. Whole blocks are written, so `packed` has room
+    for `rows` rounded up to the lanes.
     """
-    if step == to.size:
-        with to.loop(0, vectors) as vector, to.loop(0, rows, to.lanes) as row:
-            _turn(to, source, packed, row.index, to.sub(rows, row.index), column, vector.index, vectors, left)
+    if step == ir.size:
+        with ir.loop(0, vectors) as vector, ir.loop(0, rows, ir.lanes) as row:
+            _transpose_block(
+                ir, source, packed, row.index, ir.sub(rows, row.index), column, vector.index, vectors, remaining
+            )
         return
-    width = to.lanes * to.size
-    masks = [to.below(to.sub(left, v * to.lanes)) or to.first(to.lanes) for v in range(vectors)]
-    with to.loop(0, rows, carried=[("ptr", source), ("ptr", packed)]) as row:
-        here, there = row.carried
+    width = ir.lanes * ir.size
+    masks = [ir.below(ir.sub(remaining, v * ir.lanes)) or ir.first(ir.lanes) for v in range(vectors)]
+    with ir.loop(0, rows, carried=[("ptr", source), ("ptr", packed)]) as row:
+        source_row, packed_row = row.carried
         for v, mask in enumerate(masks):
-            to.store(to.gather(to.at(here, v * to.lanes * column), column, mask), to.at(there, v * width))
-        row.carry = [to.at(here, step), to.at(there, vectors * width)]
+            ir.store(ir.gather(ir.at(source_row, v * ir.lanes * column), column, mask), ir.at(packed_row, v * width))
+        row.carry = [ir.at(source_row, step), ir.at(packed_row, vectors * width)]
 
 
-def _turn(
-    to: Routine, source: str, packed: str, row: Int64, rows: Int64, column: int, v: Int64, vectors: int, left: Int64
+def _transpose_block(
+    ir: Routine,
+    source: str,
+    packed: str,
+    row: Int64,
+    rows: Int64,
+    column: int,
+    v: Int64,
+    vectors: int,
+    remaining: Int64,
 ) -> None:
-    """Turn a block of rows, of which `rows` are there, of the columns of vector v: each column is read as a vector."""
-    width, some = to.lanes * to.size, to.below(rows)
-    here, first = to.at(source, to.mul(row, to.size)), to.mul(v, to.lanes)
+    """Transpose a block, of which `rows` rows exist, of the columns of vector v: each column is loaded as a vector."""
+    width, mask = ir.lanes * ir.size, ir.below(rows)
+    block, first = ir.at(source, ir.mul(row, ir.size)), ir.mul(v, ir.lanes)
     read = []
-    for lane in range(to.lanes):
-        # a column that is not there is read as the last one that is, and never stored
-        number = to.least(to.add(first, lane), to.sub(left, 1))
-        read.append(to.load(to.at(here, to.mul(number, column)), some))
-    there = to.at(to.at(packed, to.mul(row, vectors * width)), to.mul(v, width))
-    for r, vector in enumerate(to.transposed(read)):
-        to.store(vector, to.at(there, r * vectors * width))
+    for lane in range(ir.lanes):
+        # A missing column is read as the last existing one, which needs no mask. The sums of such columns are never
+        # stored.
+        number = ir.least(ir.add(first, lane), ir.sub(remaining, 1))
+        read.append(ir.load(ir.at(block, ir.mul(number, column)), mask))
+    target = ir.at(ir.at(packed, ir.mul(row, vectors * width)), ir.mul(v, width))
+    for r, vector in enumerate(ir.transposed(read)):
+        ir.store(vector, ir.at(target, r * vectors * width))

@@ -1,6 +1,6 @@
-"""A kernel while it is written: whole numbers that fold, loops with carried values, vectors, and masks for their ends.
+"""A kernel routine under construction: integers with constant folding, loops with carried values, vectors, and masks.
 
-Offsets are in bytes. A whole number is an int where it is known, else the name of an i64.
+Offsets are in bytes. An integer is a Python int if it is known when the kernel is written, else the name of an i64.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from engine.codegen.microkernels.recipe import KernelPhase, PlaceKind, TableEntr
 
 Int64 = int | str
 
-#: elements of so many bytes are moved as these floats, whatever their bits mean
+#: bytes of an element → float type in which elements of this size are moved, whatever their bits mean
 MOVED_AS: Final = {4: "float32", 8: "float64"}
-#: lanes of a vector, at most
+#: largest number of lanes of a vector
 MOST_LANES: Final = 16
 
 
 @dataclass(eq=False, slots=True)
-class Rounds:
-    """A loop being written: its index, the values carried into a round, and those to be carried out of it."""
+class LoopBody:
+    """Body of a loop: its index, the values carried into an iteration, and in `carry` those for the next."""
 
     index: str
     carried: list[str]
@@ -32,11 +32,11 @@ class Rounds:
 
 
 class Routine:
-    """The text of `kernel(first, past, table)`, in floats of one dtype and vectors of `lanes` of them."""
+    """The text of `kernel(first, past, table)`, with floats of one dtype in vectors of `lanes`."""
 
     def __init__(self, dtype: str, lanes: int) -> None:
-        self.to = Assembly(dtype)
-        self.memory = KernelMemory(self.to)
+        self.assembly = Assembly(dtype)
+        self.memory = KernelMemory(self.assembly)
         self.lanes = lanes
         self.places: list[TableEntryOf] = []
         self._names = 0
@@ -44,53 +44,53 @@ class Routine:
     @property
     def size(self) -> int:
         """Bytes of a float."""
-        return self.to.bits // 8
+        return self.assembly.bits // 8
 
     @property
     def number(self) -> str:
-        """The type of a float."""
-        return self.to.name("float")
+        """The LLVM type of a float."""
+        return self.assembly.name("float")
 
     @property
     def vector(self) -> str:
-        """The type of a vector."""
-        return self.to.name("float", self.lanes)
+        """The LLVM type of a vector."""
+        return self.assembly.name("float", self.lanes)
 
     def phase(self, items: int, work: int) -> KernelPhase:
         """Return the kernel that has been written."""
-        return KernelPhase(self.to.module, items, tuple(self.places), work)
+        return KernelPhase(self.assembly.module, items, tuple(self.places), work)
 
-    # whole numbers
+    # integers
 
     def add(self, a: Int64, b: Int64) -> Int64:
-        """a + b."""
+        """Write a + b."""
         if isinstance(a, int) and isinstance(b, int):
             return a + b
-        return b if a == 0 else a if b == 0 else self.to.value(f"add nsw i64 {a}, {b}")
+        return b if a == 0 else a if b == 0 else self.assembly.value(f"add nsw i64 {a}, {b}")
 
     def sub(self, a: Int64, b: Int64) -> Int64:
-        """a − b."""
+        """Write a − b."""
         if isinstance(a, int) and isinstance(b, int):
             return a - b
-        return a if b == 0 else self.to.value(f"sub nsw i64 {a}, {b}")
+        return a if b == 0 else self.assembly.value(f"sub nsw i64 {a}, {b}")
 
     def mul(self, a: Int64, b: int) -> Int64:
-        """a · b."""
+        """Write a · b."""
         if isinstance(a, int):
             return a * b
-        return 0 if b == 0 else a if b == 1 else self.to.value(f"mul nsw i64 {a}, {b}")
+        return 0 if b == 0 else a if b == 1 else self.assembly.value(f"mul nsw i64 {a}, {b}")
 
     def divided(self, a: Int64, b: int) -> tuple[Int64, Int64]:
-        """Quotient and remainder of a ≥ 0."""
+        """Write the quotient and remainder of a ≥ 0."""
         if isinstance(a, int):
             return divmod(a, b)
         if b == 1:
             return a, 0
-        quotient = self.to.value(f"udiv i64 {a}, {b}")
+        quotient = self.assembly.value(f"udiv i64 {a}, {b}")
         return quotient, self.sub(a, self.mul(quotient, b))
 
     def unravelled(self, a: Int64, extents: Sequence[int]) -> list[Int64]:
-        """The index tuple of a flat index a ≥ 0, in row-major order."""
+        """Write the index tuple of a flat index a ≥ 0, in row-major order."""
         if not extents:
             return []
         indices: list[Int64] = []
@@ -100,78 +100,79 @@ class Routine:
         return [a, *reversed(indices)]
 
     def least(self, a: Int64, b: Int64) -> Int64:
-        """The smaller of the two."""
+        """Write the minimum of two integers."""
         if isinstance(a, int) and isinstance(b, int):
             return min(a, b)
-        return self.to.least(a, b)
+        return self.assembly.least(a, b)
 
     def most(self, a: Int64, b: Int64) -> Int64:
-        """The larger of the two."""
+        """Write the maximum of two integers."""
         if isinstance(a, int) and isinstance(b, int):
             return max(a, b)
-        is_more = self.to.value(f"icmp sgt i64 {a}, {b}")
-        return self.to.value(f"select i1 {is_more}, i64 {a}, i64 {b}")
+        is_more = self.assembly.value(f"icmp sgt i64 {a}, {b}")
+        return self.assembly.value(f"select i1 {is_more}, i64 {a}, i64 {b}")
 
     def within(self, a: Int64, extent: int) -> Int64:
-        """1 if 0 ≤ a < extent, else 0."""
+        """Write 1 if 0 ≤ a < extent, else 0."""
         if isinstance(a, int):
             return int(0 <= a < extent)
-        is_within = self.to.value(f"icmp ult i64 {a}, {extent}")
-        return self.to.value(f"zext i1 {is_within} to i64")
+        # A negative number is a large one without sign, so one unsigned comparison checks both bounds.
+        is_within = self.assembly.value(f"icmp ult i64 {a}, {extent}")
+        return self.assembly.value(f"zext i1 {is_within} to i64")
 
     def both_hold(self, one: tuple[str, Int64, Int64], other: tuple[str, Int64, Int64]) -> Int64:
-        """1 if both comparisons hold, else 0."""
-        first, second = (self.to.value(f"icmp {how} i64 {a}, {b}") for how, a, b in (one, other))
-        return self.to.value(f"zext i1 {self.to.value(f'and i1 {first}, {second}')} to i64")
+        """Write 1 if both comparisons hold, else 0."""
+        first, second = (self.assembly.value(f"icmp {how} i64 {a}, {b}") for how, a, b in (one, other))
+        return self.assembly.value(f"zext i1 {self.assembly.value(f'and i1 {first}, {second}')} to i64")
 
     # memory
 
     def place(self, kind: PlaceKind, number: int, nbytes: int = 0) -> str:
-        """The address of an operand, a result, or so many bytes of workspace: see `TableEntryOf`."""
+        """Load the address of an operand, a result, or of `nbytes` of workspace; see `TableEntryOf`."""
         place = TableEntryOf(kind, number, nbytes)
         if place not in self.places:
             self.places.append(place)
         return self.memory.word(self.places.index(place), "ptr")
 
     def at(self, pointer: str, offset: Int64) -> str:
-        """A pointer so many bytes further."""
+        """Write a pointer `offset` bytes further."""
         return pointer if offset == 0 else self.memory.further(pointer, "i8", offset)
 
     def moved(self, pointer: str, indices: Sequence[Int64], steps: Sequence[int]) -> str:
-        """A pointer further by each index times its step."""
+        """Write a pointer advanced by each index times its step."""
         for index, step in zip(indices, steps, strict=True):
             pointer = self.at(pointer, self.mul(index, step))
         return pointer
 
     def load(self, pointer: str, mask: str = "", outside: str = "zeroinitializer") -> str:
-        """A vector; its lanes outside the mask are not read, and are those of `outside`."""
+        """Load a vector. Lanes outside the mask are not read and take the lanes of `outside`."""
         return self.memory.load(self.number, pointer, self.lanes, mask, outside)
 
     def store(self, value: str, pointer: str, mask: str = "") -> None:
-        """Write a vector, or its lanes inside the mask."""
+        """Store a vector, or its lanes inside the mask."""
         self.memory.store(self.number, value, pointer, self.lanes, mask)
 
     def gather(self, pointer: str, step: int, mask: str, outside: str = "zeroinitializer") -> str:
-        """A vector of numbers `step` bytes apart; lanes outside the mask as with `load`."""
-        return self.memory.gather(self.number, self._apart(pointer, step), self.lanes, mask, outside)
+        """Load a vector of numbers `step` bytes apart, with lanes outside the mask as in `load`."""
+        return self.memory.gather(self.number, self._strided_pointers(pointer, step), self.lanes, mask, outside)
 
     def load_row(self, pointer: str, step: int, mask: str) -> str:
-        """A vector of numbers `step` bytes apart, of which those outside the mask are 0, and not read."""
+        """Load a vector of numbers `step` bytes apart. Those outside the mask are not read and are 0."""
         if step == self.size:
             return self.load(pointer, mask)
         return self.gather(pointer, step, mask or self.first(self.lanes))
 
     def store_row(self, value: str, pointer: str, step: int, mask: str) -> None:
-        """Write the lanes inside the mask `step` bytes apart."""
+        """Store the lanes inside the mask `step` bytes apart."""
         if step == self.size:
             self.store(value, pointer, mask)
         else:
             self.scatter(value, pointer, step, mask or self.first(self.lanes))
 
-    def load_apart(self, pointer: str, step: int) -> str:
-        """A vector of numbers `step` bytes apart, if those between, up to the next vector, may be read, too.
+    def load_strided(self, pointer: str, step: int) -> str:
+        """Load a vector of numbers `step` bytes apart, if the numbers between, up to the next vector, may be read, too.
 
-        If every second number is wanted, two vectors are read, and half of the lanes is left out.
+        For every second number, it loads two whole vectors and selects the even lanes: faster than a gather.
         """
         if step == self.size:
             return self.load(pointer)
@@ -181,28 +182,28 @@ class Routine:
         return self.shuffled(halves[0], halves[1], range(0, 2 * self.lanes, 2))
 
     def scatter(self, value: str, pointer: str, step: int, mask: str) -> None:
-        """Write the lanes inside the mask `step` bytes apart."""
-        self.memory.scatter(self.number, value, self._apart(pointer, step), self.lanes, mask)
+        """Store the lanes inside the mask `step` bytes apart."""
+        self.memory.scatter(self.number, value, self._strided_pointers(pointer, step), self.lanes, mask)
 
-    def _apart(self, pointer: str, step: int) -> str:
+    def _strided_pointers(self, pointer: str, step: int) -> str:
         offsets = ", ".join(f"i64 {lane * step}" for lane in range(self.lanes))
         return self.memory.each_further(pointer, self.lanes, f"<{offsets}>")
 
     def load_number(self, pointer: str) -> str:
-        """One number."""
+        """Load one number."""
         return self.memory.load(self.number, pointer)
 
     def address(self, pointer: str) -> str:
-        """A pointer as a whole number."""
-        return self.to.value(f"ptrtoint ptr {pointer} to i64")
+        """Convert a pointer to an integer."""
+        return self.assembly.value(f"ptrtoint ptr {pointer} to i64")
 
     def store_number(self, value: str, pointer: str) -> None:
-        """Write one number."""
+        """Store one number."""
         self.memory.store(self.number, value, pointer)
 
     def broadcast(self, pointer: str) -> str:
-        """A vector of one number."""
-        return self.to.splat(self.load_number(pointer), self.number, self.lanes)
+        """Load one number into all lanes."""
+        return self.assembly.splat(self.load_number(pointer), self.number, self.lanes)
 
     # vectors
 
@@ -212,32 +213,34 @@ class Routine:
         return "zeroinitializer"
 
     def splat(self, number: float) -> str:
-        """A vector of a constant."""
-        return f"splat ({self.to.name('float')} {literal(number, 'float')})"
+        """Return a vector of a constant."""
+        return f"splat ({self.assembly.name('float')} {literal(number, 'float')})"
 
     def fma(self, a: str, b: str, c: str) -> str:
-        """a · b + c, rounded once."""
-        name = f"llvm.fma.{self.to.suffix('float', self.lanes)}"
-        self.to.declare(self.vector, name, *[self.vector] * 3)
-        return self.to.value(f"call {self.vector} @{name}({self.vector} {a}, {self.vector} {b}, {self.vector} {c})")
+        """Write a · b + c, rounded once."""
+        name = f"llvm.fma.{self.assembly.suffix('float', self.lanes)}"
+        self.assembly.declare(self.vector, name, *[self.vector] * 3)
+        return self.assembly.value(
+            f"call {self.vector} @{name}({self.vector} {a}, {self.vector} {b}, {self.vector} {c})"
+        )
 
     def sum(self, a: str, b: str) -> str:
-        """a + b."""
-        return self.to.value(f"fadd {self.vector} {a}, {b}")
+        """Write a + b."""
+        return self.assembly.value(f"fadd {self.vector} {a}, {b}")
 
     def halved(self, vector: str) -> str:
-        """The sum of the lanes: the lower half and the upper one, until there is one number."""
-        return self.to.halved(vector, self.lanes, self._sum_of_halves)
+        """Add up the lanes: the lower half plus the upper half, until one number remains."""
+        return self.assembly.halved(vector, self.lanes, self._sum_of_halves)
 
     def _sum_of_halves(self, low: str, high: str, lanes: int) -> str:
-        return self.to.value(f"fadd {self.to.name('float', lanes)} {low}, {high}")
+        return self.assembly.value(f"fadd {self.assembly.name('float', lanes)} {low}, {high}")
 
     def reversed(self, vector: str) -> str:
-        """The lanes from the last to the first."""
+        """Reverse the lanes."""
         return self.shuffled(vector, "poison", range(self.lanes - 1, -1, -1))
 
     def transposed(self, rows: Sequence[str]) -> list[str]:
-        """Transpose as many vectors as there are lanes, by exchanging off-diagonal blocks, ever larger."""
+        """Transpose a square of vectors by exchanging off-diagonal blocks, of 1 lane, then 2, 4, …."""
         vectors, h, n = list(rows), 1, self.lanes
         while h < n:
             low = [lane if not lane & h else n + (lane ^ h) for lane in range(n)]
@@ -250,8 +253,8 @@ class Routine:
         return vectors
 
     def shuffled(self, a: str, b: str, lanes: Sequence[int]) -> str:
-        """These lanes of two vectors."""
-        return self.to.shuffled(a, b, self.lanes, lanes)
+        """Select lanes of two vectors."""
+        return self.assembly.shuffled(a, b, self.lanes, lanes)
 
     # masks
 
@@ -260,72 +263,76 @@ class Routine:
         return f"<{self.lanes} x i1>"
 
     def below(self, count: Int64) -> str:
-        """The mask of the first `count` lanes: none where it is negative, all where there are no more; "" for all."""
+        """Return the mask of the first `count` lanes: none if negative, all if it is large enough; "" means all."""
         if isinstance(count, int):
             return "" if count >= self.lanes else self.first(count)
         return self.between(0, count)
 
     def first(self, count: int) -> str:
-        """The mask of the first `count` lanes, all of them included."""
+        """Return the constant mask of the first `count` lanes; explicit even for all lanes."""
         return _mask_of([lane < count for lane in range(self.lanes)])
 
     def last(self, count: int) -> str:
-        """The mask of the last `count` lanes."""
+        """Return the constant mask of the last `count` lanes."""
         return _mask_of([lane >= self.lanes - count for lane in range(self.lanes)])
 
     def between(self, first: Int64, past: Int64, step: int = 1) -> str:
-        """The mask of the lanes whose number times `step` is from `first` to before `past`; "" for all.
+        """Return the mask of the lanes whose number times `step` is from `first` to before `past`; "" means all.
 
-        Both may lie outside.
+        Both bounds may be outside the vector.
         """
         if isinstance(first, int) and isinstance(past, int):
             inside = [first <= lane * step < past for lane in range(self.lanes)]
             return "" if all(inside) else _mask_of(inside)
-        far = self.lanes * step
+        # Lane numbers are compared as 32-bit integers, since a register holds twice as many of them as of 64-bit
+        # integers. Bounds may not fit 32 bits, so they are clamped first.
+        clamp = self.lanes * step
         words = f"<{self.lanes} x i32>"
         numbers = f"<{', '.join(f'i32 {lane * step}' for lane in range(self.lanes))}>"
-        under = self.to.value(f"icmp slt {words} {numbers}, {self._spread(self.least(past, far))}")
+        under = self.assembly.value(f"icmp slt {words} {numbers}, {self._spread(self.least(past, clamp))}")
         if first == 0:
             return under
-        over = self.to.value(f"icmp sge {words} {numbers}, {self._spread(self.most(first, -far))}")
+        over = self.assembly.value(f"icmp sge {words} {numbers}, {self._spread(self.most(first, -clamp))}")
         return self.both(under, over)
 
     def all_or_none(self, flag: Int64) -> str:
-        """The mask of all lanes where the flag is not 0, else of none."""
+        """Return the mask of all lanes if the flag is not 0, else of none."""
         return self.below(self.mul(flag, self.lanes))
 
     def both(self, a: str, b: str) -> str:
-        """The mask of the lanes inside two masks; "" stands for all."""
+        """Return the intersection of two masks; "" means all lanes."""
         if not a or not b:
             return a or b
-        return self.to.value(f"and {self._mask} {a}, {b}")
+        return self.assembly.value(f"and {self._mask} {a}, {b}")
 
     def _spread(self, number: Int64) -> str:
-        """A number, at most a few times the lanes in size, in all lanes; numbers far below are all alike."""
+        """Broadcast an integer of at most a few times the number of lanes; very negative ones are clamped."""
         if isinstance(number, int):
             return f"splat (i32 {number})"
-        return self.to.splat(self.to.value(f"trunc i64 {self.most(number, -(1 << 30))} to i32"), "i32", self.lanes)
+        return self.assembly.splat(
+            self.assembly.value(f"trunc i64 {self.most(number, -(1 << 30))} to i32"), "i32", self.lanes
+        )
 
-    def kept(self, vector: str, mask: str) -> str:
-        """The lanes inside the mask, and zeros."""
+    def masked(self, vector: str, mask: str) -> str:
+        """Replace the lanes outside the mask by zeros."""
         if not mask:
             return vector
-        return self.to.value(f"select {self._mask} {mask}, {self.vector} {vector}, {self.vector} zeroinitializer")
+        return self.assembly.value(f"select {self._mask} {mask}, {self.vector} {vector}, {self.vector} zeroinitializer")
 
     # control
 
     def choose(self, comparison: str, a: Int64, b: Int64, on_true: Int64, on_false: Int64) -> Int64:
-        """`on_true` if a compares so (LLVM's: slt, eq, …) with b, else `on_false`."""
-        holds = self.to.value(f"icmp {comparison} i64 {a}, {b}")
-        return self.to.value(f"select i1 {holds}, i64 {on_true}, i64 {on_false}")
+        """Write `on_true` if a compares with b as stated (in LLVM's words: slt, eq, …), else `on_false`."""
+        holds = self.assembly.value(f"icmp {comparison} i64 {a}, {b}")
+        return self.assembly.value(f"select i1 {holds}, i64 {on_true}, i64 {on_false}")
 
     @contextmanager
     def loop(
         self, first: Int64, past: Int64, step: int = 1, carried: Sequence[tuple[str, str]] = ()
-    ) -> Iterator[Rounds]:
+    ) -> Iterator[LoopBody]:
         """Write a loop over the indices from `first` to before `past`. `carried` are types and first values.
 
-        Inside, set `carry` to the values of the next round; after the loop, `carried` are those of the last.
+        Inside, set `carry` to the values for the next iteration; after the loop, `carried` names the final values.
         """
         self._names += 1
         k = self._names
@@ -334,17 +341,17 @@ class Routine:
         for name, type, start in values:
             if type == "ptr":
                 self.memory.same(name, start)
-        with self.to.loop(names, first, past, step, values) as given:
-            rounds = Rounds(names.counter, [value.name for value in values])
-            yield rounds
-            given.extend(rounds.carry)
+        with self.assembly.loop(names, first, past, step, values) as given:
+            body = LoopBody(names.counter, [value.name for value in values])
+            yield body
+            given.extend(body.carry)
 
     @contextmanager
     def when(self, comparison: str, a: Int64, b: Int64) -> Iterator[None]:
-        """Run what is written inside if a compares so (LLVM's: slt, eq, …) with b."""
+        """Run the instructions written inside if a compares with b as stated (in LLVM's words: slt, eq, …)."""
         self._names += 1
         k = self._names
-        with self.to.when(self.to.value(f"icmp {comparison} i64 {a}, {b}", f"%w{k}"), f"t{k}", f"e{k}"):
+        with self.assembly.when(self.assembly.value(f"icmp {comparison} i64 {a}, {b}", f"%w{k}"), f"t{k}", f"e{k}"):
             yield
 
 
@@ -352,10 +359,11 @@ def _mask_of(inside: Sequence[bool]) -> str:
     return "<" + ", ".join(f"i1 {str(lane).lower()}" for lane in inside) + ">"
 
 
-def hold_offsets(axes: Iterable[tuple[int, int]], apart: Iterable[int]) -> bool:
-    """Whether 64 bits hold the offsets along all `axes` together, and 32 bits the numbers of a vector's lanes.
+def offsets_fit(axes: Iterable[tuple[int, int]], lane_steps: Iterable[int]) -> bool:
+    """Whether 64 bits hold all offsets along `axes` together, and 32 bits the offsets of a vector's lanes.
 
-    An axis is how far indices go from 0, and the bytes to the next one. Lanes are so many elements `apart`.
+    An axis is the largest distance of an index from 0, and the bytes to the next index. `lane_steps` are distances of
+    neighbouring lanes in elements.
     """
     reach = sum((indices + MOST_LANES) * abs(step) for indices, step in axes)
-    return reach < 1 << 62 and all(MOST_LANES * abs(elements) < 1 << 30 for elements in apart)
+    return reach < 1 << 62 and all(MOST_LANES * abs(elements) < 1 << 30 for elements in lane_steps)

@@ -1,7 +1,7 @@
-"""Machine code: what compiles it, keeps it, loads it, binds it to memory, and runs it on threads.
+"""Machine code: compile LLVM IR, cache and load object files, bind kernels to memory, and run them on threads.
 
-    machine_code → object_file → native_call → runner
+    machine_code → object file → native_call → runner
 
-What may live here: LLVM, object files, kernels in memory and in a folder, threads that share work. What may not: what
-kernels compute.
+This package knows LLVM, object files, the kernel cache in memory and on disk, and the thread pool. It does not know the
+computation inside a kernel.
 """

@@ -1,4 +1,4 @@
-"""LLVM IR → machine code of this processor, or of a named one, as an object file. LLVM is loaded when first used."""
+"""LLVM IR → an object file with machine code for this processor or a named one. LLVM is loaded on first use."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from typing import Any, Final, NamedTuple
 
 from engine.ir.lru import LRU
 
-# Kernels that are not there: the error, the keys that are not tried again, and one line of the log for each reason.
+# Unavailable kernels: the error, the keys that are not tried again, and one log line for each reason.
 #
-# This is never a reason to fail, since NumPy computes the same.
+# A missing kernel is never a reason to fail, since NumPy computes the same result.
 
-#: kernels, or plans of libraries, that are remembered: the first of them is forgotten for one more
+#: largest number of refused kernels, or library plans, in memory: a new one evicts the oldest
 MOST_REFUSED: Final = 4096
-#: reasons that are remembered as told
-MOST_TOLD: Final = 256
+#: largest number of different reasons that are logged
+MOST_LOGGED: Final = 256
 
 _logger = logging.getLogger("gradserve.kernels")
 
 
 class KernelUnavailable(Exception):
-    """Absence of machine code of a kernel; the message says why: a whole sentence for an operator."""
+    """Absence of a kernel's machine code. The message is a whole sentence that tells an operator the reason."""
 
 
 class RefusedKernels:
-    """Keys of kernels that could not be made, with the reasons. They are not tried again, so that a plan runs one way.
+    """Keys of kernels that could not be compiled, with the reasons. They are not retried, so a plan runs one way.
 
     Threads may share it.
     """
@@ -50,66 +50,66 @@ class RefusedKernels:
         self._lock = Lock()
 
     def add(self, key: str, reason: str) -> None:
-        """Remember a kernel that could not be made."""
+        """Record a kernel that could not be compiled."""
         with self._lock:
             self._reasons[key] = reason
             if len(self._reasons) > MOST_REFUSED:
                 del self._reasons[next(iter(self._reasons))]
 
     def __contains__(self, key: str) -> bool:
-        """Whether a kernel could not be made; false if it was not tried, or long ago."""
+        """Whether a kernel could not be compiled; false if it was never tried, or its entry was evicted."""
         return key in self._reasons
 
     def demand(self, key: str) -> None:
-        """Raise KernelUnavailable, with the reason, if a kernel could not be made."""
+        """Raise KernelUnavailable with the recorded reason if a kernel could not be compiled."""
         reason = self._reasons.get(key)
         if reason is not None:
             raise KernelUnavailable(reason)
 
 
 class Reasons:
-    """Reasons that have been logged so far, each in one line. `message` has a place for the reason."""
+    """Reasons that have been logged, each in one line. `message` has a placeholder for the reason."""
 
     def __init__(self, message: str) -> None:
         self._message = message
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
     def tell(self, reason: str) -> None:
-        """Log a reason, unless it was told before, or too many were."""
-        if reason not in self._told and len(self._told) < MOST_TOLD:
-            self._told.add(reason)
+        """Log a reason, unless it was logged before or the limit is reached."""
+        if reason not in self._logged and len(self._logged) < MOST_LOGGED:
+            self._logged.add(reason)
             _logger.warning(self._message, reason)
 
 
-#: what instructions a processor has, and how they are best arranged, on x86 and on ARM
-_TELLING: Final = frozenset(
+#: fields of /proc/cpuinfo that tell which instructions a processor has and how to schedule them, on x86 and ARM
+_CPUINFO_FIELDS: Final = frozenset(
     {"vendor_id", "cpu family", "model", "model name", "stepping", "flags"}
     | {"CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision", "Features"}
 )
-#: without one of these it is not known what instructions there are
+#: fields that list instructions: without either, the processor's instructions are unknown
 _INSTRUCTIONS: Final = frozenset({"flags", "Features"})
 
 
 @cache
 def described_processor(source: Path = Path("/proc/cpuinfo")) -> str | None:
-    """Describe this machine's processors as the system does, in a tenth of a millisecond; None if it does not say."""
+    """Describe this machine's processors from /proc/cpuinfo, in 0.1 ms; None if it does not list their instructions."""
     try:
         lines = source.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return None
     split = (line.partition(":") for line in lines)
-    facts = {(name.strip(), " ".join(value.split())) for name, _, value in split if name.strip() in _TELLING}
+    facts = {(name.strip(), " ".join(value.split())) for name, _, value in split if name.strip() in _CPUINFO_FIELDS}
     return repr(sorted(facts)) if any(name in _INSTRUCTIONS and value for name, value in facts) else None
 
 
 _OPTIONS: Final = {"opt": 2, "reloc": "pic", "codemodel": "small"}
-#: whole numbers of so many digits that they may be too many for 32 bits
+#: integers with enough digits to overflow 32 bits
 _LARGE: Final = re.compile(r"(?<![\w.%@])-?\d{10,}(?![\w.])")
 
 
 @cache
 def llvm() -> Any:
-    """Load llvmlite's binding, ready to write code for this machine. Raises KernelUnavailable."""
+    """Load llvmlite's binding and initialise it for this machine. Raises KernelUnavailable."""
     try:
         from llvmlite import binding  # noqa: PLC0415 - 75 MB, for the processes that compile
     except (ImportError, OSError) as error:
@@ -121,7 +121,7 @@ def llvm() -> Any:
 
 @cache
 def host_processor() -> tuple[str, str]:
-    """Return the name and features of this processor, as LLVM has them; machine code depends on both.
+    """Return LLVM's name for this processor and its features; machine code depends on both.
 
     Raises KernelUnavailable.
     """
@@ -134,9 +134,9 @@ def host_processor() -> tuple[str, str]:
 
 @cache
 def target() -> dict[str, str]:
-    """Describe what machine code depends on beside its text: machine, processor, and the compiler with its options.
+    """Describe everything machine code depends on besides its text: system, processor, compiler and options.
 
-    LLVM is not loaded for it, unless the system does not describe the processor. Raises KernelUnavailable.
+    LLVM is only loaded if the system does not describe the processor. Raises KernelUnavailable.
     """
     try:
         compiler = f"llvmlite {version('llvmlite')} {_OPTIONS}"
@@ -150,16 +150,16 @@ def target() -> dict[str, str]:
 
 
 def machine_code(text: str, processor: tuple[str, str] | None = None) -> bytes:
-    """Compile LLVM IR to an object file for a processor, by its name and features: ("x86-64-v3", ""); else the host.
+    """Compile LLVM IR to an object file for a processor by name and features, ("x86-64-v3", ""), or for the host.
 
-    Raises KernelUnavailable if llvmlite is missing, LLVM refuses the text, the host lacks what kernels need, or a
-    number in the text is too large for its type.
+    Raises KernelUnavailable if llvmlite is missing, LLVM rejects the text, the host lacks an instruction that kernels
+    need, or an integer in the text overflows its type.
     """
     demand_words(text)
     binding = llvm()
     if processor is None:
         processor = host_processor()
-        # Without it, or if LLVM does not know the processor, x86 would call a function of C for each multiply-add.
+        # Without FMA, or on a processor unknown to LLVM, x86 code would call a C function for each multiply-add.
         if platform.machine() in ("x86_64", "AMD64") and "+fma" not in processor[1].split(","):
             raise KernelUnavailable("this processor has no fused multiply-add, which kernels are written in")
     try:
@@ -173,16 +173,16 @@ def machine_code(text: str, processor: tuple[str, str] | None = None) -> bytes:
 
 
 def target_machine(name: str, features: str) -> Any:
-    """Make LLVM's target machine for a processor of this machine's family. Raises KernelUnavailable."""
+    """Create LLVM's target machine for a processor of this machine's architecture. Raises KernelUnavailable."""
     binding = llvm()
     target = binding.Target.from_default_triple()
     return target.create_target_machine(cpu=name, features=features, **_OPTIONS)
 
 
 def demand_words(text: str) -> None:
-    """Raise KernelUnavailable if a number is too large for its type.
+    """Raise KernelUnavailable if an integer in the text overflows its type.
 
-    LLVM cuts such a number off silently, and an offset then points anywhere.
+    LLVM truncates such an integer silently, and an offset would then point anywhere.
     """
     for line in text.splitlines():
         for number in map(int, _LARGE.findall(line)):
@@ -192,7 +192,7 @@ def demand_words(text: str) -> None:
 
 
 def link(data: bytes, name: str) -> tuple[int, Any]:
-    """Load an object file by LLVM; return the address of its function, and the object that keeps it loaded.
+    """Load an object file with LLVM; return the address of its function, and the object that keeps it loaded.
 
     Raises KernelUnavailable.
     """
@@ -210,16 +210,17 @@ def link(data: bytes, name: str) -> tuple[int, Any]:
     return address, engine
 
 
-# Loading object files: those of x86-64 and ELF by hand, in a tenth of a millisecond and without LLVM; others by LLVM.
+# Loading object files. ELF files for x86-64 are loaded here, in 0.1 ms and without LLVM; others by LLVM.
 #
-# System V ABI, AMD64 supplement: sections that are allocated are laid out one after the other, and their references to
-# one another, which are all relative, are filled in.
+# The format is that of the System V ABI, AMD64 supplement. The loader lays out allocated sections one after the other
+# and fills in the references between them. Kernels call no libraries, so all references are relative, and the image
+# needs no fix-ups for the address where it ends up.
 
 _FAILED: Final = ctypes.c_void_p(-1).value
 
 
 class ExecutableMemory:
-    """Machine code in memory that is never writable and executable at once. Raises KernelUnavailable if refused."""
+    """Memory for machine code that is never writable and executable at once. Raises KernelUnavailable if refused."""
 
     def __init__(self, nbytes: int) -> None:
         self.nbytes = -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
@@ -232,7 +233,7 @@ class ExecutableMemory:
         self.address = address
 
     def write_image(self, image: bytes) -> None:
-        """Put `image` there, and make it executable: once."""
+        """Write the image and make it executable. Call it once."""
         ctypes.memmove(self.address, image, len(image))
         if _library().mprotect(self.address, self.nbytes, mmap.PROT_READ | mmap.PROT_EXEC):
             raise KernelUnavailable("the system refuses executable memory, so kernels are not compiled")
@@ -244,7 +245,7 @@ class ExecutableMemory:
 
 @cache
 def _library() -> Any:
-    """Load the system's mmap, mprotect and munmap: Python's own mmap cannot make memory executable later."""
+    """Load the system's mmap, mprotect and munmap. Python's own mmap cannot make memory executable later."""
     library = ctypes.CDLL(None, use_errno=True)
     library.mmap.restype = ctypes.c_void_p
     library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
@@ -256,7 +257,7 @@ def _library() -> Any:
 _RELOCATABLE, _X86_64 = 1, 62
 _PROGBITS, _SYMTAB, _RELA, _UNWIND = 1, 2, 4, 0x70000001
 _ALLOCATED: Final = 2
-#: R_X86_64_PC32 and R_X86_64_PLT32: 32 bits, relative to where they stand
+#: R_X86_64_PC32 and R_X86_64_PLT32: 32 bits, relative to their own address
 _RELATIVE: Final = (2, 4)
 
 
@@ -289,18 +290,18 @@ class _Symbol(NamedTuple):
     size: int
 
 
-class _Unknown(Exception):
-    """Failure of an object file that seems sound, but is for another loader."""
+class _Unsupported(Exception):
+    """Object file that seems sound, but needs LLVM's loader."""
 
 
 def load_function(data: bytes, name: str = "kernel") -> LoadedCode:
-    """Load the function of that name in an object file into executable memory.
+    """Load the function `name` of an object file into executable memory.
 
-    Raises KernelUnavailable if the file is damaged, or not for this machine, or executable memory is refused.
+    Raises KernelUnavailable if the file is damaged or not for this machine, or if executable memory is refused.
     """
     try:
         image, start = _image(data, name.encode())
-    except _Unknown:
+    except _Unsupported:
         return LoadedCode(*link(data, name))
     except (struct.error, IndexError, ValueError) as error:
         raise KernelUnavailable(f"the object file of a kernel is damaged ({error})") from error
@@ -310,7 +311,7 @@ def load_function(data: bytes, name: str = "kernel") -> LoadedCode:
 
 
 def _image(data: bytes, name: bytes) -> tuple[bytes, int]:
-    """Make the image of the memory, and find the beginning of the function in it."""
+    """Return the memory image of an object file, and the offset of the function in it."""
     sections = _sections(data)
     places = _places(sections, len(data))
     image = bytearray(max((places[i] + sections[i].size for i in places), default=0))
@@ -330,22 +331,22 @@ def _sections(data: bytes) -> list[_Section]:
     if data[:4] != b"\x7fELF" and sys.platform == "linux":
         raise ValueError("it is not an ELF file")
     if data[:6] != b"\x7fELF\x02\x01" or struct.unpack_from("<HH", data, 16) != (_RELOCATABLE, _X86_64):
-        if sys.platform == "linux" and platform.machine() == "x86_64":  # LLVM may crash on what is no object file
+        if sys.platform == "linux" and platform.machine() == "x86_64":  # LLVM may crash on other data
             raise ValueError("it is not for this machine")
-        raise _Unknown
+        raise _Unsupported
     (start,) = struct.unpack_from("<Q", data, 40)
     (count,) = struct.unpack_from("<H", data, 60)
     return [_Section(*struct.unpack_from("<IIQQQQIIQQ", data, start + 64 * i)) for i in range(count)]
 
 
-def _places(sections: list[_Section], most: int) -> dict[int, int]:
-    """Place the sections that are allocated, none above `most` bytes, in the image."""
+def _places(sections: list[_Section], limit: int) -> dict[int, int]:
+    """Assign offsets in the image to the allocated sections, each of at most `most` bytes."""
     places, end = {}, 0
     for i, section in enumerate(sections):
         if section.flags & _ALLOCATED:
             if section.type not in (_PROGBITS, _UNWIND):
-                raise _Unknown
-            if section.size > most or section.align > mmap.PAGESIZE:
+                raise _Unsupported
+            if section.size > limit or section.align > mmap.PAGESIZE:
                 raise ValueError("a section has no sensible size")
             align = max(64, section.align)
             places[i] = -(-end // align) * align
@@ -363,13 +364,13 @@ def _contents(data: bytes, section: _Section) -> bytes:
 def _relocate(
     image: bytearray, places: dict[int, int], symbols: list[_Symbol], section: int, relocations: bytes
 ) -> None:
-    """Fill in the references of a section to other places."""
+    """Fill in a section's references to other sections."""
     for offset, info, addend in struct.iter_unpack("<QQq", relocations):
         symbol = symbols[info >> 32]
         if info & 0xFFFFFFFF not in _RELATIVE or symbol.section not in places:
-            raise _Unknown
-        at = section + offset
-        struct.pack_into("<i", image, at, places[symbol.section] + symbol.value + addend - at)
+            raise _Unsupported
+        position = section + offset
+        struct.pack_into("<i", image, position, places[symbol.section] + symbol.value + addend - position)
 
 
 def _start(symbols: list[_Symbol], places: dict[int, int], names: bytes, name: bytes, size: int) -> int:
@@ -381,51 +382,51 @@ def _start(symbols: list[_Symbol], places: dict[int, int], names: bytes, name: b
     raise ValueError(f"it has no {name.decode()}")
 
 
-# Kernels of a folder are mapped and run, so a folder is used only while it is ours and nobody else can write to it.
-# This is checked on the open folder, each time, and every name is looked up in the very folder that was checked. An
-# entry states its kind and key, and has the hash of its code: one that was torn, cut or put there by another program is
-# as good as absent. Several processes may share a folder. An entry is written beside its place and renamed to it, so
-# that readers meet all of it or nothing; it is not forced onto the disk first, since the hash finds what a loss of
-# power tears.
+# The kernel cache on disk. Its entries are executed, so a folder is used only if we own it and no other user can write
+# to it. Each access checks the open folder, and looks up names relative to that very folder (openat), so that nobody
+# can swap the folder after the check. An entry has a magic number, its key, and the hash of its code: a truncated,
+# damaged or foreign file counts as absent. Several processes may share a folder. An entry is written to a temporary
+# file and renamed, so that readers see all of it or none of it. There is no fsync: if a power loss damages an entry,
+# its hash does not match.
 
-#: bytes of the entries of a folder together, about
+#: approximate size limit of a folder, in bytes
 MOST_BYTES_OF_A_FOLDER: Final = 256 << 20
-#: bytes that a store keeps in memory, of code that is not mapped
+#: bytes of object code that a store keeps in memory, besides loaded code
 MOST_BYTES_IN_MEMORY: Final = 32 << 20
-#: whether this system can tell whose a folder is, and look names up in one that is open
+#: whether this system tells who owns a folder, and can look up names relative to an open one
 FOLDERS_CAN_BE_CHECKED: Final = hasattr(os, "geteuid") and os.open in os.supports_dir_fd
 
 _MAGIC: Final = b"gradserve kernel"
 _FORMAT: Final = 1
 _HEADER: Final = struct.Struct("<16sI32sQ32s")  # magic, format, key, length of the code, its SHA-256
 _ENTRY: Final = ".kernel"
-_PART: Final = ".part"  # an entry that is being written, or whose writer was killed
+_PART: Final = ".part"  # an entry being written, or left by a writer that was killed
 _WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 
 
 class KernelFolder:
-    """The entries of one folder, which is made by the first that is written; the least recently used go first."""
+    """Entries of one folder. The first write creates it; the least recently used entries are evicted."""
 
     def __init__(self, path: Path, most_bytes: int = MOST_BYTES_OF_A_FOLDER) -> None:
         self.path = path
         self._most_bytes = most_bytes
-        self._unswept = most_bytes  # bytes written since entries were last counted; at first, nothing is known
+        self._unswept = most_bytes  # bytes written since the last sweep; a new process sweeps early
 
     def read_code(self, key: str) -> bytes | None:
-        """Read the code that was written for a key; None if there is none that is whole and ours.
+        """Read the code cached for a key; None if there is no intact entry of ours.
 
-        Raises OSError if the folder is there and cannot be used.
+        Raises OSError if the folder exists but cannot be used.
         """
         with suppress(FileNotFoundError), self._opened() as folder:
             code = unpacked(key, _content(key + _ENTRY, folder, self._most_bytes))
             if code is not None:
-                with suppress(OSError):  # a folder may be there for reading alone
+                with suppress(OSError):  # the folder may be read-only
                     os.utime(key + _ENTRY, dir_fd=folder, follow_symlinks=False)
             return code
         return None
 
     def write_code(self, key: str, code: bytes) -> None:
-        """Keep the code of a key, in place of what is there. Raises OSError if that cannot be done."""
+        """Write the code of a key, replacing an existing entry. Raises OSError if that fails."""
         entry = packed(key, code)
         if len(entry) > self._most_bytes:
             return
@@ -446,22 +447,22 @@ class KernelFolder:
             os.close(folder)
 
     def _sweep(self, folder: int) -> None:
-        kept = 0
+        total = 0
         for _, name, nbytes in sorted(_listed(folder), reverse=True):
-            kept += nbytes
-            if kept > self._most_bytes:
+            total += nbytes
+            if total > self._most_bytes:
                 with suppress(OSError):  # another process has removed it
                     os.unlink(name, dir_fd=folder)
         self._unswept = 0
 
 
 def packed(key: str, code: bytes) -> bytes:
-    """Make the entry of a key, 64 hexadecimal digits: header and code."""
+    """Serialise the entry of a key (64 hexadecimal digits): header and code."""
     return _HEADER.pack(_MAGIC, _FORMAT, bytes.fromhex(key), len(code), hashlib.sha256(code).digest()) + code
 
 
 def unpacked(key: str, entry: bytes) -> bytes | None:
-    """Return the code of an entry; None if it is not exactly what was packed for this key."""
+    """Return the code of an entry; None if it is not exactly the entry of this key."""
     code = entry[_HEADER.size :]
     return code if entry and entry == packed(key, code) else None
 
@@ -474,9 +475,9 @@ def _require_private(status: os.stat_result) -> None:
 
 
 def _content(name: str, folder: int, most_bytes: int) -> bytes:
-    """Read a file's bytes; none if it is absent, cannot be read, is not ours, or is larger than all may be."""
+    """Read a file; return no bytes if it is absent, unreadable, not ours, or larger than `most_bytes`."""
     try:
-        # A link is not followed, and a pipe not waited for.
+        # O_NOFOLLOW: a symbolic link could point anywhere. O_NONBLOCK: opening a pipe must not wait for a writer.
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError:
         return b""
@@ -503,7 +504,7 @@ def _replace(name: str, entry: bytes, folder: int) -> None:
                 rest = rest[os.write(file, rest) :]
         finally:
             os.close(file)
-        with suppress(FileNotFoundError):  # another process has counted it, and found it to be too much
+        with suppress(FileNotFoundError):  # another process has evicted it
             os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError:
         with suppress(OSError):
@@ -512,9 +513,9 @@ def _replace(name: str, entry: bytes, folder: int) -> None:
 
 
 def _listed(folder: int) -> Iterator[tuple[int, str, int]]:
-    """Yield the time when each file of ours was last used, its name and its bytes."""
-    with os.scandir(folder) as found:
-        for file in found:
+    """Yield the time of last use, the name and the size in bytes of each of our files."""
+    with os.scandir(folder) as files:
+        for file in files:
             if file.name.endswith((_ENTRY, _PART)):
                 with suppress(FileNotFoundError):  # another process has removed it
                     status = file.stat(follow_symlinks=False)
@@ -522,56 +523,56 @@ def _listed(folder: int) -> Iterator[tuple[int, str, int]]:
 
 
 def kernel_key(text: str, *, system: str, processor: str, compiler: str) -> str:
-    """Make the key of a kernel, 64 hexadecimal digits: the SHA-256 of all that its code depends on.
+    """Return the key of a kernel, 64 hexadecimal digits: the SHA-256 of everything its code depends on.
 
-    `text` is what the compiler reads; `system`, `processor` and `compiler` are those of `machine_code.target`.
+    `text` is the compiler's input; `system`, `processor` and `compiler` are those of `target`.
     """
     return hashlib.sha256(repr((text, system, processor, compiler)).encode()).hexdigest()
 
 
 class KernelStore:
-    """Object code by key: the most recently used in memory, all of it in `folder`, if one is given and can be used.
+    """Cache of object code by key: an LRU in memory, and all entries in `folder` if one is given and usable.
 
-    A folder that cannot be used, or is full, costs one line of the log; memory goes on by itself. May be shared by
-    threads, and the folder by processes.
+    If the folder is unusable or full, one line is logged and only memory is used. Threads may share a store, and
+    processes may share a folder.
     """
 
     def __init__(self, folder: Path | None = None, most_bytes: int = MOST_BYTES_IN_MEMORY) -> None:
         self._folder = KernelFolder(folder) if folder and FOLDERS_CAN_BE_CHECKED else None
-        self._kept: LRU[str, bytes] = LRU(most_bytes, len)
+        self._cache: LRU[str, bytes] = LRU(most_bytes, len)
         self._lock = Lock()
-        self._complained = False
+        self._has_warned = False
         if folder and not FOLDERS_CAN_BE_CHECKED:
-            self._complain(folder, "this system cannot tell whose it is")
+            self._warn(folder, "this system cannot tell whose it is")
 
     def get(self, key: str) -> bytes | None:
-        """Return the code of a key, exactly as it was put, or None. Raises no error of the disk."""
-        code = self._kept.hit(key)
+        """Return the code of a key exactly as stored, or None. Never raises disk errors."""
+        code = self._cache.hit(key)
         if code is None:
             code = self._read_code(key)
             if code is not None:
-                self._kept.put(key, code)
+                self._cache.put(key, code)
         return code
 
     def put(self, key: str, code: bytes) -> None:
-        """Keep the code of a key. Raises no error of the disk."""
-        self._kept.put(key, code)
+        """Store the code of a key. Never raises disk errors."""
+        self._cache.put(key, code)
         if self._folder is not None:
             try:
                 self._folder.write_code(key, code)
             except OSError as error:
-                self._complain(self._folder.path, error.strerror or str(error))
+                self._warn(self._folder.path, error.strerror or str(error))
 
     def _read_code(self, key: str) -> bytes | None:
         if self._folder is not None:
             try:
                 return self._folder.read_code(key)
             except OSError as error:
-                self._complain(self._folder.path, error.strerror or str(error))
+                self._warn(self._folder.path, error.strerror or str(error))
         return None
 
-    def _complain(self, folder: Path, reason: str) -> None:
+    def _warn(self, folder: Path, reason: str) -> None:
         with self._lock:
-            said, self._complained = self._complained, True
-        if not said:
+            had_warned, self._has_warned = self._has_warned, True
+        if not had_warned:
             _logger.warning("kernels are kept in memory alone, not in %s: %s", folder, reason)

@@ -105,7 +105,7 @@ class _HostLoop(CKernel):
             kept = self.schedule.scratch.index(number)
             yield f"const {NAMES[self.type(number)]} v{number} = kept{kept}[c + l];"
         yield from self.computed(sweep, "c + l")
-        for number in sweep.kept:
+        for number in sweep.saved:
             yield f"kept{self.schedule.scratch.index(number)}[c + l] = {self.name(number)};"
         for n in sweep.results:
             value = self.name(self.loop.results[n].value)

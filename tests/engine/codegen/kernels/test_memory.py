@@ -172,7 +172,7 @@ def test_what_is_outside_is_written_down_and_not_touched(
     call = run(write, np.arange(3, dtype="float32"), memory[8:11])
     assert (memory[:8] == -7).all()
     assert (memory[11:] == -7).all()
-    assert bool(WATCHED.record[FaultEntry.FOUND]) is (offset is not None)
+    assert bool(WATCHED.record[FaultEntry.OCCURRED]) is (offset is not None)
     if offset is not None:
         assert WATCHED.record[FaultEntry.TABLE] == call.entries.ctypes.data
         assert WATCHED.record[FaultEntry.POSITION] == position

@@ -15,9 +15,9 @@ def test_softmax_takes_three_sweeps_and_keeps_the_exponential() -> None:
     share = risen / total
     builder.store("element", share)
     first, second, third = schedule(builder.loop()).sweeps
-    assert (first.computed, first.reductions, first.kept) == ((x.number,), (largest.number,), ())
+    assert (first.computed, first.reductions, first.saved) == ((x.number,), (largest.number,), ())
     assert second.computed == (x.number, shifted.number, risen.number)
-    assert (second.kept, second.reductions, second.results) == ((risen.number,), (total.number,), ())
+    assert (second.saved, second.reductions, second.results) == ((risen.number,), (total.number,), ())
     assert (third.fetched, third.computed, third.results) == ((risen.number,), (share.number,), (0,))
     assert schedule(builder.loop()).scratch == (risen.number,)
 
@@ -49,7 +49,7 @@ def test_what_is_first_needed_late_is_not_computed_before() -> None:
     root = y.sqrt()
     builder.store("element", root * x.row_sum())
     first, second = schedule(builder.loop()).sweeps
-    assert (first.computed, first.kept) == ((x.number,), ())
+    assert (first.computed, first.saved) == ((x.number,), ())
     assert root.number in second.computed
 
 

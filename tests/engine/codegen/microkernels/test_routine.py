@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.codegen.microkernels.recipe import Recipe
 from engine.codegen.microkernels.routine import Int64, Routine
-from engine.codegen.microkernels.windows import arranged, parted
+from engine.codegen.microkernels.windows import deinterleaved, select_lanes
 from tests.engine.codegen.microkernels.running import Array, run_recipe
 
 pytest.importorskip("llvmlite")
@@ -28,24 +28,24 @@ def random(*shape: int) -> Array:
 
 def run(write: Callable[[Routine, str, str], None], x: Array, size: int, items: int = 1) -> Array:
     """What is written to a result of so many numbers, which are 7 at first, by `write`: it has x, and the result."""
-    to = Routine("float32", LANES)
-    here, there = to.place("operand", 0), to.place("result", 0)
+    ir = Routine("float32", LANES)
+    here, there = ir.place("operand", 0), ir.place("result", 0)
     for start in range(0, size, LANES):
-        to.store(to.splat(7.0), to.at(there, start * 4), to.below(size - start))
-    write(to, here, there)
-    recipe = Recipe((to.phase(items, 0),))
+        ir.store(ir.splat(7.0), ir.at(there, start * 4), ir.below(size - start))
+    write(ir, here, there)
+    recipe = Recipe((ir.phase(items, 0),))
     return run_recipe(recipe, [x], (size,), "float32")
 
 
 def whole(write: Callable[[Routine, Sequence[Int64]], Sequence[Int64]], *given_numbers: int) -> list[int]:
     """Int64 numbers that are made of such as are not known when the kernel is written."""
-    to = Routine("float64", 2)
-    x, y = to.place("operand", 0), to.place("result", 0)
-    taken = [to.to.value(f"load i64, ptr {to.at(x, 8 * i)}") for i in range(len(given_numbers))]
-    made = write(to, taken)
+    ir = Routine("float64", 2)
+    x, y = ir.place("operand", 0), ir.place("result", 0)
+    taken = [ir.assembly.value(f"load i64, ptr {ir.at(x, 8 * i)}") for i in range(len(given_numbers))]
+    made = write(ir, taken)
     for i, value in enumerate(made):
-        to.to.line(f"store i64 {value}, ptr {to.at(y, 8 * i)}")
-    recipe = Recipe((to.phase(1, 0),))
+        ir.assembly.line(f"store i64 {value}, ptr {ir.at(y, 8 * i)}")
+    recipe = Recipe((ir.phase(1, 0),))
     found = run_recipe(recipe, [np.array(given_numbers, "int64")], (len(made),), "int64")
     return [int(number) for number in found]
 
@@ -55,9 +55,9 @@ def whole(write: Callable[[Routine, Sequence[Int64]], Sequence[Int64]], *given_n
 
 @given(a=numbers, b=numbers)
 def test_whole_numbers_are_the_same_known_or_not(a: int, b: int) -> None:
-    def write(to: Routine, taken: Sequence[Int64]) -> list[Int64]:
+    def write(ir: Routine, taken: Sequence[Int64]) -> list[Int64]:
         x, y = taken
-        return [to.add(x, y), to.sub(x, y), to.mul(x, 12), to.least(x, y), to.most(x, y), to.within(x, 1000)]
+        return [ir.add(x, y), ir.sub(x, y), ir.mul(x, 12), ir.least(x, y), ir.most(x, y), ir.within(x, 1000)]
 
     wanted = [a + b, a - b, 12 * a, min(a, b), max(a, b), int(0 <= a < 1000)]
     assert whole(write, a, b) == wanted == write(Routine("float32", 8), [a, b])
@@ -66,8 +66,8 @@ def test_whole_numbers_are_the_same_known_or_not(a: int, b: int) -> None:
 @pytest.mark.slow
 @given(a=st.integers(0, 2**40), b=st.integers(1, 2**20))
 def test_quotients_and_index_tuples(a: int, b: int) -> None:
-    def write(to: Routine, taken: Sequence[Int64]) -> list[Int64]:
-        return [*to.divided(taken[0], b), *to.unravelled(taken[0], (2**50, 3, b, 1, 5))]
+    def write(ir: Routine, taken: Sequence[Int64]) -> list[Int64]:
+        return [*ir.divided(taken[0], b), *ir.unravelled(taken[0], (2**50, 3, b, 1, 5))]
 
     (rest, last), (first, inner) = divmod(a, 5), divmod(a // 5, 3 * b)
     assert rest == first * 3 * b + inner
@@ -80,7 +80,7 @@ def test_quotients_and_index_tuples(a: int, b: int) -> None:
 @pytest.mark.parametrize("a", [-3, 4, 5])
 def test_a_choice(how: str, a: int) -> None:
     holds = {"slt": a < 4, "eq": a == 4, "sge": a >= 4}[how]
-    assert whole(lambda to, taken: [to.choose(how, taken[0], 4, taken[0], 11)], a) == [a if holds else 11]
+    assert whole(lambda ir, taken: [ir.choose(how, taken[0], 4, taken[0], 11)], a) == [a if holds else 11]
 
 
 # ---------------------------------------------------------------- control
@@ -89,9 +89,9 @@ def test_a_choice(how: str, a: int) -> None:
 @pytest.mark.parametrize("how", ["slt", "eq", "sge"])
 @pytest.mark.parametrize("a", [-3, 4, 5])
 def test_what_happens_on_a_condition(how: str, a: int) -> None:
-    def write(to: Routine, x: str, y: str) -> None:
-        with to.loop(a, a + 1) as known_when_it_runs, to.when(how, known_when_it_runs.index, 4):
-            to.store(to.load(x), y)
+    def write(ir: Routine, x: str, y: str) -> None:
+        with ir.loop(a, a + 1) as known_when_it_runs, ir.when(how, known_when_it_runs.index, 4):
+            ir.store(ir.load(x), y)
 
     x = random(LANES)
     holds = {"slt": a < 4, "eq": a == 4, "sge": a >= 4}[how]
@@ -102,14 +102,14 @@ def test_what_happens_on_a_condition(how: str, a: int) -> None:
 def test_a_loop_carries_values(first: int, past: int, step: int) -> None:
     """Out of each round into the next, past conditions and loops inside, and out of the last."""
 
-    def write(to: Routine, taken: Sequence[Int64]) -> list[Int64]:
-        with to.loop(first, taken[0], step, [("i64", "5"), ("i64", "0")]) as outer:
+    def write(ir: Routine, taken: Sequence[Int64]) -> list[Int64]:
+        with ir.loop(first, taken[0], step, [("i64", "5"), ("i64", "0")]) as outer:
             total, inner_rounds = outer.carried
-            with to.when("eq", outer.index, 2):
-                to.sub(outer.index, 1)
-            with to.loop(0, outer.index, 1, [("i64", inner_rounds)]) as inner:
-                inner.carry = [str(to.add(inner.carried[0], 1))]
-            outer.carry = [str(to.add(to.mul(total, 3), outer.index)), *inner.carried]
+            with ir.when("eq", outer.index, 2):
+                ir.sub(outer.index, 1)
+            with ir.loop(0, outer.index, 1, [("i64", inner_rounds)]) as inner:
+                inner.carry = [str(ir.add(inner.carried[0], 1))]
+            outer.carry = [str(ir.add(ir.mul(total, 3), outer.index)), *inner.carried]
         return list(outer.carried)
 
     total, rounds = 5, 0
@@ -119,9 +119,9 @@ def test_a_loop_carries_values(first: int, past: int, step: int) -> None:
 
 
 def test_items_are_those_asked_for() -> None:
-    def write(to: Routine, x: str, y: str) -> None:
-        with to.loop("%first", "%past") as item:
-            to.store(to.load(to.at(x, to.mul(item.index, VECTOR))), to.at(y, to.mul(item.index, VECTOR)))
+    def write(ir: Routine, x: str, y: str) -> None:
+        with ir.loop("%first", "%past") as item:
+            ir.store(ir.load(ir.at(x, ir.mul(item.index, VECTOR))), ir.at(y, ir.mul(item.index, VECTOR)))
 
     x = random(3 * LANES)
     found = run(write, x, 3 * LANES, items=2)
@@ -135,9 +135,9 @@ def test_items_are_those_asked_for() -> None:
 def lanes_of(mask: Callable[[Routine, Int64, Int64], str], first: int, past: int, *, known: bool) -> list[bool]:
     """Which lanes a mask has, of numbers that are known or not."""
 
-    def write(to: Routine, x: str, y: str) -> None:
-        a, b = (to.to.value(f"load i64, ptr {to.at(x, 8 * i)}") for i in range(2)) if not known else (first, past)
-        to.store(to.splat(1.0), y, mask(to, a, b))
+    def write(ir: Routine, x: str, y: str) -> None:
+        a, b = (ir.assembly.value(f"load i64, ptr {ir.at(x, 8 * i)}") for i in range(2)) if not known else (first, past)
+        ir.store(ir.splat(1.0), y, mask(ir, a, b))
 
     return [bool(lane == 1) for lane in run(write, np.array([first, past], "int64"), LANES)]
 
@@ -146,24 +146,24 @@ def lanes_of(mask: Callable[[Routine, Int64, Int64], str], first: int, past: int
 @pytest.mark.parametrize("known", [True, False])
 @given(first=few, past=few, step=st.sampled_from([1, 2, 3]))
 def test_masks(known: bool, first: int, past: int, step: int) -> None:
-    found = lanes_of(lambda to, a, b: to.between(a, b, step), first, past, known=known)
+    found = lanes_of(lambda ir, a, b: ir.between(a, b, step), first, past, known=known)
     assert found == [first <= lane * step < past for lane in range(LANES)]
-    found = lanes_of(lambda to, _, count: to.below(count), first, past, known=known)
+    found = lanes_of(lambda ir, _, count: ir.below(count), first, past, known=known)
     assert found == [lane < past for lane in range(LANES)]
-    both = lanes_of(lambda to, a, b: to.both(to.below(a), to.between(a, b)), first, past, known=known)
+    both = lanes_of(lambda ir, a, b: ir.both(ir.below(a), ir.between(a, b)), first, past, known=known)
     assert not any(both)
 
 
 @pytest.mark.parametrize("flag", [0, 1])
 def test_a_mask_of_all_or_none(flag: int) -> None:
-    assert lanes_of(lambda to, a, _: to.all_or_none(a), flag, 0, known=False) == [bool(flag)] * LANES
+    assert lanes_of(lambda ir, a, _: ir.all_or_none(a), flag, 0, known=False) == [bool(flag)] * LANES
 
 
 def test_no_mask_stands_for_all_lanes() -> None:
-    to = Routine("float32", LANES)
-    assert to.below(LANES) == to.between(-1, 99) == to.between(0, 15, 2) == to.both("", "") == ""
-    assert to.both("%a", "") == to.both("", "%a") == "%a"
-    assert not to.to.lines
+    ir = Routine("float32", LANES)
+    assert ir.below(LANES) == ir.between(-1, 99) == ir.between(0, 15, 2) == ir.both("", "") == ""
+    assert ir.both("%a", "") == ir.both("", "%a") == "%a"
+    assert not ir.assembly.lines
 
 
 # ---------------------------------------------------------------- vectors
@@ -171,12 +171,12 @@ def test_no_mask_stands_for_all_lanes() -> None:
 
 @given(count=few)
 def test_lanes_outside_a_mask_are_not_read_nor_written(count: int) -> None:
-    def write(to: Routine, x: str, y: str) -> None:
-        mask = to.below(count)
-        to.store(to.load(x, mask), y)
-        to.store(to.load(x, mask, to.splat(-2.0)), to.at(y, VECTOR))
-        to.store(to.load(x), to.at(y, 2 * VECTOR), mask)
-        to.store(to.kept(to.load(x), mask), to.at(y, 3 * VECTOR))
+    def write(ir: Routine, x: str, y: str) -> None:
+        mask = ir.below(count)
+        ir.store(ir.load(x, mask), y)
+        ir.store(ir.load(x, mask, ir.splat(-2.0)), ir.at(y, VECTOR))
+        ir.store(ir.load(x), ir.at(y, 2 * VECTOR), mask)
+        ir.store(ir.masked(ir.load(x), mask), ir.at(y, 3 * VECTOR))
 
     x = random(LANES)
     inside = np.arange(LANES) < count
@@ -188,13 +188,13 @@ def test_lanes_outside_a_mask_are_not_read_nor_written(count: int) -> None:
 def test_numbers_apart_are_gathered_and_scattered(step: int) -> None:
     """And those outside the mask are not."""
 
-    def write(to: Routine, x: str, y: str) -> None:
+    def write(ir: Routine, x: str, y: str) -> None:
         start = 0 if step > 0 else -step * (LANES - 1) * 4
-        every, some = to.first(LANES), to.first(5)
-        to.store(to.gather(to.at(x, start), 4 * step, every), y)
-        to.store(to.gather(to.at(x, start), 4 * step, some, to.splat(3.0)), to.at(y, VECTOR))
-        to.store(to.load_apart(to.at(x, start), 4 * step), to.at(y, 2 * VECTOR))
-        to.scatter(to.load(x), to.at(y, 3 * VECTOR + start), 4 * step, some)
+        every, some = ir.first(LANES), ir.first(5)
+        ir.store(ir.gather(ir.at(x, start), 4 * step, every), y)
+        ir.store(ir.gather(ir.at(x, start), 4 * step, some, ir.splat(3.0)), ir.at(y, VECTOR))
+        ir.store(ir.load_strided(ir.at(x, start), 4 * step), ir.at(y, 2 * VECTOR))
+        ir.scatter(ir.load(x), ir.at(y, 3 * VECTOR + start), 4 * step, some)
 
     x = random(4 * LANES)
     apart = (x[::step] if step > 0 else x[-step * (LANES - 1) :: step])[:LANES]
@@ -205,10 +205,10 @@ def test_numbers_apart_are_gathered_and_scattered(step: int) -> None:
 
 
 def test_a_matrix_is_transposed() -> None:
-    def write(to: Routine, x: str, y: str) -> None:
-        rows = [to.load(to.at(x, r * VECTOR)) for r in range(LANES)]
-        for r, row in enumerate(to.transposed(rows)):
-            to.store(row, to.at(y, r * VECTOR))
+    def write(ir: Routine, x: str, y: str) -> None:
+        rows = [ir.load(ir.at(x, r * VECTOR)) for r in range(LANES)]
+        for r, row in enumerate(ir.transposed(rows)):
+            ir.store(row, ir.at(y, r * VECTOR))
 
     x = random(LANES, LANES)
     np.testing.assert_array_equal(run(write, x, LANES**2).reshape(LANES, LANES), x.T)
@@ -219,12 +219,12 @@ def test_a_sum_of_lanes_is_that_of_halves() -> None:
     halves = x
     while len(halves) > 1:
         halves = halves[: len(halves) // 2] + halves[len(halves) // 2 :]
-    assert run(lambda to, x, y: to.store_number(to.halved(to.load(x)), y), x, 1)[0] == halves[0]
+    assert run(lambda ir, x, y: ir.store_number(ir.halved(ir.load(x)), y), x, 1)[0] == halves[0]
 
 
 def test_a_number_is_spread_and_multiplied_with_one_rounding() -> None:
-    def write(to: Routine, x: str, y: str) -> None:
-        to.store(to.fma(to.broadcast(x), to.load(x), to.sum(to.load(to.at(x, VECTOR)), to.zero)), y)
+    def write(ir: Routine, x: str, y: str) -> None:
+        ir.store(ir.fma(ir.broadcast(x), ir.load(x), ir.sum(ir.load(ir.at(x, VECTOR)), ir.zero)), y)
 
     x = random(2 * LANES)
     wanted = x[0].astype(float) * x[:LANES] + x[LANES:]
@@ -233,10 +233,10 @@ def test_a_number_is_spread_and_multiplied_with_one_rounding() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 7])
 def test_lanes_are_parted(count: int) -> None:
-    def write(to: Routine, x: str, y: str) -> None:
-        parts = parted(to, [to.load(to.at(x, k * VECTOR)) for k in range(count)])
+    def write(ir: Routine, x: str, y: str) -> None:
+        parts = deinterleaved(ir, [ir.load(ir.at(x, k * VECTOR)) for k in range(count)])
         for k, part in enumerate(parts):
-            to.store(part, to.at(y, k * VECTOR))
+            ir.store(part, ir.at(y, k * VECTOR))
 
     x = random(LANES, count)
     np.testing.assert_array_equal(run(write, x, x.size).reshape(count, LANES), x.T)
@@ -246,5 +246,5 @@ def test_lanes_are_parted(count: int) -> None:
 @given(lanes=st.lists(st.one_of(st.none(), st.integers(0, LANES - 1)), min_size=LANES, max_size=LANES))
 def test_lanes_are_arranged(lanes: list[int | None]) -> None:
     x = random(LANES)
-    found = run(lambda to, x, y: to.store(arranged(to, to.load(x), lanes), y), x, LANES)
+    found = run(lambda ir, x, y: ir.store(select_lanes(ir, ir.load(x), lanes), y), x, LANES)
     np.testing.assert_array_equal(found, [0 if lane is None else x[lane] for lane in lanes])

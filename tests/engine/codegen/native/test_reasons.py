@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.codegen.native.machine_code import MOST_TOLD, Reasons
+from engine.codegen.native.machine_code import MOST_LOGGED, Reasons
 from tests.engine.runtime.kernel_plans import warnings
 
 
@@ -17,6 +17,6 @@ def test_each_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_there_is_an_end_to_it(caplog: pytest.LogCaptureFixture) -> None:
     reasons = Reasons("%s")
-    for k in range(MOST_TOLD + 3):
+    for k in range(MOST_LOGGED + 3):
         reasons.tell(str(k))
-    assert len(warnings(caplog)) == MOST_TOLD
+    assert len(warnings(caplog)) == MOST_LOGGED
