@@ -24,7 +24,7 @@ from heapq import heappop, heappush
 from typing import Any, Final, NamedTuple, cast
 
 from engine.ir.errors import EngineError, counted
-from engine.ir.graph import Builder, Graph, Node, Origin, RuleCache, Value, for_dtype, is_small
+from engine.ir.graph import Builder, Graph, Node, Origin, RuleCache, Value, cast_cotangent, is_small
 from engine.ir.op import Definition, Op, Registry
 from engine.ir.run_context import NO_DEADLINE, NO_LIMITS, Deadline, Limits
 from engine.ir.verify import MalformedGraph
@@ -202,7 +202,7 @@ class Cotangents:
                     raise MalformedGraph(f"it is given a cotangent of {g.type}", index, self._nodes[index])
                 detail = f"its rule gives %{index} : {type} a cotangent of {g.type}"
                 raise MalformedGraph(detail, source, self._nodes[source])
-            g = for_dtype(g, type)
+            g = cast_cotangent(g, type)
         sums = self._sums.get(index)
         if sums is None:
             self._sums[index] = {result: g}

@@ -79,7 +79,10 @@ def _map_node(
 
 
 def _batch(index: int, node: Node, operands: Sequence[Mapped], size: int) -> Mapped:
-    """Apply the batching rule of a node to operands, some of them mapped. Raises MalformedGraph if its result is invalid."""
+    """Apply the batching rule of a node, some of whose operands are mapped.
+
+    Raises MalformedGraph for an invalid result.
+    """
     batched = node.rules.batch([m for _, m in operands], *(x for x, _ in operands), **node.attrs)
     if not isinstance(batched, Value):
         raise MalformedGraph(f"its batching rule gives a {type(batched).__name__}, not a value", index, node)

@@ -38,7 +38,7 @@ from engine.ir.errors import (
     UnexpectedFeed,
     counted,
 )
-from engine.ir.graph import Builder, Graph, Node, Origin, Stated, Value, attributes_key, inferred
+from engine.ir.graph import Builder, Graph, KeyedAttributes, Node, Origin, Value, attributes_key, inferred
 from engine.ir.kinds import key
 from engine.ir.kinds.scalars import Callee
 from engine.ir.op import Definition, Registry
@@ -269,7 +269,7 @@ def _listed(types: Sequence[TensorType]) -> str:
     return f"({', '.join(map(str, types))})"
 
 
-_NOTHING: Final = Stated({})
+_NOTHING: Final = KeyedAttributes({})
 #: the opset that int16 is there since
 _SINCE_INT16: Final = 2
 
@@ -300,7 +300,7 @@ class Program:
         self.functions, known = functions, len(functions)
         self.limits.admit_nodes(len(statements) + self._statements_of_functions)
         self.statements: tuple[Statement, ...] = ()
-        self.attrs: list[Stated] = []
+        self.attrs: list[KeyedAttributes] = []
         faults = faults or Faults(self.index)
         read = [(node, statement) for node, statement in enumerate(statements) if statement is not None]
         for node, statement in read:
@@ -313,7 +313,7 @@ class Program:
                     check_references(statements, node, statement)
             if statement.attrs or statement.op.attrs:
                 with faults.at(node, statement.op.name, statement.name):
-                    self.attrs.append(Stated(bind(statement.op.attrs, statement.attrs, opset)))
+                    self.attrs.append(KeyedAttributes(bind(statement.op.attrs, statement.attrs, opset)))
                     self._admit_dtypes(statement.op, self.attrs[-1])
                     check_functions(statement.op, self.attrs[-1], known)
             else:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, MutableSet, Sequence
 from typing import Any, Final, NamedTuple
 
 from engine.ir.errors import EngineError
-from engine.ir.graph import Graph, Node, Stated
+from engine.ir.graph import Graph, KeyedAttributes, Node
 from engine.ir.kinds import key
 from engine.ir.op import Composite, Kernel
 from engine.ir.tensor_type import element_type
@@ -72,7 +72,7 @@ def _statement(node: Node, operands: Sequence[Any]) -> Hashable | None:
     op, _, stated, types, _ = node
     if op.is_leaf:
         return op, tuple(operands), tuple(stated), types  # whatever it is fed under
-    attrs = (stated if isinstance(stated, Stated) else Stated(stated)).key
+    attrs = (stated if isinstance(stated, KeyedAttributes) else KeyedAttributes(stated)).key
     if attrs is None or op.internal:
         return None
     return op, tuple(operands), attrs, types

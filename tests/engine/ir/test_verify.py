@@ -16,7 +16,7 @@ from engine.autodiff.vmap import vmap
 from engine.compiler import compiler
 from engine.compiler.compiler import CompileRequest
 from engine.compiler.plan import make_plan
-from engine.ir.graph import Origin, Stated
+from engine.ir.graph import KeyedAttributes, Origin
 from engine.ir.op import Registry
 from engine.ir.passes import PASSES, Allowance, run_passes
 from engine.ir.verify import MalformedGraph, verify
@@ -111,7 +111,7 @@ WRONG: dict[str, tuple[Graph, str]] = {
     "projection of one": (altered(5, operands=(3,)), "%5 = get_output(%3) : float64[2]: operand %3 has one result"),
     "projection out of range": (altered(5, attrs={"index": 2}), "attribute index must be between 0 and 1, but is 2"),
     "shape": (altered(3, types=(F,)), "%3 = sum(%2) : float64[2,3]: the op infers float64[2]"),
-    "other axes": (altered(3, attrs=Stated(SUM | {"axes": (0,)})), "the op infers float64[3]"),
+    "other axes": (altered(3, attrs=KeyedAttributes(SUM | {"axes": (0,)})), "the op infers float64[3]"),
     "dtype": (altered(2, types=(F.with_dtype("float32"),)), "the op infers float64[2,3]"),
     "results": (altered(4, types=(COLUMN,)), "the op infers float64[2], int64[2]"),
     "extents of NumPy": (altered(0, types=(F.with_shape((np.int64(2), 3)),)), "float64[2,3] is no type of the opset"),
