@@ -37,8 +37,8 @@ import numpy as np
 
 from engine.ir.attributes import complete, keyed
 from engine.ir.errors import EngineError
-from engine.ir.kinds import is_remembered
-from engine.ir.kinds.kind import LONGEST_REMEMBERED
+from engine.ir.kinds import is_cacheable
+from engine.ir.kinds.kind import LONGEST_CACHED
 from engine.ir.kinds.scalars import typed_number, weak_number
 from engine.ir.op import NONE, Definition, Emitted, Kernel, Op, Registry, ResultTypes, View
 from engine.ir.run_context import NO_DEADLINE, Deadline, Limits
@@ -100,7 +100,7 @@ class RuleCache(Generic[_Made]):
     def __call__(self, op: Definition, types: tuple[Any, ...], attrs: Mapping[str, Any]) -> _Made:
         """Return the cached result, or that of `make`. Raises what `make` raises."""
         attrs_key = attrs.key if isinstance(attrs, KeyedAttributes) else _key(attrs) if attrs else ()
-        if attrs_key is None or op.several or len(types) > LONGEST_REMEMBERED or tuple in map(type, types):
+        if attrs_key is None or op.several or len(types) > LONGEST_CACHED or tuple in map(type, types):
             return self._make(op, types, attrs)
         key = op, types, attrs_key
         result = self.entries.get(key)
@@ -114,7 +114,7 @@ class RuleCache(Generic[_Made]):
 
 def _key(attrs: Mapping[str, Any]) -> tuple[Hashable, ...] | None:
     """Return a hashable key of attributes; None if they are too large to cache, or of a kind that is not cached."""
-    if not all(map(is_remembered, attrs.values())):
+    if not all(map(is_cacheable, attrs.values())):
         return None
     return keyed(attrs)
 
