@@ -85,16 +85,16 @@ class Reader:
 
 @dataclass(frozen=True)
 class Links:
-    """The graph of `of`, in which node k of `wrt` is at `by[k]`, offset by the feed ("offset", k).
+    """The graph of `of`, in which node k of `wrt` is at `sources[k]`, offset by the feed ("offset", k).
 
-    `between` lists the nodes that depend on `by`, these included, on the way to `end`, in ascending order. `readers`
-    maps the floats among them that are compared to their readers. `values` is the plan of `operands`, all nodes that
-    are read; `cotangents` is the plan of the cotangents of `pulled`.
+    `between` lists the nodes that depend on `sources`, these included, on the way to `end`, in ascending order.
+    `readers` maps the floats among them that are compared to their readers. `values` is the plan of `operands`, all
+    nodes that are read; `cotangents` is the plan of the cotangents of `pulled`.
     """
 
     nodes: Sequence[Node]
     end: int
-    by: tuple[int, ...]
+    sources: tuple[int, ...]
     between: Sequence[int]
     readers: Mapping[int, Sequence[Reader]]
     operands: tuple[int, ...]
@@ -106,12 +106,14 @@ class Links:
     def peak_bytes(self) -> int:
         """Maximum number of bytes held at once, with all values and cotangents."""
         values, cotangents = (sum(self.nodes[i].type.nbytes for i in nodes) for nodes in (self.operands, self.pulled))
-        single = max((reader.plan.peak_bytes for readers in self.readers.values() for reader in readers), default=0)
-        return values + max(self.values.peak_bytes, self.cotangents.peak_bytes, cotangents + single)
+        reader_peak = max(
+            (reader.plan.peak_bytes for readers in self.readers.values() for reader in readers), default=0
+        )
+        return values + max(self.values.peak_bytes, self.cotangents.peak_bytes, cotangents + reader_peak)
 
     def after(self, k: int) -> list[int]:
         """Return node k of `wrt` and the nodes that depend on it on the way to the end, in ascending order."""
-        return _dependents(self.nodes, self.between, [self.by[k]])
+        return _dependents(self.nodes, self.between, [self.sources[k]])
 
     def accumulated(self, errors: Mapping[int, float]) -> dict[int, float]:
         """Add up `errors` from each of `between` to the end, along the path on which they are largest."""
@@ -130,28 +132,28 @@ def find_links(point: Point, call: Gradients, *, peels: bool = False) -> Links:
     peeled = point.peeled(builder) if peels else None
     moved = point.displaced(builder, call, call.wrt, lambda x, k: x + builder.leaf(x.type, ("offset", k)), peeled)
     # An `identity` reads `of`, so that `of` has a reader and is checked like other values.
-    end, by = moved[call.of].identity().index, [moved[node].index for node in call.wrt]
+    end, sources = moved[call.of].identity().index, [moved[node].index for node in call.wrt]
     nodes = tuple(builder.nodes)
-    between = _dependents(nodes, ancestors([end], lambda i: nodes[i].operands), by)
+    between = _dependents(nodes, ancestors([end], lambda i: nodes[i].operands), sources)
     floats = [i for i in between if nodes[i].type.is_differentiable and not nodes[i].op.several and i != end]
-    operands = sorted({j for i in between for j in nodes[i].operands if not nodes[j].op.several} | {*by})
+    operands = sorted({j for i in between for j in nodes[i].operands if not nodes[j].op.several} | {*sources})
     values = point.plan(builder, [builder.value(i) for i in operands])
-    one = builder.value(end).full_like(1.0)
-    gradients = vjp(builder, [(builder.value(end), one)], [builder.value(i) for i in (*floats, end)])
+    seed = builder.value(end).full_like(1.0)
+    gradients = vjp(builder, [(builder.value(end), seed)], [builder.value(i) for i in (*floats, end)])
     pulled = {i: g for i, g in zip((*floats, end), gradients, strict=True) if g is not None}
     if peeled:
-        pulled |= {x: pulled[y] for x, y in peeled.alike.items() if y in pulled}
+        pulled |= {x: pulled[y] for x, y in peeled.same_value.items() if y in pulled}
     cotangents = point.plan(builder, list(pulled.values()))
     readers = _readers(builder, nodes, between, [i for i in floats if not peeled or i not in peeled.hidden])
-    links = Links(nodes, end, tuple(by), between, readers, tuple(operands), values, tuple(pulled), cotangents)
+    links = Links(nodes, end, tuple(sources), between, readers, tuple(operands), values, tuple(pulled), cotangents)
     point.limits.admit_bytes(links.peak_bytes)
     return links
 
 
-def _dependents(nodes: Sequence[Node], among: Iterable[int], by: Iterable[int]) -> list[int]:
-    """Return the nodes of `among` that depend on `by`, and these themselves, in ascending order."""
-    reached = set(by)
-    for i in among:
+def _dependents(nodes: Sequence[Node], candidates: Iterable[int], sources: Iterable[int]) -> list[int]:
+    """Return the nodes of `candidates` that depend on `sources`, and these themselves, in ascending order."""
+    reached = set(sources)
+    for i in candidates:
         if not reached.isdisjoint(nodes[i].operands):
             reached.add(i)
     return sorted(reached)
@@ -203,7 +205,7 @@ class Chain:
         self._no_offsets = {("offset", k): np.zeros_like(g) for k, g in enumerate(gradients)}
         self.values: Arrays = dict(zip(links.operands, point.run_plan(links.values, self._no_offsets), strict=True))
         self.cotangents = dict(zip(links.pulled, point.run_plan(links.cotangents, self._no_offsets), strict=True))
-        self.cotangents.update(zip(links.by, gradients, strict=True))
+        self.cotangents.update(zip(links.sources, gradients, strict=True))
         self._original = cache(lambda reader: self._read_results(reader, {}))
 
     @np.errstate(all="ignore")
@@ -213,7 +215,7 @@ class Chain:
         The reason is roundoff if all links might agree but for rounding. Links that fail while all of `wrt` move are
         compared again for each node, since a kink does not matter to a node that moves nothing there.
         """
-        targets = range(len(self.links.by))
+        targets = range(len(self.links.sources))
         fixed = self._fixed_elements(targets)
         by_link = {i: self._link(i, fixed[i], directions, tolerance) for i in self.links.readers}
         findings = self._accumulate(by_link, targets)
@@ -230,7 +232,7 @@ class Chain:
         disagree = self.links.accumulated({i: float(finding.reason == _DISAGREES) for i, finding in by_link.items()})
         findings = {}
         for k in targets:
-            i = self.links.by[k]
+            i = self.links.sources[k]
             reason = None if np.isfinite(error[i]) else _DISAGREES if disagree[i] else "roundoff"
             findings[k] = Finding(error[i], reason)
         return findings
@@ -239,14 +241,14 @@ class Chain:
         """Mask the elements that are 0 or not finite, and do not change when all nodes `moving` move together."""
         rng = np.random.default_rng(20)
         moved = self._no_offsets | {
-            ("offset", k): _PERTURBATION * direction(rng, self.values[self.links.by[k]]) for k in moving
+            ("offset", k): _PERTURBATION * direction(rng, self.values[self.links.sources[k]]) for k in moving
         }
         fixed = {i: (x == 0) | ~np.isfinite(x) for i, x in self.values.items()}
         for sign in (1.0, -1.0):
             nearby = self.point.run_plan(self.links.values, {k: sign * v for k, v in moved.items()})
             for i, x in zip(self.links.operands, nearby, strict=True):
                 fixed[i] &= x == self.values[i]
-        return fixed | {self.links.by[k]: np.False_ for k in moving}
+        return fixed | {self.links.sources[k]: np.False_ for k in moving}
 
     def _link(self, i: int, fixed: HostArray, directions: int, tolerance: float) -> Finding:
         """Return the largest error of a link along `directions`; with a reason, if one does not agree."""

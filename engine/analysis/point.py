@@ -42,14 +42,14 @@ class Peeled:
     """Copy of nodes into `builder` in which ops that run bodies are replaced by the bodies, recursively.
 
     `evaluate` computes values at this point: the number of steps of a `while`, the predicate of a `cond`. `hidden` are
-    copies of operands of the loops between, whose steps are not compared. `alike` maps a fixed point x, by node, to its
-    body at x: both are one value, so they have one cotangent.
+    copies of operands of the loops between, whose steps are not compared. `same_value` maps a fixed point x, by node,
+    to its body at x: they are one value, so they have one cotangent.
     """
 
     def __init__(self, builder: Builder, evaluate: Callable[[Sequence[Value]], Sequence[HostArray]]) -> None:
         self.builder, self._evaluate = builder, evaluate
         self.hidden: set[int] = set()
-        self.alike: dict[int, int] = {}
+        self.same_value: dict[int, int] = {}
 
     def copy(self, node: Node, operands: Sequence[Value]) -> Value:
         """Append a node."""
@@ -110,7 +110,7 @@ class Peeled:
         x = [value.stop_gradient() for value in outputs[:carries]]
         y = [value.identity() for value in self._inline(body, [*consts, *x])]
         self.hidden.update(value.index for value in (*outputs[:carries], *y))
-        self.alike |= {value_x.index: value_y.index for value_x, value_y in zip(x, y, strict=True)}
+        self.same_value |= {value_x.index: value_y.index for value_x, value_y in zip(x, y, strict=True)}
         attrs = {**_solution_bodies(node, len(consts)), "recompute": False}
         joined = self.builder.emit(self.builder.registry.ops["call"], [*copies[: len(consts)], *y, *x], attrs)
         return [*[joined.output(k) for k in range(carries)], *outputs[carries:]]
@@ -253,8 +253,8 @@ class Point:
 
     def _evaluate(self, plan: Plan) -> list[HostArray]:
         """Run a plan with zeros for all other feeds, so that nothing moves."""
-        others = {feed: type for feed, type in plan.feed_types.items() if feed not in self.feeds}
-        return self.run_plan(plan, {feed: np.zeros(type.shape, type.dtype) for feed, type in others.items()})
+        unfed = {feed: type for feed, type in plan.feed_types.items() if feed not in self.feeds}
+        return self.run_plan(plan, {feed: np.zeros(type.shape, type.dtype) for feed, type in unfed.items()})
 
     def run_plan(self, plan: Plan, further_feeds: Mapping[Any, HostArray] | None = None) -> list[HostArray]:
         """Run a plan on the feeds and `further_feeds`."""

@@ -72,6 +72,7 @@ def derived(body: Body, graph: Graph, inputs: Sequence[TensorType]) -> Body:
     budget = body.budget
     allowance = Allowance(budget.limits.flops, budget.deadline, stops_stay=True)
     result = body.derived(optimise(graph, allowance), inputs)
+    # `result` is tidy already: `tidy(result)` must return it as it is, and not count its nodes again.
     result.made("tidy", lambda: result)
     return result
 
@@ -142,11 +143,13 @@ def batched(body: Body, mapped: Sequence[bool], size: int, mapped_outputs: Seque
     """
     mapped_outputs = tuple(mapped_outputs) if mapped_outputs is not None else (True,) * len(body.graph.outputs)
     arguments = tuple(mapped), size, mapped_outputs
+    # Loops are batched repeatedly with other flags, until the mapped carries are found, and often in several places.
     return body.made(("batched", *arguments), lambda: _batched(body, *arguments))
 
 
 def _batched(body: Body, mapped: tuple[bool, ...], size: int, mapped_outputs: tuple[bool, ...]) -> BatchedBody:
     source, budget = tidy(body), body.budget
+    # Decide which results have the axis before writing the body: the types of carries must be the same at each step.
     depends: list[bool] = []
     for node in source.graph.nodes:
         depends.append(mapped[node.attrs["feed"]] if node.is_leaf else any(depends[i] for i in node.operands))
@@ -183,6 +186,7 @@ def way_back(body: Body, given: tuple[int, ...]) -> BodyBack:
         floats = [i for i, type in enumerate(body.inputs) if type.is_differentiable]
         gradients = zip(floats, vjp(builder, seeds, [leaves[i] for i in floats]), strict=True)
         reached = {i: g for i, g in gradients if g is not None}
+        # Operands without a path are left out of the results, so that loops carry and stack nothing for them.
         graph = builder.graph(list(reached.values()))
         types = [*body.inputs, *(seed.type for _, seed in seeds)]
         return BodyBack(derived(body, graph, types), tuple(reached))

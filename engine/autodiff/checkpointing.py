@@ -118,10 +118,10 @@ def _is_costly(node: Node, types: Sequence[ResultTypes]) -> bool:
 
 def _with_inputs(body: Body, nodes: Sequence[int]) -> Body:
     """Return the body with the values of these nodes as further inputs."""
-    graph, places = body.graph, {i: len(body.inputs) + place for place, i in enumerate(nodes)}
+    graph, positions = body.graph, {i: len(body.inputs) + position for position, i in enumerate(nodes)}
     registry = graph.registry
     rewritten = [
-        Node(registry.ops["input"], (), {"feed": places[i]}, node.types, node.origin) if i in places else node
+        Node(registry.ops["input"], (), {"feed": positions[i]}, node.types, node.origin) if i in positions else node
         for i, node in enumerate(graph.nodes)
     ]
     types = [*body.inputs, *[graph.nodes[i].type for i in nodes]]

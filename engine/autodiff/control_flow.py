@@ -149,18 +149,18 @@ def require_count(name: str, body: Body, count: int, *, or_more: bool = False) -
 
 
 def require_same(
-    what: str, body: Body, expected_types: Sequence[TensorType], received_types: Sequence[TensorType]
+    subject: str, body: Body, expected_types: Sequence[TensorType], received_types: Sequence[TensorType]
 ) -> None:
     """Raise ShapeMismatch or DtypeMismatch unless results of a body have the expected types."""
     for k, (expected, received) in enumerate(zip(expected_types, received_types, strict=True)):
         if expected.dtype != received.dtype:
-            wanted, actual = expected.dtype.name, received.dtype.name
-            detail = f"{what} {k} must be of dtype {wanted}, but the function gives {actual}"
-            raise _at_function(body, DtypeMismatch(detail, expected=wanted, got=actual))
+            expected_text, received_text = expected.dtype.name, received.dtype.name
+            detail = f"{subject} {k} must be of dtype {expected_text}, but the function gives {received_text}"
+            raise _at_function(body, DtypeMismatch(detail, expected=expected_text, got=received_text))
         if expected.shape != received.shape:
-            wanted, actual = show_shape(expected.shape), show_shape(received.shape)
-            detail = f"{what} {k} must have shape {wanted}, but the function gives {actual}"
-            raise _at_function(body, ShapeMismatch(detail, expected=wanted, got=actual))
+            expected_text, received_text = show_shape(expected.shape), show_shape(received.shape)
+            detail = f"{subject} {k} must have shape {expected_text}, but the function gives {received_text}"
+            raise _at_function(body, ShapeMismatch(detail, expected=expected_text, got=received_text))
 
 
 def require_truth(name: str, body: Body) -> None:
@@ -198,10 +198,11 @@ def loop_gradients(
     stacks = [k for k, g in enumerate(incoming.sequences) if g is not None]
     carries = len(operands.carries)
     back = way_back(body, (*active, *[carries + k for k in stacks]))
+    # No differentiable path leads from the incoming cotangents to an operand: emit no loop at all.
     if not active and not back.reached:
         return [None] * sum(map(len, operands))
     checkpoint = checkpointed(body, back, len(operands.consts)) if keeps else CheckpointedBack(back, None)
-    layout = _Layout.of(body, operands, active, stacks, checkpoint)
+    layout = _Layout.create(body, operands, active, stacks, checkpoint)
     loop = emit(layout.body, layout.operands(incoming, stack))
     return layout.gradients(loop, may_be_empty=may_be_empty)
 
@@ -241,7 +242,7 @@ class _Layout:
     body: Body
 
     @classmethod
-    def of(
+    def create(
         cls, body: Body, operands: Parts, active: Sequence[int], stacks: Sequence[int], checkpoint: CheckpointedBack
     ) -> _Layout:
         back = checkpoint.back
@@ -257,6 +258,7 @@ class _Layout:
         last_cotangents = enumerate(zip(parts.carries, incoming.carries, strict=True))
         seeds = [x.full_like(0.0) if g is None else g for k, (x, g) in last_cotangents if k in self.active]
         sums = [parts.consts[i].full_like(0.0) for i in self.summed]
+        # The second forward loop, with further stacks. The compiler later merges it with the first one.
         forward_stacks = stack(self.read.carries, self.front) if self.read.carries or self.front else ()
         stacks = [incoming.sequences[k] for k in self.stacks]
         sequences = [parts.sequences[i] for i in self.read.sequences]
@@ -315,8 +317,10 @@ def _step_back(
     fed |= {consts + carries + i: leaf(inputs[consts + carries + i]) for i in read.sequences}
     fed |= {i: leaf(inputs[i]) for i in range(first + len(active), len(inputs))}
     gradients = dict(zip(back.reached, back.body.inline_into(builder, fed), strict=True))
+    # A carry that this step ignores passes no cotangent on to the step before: zeros, not the incoming cotangent.
     passed_on = [gradients.get(consts + k) or zeros(builder, body.outputs[k]) for k in active]
     accumulated = [total + gradients[i] for total, i in zip(sums, summed, strict=True)]
+    # Cotangents of sequences are stacks: the backward loop visits the same entries, so row t belongs to entry t.
     stacked = [g for i, g in gradients.items() if i >= consts + carries]
     return derived(body, builder.graph([*passed_on, *accumulated, *stacked]), types)
 
@@ -355,6 +359,7 @@ def _bounded(body: Body, consts: int, carries: int) -> Body:
     builder = body.budget.builder(body.graph.registry)
     leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
     count, number = leaves.pop(consts), leaves.pop(end)
+    # The loop has as many steps as it may have at most. Those that did not run must keep the carries as they are.
     attrs = {"then": body, "otherwise": _skipped_step(body, consts, carries)}
     step = builder.emit(builder.registry.ops["cond"], [number.less(count), *leaves], attrs)
     return body.derived(builder.graph([step.output(k) for k in range(len(body.outputs))]), types)

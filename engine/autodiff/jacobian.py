@@ -28,6 +28,7 @@ def jacobian(
     Computes by rows if y has no more elements than all x together, else by columns. A chunk of a sweep may hold
     `chunk_bytes`. `dependence` is passed on to `vjp`. Raises OverBudget if the result alone exceeds the byte limit.
     """
+    # Reverse mode needs one product per element of y, forward mode one per element of the x.
     if y.type.size <= sum(x.type.size for x in wrt):
         return jacobian_rows(builder, y, wrt, chunk_bytes, dependence)
     push = linearise(builder, [y], wrt, dependence)
@@ -54,6 +55,7 @@ def _columns(builder: Builder, y: Value, x: Value, push: Push, chunk_bytes: int)
     if pushforward is None:
         return None
     (swept,) = _sweep(builder, [pushforward], seed, chunk_bytes)
+    # The sweep runs over elements of x, so x's axes come first: transpose. Its numbers have y's dtype: cast to x's.
     cast = swept if swept.dtype == x.dtype else swept.cast(dtype=x.dtype)
     columns = cast.reshape(shape=(x.type.size, y.type.size))
     return columns.transpose().reshape(shape=(*y.shape, *x.shape))
@@ -71,6 +73,7 @@ def _sweep(builder: Builder, products: Sequence[Value], seed: Value, chunk_bytes
 
     If there is a single unit vector, `seed` is that vector, and the products are returned as they are.
     """
+    # The results of all chunks are held together in the end. Check that before writing the chunks.
     count = seed.type.size
     builder.limits.admit_bytes(count * sum(p.type.nbytes for p in products))
     if count == 1:
@@ -83,6 +86,7 @@ def _sweep(builder: Builder, products: Sequence[Value], seed: Value, chunk_bytes
         stop = min(start + step, count)
         if stop > _COUNTABLE:
             raise OverBudget(f"a Jacobian may have at most 2^53 rows or columns, but this one has {count}")
+        # The graph makes the unit vectors of a chunk, so that the identity matrix is never held as a whole.
         numbers = builder.arange(stop, start=start)
         units = numbers.one_hot(classes=count, dtype=seed.dtype).reshape(shape=(stop - start, *seed.shape))
         chunks.append(vmap_onto(builder, products, {seed: units}, stop - start))
@@ -96,6 +100,7 @@ def _peak_bytes(builder: Builder, products: Sequence[Value], seed: Value) -> int
     last = {j: i for i in nodes for j in builder.nodes[i].operands} | {p.index: len(builder.nodes) for p in products}
     live = peak = seed.type.nbytes
     for i in nodes:
+        # Operands are freed after the node that reads them last; a result that nobody reads, after the node itself.
         live += size[i]
         peak = max(peak, live)
         live -= sum(size.get(j, 0) for j in {i, *builder.nodes[i].operands} if last.get(j, i) == i)

@@ -33,6 +33,7 @@ def check_linear(graph: Graph) -> None:
 
     Rules of ops are linear in their cotangents, but a client's custom `derivative` may not be.
     """
+    # The nodes of the first pass still read dummies, so the check is only meaningful after dead code elimination.
     dummies = {i for i, node in enumerate(graph.nodes) if node.is_leaf and isinstance(node.attrs["feed"], Dummy)}
     for node in graph.nodes if dummies else ():
         if not dummies.isdisjoint(node.operands):
@@ -57,11 +58,13 @@ def linearise(
 
     All calls of that function share the first pass. `dependence` is passed on to `vjp`.
     """
+    # The number of nodes so far makes the key unique: a graph may be linearised several times, as in a Hessian.
     dummies = [builder.leaf(y.type, Dummy(y.index, len(builder.nodes))) for y in outputs]
     cotangents = vjp(builder, list(zip(outputs, dummies, strict=True)), wrt, dependence)
     pulled = {x.index: g for x, g in zip(wrt, cotangents, strict=True)}
 
     def push(tangents: Tangents) -> list[Value | None]:
+        # Differentiate the gradients with respect to the dummies. `dependence` does not apply, since it is for `wrt`.
         seeds = [(g, t) for x, t in tangents if (g := pulled[x.index]) is not None]
         return vjp(builder, seeds, dummies)
 

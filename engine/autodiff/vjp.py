@@ -53,6 +53,7 @@ class Tape(NamedTuple):
 
     def write_rule(self, builder: Builder, inputs: Sequence[int]) -> list[Value | None]:
         """Append the tape on the nodes `inputs`: cotangent, result, operands. Return the operands' cotangents."""
+        # The nodes bypass `Builder.append`: their types are known, and `is_admitted` has checked all limits at once.
         nodes, origin, numbers = builder.nodes, builder.origin, [*inputs]
         for op, operands, attrs, types, _ in self.nodes:
             numbers.append(len(nodes))
@@ -66,12 +67,15 @@ def _record(op: Definition, signature: tuple[Any, ...], attrs: Mapping[str, Any]
     if not isinstance(op, Op):
         return None
     builder = Builder(cast("Registry", registry), NO_LIMITS)
+    # Run the rule on leaves for the cotangent (which has the type of the result), the result and the operands.
     leaves = [builder.leaf(type, number) for number, type in enumerate((y, y, *operands))]
     try:
         gradients = rule(*leaves, **attrs)
     except EngineError:
         return None
     nodes = tuple(builder.nodes[len(leaves) :])
+    # An invalid rule, or one that returns mappings for operands with several results, runs each time, so that
+    # `_check_rule` reports errors with the node. Large attributes would keep tensors alive in the process-wide cache.
     is_valid = isinstance(gradients, (tuple, list)) and all(g is None or isinstance(g, Value) for g in gradients)
     if (
         not is_valid
@@ -106,6 +110,7 @@ class Tapes:
     def get(self, node: Node) -> Tape | None:
         """Return the tape of a node with one result, or None if its rule must run."""
         nodes = self._nodes
+        # Ids are unique here: the builder's nodes keep these objects alive for as long as this cache exists.
         identity = (id(node.op), id(node.attrs), id(node.types), *[id(nodes[i].types) for i in node.operands])
         if identity in self._by_identity:
             return self._by_identity[identity]
@@ -158,6 +163,7 @@ def or_zeros(wrt: Sequence[Value], gradients: Sequence[Value | None]) -> list[Va
 
 def _explore(nodes: Sequence[Node], outputs: Iterable[int], targets: set[int], dependence: Dependence) -> None:
     """Record in `dependence` which nodes lie between `targets` and `outputs`."""
+    # Nodes before the first target cannot depend on a target, so the search stops there.
     first = min(targets, default=len(nodes))
     reached, todo = list[int](), list(outputs)
     while todo:
@@ -196,6 +202,8 @@ class Cotangents:
         Raises MalformedGraph if the rule of node `source` emitted a wrong shape.
         """
         type = self._nodes[index].types[result]
+        # Types are mostly shared objects, so compare identities first. A rule may emit another dtype: in a product of
+        # float32 and float64, the float32 operand's cotangent is float64. It must be cast to the operand's dtype.
         if g.type is not type:
             if g.type.shape != type.shape:
                 if source is None:
@@ -227,11 +235,13 @@ def _pull_back(
     if not _differentiable_operands(node):
         return
     origin = node.origin
+    # Attribute what the rule emits to the client's node, marked as backward, for messages and for FLOP counts.
     builder.origin = origin and Origin(origin.node, origin.op, True, origin.function, origin.inner)
     for i, g in zip(node.operands, _gradients(builder, index, node, incoming, tapes), strict=True):
         if isinstance(g, Value):
             if builder.nodes[i].types[0].is_differentiable:
                 cotangents.add(i, g, 0, index)
+        # The operand has several results: the rule returned a cotangent for some of them.
         elif g is not None:
             for k, part in g.items():
                 if part is not None and builder.nodes[i].types[k].is_differentiable:
@@ -245,6 +255,7 @@ def _gradients(
     g = incoming[0]
     if not node.op.several:
         assert g is not None
+        # Replaying a tape skips the rule, and the type inference of each node that the rule emits.
         tape = tapes.get(node)
         if tape is not None and tape.is_admitted(builder):
             return tape.write_rule(builder, (g.index, index, *node.operands))
@@ -280,6 +291,7 @@ def expand_grad(graph: Graph, limits: Limits | None = None, deadline: Deadline =
         if node.op.name != "grad":
             return None
         y, x, *seeds = operands
+        # A `grad` node has the operands y, x and optionally the cotangent of y, which is 1 for a scalar y.
         seed = seeds[0] if seeds else y.full_like(1.0)
         (gradient,) = vjp_or_zeros(builder, [(y, seed)], [x])
         return gradient.identity()

@@ -30,6 +30,7 @@ def vmap(
     values: list[Mapped] = []
     for i, node in enumerate(graph.nodes):
         builder.origin = node.origin
+        # The batched node keeps the origin, so that messages still name the client's node.
         values.append(_map_node(builder, graph, i, [values[j] for j in node.operands], mapped, size))
     outputs = zip(graph.outputs, mapped_outputs or (True,) * len(graph.outputs), strict=True)
     return builder.graph([_with_axis(*values[i], size) if is_mapped else values[i][0] for i, is_mapped in outputs])
@@ -40,6 +41,8 @@ def vmap_onto(builder: Builder, outputs: Sequence[Value], mapped: Mapping[Value,
 
     Every result has the leading axis. Nodes that do not depend on a mapped node are reused, not copied.
     """
+    # Only the part that depends on `mapped` is copied, and the copy is appended to the same graph. So several copies,
+    # such as the chunks of a Jacobian, share everything else.
     values: dict[int, Mapped] = {x.index: (batched, True) for x, batched in mapped.items()}
     origin = builder.origin
     for index in dependents(builder.nodes, [y.index for y in outputs], set(values)):
@@ -86,6 +89,7 @@ def _batch(index: int, node: Node, operands: Sequence[Mapped], size: int) -> Map
     batched = node.rules.batch([m for _, m in operands], *(x for x, _ in operands), **node.attrs)
     if not isinstance(batched, Value):
         raise MalformedGraph(f"its batching rule gives a {type(batched).__name__}, not a value", index, node)
+    # A wrong batching rule would give wrong numbers without an error, so its type is always checked.
     expected = tuple(t.with_shape((size, *t.shape)) for t in node.types)
     if batched.node.types != expected:
         raise MalformedGraph(f"its batching rule gives {batched.type} for {size} examples", index, node)

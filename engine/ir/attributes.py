@@ -150,15 +150,15 @@ def complete(op: str, declared: Mapping[str, Attr], stated: Mapping[str, Any]) -
 def _check_names(op: str, declared: Mapping[str, Attr], stated: Mapping[str, Any]) -> None:
     unknown = [name for name in stated if name not in declared]
     if unknown:
-        known = ", ".join(declared) or "none"
-        raise TypeError(f"{op} has no attribute {', '.join(unknown)} (known: {known})")
+        valid = ", ".join(declared) or "none"
+        raise TypeError(f"{op} has no attribute {', '.join(unknown)} (known: {valid})")
     missing = [name for name, attr in declared.items() if attr.required and name not in stated]
     if missing:
         raise TypeError(f"{op} needs the attribute {', '.join(missing)}")
 
 
 def _unknown(name: str, declared: Sequence[str]) -> BadAttribute:
-    known = ", ".join(declared) or "none"
+    valid = ", ".join(declared) or "none"
     # Suggest the attribute that another system calls by this name, or else the closest one.
     our_names, plain_name = {plain(ours): ours for ours in declared}, plain(name)
     candidates = next((ours for theirs, ours in familiar_attributes().items() if plain(theirs) == plain_name), ())
@@ -168,7 +168,7 @@ def _unknown(name: str, declared: Sequence[str]) -> BadAttribute:
     hint = f"; did you mean {our_names[suggestion]}?" if suggestion else ""
     shown = printable(name)
     return BadAttribute(
-        f"there is no attribute {shown} here (known: {known}){hint}", expected=f"one of: {known}", got=shown
+        f"there is no attribute {shown} here (known: {valid}){hint}", expected=f"one of: {valid}", got=shown
     )
 
 

@@ -252,13 +252,13 @@ class Faults:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> bool:
         """Collect an EngineError and suppress it; let other exceptions propagate."""
-        where, self._where = self._where, None
+        location, self._where = self._where, None
         if not isinstance(error, EngineError):
             return False
-        if where and self._function is None:
-            error.at(*where)
-        elif where and self._function is not None:
-            error.within(self._function, *where)
+        if location and self._function is None:
+            error.at(*location)
+        elif location and self._function is not None:
+            error.within(self._function, *location)
         if isinstance(error, OverBudget | DeadlineExceeded):
             self.report()
             return False

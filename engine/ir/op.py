@@ -196,8 +196,10 @@ class Definition(ABC):
         """
         if self.vjp is None or not self.is_differentiable or any(type.is_differentiable for type in results):
             return
-        single = [(i, type) for i, type in enumerate(types) if isinstance(type, TensorType) and type.is_differentiable]
-        disconnected = [type for i, type in single if self.operand_name(i) not in self.may_disconnect]
+        float_operands = [
+            (i, type) for i, type in enumerate(types) if isinstance(type, TensorType) and type.is_differentiable
+        ]
+        disconnected = [type for i, type in float_operands if self.operand_name(i) not in self.may_disconnect]
         if disconnected:
             made, source = (", ".join(map(str, types)) for types in (results, disconnected))
             raise TypeError(

@@ -38,12 +38,12 @@ def admit_attribute(name: str, since: int, opset: int) -> None:
         )
 
 
-def admit_dtype(what: str, dtype: np.dtype[Any], opset: int) -> None:
-    """Raise DtypeMismatch if `what` has a dtype newer than `opset`."""
+def admit_dtype(noun: str, dtype: np.dtype[Any], opset: int) -> None:
+    """Raise DtypeMismatch if what `noun` names has a dtype newer than `opset`."""
     element = element_type(dtype)
     if element is not None and element.since > opset:
         raise DtypeMismatch(
-            f"{what} is {element.name}, a dtype since opset {element.since}: say {_field(element.since)} in the graph, "
+            f"{noun} is {element.name}, a dtype since opset {element.since}: say {_field(element.since)} in the graph, "
             f"which is of opset {opset}",
             expected=f"a dtype of opset {opset}",
             got=element.name,

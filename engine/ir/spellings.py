@@ -61,29 +61,33 @@ def plain(name: str) -> str:
     return name[:LOOKED_AT].replace("::", ".").rpartition(".")[2].replace("_", "").lower()
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the one of `known` that `name` is most likely a typo of; None if none is close. All names are `plain`.
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Return the one of `names` that `name` is most likely a typo of; None if none is close. All names are `plain`.
 
     A typo is one edit per three letters, at most three. Typos in the first letter are rare, so one counts as two edits.
     Among equally close names, a longer one is preferred: letters are omitted more often than inserted. Failing that,
     one name may be a prefix of the other: at least three letters, and two fifths of the longer name.
     """
-    name, known = name[:LOOKED_AT], sorted(known)
+    name, names = name[:LOOKED_AT], sorted(names)
     max_edits = min(len(name) // 3, 3)
     typos = [
         (
-            _edit_distance(name, other) + (name[:1] != other[:1]),
-            not _is_prefix(name, other),
-            len(other) < len(name),
-            other,
+            _edit_distance(name, candidate) + (name[:1] != candidate[:1]),
+            not _is_prefix(name, candidate),
+            len(candidate) < len(name),
+            candidate,
         )
-        for other in known
-        if abs(len(other) - len(name)) <= max_edits
+        for candidate in names
+        if abs(len(candidate) - len(name)) <= max_edits
     ]
     count, _, _, best = min(typos, default=(max_edits + 1, True, True, ""))
     if count <= max_edits:
         return best
-    prefixed = [(-min(len(name), len(other)), len(other), other) for other in known if _is_prefix(name, other)]
+    prefixed = [
+        (-min(len(name), len(candidate)), len(candidate), candidate)
+        for candidate in names
+        if _is_prefix(name, candidate)
+    ]
     return min(prefixed)[-1] if prefixed else None
 
 

@@ -343,12 +343,12 @@ def normalise_axes(axes: Sequence[int] | None, ndim: int, attribute: str = "axes
     return normalised
 
 
-def require_type(received: TensorType, expected: TensorType, what: str, operand: int | None = None) -> None:
-    """Raise ShapeMismatch or DtypeMismatch, naming `what`, unless the types are equal."""
+def require_type(received: TensorType, expected: TensorType, subject: str, operand: int | None = None) -> None:
+    """Raise ShapeMismatch or DtypeMismatch, naming `subject`, unless the types are equal."""
     if received.shape != expected.shape:
         expected_text, received_text = show_shape(expected.shape), show_shape(received.shape)
         raise ShapeMismatch(
-            f"{what} must have shape {expected_text}, but has {received_text}",
+            f"{subject} must have shape {expected_text}, but has {received_text}",
             operand=operand,
             expected=expected_text,
             got=received_text,
@@ -356,7 +356,7 @@ def require_type(received: TensorType, expected: TensorType, what: str, operand:
     if received.dtype != expected.dtype:
         expected_text, received_text = expected.dtype.name, received.dtype.name
         raise DtypeMismatch(
-            f"{what} must be {expected_text}, but is {received_text}",
+            f"{subject} must be {expected_text}, but is {received_text}",
             operand=operand,
             expected=expected_text,
             got=received_text,

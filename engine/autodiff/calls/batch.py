@@ -75,6 +75,7 @@ class Batch(Wrapper):
         Raises BadReference, InvalidField, MissingFeed, and ShapeMismatch if the leading axes differ.
         """
         only_values = of is None and not wrt and not program.parameters
+        # Without anything to differentiate with respect to, a batch is a batched forward pass.
         each = (
             Values.of_program(program, outputs)
             if only_values
@@ -95,10 +96,12 @@ class Batch(Wrapper):
         """Append the results of `each` along the leading axis."""
         # A product of the inner call is computed for all N examples at once, so it may hold an N-th of the chunk.
         inner = replace(scope, chunk_bytes=max(1, scope.chunk_bytes // max(1, self.size)))
-        single = self.each.write_graph(inner)
-        results = vmap_onto(scope.builder, [value for _, value in single.results], self._examples(scope), self.size)
-        labels = [label for label, _ in single.results]
-        return Results(list(zip(labels, results, strict=True)), single.disconnected)
+        per_example = self.each.write_graph(inner)
+        results = vmap_onto(
+            scope.builder, [value for _, value in per_example.results], self._examples(scope), self.size
+        )
+        labels = [label for label, _ in per_example.results]
+        return Results(list(zip(labels, results, strict=True)), per_example.disconnected)
 
     def _examples(self, scope: Scope) -> dict[Value, Value]:
         """Map each mapped leaf that the results need to a new leaf, fed with all examples."""
@@ -106,6 +109,7 @@ class Batch(Wrapper):
         examples = {}
         for node, type in self.mapped:
             if node in feeds:
+                # The leaf for one example cedes its key to the leaf for all, and has no readers in the batched graph.
                 scope.builder.refeed(feeds[node], ("one of", node))
                 examples[feeds[node]] = scope.builder.leaf(type, node)
         return examples
@@ -190,6 +194,7 @@ class BatchSum(Batch):
 
     def _totals(self, scope: Scope) -> Mapping[int, Value]:
         """Append the sum over the examples of each node that is an output or is differentiated."""
+        # `differentiated` lists `wrt` first. Those are the same for all examples, and need no sum.
         wrt_count = len(self.each.wrt_nodes)
         nodes = list(dict.fromkeys((*self.each.outputs, *self.each.differentiated[wrt_count:])))
         for node in nodes:

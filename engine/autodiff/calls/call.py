@@ -136,6 +136,7 @@ class Scope:
             return value
         name = value.dtype.name
         detail = f"{role} names this node, whose dtype {name} has no derivatives"
+        # A leaf has the dtype of its feed, so the client can change it.
         if node in self.program.leaves:
             detail = f"is {name}, which has no derivatives: feed it as a float dtype, or take it out of {role}"
         raise self.program.statements[node].located(NotDifferentiable(detail, expected="a float dtype", got=name), node)
@@ -149,29 +150,29 @@ class Scope:
         faults.report()
         return values
 
-    def call_tensor(self, role: str, what: str, node: int, type: TensorType, expected: TensorType) -> Value:
+    def call_tensor(self, role: str, subject: str, node: int, type: TensorType, expected: TensorType) -> Value:
         """Append a leaf for a tensor that comes with the call, fed under (role, node).
 
         Raises ShapeMismatch, DtypeMismatch.
         """
         try:
-            require_type(type, expected, what)
+            require_type(type, expected, subject)
         except EngineError as error:
             raise self.program.statements[node].located(error, node) from None
         return self.builder.leaf(type, (role, node))
 
-    def real_node(self, role: str, node: int, instead: str) -> Value:
-        """Return a differentiable node that must be real. Raises DtypeMismatch with the advice `instead`."""
+    def real_node(self, role: str, node: int, advice: str) -> Value:
+        """Return a differentiable node that must be real. Raises DtypeMismatch with the `advice`."""
         value = self.differentiable_node(role, node)
         if value.type.is_complex:
             received = value.dtype.name
             error = DtypeMismatch(
-                f"{role} names this node, which is {received}: {instead}", expected="a real dtype", got=received
+                f"{role} names this node, which is {received}: {advice}", expected="a real dtype", got=received
             )
             raise self.program.statements[node].located(error, node)
         return value
 
-    def real_nodes(self, role: str, nodes: Sequence[int], instead: str) -> list[Value]:
+    def real_nodes(self, role: str, nodes: Sequence[int], advice: str) -> list[Value]:
         """Return the values of several nodes.
 
         Raises NotDifferentiable and DtypeMismatch, naming all that are not real floats.
@@ -179,11 +180,11 @@ class Scope:
         faults, values = Faults(), list[Value]()
         for node in nodes:
             with faults:
-                values.append(self.real_node(role, node, instead))
+                values.append(self.real_node(role, node, advice))
         faults.report()
         return values
 
-    def one(self, of: int) -> Value:
+    def unit_seed(self, of: int) -> Value:
         """Return the seed for a node with one element, 1. Raises NonScalarOutput, NotDifferentiable, DtypeMismatch."""
         value = self.real_node("of", of, "give a cotangent of that dtype, or make it real (real, imag, abs)")
         if value.type.size != 1:

@@ -120,7 +120,7 @@ class Gradients(Call):
 
     def _seed(self, scope: Scope) -> Value:
         if self.cotangent is None:
-            return scope.one(self.of)
+            return scope.unit_seed(self.of)
         expected = scope.nodes[self.of].type
         return scope.call_tensor(COTANGENTS, "its cotangent", self.of, self.cotangent, expected)
 
@@ -161,6 +161,7 @@ class VJP(Derivative):
 
     def write_graph(self, scope: Scope) -> Results:
         """Append the values, then the gradients."""
+        # Write one product. If batched, map it over the K cotangents, which are fed as one tensor.
         nodes, outputs = (
             scope.differentiable_nodes("wrt", self.wrt),
             scope.differentiable_nodes("outputs", self.outputs),
@@ -170,7 +171,7 @@ class VJP(Derivative):
             self._seed(scope, y, node, type, count) for y, (node, type) in zip(outputs, self.cotangents, strict=True)
         ]
         scope.begin(self.outputs[-1])
-        pairs = [(y, one) for y, (one, _) in zip(outputs, seeds, strict=True)]
+        pairs = [(y, seed) for y, (seed, _) in zip(outputs, seeds, strict=True)]
         derivatives = vjp(scope.builder, pairs, nodes)
         filled = or_zeros(nodes, derivatives)
         if count is not None:
@@ -327,6 +328,7 @@ class Jacobian(Derivative):
     def write_graph(self, scope: Scope) -> Results:
         """Append the values, then a block for each output and each node in `wrt`; zeros where there is no path."""
         nodes = scope.real_nodes("wrt", self.wrt, BY_PARTS)
+        # All outputs are differentiated with respect to the same nodes, so the search for paths is shared.
         blocks, dependence = _Blocks("jacobian", self.wrt, nodes), Dependence()
         outputs = scope.real_nodes("outputs", self.outputs, _IN_PARTS)
         for i, y in zip(self.outputs, outputs, strict=True):
