@@ -207,7 +207,7 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The lengths of all names whose letters were compared."""
     lengths: list[int] = []
     edits = near._edit_distance
-    monkeypatch.setattr(near, "_edits", lambda a, b: lengths.extend((len(a), len(b))) or edits(a, b))
+    monkeypatch.setattr(near, "_edit_distance", lambda a, b: lengths.extend((len(a), len(b))) or edits(a, b))
     return lengths
 
 
