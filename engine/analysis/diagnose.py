@@ -57,7 +57,10 @@ class NonfiniteWatch:
     def __init__(
         self, program: Program, feeds: Mapping[Hashable, np.ndarray[Any, Any]], plan: Plan, executor: Executor
     ) -> None:
-        """`executor` runs the plan. It reruns a body with a result that is not finite, step by step."""
+        """Check the feeds.
+
+        `executor` runs the plan, and reruns bodies with a result that is not finite, step by step.
+        """
         self._program = program
         self._executor = executor
         self.found: Nonfinite | None = None

@@ -46,7 +46,7 @@ LEAST_STEP_FLOPS: Final = 32
 _PREDICATE: Final = TensorType((), BOOL)
 #: number of elements up to which `entrywise` emits no map
 _SMALL: Final = 1 << 10
-#: elements per step of such a map. Stating it saves planning the body to find a size; some hundred values of this size
+#: elements per step of that map. Stating it saves planning the body to find a size; some hundred values of this size
 #: fit into a core's own cache
 _CHUNK: Final = 1 << 8
 #: padding of the last step: a remainder would need a second body to be planned
@@ -359,7 +359,7 @@ def _bounded(body: Body, consts: int, carries: int) -> Body:
     builder = body.budget.builder(body.graph.registry)
     leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
     count, number = leaves.pop(consts), leaves.pop(end)
-    # The loop has as many steps as it may have at most. Those that did not run must keep the carries as they are.
+    # The loop always has the maximum number of steps. Steps beyond `count` must leave the carries unchanged.
     attrs = {"then": body, "otherwise": _skipped_step(body, consts, carries)}
     step = builder.emit(builder.registry.ops["cond"], [number.less(count), *leaves], attrs)
     return body.derived(builder.graph([step.output(k) for k in range(len(body.outputs))]), types)

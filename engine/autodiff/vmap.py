@@ -23,7 +23,7 @@ def vmap(
 ) -> Graph:
     """Return `graph` with a leading axis of extent `size` on the leaves fed under `mapped`, and on every output.
 
-    Nodes that do not depend on a mapped leaf are computed once. If such a node is an output, it gets the axis only if
+    Nodes that do not depend on a mapped leaf are computed once. An output among them gets the axis only if
     `mapped_outputs` says so (None: all do). `grad` nodes must have been expanded.
     """
     builder = Builder(graph.registry, limits or Limits(), deadline)

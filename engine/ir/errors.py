@@ -237,7 +237,7 @@ class Faults:
     __slots__ = ("_function", "_where", "found")
 
     def __init__(self, function: int | None = None) -> None:
-        """`function` is the index of the function whose nodes are checked; None for the nodes of the graph."""
+        """Start without errors. `function` is the index of the function whose nodes are checked; None for the graph."""
         self._function = function
         self.found: list[EngineError] = []
         self._where: tuple[int, str, str | None] | None = None

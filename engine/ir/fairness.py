@@ -42,7 +42,7 @@ class FairEviction:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock` returns seconds."""
+        """Start empty. `clock` returns seconds."""
         self._clock = clock
         self._now = clock()  # time of the last claim or eviction: a mere use does not read the clock
         self._by_owner: dict[Hashable, _Holding] = {}

@@ -33,7 +33,7 @@ class LRU(Generic[_Key, _Value]):
         keep_newest: bool = False,
         evicted: Callable[[_Value], None] = lambda _: None,
     ) -> None:
-        """`capacity` bounds the sum of the sizes, by default the number of values.
+        """Create an empty cache. `capacity` bounds the sum of the sizes, by default the number of values.
 
         With `keep_newest`, the value stored last stays even if it alone exceeds the capacity. `evicted` is called with
         every evicted value, outside the lock, but not with a value that is replaced.

@@ -416,7 +416,7 @@ class Registry:
     """The opset: canonical names, the spellings of other systems, and one kind for each attribute name."""
 
     def __init__(self, ops: Iterable[Definition]) -> None:
-        """Raises ValueError if two ops share a name, or an attribute name has two kinds."""
+        """Index the ops. Raises ValueError if two ops share a name, or an attribute name has two kinds."""
         self.ops: Mapping[str, Definition] = MappingProxyType(
             _unique((op.name, op) for op in sorted(ops, key=lambda op: op.name))
         )

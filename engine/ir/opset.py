@@ -39,7 +39,7 @@ def admit_attribute(name: str, since: int, opset: int) -> None:
 
 
 def admit_dtype(noun: str, dtype: np.dtype[Any], opset: int) -> None:
-    """Raise DtypeMismatch if what `noun` names has a dtype newer than `opset`."""
+    """Raise DtypeMismatch for a dtype newer than `opset`; `noun` names what has that dtype."""
     element = element_type(dtype)
     if element is not None and element.since > opset:
         raise DtypeMismatch(

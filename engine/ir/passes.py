@@ -79,7 +79,7 @@ UNBOUNDED: Final = Allowance()
 
 
 def cse(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
-    """Common subexpression elimination: merge equal nodes. Raises DeadlineExceeded.
+    """Merge equal nodes (common subexpression elimination). Raises DeadlineExceeded.
 
     Leaves are never equal. Operands of commutative ops may be swapped.
     """
@@ -100,7 +100,7 @@ def cse(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
 
 
 def dce(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
-    """Dead code elimination: remove nodes that no output needs. Raises DeadlineExceeded."""
+    """Remove nodes that no output needs (dead code elimination). Raises DeadlineExceeded."""
     nodes = _narrowed(graph, allowance) if any(node.op.narrows for node in graph.nodes) else graph.nodes
     live = [False] * len(nodes)
     for index in graph.outputs:
@@ -158,7 +158,7 @@ def _narrowed(graph: Graph, allowance: Allowance) -> Sequence[Node]:
 
 
 def fold(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
-    """Constant folding: compute nodes on constants once, within MOST_BYTES and MOST_FLOPS per node.
+    """Compute nodes on constants once (constant folding), within MOST_BYTES and MOST_FLOPS per node.
 
     All results together take at most MOST_BYTES_IN_ALL. A tensor that holds one number everywhere becomes a `full`. A
     node whose kernel raises (an index out of range), or whose result is not finite, is not folded, so that it is
@@ -241,9 +241,9 @@ def _constant(value: HostArray, node: Node, registry: Registry) -> Node:
 
 
 def simplify(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
-    """Algebraic simplification: apply the rewrite rules of ops once, in order, to nodes whose operands are simplified.
+    """Apply the rewrite rules of ops once, in order, to nodes whose operands are already simplified.
 
-    `engine.ops.rewrites` defines what a rule may change about a value. Raises DeadlineExceeded.
+    `engine.ops.rewrites` defines the changes of a value that a rule may make. Raises DeadlineExceeded.
     """
     builder = Builder(graph.registry, NO_LIMITS)  # the graph was admitted, and rules only make it smaller
     nodes = builder.nodes

@@ -303,7 +303,10 @@ class Program:
         opset: int = OPSET,
         functions: Sequence[Function] = (),
     ) -> None:
-        """`statements` are None at nodes that could not be read; `faults` holds the reasons, and is reported, too."""
+        """Check the statements.
+
+        Statements are None at nodes that could not be read, for which `faults` holds the reasons.
+        """
         self.registry = registry
         self.opset = opset
         self.limits = limits or Limits()
@@ -563,9 +566,10 @@ class Function(Program):
         functions: Sequence[Function] = (),
         name: str | None = None,
     ) -> None:
-        """`functions` are the functions before it, the only ones it may call; `outputs` may name a node several times.
+        """Check the statements and outputs. `functions` are those before it, which it may call.
 
-        The function may be appended to `functions` later: this list may be long, so it is not copied for each function.
+        `outputs` may name a node several times. The function may be appended to `functions` later: this list may be
+        long, so it is not copied for each function.
         """
         self.index = len(functions)
         self.name = name

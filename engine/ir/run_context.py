@@ -125,7 +125,7 @@ class Deadline:
     __slots__ = ("at", "precision", "seconds", "stop", "tier", "turned")
 
     def __init__(self, seconds: float | None = None, start: float | None = None, stop: Sequence[int] = b"\0") -> None:
-        """`seconds` from `start` on the monotonic clock, by default from now; None means never.
+        """Set the deadline to `seconds` from `start` on the monotonic clock, by default from now; None means never.
 
         Setting the first byte of `stop`, which may be memory shared with another process, cancels the work.
         """
@@ -220,7 +220,7 @@ class RunContext:
     def __init__(
         self, xp: Any, deadline: Deadline = NO_DEADLINE, workspace: Any = None, device: str | None = None
     ) -> None:
-        """`xp` is numpy or cupy."""
+        """Create a context for the array module `xp`, numpy or cupy."""
         self.xp = xp
         self.deadline = deadline
         self.workspace = workspace

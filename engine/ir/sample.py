@@ -57,7 +57,7 @@ class Operand:
 def Real(  # noqa: N802 - reads as a constructor
     *shape: int, low: float = -2.0, high: float = 2.0, diagonal: float = 0.0
 ) -> Operand:
-    """Floats between `low` and `high`: the op's domain, away from kinks and poles.
+    """Return a recipe for floats between `low` and `high`: the op's domain, away from kinks and poles.
 
     For matrices that must be regular or positive definite, `diagonal` is added, which should outweigh the rest of a
     row.
@@ -66,17 +66,17 @@ def Real(  # noqa: N802 - reads as a constructor
 
 
 def Ints(*shape: int, high: int, low: int = 0) -> Operand:  # noqa: N802 - reads as a constructor
-    """Integers in [low, high): indices and classes."""
+    """Return a recipe for integers in [low, high): indices and classes."""
     return Operand("int", shape, low, high)
 
 
 def Words(*shape: int) -> Operand:  # noqa: N802
-    """32-bit random words: keys of random number generators."""
+    """Return a recipe for 32-bit random words: keys of random number generators."""
     return Operand("words", shape, 0, 2**32)
 
 
 def Bools(*shape: int) -> Operand:  # noqa: N802 - reads as a constructor
-    """Booleans."""
+    """Return a recipe for booleans."""
     return Operand("bool", shape, 0, 1)
 
 

@@ -221,9 +221,9 @@ def _require_float(scope: Scope, node: int) -> None:
 
 @dataclass(frozen=True)
 class Storing(Wrapper):
-    """Results of `each`, then the values of the nodes `stored`, whatever the call makes of its outputs.
+    """Results of `each`, then the values of the nodes `stored`, even if the call returns something else of its outputs.
 
-    Last come, once more, the gradients with respect to the nodes in `gradients`.
+    Then the gradients with respect to the nodes in `gradients` follow again.
     """
 
     stored: tuple[int, ...]

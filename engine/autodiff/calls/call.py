@@ -41,7 +41,7 @@ class Results(NamedTuple):
 
 @dataclass(frozen=True)
 class Call(ABC):
-    """Values of `outputs`, and whatever a subclass adds."""
+    """A question about a program: the values of `outputs`, and the results that a subclass adds."""
 
     outputs: tuple[int, ...]
 

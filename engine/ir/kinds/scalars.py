@@ -215,7 +215,7 @@ class DtypeKind(AttributeKind):
     samples: ClassVar[tuple[Any, ...]] = DTYPES
 
     def admits(self, stated: Any) -> bool:
-        """Return whether it is the name of such a dtype."""
+        """Return whether it names a dtype of the opset."""
         return isinstance(stated, str) and stated in DTYPES
 
     def bound(self, stated: Any) -> DType:
