@@ -81,7 +81,7 @@ def _analyse_plan(request: CompileRequest) -> Analysis:
     program, call = request.program, request.call
     unlimited = replace(request.limits, bytes=NO_END, flops=NO_END)
     _, values = program.build(call.example(program, request.types), call.roots, request.deadline, limits=unlimited)
-    call = call.fitted(values)
+    call = call.with_types(values)
     request = replace(request, call=call)
     try:
         traced, plan, fastest = plan_within(request)
@@ -117,7 +117,7 @@ def stops_between(
     This includes nodes that call a function with such a node.
     """
     sources = set(sources)
-    reached = program.dependent(sources)
+    reached = program.dependents(sources)
     between = reached.intersection(program.needed(ends)).difference(sources)
     return tuple(node for node in sorted(between) if _stops(program, values, node, reached))
 

@@ -70,7 +70,7 @@ def derived(body: Body, graph: Graph, inputs: Sequence[TensorType]) -> Body:
     Raises TooManyNodes, DeadlineExceeded.
     """
     budget = body.budget
-    allowance = Allowance(budget.limits.flops, budget.deadline, stops_stay=True)
+    allowance = Allowance(budget.limits.flops, budget.deadline, keep_stops=True)
     result = body.derived(optimise(graph, allowance), inputs)
     # `result` is tidy already: `tidy(result)` must return it as it is, and not count its nodes again.
     result.made("tidy", lambda: result)
@@ -194,7 +194,7 @@ def way_back(body: Body, given: tuple[int, ...]) -> BodyBack:
     return body.made(("way back", given), make)
 
 
-def paths(body: Body) -> tuple[frozenset[int], ...]:
+def differentiable_inputs(body: Body) -> tuple[frozenset[int], ...]:
     """Return, for each result, the inputs on which it may depend differentiably."""
 
     def make() -> tuple[frozenset[int], ...]:

@@ -9,14 +9,14 @@ sequence:
 
 The gradient is a loop over the same steps in reverse order. Its body is the backward body of one step:
 
-    backward:  step t reads w (const), ḣ and w̄ (carries), h_t, x_t and ȳ_t (sequences)
-               step t returns ḣ for step t − 1, w̄ + its own contribution, and a row of x̄
+    backward:  step t reads w (const), h̄ and w̄ (carries), h_t, x_t and ȳ_t (sequences)
+               step t returns h̄ for step t − 1, w̄ + its own contribution, and a row of x̄
 
 So cotangents of carries are carried, cotangents of consts are accumulated in carries that start at zero, and cotangents
-of sequences are stacked. After the last backward step ḣ is the cotangent of h_0. The carries h_t are not results of the
+of sequences are stacked. After the last backward step h̄ is the cotangent of h_0. The carries h_t are not results of the
 forward loop, so it runs once more with a body that stacks them (`stacking`); both forward loops are later merged into
-one. Each backward step recomputes its forward values from h_t, but for values that `engine.autodiff.checkpointing` has
-the forward loop stack as well.
+one. Each backward step recomputes its forward values from h_t, except for values that the forward loop stacks, too (see
+`engine.autodiff.checkpointing`).
 
 Only carries that can receive a nonzero cotangent take part (`_active_carries`). A `while` has the same gradient, once
 its number of steps is known: `bounded` makes its step a no-op after that many.
@@ -28,7 +28,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
-from engine.autodiff.bodies import BodyBack, derived, paths, tidy, way_back
+from engine.autodiff.bodies import BodyBack, derived, differentiable_inputs, tidy, way_back
 from engine.autodiff.checkpointing import CheckpointedBack, checkpointed
 from engine.ir.errors import BadAttribute, DtypeMismatch, EngineError, ShapeMismatch, counted
 from engine.ir.graph import Builder, Value
@@ -170,7 +170,7 @@ def require_truth(name: str, body: Body) -> None:
 
 
 def _at_function(body: Body, error: _E) -> _E:
-    return error if body.function is None else error.of_function(body.function)
+    return error if body.function is None else error.at_function(body.function)
 
 
 #: appends a loop of a body over the same steps in reverse order
@@ -210,7 +210,7 @@ def loop_gradients(
 def _active_carries(body: Body, operands: Parts, incoming: Parts) -> list[int]:
     """Return the carries whose cotangents may be nonzero at some step."""
     consts, carries = len(operands.consts), len(operands.carries)
-    reach = paths(body)
+    reach = differentiable_inputs(body)
     active = {k for k, g in enumerate(incoming.carries) if g is not None}
     pending = [*active, *[carries + k for k, g in enumerate(incoming.sequences) if g is not None]]
     # A cotangent that a backward step returns for a carry is, at the step before, the cotangent of the result with that

@@ -156,9 +156,9 @@ def vjp_or_zeros(builder: Builder, seeds: Iterable[tuple[Value, Value]], wrt: Se
     return or_zeros(wrt, vjp(builder, seeds, wrt))
 
 
-def or_zeros(wrt: Sequence[Value], gradients: Sequence[Value | None]) -> list[Value]:
+def or_zeros(values: Sequence[Value], gradients: Sequence[Value | None]) -> list[Value]:
     """Replace None with zeros like the node."""
-    return [x.full_like(0.0) if g is None else g for x, g in zip(wrt, gradients, strict=True)]
+    return [x.full_like(0.0) if g is None else g for x, g in zip(values, gradients, strict=True)]
 
 
 def _explore(nodes: Sequence[Node], outputs: Iterable[int], targets: set[int], dependence: Dependence) -> None:

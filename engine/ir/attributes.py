@@ -72,7 +72,7 @@ class Attr:
             raise _bad(name, f"{entries} of at least {self.minimum}", value)
         return kind.bound(value)
 
-    def absent(self, name: str) -> Any:
+    def default_value(self, name: str) -> Any:
         """Return the value for a node that does not state the attribute. Raises BadAttribute."""
         if self.required:
             raise BadAttribute(f"attribute {name} is required", expected=name, got="nothing")
@@ -119,7 +119,7 @@ def bind(declared: Mapping[str, Attr], stated: Mapping[str, Any], opset: int = L
     for name, attr in declared.items():
         with faults:
             is_stated = name in stated and attr.since <= opset
-            bound[name] = attr.check(name, stated[name]) if is_stated else attr.absent(name)
+            bound[name] = attr.check(name, stated[name]) if is_stated else attr.default_value(name)
     faults.report()
     for name, attr in declared.items():
         if attr.typed_by:

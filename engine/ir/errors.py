@@ -98,7 +98,7 @@ class EngineError(Exception):
             self.detail = f"function {function}, {_location(node, op, label)}: {self.detail}"
         return self
 
-    def of_function(self, function: int) -> Self:
+    def at_function(self, function: int) -> Self:
         """Locate the error at a function as a whole. Returns the error."""
         if self.function is None:
             self.function = function

@@ -174,7 +174,7 @@ class Definition(ABC):
         return None
 
     @cached_property
-    def may_be_one_number(self) -> bool:
+    def may_be_constant(self) -> bool:
         """Whether a result may be known to be one number everywhere."""
         return self.spreads or type(self).number_everywhere is not Definition.number_everywhere
 

@@ -57,12 +57,12 @@ _ON_HOST = RunContext(np)
 class Allowance(NamedTuple):
     """The request's FLOPs, which folding counts towards, and its deadline, which every pass checks.
 
-    With `stops_stay`, the graph is yet to be differentiated, so nodes that stop gradients must stay.
+    With `keep_stops`, the graph is yet to be differentiated, so nodes that stop gradients must stay.
     """
 
     flops: int = NO_END
     deadline: Deadline = NO_DEADLINE
-    stops_stay: bool = False
+    keep_stops: bool = False
 
     def over(self, items: Sequence[_Item]) -> Iterable[_Item]:
         """Iterate over `items` with deadline checks. Raises DeadlineExceeded."""
@@ -254,7 +254,7 @@ def simplify(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
     ops = {node.op for node in graph.nodes}
     # Most nodes have no operand that their rules could apply to. Comparing op names rules them out cheaply.
     triggers = {op: _triggers(op.rewrites, graph.registry) for op in ops}
-    if allowance.stops_stay:
+    if allowance.keep_stops:
         triggers |= {op: frozenset() for op in ops if not op.is_differentiable}
     for i, node in enumerate(allowance.over(graph.nodes)):
         node_triggers, simplified = triggers[node.op], None
@@ -278,7 +278,7 @@ def _triggers(rules: tuple[RewriteRule, ...], registry: Registry) -> frozenset[s
     needs = [rule.needs for rule in rules]
     if None in needs:
         return None
-    maybe_numbers = [op.name for op in registry.ops.values() if op.may_be_one_number]
+    maybe_numbers = [op.name for op in registry.ops.values() if op.may_be_constant]
     return frozenset(chain(*filter(None, needs), maybe_numbers if any(rule.needs_number for rule in rules) else ()))
 
 

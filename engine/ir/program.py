@@ -264,7 +264,7 @@ def check_arity(function: int, name: str, expected: int, received: int, noun: st
             f"attribute {name}: function {function} has {counted(received, noun)}, but here it must have {expected}",
             expected=counted(expected, noun),
             got=counted(received, noun),
-        ).of_function(function)
+        ).at_function(function)
 
 
 def _digest(graph: Graph, inputs: Sequence[TensorType]) -> bytes:
@@ -399,7 +399,7 @@ class Program:
                     is_needed[i] = 1
         return list(compress(range(len(is_needed)), is_needed))
 
-    def dependent(self, nodes: Iterable[int]) -> set[int]:
+    def dependents(self, nodes: Iterable[int]) -> set[int]:
         """Return the nodes that depend on one of `nodes`, including themselves."""
         reached = set(nodes)
         for node, statement in enumerate(self.statements):
@@ -596,7 +596,7 @@ class Function(Program):
                 f"a node of it, 0 to {len(self.statements) - 1}" if self.statements else "absent: it has no nodes"
             )
             detail = f"function {self.index}: outputs[{position}] must be {expected}, but is {output}"
-            raise BadReference(detail, expected=expected, got=str(output)).of_function(self.index)
+            raise BadReference(detail, expected=expected, got=str(output)).at_function(self.index)
         if self.statements[output].op.several:
             several = BadReference(f"outputs[{position}] names this node, which has several outputs: name a get_output")
             raise self.located(several, output)

@@ -175,7 +175,7 @@ class BatchSum(Batch):
         Raises as that does, and InvalidField for a node in `wrt` that depends on a mapped leaf.
         """
         call = replace(cls.of_program(program, types, mapped, of, wrt, outputs), is_mean=is_mean, block=block)
-        differing = program.dependent(node for node, _ in call.mapped)
+        differing = program.dependents(node for node, _ in call.mapped)
         for node in call.wrt_nodes:
             if node in differing:
                 detail = "wrt names this node, which examples differ in: a sum over them has no gradient by it"
@@ -233,9 +233,9 @@ class Storing(Wrapper):
         """Return the feed types that the call's graph is written for."""
         return self.each.example(program, types)
 
-    def fitted(self, values: Mapping[int, Value]) -> Self:
-        """Return the call with `each` fitted."""
-        return replace(self, each=self.each.fitted(values))
+    def with_types(self, values: Mapping[int, Value]) -> Self:
+        """Return the call with the tensors of `each` typed."""
+        return replace(self, each=self.each.with_types(values))
 
     def write_graph(self, scope: Scope) -> Results:
         """Append the results of `each`, then the values, then the gradients."""

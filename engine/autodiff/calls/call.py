@@ -78,7 +78,7 @@ class Call(ABC):
         """Return the feed types that the graph is written for; by default, the types that are fed."""
         return types
 
-    def fitted(self, values: Mapping[int, Value]) -> Self:
+    def with_types(self, values: Mapping[int, Value]) -> Self:
         """Return the call with its own tensors (cotangents, tangents, vectors) given the types that they must have."""
         return self
 
@@ -256,7 +256,7 @@ def distinct(field: str, nodes: tuple[int, ...]) -> tuple[int, ...]:
     return nodes
 
 
-def fitting(tensors: GivenTypes, values: Mapping[int, Value]) -> GivenTypes:
+def retyped(tensors: GivenTypes, values: Mapping[int, Value]) -> GivenTypes:
     """Return the tensors' types, each replaced with the type of its node."""
     return tuple((node, values[node].type) for node, _ in tensors)
 

@@ -15,11 +15,11 @@ from engine.autodiff.calls.call import (
     Scope,
     checked,
     distinct,
-    fitting,
     labelled,
     last,
     outputs_of,
     parameters,
+    retyped,
 )
 from engine.autodiff.jacobian import jacobian, jacobian_rows
 from engine.autodiff.jvp import jvp
@@ -155,9 +155,9 @@ class VJP(Derivative):
         """`wrt`."""
         return self.wrt
 
-    def fitted(self, values: Mapping[int, Value]) -> Self:
+    def with_types(self, values: Mapping[int, Value]) -> Self:
         """Give the cotangents the types of their nodes."""
-        return replace(self, cotangents=fitting(self.cotangents, values))
+        return replace(self, cotangents=retyped(self.cotangents, values))
 
     def write_graph(self, scope: Scope) -> Results:
         """Append the values, then the gradients."""
@@ -230,9 +230,9 @@ class JVP(Call):
         """The leaves that move."""
         return tuple(node for node, _ in self.tangents)
 
-    def fitted(self, values: Mapping[int, Value]) -> Self:
+    def with_types(self, values: Mapping[int, Value]) -> Self:
         """Give the tangents the types of their nodes."""
-        return replace(self, tangents=fitting(self.tangents, values))
+        return replace(self, tangents=retyped(self.tangents, values))
 
     def write_graph(self, scope: Scope) -> Results:
         """Append the values, then the tangents; zeros for an output that does not move."""
@@ -273,9 +273,9 @@ class HVP(Gradients):
         base = Gradients.of_program(program, of, wrt, outputs)
         return cls(base.outputs, base.of, base.wrt, None, _in_order("vectors", "wrt", base.wrt, vectors))
 
-    def fitted(self, values: Mapping[int, Value]) -> Self:
+    def with_types(self, values: Mapping[int, Value]) -> Self:
         """Give the vectors the types of their nodes."""
-        return replace(self, vectors=fitting(self.vectors, values))
+        return replace(self, vectors=retyped(self.vectors, values))
 
     def write_graph(self, scope: Scope) -> Results:
         """Append the values, the gradients, then the products."""
