@@ -15,7 +15,7 @@ from typing import Final, Generic, TypeVar
 
 #: seconds of inactivity after which an owner's entries are evicted first
 FORGOTTEN: Final = 600.0
-#: maximum number of owners of one entry; beyond it, the least recent owner loses the entry
+#: maximum number of owners of one entry; beyond it, the owner who claimed the entry first loses it
 MOST_OWNERS: Final = 16
 #: minimum number of queues that are created between two sweeps for idle owners
 _SWEEP_MARGIN: Final = 64
