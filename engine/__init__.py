@@ -1,17 +1,17 @@
-"""The engine: graphs in, gradients out. A library of its own, on NumPy and, where there is a GPU, CuPy.
+"""The engine: graphs in, gradients out. A library of its own, on NumPy and, if there is a GPU, CuPy.
 
-    Program (what a client wrote) → Graph (typed) → transforms → passes → Plan → Executor → arrays
+    Program (as written by a client) → Graph (typed) → transforms → passes → Plan → Executor → arrays
 
-One idea carries it: a gradient is again a graph. Rules emit nodes and compute nothing, so that higher order, forward
-mode, batching, cost and memory analysis are the same few interpreters over the same few rules.
+A gradient is again a graph. Rules emit nodes and compute nothing, so higher-order gradients, forward mode, batching,
+cost and memory analysis are the same few interpreters over the same rules.
 
-What may live here: graphs, their derivatives, their execution. What may not: anything of HTTP, JSON, pydantic, files
-(but for the folder that compiled kernels are kept in), or of the packages `schemas` and `service`.
+This package holds graphs, their derivatives and their execution. It knows nothing of HTTP, JSON, pydantic or the
+packages `schemas` and `service`, and uses no files but the cache of compiled kernels.
 """
 
 from __future__ import annotations
 
 import lazy_loader
 
-# A name is imported on first use, so that a process that needs one leaf, such as `printable`, loads no ops.
+# Names are imported on first use, so that a process that needs one leaf module, such as `printable`, loads no ops.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -167,7 +167,7 @@ def remembering(modules: Sequence[ModuleType]) -> list[Callable[[], None]]:
     names = {module.__name__ for module in modules}
     objects = gc.get_objects()
     own = [o.cache_clear for o in objects if isinstance(o, type(cache(len))) and o.__module__ in names]
-    return [*own, *(o.known.clear for o in objects if isinstance(o, RuleCache))]
+    return [*own, *(o.entries.clear for o in objects if isinstance(o, RuleCache))]
 
 
 def measure(items: Sequence[pytest.Item], modules: Sequence[ModuleType]) -> list[Measured]:

@@ -1,4 +1,4 @@
-"""Analysis of programs: cost, certificates, sources of NaN, and the gradient as a program.
+"""Analysis of programs: cost, certificates, sources of NaN, and export of gradients as programs.
 
-Analyses use the engine as a whole. Nothing that the engine needs to run belongs here.
+Analyses use the whole engine; the engine never depends on them.
 """

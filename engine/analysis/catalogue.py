@@ -1,4 +1,4 @@
-"""The op catalogue: what every op states about itself, as plain data."""
+"""The op catalogue: every op's declarations as plain data."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from engine.ir.attributes import Attr
 from engine.ir.op import Definition, Registry
 
 
-def describe(known: Registry) -> list[dict[str, Any]]:
-    """Make the catalogue: one JSON-ready row an op, sorted by name."""
-    return [_row(op) for op in known.ops.values()]
+def describe(registry: Registry) -> list[dict[str, Any]]:
+    """Return the catalogue: one JSON-ready row per op, sorted by name."""
+    return [_row(op) for op in registry.ops.values()]
 
 
 def _row(op: Definition) -> dict[str, Any]:

@@ -1,23 +1,23 @@
 """The certificate: gradients against central differences, in float64, along random directions.
 
-This is the only place where finite differences occur. First the chain rule is followed link by link (`Chain`), for all
-nodes of `wrt` at once. A node for which some link does not agree, because of a kink, a path without derivative,
-rounding or a wrong rule, is moved by itself, and the change of `of` decides (`Whole`).
+This is the only place that uses finite differences. First, the chain rule is checked link by link (`Chain`), for all
+nodes of `wrt` at once. If some link of a node does not agree, because of a kink, a path without derivative, rounding or
+a wrong rule, that node is moved by itself, and the change of `of` decides (`Whole`).
 
-A link is a value x and its readers y = c(x, …), whose cotangents ȳ are known. By the chain rule the cotangent of x is
-the gradient of φ(x) = Σ ȳ·c(x, …). For y = x², z = sin(y), dz/dx: the links are x → x² with ȳ = cos(y), and y → sin(y)
-with z̄ = 1; each is compared by itself. Differences of φ take one op where those of `of` take a network, and they lose
-less: Δφ is the sum of the elements of ȳ·Δy, so that what rounds is ȳ·y, not all that `of` adds up. If x̄ is that
-gradient for every x from a node to `of`, the cotangent of `of` being 1, the node's gradient is right by induction: so
-no link is left out, whichever op it is, and an integer among the readers must not change at all.
+A link is a value x and its readers y = c(x, …), whose cotangents ȳ are known. By the chain rule, the cotangent of x is
+the gradient of φ(x) = Σ ȳ·c(x, …). For y = x², z = sin(y), dz/dx, the links are x → x² with ȳ = cos(y), and y → sin(y)
+with z̄ = 1; each is compared separately. A difference of φ runs one op, where a difference of `of` runs the network. It
+is also more accurate: Δφ is the sum of the elements of ȳ·Δy, so the rounding error is that of ȳ·y, and not that of the
+whole sum `of`. If x̄ is this gradient for every x between a node and `of`, and the cotangent of `of` is 1, then the
+node's gradient is right by induction. So no link is skipped, for any op, and an integer reader must not change at all.
 
-x̄ may be smaller than its terms: a bias before a norm has terms ȳ·Δy that add up to rounding. Both sides are then held
-to the rounding of the terms, Σ |ȳ·Δy|, and no more is conceded: a rule that says 0 is wrong as soon as there is more
-than that, however small.
+x̄ may be smaller than its terms: a bias before a norm has terms ȳ·Δy that cancel up to rounding. Then both sides are
+compared within the rounding of the terms, Σ |ȳ·Δy|, and no more: a rule that returns 0 is wrong as soon as the
+difference exceeds that, however small it is.
 
-Each element moves in proportion to itself, so that from nearby it does not cross 0. If rounding is too much, the known
-derivative says how far x must move; a straight function allows it. A 0 that is still 0 when all of `wrt` move, as of a
-unit that is off, stays where it is: else two such units would tie in every pool.
+Each element moves in proportion to its size, so that small moves do not cross 0. If rounding is too large, the known
+derivative determines how far x must move, which a straight function allows. A 0 that stays 0 when all of `wrt` move, as
+the output of a unit that is off, is not moved: otherwise two such units would tie in every pooling window.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ from engine.ir.run_context import NO_DEADLINE, Deadline, Limits
 from engine.ir.tensor_type import FLOAT64, HostArray, TensorType
 from engine.runtime.interpreter import Executor
 
-#: relative distances: the first one, and others for what is curved, or beside a kink
-_NEAR: Final = 1e-3
-_OTHERS: Final = (1e-1, 1e-5, 1e-7)
-#: part of the tolerance below which an error is not worth a second look
-_NOTHING: Final = 1e-2
-#: distances at which a change that is 0 here has to be 0, too
+#: relative distances: the first one, and others for functions that are curved or have a kink nearby
+_DISTANCE: Final = 1e-3
+_OTHER_DISTANCES: Final = (1e-1, 1e-5, 1e-7)
+#: fraction of the tolerance below which no other distance is tried
+_NEGLIGIBLE: Final = 1e-2
+#: distances at which a change that is 0 nearby must be 0, too
 _OUTWARDS: Final = (-1e-1, 1e-1, 1.0, 2.0**10, 2.0**20, 2.0**40, 2.0**60)
-#: distance by which all of `wrt` move together, to see what moves with them
-_STIRRED: Final = 1e-6
-#: rounding that is conceded to the terms of a gradient, and to values that are subtracted
-_OF_TERMS: Final = 64 * float(np.finfo(FLOAT64).eps)
-_OF_VALUES: Final = 4 * float(np.finfo(FLOAT64).eps)
+#: relative distance by which all of `wrt` move together, to find the elements that do not move
+_PERTURBATION: Final = 1e-6
+#: rounding allowance for the terms of a gradient, and for values that are subtracted
+_TERM_ROUNDING: Final = 64 * float(np.finfo(FLOAT64).eps)
+_VALUE_ROUNDING: Final = 4 * float(np.finfo(FLOAT64).eps)
 
-#: the reason of a link that is no gradient: a kink, a jump, a wrong rule
+#: reason of a link that does not agree: a kink, a jump or a wrong rule
 _DISAGREES: Final = "disagrees"
 _DETAILS: Final = {
     "kink": "the slopes on the two sides of this point differ, from close by, too: there is a kink, or a tie",
@@ -73,9 +73,9 @@ Arrays = Mapping[Any, HostArray]
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """One op in a plan of its own, fed its operands by their nodes; and the nodes of its results.
+    """A single op in a plan of its own, with operands fed by node number, and the nodes of its results.
 
-    If `is_step`, it carries no derivative, and must not change at all.
+    If `is_step`, it has no derivative, and its results must not change at all.
     """
 
     plan: Plan
@@ -85,16 +85,16 @@ class Reader:
 
 @dataclass(frozen=True)
 class Links:
-    """The graph of `of`, in which node k of `wrt`, at `by[k]`, is offset by the feed ("offset", k).
+    """The graph of `of`, in which node k of `wrt` is at `sources[k]`, offset by the feed ("offset", k).
 
-    `between` has all nodes that depend on `by`, these included, on the way to `end`, in ascending order. `readers` has
-    the floats among them that are compared, and the readers of each. `values` is the plan of `operands`, all nodes that
-    are read; `cotangents` is the plan of the cotangents of `pulled`.
+    `between` lists the nodes that depend on `sources`, these included, on the way to `end`, in ascending order.
+    `readers` maps the floats among them that are compared to their readers. `values` is the plan of `operands`, all
+    nodes that are read; `cotangents` is the plan of the cotangents of `pulled`.
     """
 
     nodes: Sequence[Node]
     end: int
-    by: tuple[int, ...]
+    sources: tuple[int, ...]
     between: Sequence[int]
     readers: Mapping[int, Sequence[Reader]]
     operands: tuple[int, ...]
@@ -104,54 +104,56 @@ class Links:
 
     @property
     def peak_bytes(self) -> int:
-        """Most bytes that are held at once, with all values and cotangents."""
-        values, cotangents = (sum(self.nodes[i].type.nbytes for i in kept) for kept in (self.operands, self.pulled))
-        single = max((reader.plan.peak_bytes for some in self.readers.values() for reader in some), default=0)
-        return values + max(self.values.peak_bytes, self.cotangents.peak_bytes, cotangents + single)
+        """Maximum number of bytes held at once, with all values and cotangents."""
+        values, cotangents = (sum(self.nodes[i].type.nbytes for i in nodes) for nodes in (self.operands, self.pulled))
+        reader_peak = max(
+            (reader.plan.peak_bytes for readers in self.readers.values() for reader in readers), default=0
+        )
+        return values + max(self.values.peak_bytes, self.cotangents.peak_bytes, cotangents + reader_peak)
 
     def after(self, k: int) -> list[int]:
-        """List node k of `wrt`, and the nodes that depend on it on the way to the end, in ascending order."""
-        return _between(self.nodes, self.between, [self.by[k]])
+        """Return node k of `wrt` and the nodes that depend on it on the way to the end, in ascending order."""
+        return _dependents(self.nodes, self.between, [self.sources[k]])
 
-    def added_up(self, errors: Mapping[int, float]) -> dict[int, float]:
+    def accumulated(self, errors: Mapping[int, float]) -> dict[int, float]:
         """Add up `errors` from each of `between` to the end, along the path on which they are largest."""
-        most = dict.fromkeys(self.between, 0.0)
+        largest = dict.fromkeys(self.between, 0.0)
         for i in reversed(self.between):
-            most[i] += errors.get(i, 0.0)
+            largest[i] += errors.get(i, 0.0)
             for j in self.nodes[i].operands:
-                if j in most:
-                    most[j] = max(most[j], most[i])
-        return most
+                if j in largest:
+                    largest[j] = max(largest[j], largest[i])
+        return largest
 
 
 def find_links(point: Point, call: Gradients, *, peels: bool = False) -> Links:
-    """Find the links of `call`; with `peels`, also those within the bodies that ops run. Raises EngineError."""
+    """Return the links of `call`; with `peels`, also those within the bodies that ops run. Raises EngineError."""
     builder = point.builder()
     peeled = point.peeled(builder) if peels else None
     moved = point.displaced(builder, call, call.wrt, lambda x, k: x + builder.leaf(x.type, ("offset", k)), peeled)
-    # an `identity` reads `of`, so that the end is a reader, too
-    end, by = moved[call.of].identity().index, [moved[node].index for node in call.wrt]
+    # An `identity` reads `of`, so that `of` has a reader and is checked like other values.
+    end, sources = moved[call.of].identity().index, [moved[node].index for node in call.wrt]
     nodes = tuple(builder.nodes)
-    between = _between(nodes, ancestors([end], lambda i: nodes[i].operands), by)
+    between = _dependents(nodes, ancestors([end], lambda i: nodes[i].operands), sources)
     floats = [i for i in between if nodes[i].type.is_differentiable and not nodes[i].op.several and i != end]
-    operands = sorted({j for i in between for j in nodes[i].operands if not nodes[j].op.several} | {*by})
+    operands = sorted({j for i in between for j in nodes[i].operands if not nodes[j].op.several} | {*sources})
     values = point.plan(builder, [builder.value(i) for i in operands])
-    one = builder.value(end).full_like(1.0)
-    gradients = vjp(builder, [(builder.value(end), one)], [builder.value(i) for i in (*floats, end)])
+    seed = builder.value(end).full_like(1.0)
+    gradients = vjp(builder, [(builder.value(end), seed)], [builder.value(i) for i in (*floats, end)])
     pulled = {i: g for i, g in zip((*floats, end), gradients, strict=True) if g is not None}
     if peeled:
-        pulled |= {x: pulled[y] for x, y in peeled.alike.items() if y in pulled}
+        pulled |= {x: pulled[y] for x, y in peeled.same_value.items() if y in pulled}
     cotangents = point.plan(builder, list(pulled.values()))
     readers = _readers(builder, nodes, between, [i for i in floats if not peeled or i not in peeled.hidden])
-    links = Links(nodes, end, tuple(by), between, readers, tuple(operands), values, tuple(pulled), cotangents)
+    links = Links(nodes, end, tuple(sources), between, readers, tuple(operands), values, tuple(pulled), cotangents)
     point.limits.admit_bytes(links.peak_bytes)
     return links
 
 
-def _between(nodes: Sequence[Node], among: Iterable[int], by: Iterable[int]) -> list[int]:
-    """List the nodes of `among` that depend on `by`, and these themselves, in ascending order."""
-    reached = set(by)
-    for i in among:
+def _dependents(nodes: Sequence[Node], candidates: Iterable[int], sources: Iterable[int]) -> list[int]:
+    """Return the nodes of `candidates` that depend on `sources`, and these themselves, in ascending order."""
+    reached = set(sources)
+    for i in candidates:
         if not reached.isdisjoint(nodes[i].operands):
             reached.add(i)
     return sorted(reached)
@@ -160,32 +162,34 @@ def _between(nodes: Sequence[Node], among: Iterable[int], by: Iterable[int]) -> 
 def _readers(
     builder: Builder, nodes: Sequence[Node], between: Sequence[int], floats: Iterable[int]
 ) -> dict[int, list[Reader]]:
-    parts: dict[int, list[int]] = {}
+    projections: dict[int, list[int]] = {}
     for i in between:
         if nodes[i].op.name == "get_output":
-            parts.setdefault(nodes[i].operands[0], []).append(i)
+            projections.setdefault(nodes[i].operands[0], []).append(i)
     readers: dict[int, list[Reader]] = {i: [] for i in floats}
     for i in between:
         read = readers.keys() & nodes[i].operands
         if read:
-            reader = _alone(builder, nodes, i, parts.get(i, [i]))
+            reader = _single_op(builder, nodes, i, projections.get(i, [i]))
             for j in read:
                 readers[j].append(reader)
     return readers
 
 
-def _alone(builder: Builder, nodes: Sequence[Node], index: int, results: Sequence[int]) -> Reader:
-    own = Builder(builder.registry, builder.limits, builder.deadline)
-    operands = {i: own.leaf(nodes[i].type, i) for i in dict.fromkeys(nodes[index].operands)}
-    made = own.copy(nodes[index], [operands[i] for i in nodes[index].operands])
-    read = [own.copy(nodes[i], [made]) for i in results] if nodes[index].op.several else [made]
-    graph = with_planned_bodies(own.graph(read), own.limits, Allowance(deadline=own.deadline))
-    plan = make_plan(graph, own.limits, own.deadline)
+def _single_op(builder: Builder, nodes: Sequence[Node], index: int, results: Sequence[int]) -> Reader:
+    op_builder = Builder(builder.registry, builder.limits, builder.deadline)
+    operands = {i: op_builder.leaf(nodes[i].type, i) for i in dict.fromkeys(nodes[index].operands)}
+    copied = op_builder.copy(nodes[index], [operands[i] for i in nodes[index].operands])
+    results_read = [op_builder.copy(nodes[i], [copied]) for i in results] if nodes[index].op.several else [copied]
+    graph = with_planned_bodies(
+        op_builder.graph(results_read), op_builder.limits, Allowance(deadline=op_builder.deadline)
+    )
+    plan = make_plan(graph, op_builder.limits, op_builder.deadline)
     return Reader(plan, tuple(results), isinstance(nodes[index].op.vjp, NoGradient))
 
 
 class Measured(NamedTuple):
-    """Change of φ at the moves; the mean over them of Σ |ȳ·Δy|; the largest Σ |ȳ·y|; and Σ |ȳ| · max |y|."""
+    """Change of φ at the moves; the mean over them of Σ |ȳ·Δy|; the largest Σ |ȳ·y|; the largest Σ |ȳ| · max |y|."""
 
     moved: HostArray
     terms: Any
@@ -194,113 +198,123 @@ class Measured(NamedTuple):
 
 
 class Chain:
-    """Links with the values and cotangents at one point; `gradients` are those of `wrt`, as they are certified."""
+    """Links with the values and cotangents at one point. `gradients` are those of `wrt`, which are to be certified."""
 
     def __init__(self, point: Point, links: Links, gradients: Sequence[HostArray]) -> None:
         self.point, self.links = point, links
-        self._at_rest = {("offset", k): np.zeros_like(g) for k, g in enumerate(gradients)}
-        self.values: Arrays = dict(zip(links.operands, point.run_plan(links.values, self._at_rest), strict=True))
-        self.cotangents = dict(zip(links.pulled, point.run_plan(links.cotangents, self._at_rest), strict=True))
-        self.cotangents.update(zip(links.by, gradients, strict=True))
-        self._before = cache(lambda reader: self._read_results(reader, {}))
+        self._no_offsets = {("offset", k): np.zeros_like(g) for k, g in enumerate(gradients)}
+        self.values: Arrays = dict(zip(links.operands, point.run_plan(links.values, self._no_offsets), strict=True))
+        self.cotangents = dict(zip(links.pulled, point.run_plan(links.cotangents, self._no_offsets), strict=True))
+        self.cotangents.update(zip(links.sources, gradients, strict=True))
+        self._original = cache(lambda reader: self._read_results(reader, {}))
 
     @np.errstate(all="ignore")
     def findings(self, directions: int, tolerance: float) -> list[Finding]:
-        """Add up the errors on the way of each node of `wrt`; with a reason, if some link does not agree.
+        """Return the accumulated error of each node of `wrt`; with a reason, if some link does not agree.
 
-        The reason is roundoff if all links might agree but for rounding. Links that fail when all of `wrt` move are
-        compared again for each node: a kink does not matter to a node that moves nothing there.
+        The reason is roundoff if all links might agree but for rounding. Links that fail while all of `wrt` move are
+        compared again for each node, since a kink does not matter to a node that moves nothing there.
         """
-        every = range(len(self.links.by))
-        stays = self._staying(every)
-        single = {i: self._link(i, stays[i], directions, tolerance) for i in self.links.readers}
-        findings = self._along_the_way(single, every)
-        for k in (k for k in every if findings[k].error > tolerance):
-            alone = self._staying([k])
-            failed = [i for i in self.links.after(k) if i in single and single[i].reason]
-            others = [i for i in failed if not np.array_equal(alone[i], stays[i])]
-            again = {i: self._link(i, alone[i], directions, tolerance) for i in others}
-            findings |= self._along_the_way({**single, **again}, [k])
+        targets = range(len(self.links.sources))
+        fixed = self._fixed_elements(targets)
+        by_link = {i: self._link(i, fixed[i], directions, tolerance) for i in self.links.readers}
+        findings = self._accumulate(by_link, targets)
+        for k in (k for k in targets if findings[k].error > tolerance):
+            fixed_alone = self._fixed_elements([k])
+            failed = [i for i in self.links.after(k) if i in by_link and by_link[i].reason]
+            changed = [i for i in failed if not np.array_equal(fixed_alone[i], fixed[i])]
+            repeated = {i: self._link(i, fixed_alone[i], directions, tolerance) for i in changed}
+            findings |= self._accumulate({**by_link, **repeated}, [k])
         return list(findings.values())
 
-    def _along_the_way(self, single: Mapping[int, Finding], asked: Iterable[int]) -> dict[int, Finding]:
-        error = self.links.added_up({i: one.error for i, one in single.items()})
-        disagree = self.links.added_up({i: float(one.reason == _DISAGREES) for i, one in single.items()})
+    def _accumulate(self, by_link: Mapping[int, Finding], targets: Iterable[int]) -> dict[int, Finding]:
+        error = self.links.accumulated({i: finding.error for i, finding in by_link.items()})
+        disagree = self.links.accumulated({i: float(finding.reason == _DISAGREES) for i, finding in by_link.items()})
         findings = {}
-        for k in asked:
-            i = self.links.by[k]
+        for k in targets:
+            i = self.links.sources[k]
             reason = None if np.isfinite(error[i]) else _DISAGREES if disagree[i] else "roundoff"
             findings[k] = Finding(error[i], reason)
         return findings
 
-    def _staying(self, moving: Sequence[int]) -> dict[int, Any]:
-        """Mask the elements that are 0, or not finite, and still are when these of `wrt` have moved together."""
+    def _fixed_elements(self, moving: Sequence[int]) -> dict[int, Any]:
+        """Mask the elements that are 0 or not finite, and do not change when all nodes `moving` move together."""
         rng = np.random.default_rng(20)
-        moved = self._at_rest | {
-            ("offset", k): _STIRRED * direction(rng, self.values[self.links.by[k]]) for k in moving
+        moved = self._no_offsets | {
+            ("offset", k): _PERTURBATION * direction(rng, self.values[self.links.sources[k]]) for k in moving
         }
-        stays = {i: (x == 0) | ~np.isfinite(x) for i, x in self.values.items()}
+        fixed = {i: (x == 0) | ~np.isfinite(x) for i, x in self.values.items()}
         for sign in (1.0, -1.0):
-            near = self.point.run_plan(self.links.values, {k: sign * v for k, v in moved.items()})
-            for i, x in zip(self.links.operands, near, strict=True):
-                stays[i] &= x == self.values[i]
-        return stays | {self.links.by[k]: np.False_ for k in moving}
+            nearby = self.point.run_plan(self.links.values, {k: sign * v for k, v in moved.items()})
+            for i, x in zip(self.links.operands, nearby, strict=True):
+                fixed[i] &= x == self.values[i]
+        return fixed | {self.links.sources[k]: np.False_ for k in moving}
 
-    def _link(self, i: int, stays: HostArray, directions: int, tolerance: float) -> Finding:
-        """Find the largest error of a link along `directions`; with a reason, if one does not agree."""
+    def _link(self, i: int, fixed: HostArray, directions: int, tolerance: float) -> Finding:
+        """Return the largest error of a link along `directions`; with a reason, if one does not agree."""
         if not self.links.readers[i]:
             return Finding(np.inf, _DISAGREES) if np.any(self._cotangent(i)) else Finding(0.0)
         rng = np.random.default_rng([20, i])
-        along = (np.where(stays, 0.0, direction(rng, self.values[i])) for _ in range(directions))
+        samples = (np.where(fixed, 0.0, direction(rng, self.values[i])) for _ in range(directions))
         worst = Finding(0.0)
-        for v in along:
-            worst = max(worst, self._compare(i, v, tolerance), key=lambda one: (one.reason == _DISAGREES, one.error))
+        for v in samples:
+            worst = max(
+                worst, self._compare(i, v, tolerance), key=lambda finding: (finding.reason == _DISAGREES, finding.error)
+            )
             if worst.reason == _DISAGREES:
                 break
         return worst
 
     def _compare(self, i: int, along: HostArray, tolerance: float) -> Finding:
-        """Find the smallest error of the distances at which the link agrees, until one is next to none."""
-        near, most = self._measure(i, along, _NEAR), float(np.sum(np.abs(paired(self._cotangent(i), along))))
-        if near.largest and not near.terms and not most:
+        """Return the smallest error among the distances at which the link agrees. Stops once an error is negligible."""
+        first, magnitude = self._measure(i, along, _DISTANCE), float(np.sum(np.abs(paired(self._cotangent(i), along))))
+        if first.largest and not first.terms and not magnitude:
             return Finding(0.0) if self._is_flat(i, along) else Finding(np.inf, "roundoff")
-        allowed = tolerance * most + _OF_TERMS * near.terms / _NEAR
-        far = 4 * _OF_VALUES * near.sizes / allowed if near.sizes and allowed else _NEAR
+        # Also try the distance at which rounding is a quarter of the allowed error: right for a straight function.
+        allowed = tolerance * magnitude + _TERM_ROUNDING * first.terms / _DISTANCE
+        rounding_distance = 4 * _VALUE_ROUNDING * first.sizes / allowed if first.sizes and allowed else _DISTANCE
         best = np.inf
-        for distance in (_NEAR, far, *_OTHERS):
-            measured = near if distance == _NEAR else self._measure(i, along, distance)
-            noise, conceded = _OF_VALUES * measured.sizes / distance, _OF_TERMS * measured.terms / distance
-            finding = compare(measured.moved, self._cotangent(i), along, distance, noise, tolerance, conceded)
+        for distance in (_DISTANCE, rounding_distance, *_OTHER_DISTANCES):
+            measured = first if distance == _DISTANCE else self._measure(i, along, distance)
+            noise, allowance = _VALUE_ROUNDING * measured.sizes / distance, _TERM_ROUNDING * measured.terms / distance
+            finding = compare(measured.moved, self._cotangent(i), along, distance, noise, tolerance, allowance)
             best = min(best, finding.error) if finding.reason is None else best
-            if best <= _NOTHING * tolerance:
+            if best <= _NEGLIGIBLE * tolerance:
                 break
         if best <= tolerance:
             return Finding(best)
-        drowned = compare(near.moved, self._cotangent(i), along, _NEAR, _OF_TERMS * near.largest / _NEAR, tolerance)
-        return Finding(np.inf, "roundoff" if drowned == (0.0, "roundoff") else _DISAGREES)
+        rounding_only = compare(
+            first.moved,
+            self._cotangent(i),
+            along,
+            _DISTANCE,
+            _TERM_ROUNDING * first.largest / _DISTANCE,
+            tolerance,
+        )
+        return Finding(np.inf, "roundoff" if rounding_only == (0.0, "roundoff") else _DISAGREES)
 
     def _is_flat(self, i: int, along: HostArray) -> bool:
-        """Whether φ stays the same far outwards, too. That of x + 10²⁰ stays the same only nearby."""
-        outwards = _outwards(self.values[i], along)
+        """Return whether φ is constant far outwards, too: x + 10²⁰, for example, is constant only nearby."""
+        away = _away_from_zero(self.values[i], along)
         return not any(
-            np.any(self._change(j, y, before))
+            np.any(self._change(j, y, original))
             for reader in self.links.readers[i]
             for distance in _OUTWARDS
-            for j, y, before in self._moved(reader, {i: self.values[i] + distance * outwards})
+            for j, y, original in self._moved(reader, {i: self.values[i] + distance * away})
         )
 
     def _measure(self, i: int, along: HostArray, distance: float) -> Measured:
         moved, terms, sizes, largest = np.zeros((4, len(MOVES)))
         for reader in self.links.readers[i]:
             for row, move in enumerate(MOVES):
-                for j, y, before in self._moved(reader, {i: self.values[i] + move * distance * along}):
+                for j, y, original in self._moved(reader, {i: self.values[i] + move * distance * along}):
                     is_step = reader.is_step or y.dtype.kind not in "fc"
-                    # The chain rule ends at a jump: a change of a value without derivative counts as infinite.
-                    change = np.where(y == before, 0.0, np.inf) if is_step else self._change(j, y, before)
+                    # The chain rule fails at a jump: a change of a value without derivative counts as infinite.
+                    change = np.where(y == original, 0.0, np.inf) if is_step else self._change(j, y, original)
                     moved[row] += np.sum(change)
                     terms[row] += np.sum(np.abs(change))
                     if not is_step:
-                        size = np.maximum(np.abs(y), np.abs(before))
+                        size = np.maximum(np.abs(y), np.abs(original))
                         sizes[row] += _finite_sum(self._cotangent(j) * size)
                         largest[row] += _finite_sum(self._cotangent(j) * np.max(size, initial=0.0))
         return Measured(moved, np.mean(terms), np.max(sizes), np.max(largest))
@@ -309,30 +323,30 @@ class Chain:
         return self.cotangents.get(i, _ZERO)
 
     def _moved(self, reader: Reader, operands: Arrays) -> Iterator[tuple[int, HostArray, HostArray]]:
-        """Run a reader: the nodes of its results, their values on these operands, and their values before."""
-        return zip(reader.results, self._read_results(reader, operands), self._before(reader), strict=True)
+        """Run a reader; yield the nodes of its results, their values on these operands, and their original values."""
+        return zip(reader.results, self._read_results(reader, operands), self._original(reader), strict=True)
 
     def _read_results(self, reader: Reader, moved: Arrays) -> list[HostArray]:
         operands: Arrays = {**self.values, **moved}
         return self.point.executor.run(reader.plan, operands, self.point.deadline)
 
-    def _change(self, j: int, y: HostArray, before: HostArray) -> Any:
-        """Compute ȳ·Δy, which is 0 where nothing changes, −∞ and ∞ included; integers have no ȳ."""
+    def _change(self, j: int, y: HostArray, original: HostArray) -> Any:
+        """Return ȳ·Δy, which is 0 where nothing changes, even at ±∞. Integers have no ȳ."""
         if y.dtype.kind not in "fc":
             return np.zeros(y.shape)
-        return np.where(y == before, 0.0, paired(self._cotangent(j), y - before))
+        return np.where(y == original, 0.0, paired(self._cotangent(j), y - original))
 
 
-def _outwards(x: HostArray, along: HostArray) -> HostArray:
-    """Point moves as far as `along` away from 0; of complex numbers, each part."""
+def _away_from_zero(x: HostArray, along: HostArray) -> HostArray:
+    """Return moves of the size of `along` that point away from 0; for complex numbers, in each part."""
     if np.iscomplexobj(x):
-        both: HostArray = _outwards(x.real, along.real) + 1j * _outwards(x.imag, along.imag)
-        return both
+        parts: HostArray = _away_from_zero(x.real, along.real) + 1j * _away_from_zero(x.imag, along.imag)
+        return parts
     return np.where(x < 0, -np.abs(along), np.abs(along))
 
 
-def _finite_sum(weighed: Any) -> float:
-    return float(np.sum(np.abs(weighed), where=np.isfinite(weighed)))
+def _finite_sum(weighted: Any) -> float:
+    return float(np.sum(np.abs(weighted), where=np.isfinite(weighted)))
 
 
 class Uncertified(NamedTuple):
@@ -348,7 +362,7 @@ class Uncertified(NamedTuple):
 
 @dataclass(frozen=True)
 class Certificate:
-    """The largest relative error of each node of `wrt` that was compared, and the nodes that could not be."""
+    """The largest relative error of each node of `wrt` that was compared, and the nodes that could not be compared."""
 
     errors: tuple[tuple[int, float], ...]
     uncertified: tuple[Uncertified, ...]
@@ -358,7 +372,7 @@ class Certificate:
 
     @property
     def passed(self) -> bool:
-        """Whether every node was compared, and is within the tolerance."""
+        """Whether every node was compared, and its error is within the tolerance."""
         return not self.uncertified and all(error <= self.tolerance for _, error in self.errors)
 
 
@@ -382,32 +396,38 @@ def certify(
     used = program.used({node: TensorType.of(a) for node, a in feeds.items()}, roots, deadline)
     program.build(used, roots, deadline)
     point = Point.widened(executor, program, {node: feeds[node] for node in used}, limits, deadline)
-    asked = Gradients(roots, call.of, call.wrt)
+    widened_call = Gradients(roots, call.of, call.wrt)
     threads = point.executor.loop_threads
-    _, exact, _ = plan_within(CompileRequest(point.program, point.types, asked, limits, deadline, threads, memory))
-    value, *rest = point.run_plan(exact)
-    at, gradients = rest[: len(call.wrt)], rest[len(call.wrt) :]
-    found, linked = _by_links(point, call, gradients, directions, tolerance)
-    if any(one.error > tolerance for one in found) and program.functions:
-        by_steps, more = _by_links(point, call, gradients, directions, tolerance, peels=True)
-        found = [steps if steps.error <= tolerance else one for one, steps in zip(found, by_steps, strict=True)]
-        linked = max(linked, more)
-    left = [k for k, one in enumerate(found) if one.error > tolerance]
-    settled = {k: [one] for k, one in enumerate(found) if k not in left}
-    moved = 0
-    if left:
-        whole = Whole(point, call, [call.wrt[k] for k in left], value, [at[k] for k in left])
-        moved = whole.peak_bytes
-        alone = whole.findings([gradients[k] for k in left], directions, tolerance)
-        for k, seen in zip(left, alone, strict=True):
-            drowns = found[k].reason == "roundoff"  # every link might agree but for rounding, so no error is one
+    _, exact, _ = plan_within(
+        CompileRequest(point.program, point.types, widened_call, limits, deadline, threads, memory)
+    )
+    value, *arrays = point.run_plan(exact)
+    points, gradients = arrays[: len(call.wrt)], arrays[len(call.wrt) :]
+    findings, link_bytes = _by_links(point, call, gradients, directions, tolerance)
+    if any(finding.error > tolerance for finding in findings) and program.functions:
+        by_steps, peeled_bytes = _by_links(point, call, gradients, directions, tolerance, peels=True)
+        findings = [
+            steps if steps.error <= tolerance else finding for finding, steps in zip(findings, by_steps, strict=True)
+        ]
+        link_bytes = max(link_bytes, peeled_bytes)
+    failed = [k for k, finding in enumerate(findings) if finding.error > tolerance]
+    settled = {k: [finding] for k, finding in enumerate(findings) if k not in failed}
+    whole_bytes = 0
+    if failed:
+        whole = Whole(point, call, [call.wrt[k] for k in failed], value, [points[k] for k in failed])
+        whole_bytes = whole.peak_bytes
+        by_direction = whole.findings([gradients[k] for k in failed], directions, tolerance)
+        for k, node_findings in zip(failed, by_direction, strict=True):
+            is_rounding = findings[k].reason == "roundoff"  # every link may agree but for rounding: no error is proven
             settled[k] = [
-                Finding(one.error, one.reason or "roundoff") if drowns and one.error > tolerance else one
-                for one in seen
+                Finding(finding.error, finding.reason or "roundoff")
+                if is_rounding and finding.error > tolerance
+                else finding
+                for finding in node_findings
             ]
-    peak = max(exact.peak_bytes, linked, moved)
-    errors, open_ = _verdicts(point, call, settled, tolerance)
-    return Certificate(errors, open_, tolerance, peak, exact.recomputed_flops)
+    peak = max(exact.peak_bytes, link_bytes, whole_bytes)
+    errors, uncertified = _verdicts(point, call, settled, tolerance)
+    return Certificate(errors, uncertified, tolerance, peak, exact.recomputed_flops)
 
 
 def _by_links(
@@ -419,9 +439,9 @@ def _by_links(
     *,
     peels: bool = False,
 ) -> tuple[list[Finding], int]:
-    """Find the errors of links for each node, and the bytes that they took.
+    """Return the accumulated errors of links for each node, and the bytes that the links took.
 
-    All errors are infinite if values and cotangents do not fit memory.
+    All errors are infinite if values and cotangents do not fit into memory.
     """
     try:
         links = find_links(point, call, peels=peels)
@@ -431,30 +451,30 @@ def _by_links(
 
 
 def _verdicts(
-    point: Point, call: Gradients, found: Mapping[int, Sequence[Finding]], tolerance: float
+    point: Point, call: Gradients, findings: Mapping[int, Sequence[Finding]], tolerance: float
 ) -> tuple[tuple[tuple[int, float], ...], tuple[Uncertified, ...]]:
-    """List the error of each node that was compared, and the nodes that could not be."""
+    """Return the error of each node that was compared, and the nodes that could not be compared."""
     _, values = point.program.build(point.types, (call.of, *call.wrt), point.deadline)
-    errors, open_ = [], []
+    errors, uncertified = [], []
     for k, node in enumerate(call.wrt):
-        worst = max(finding.error for finding in found[k])
-        reason = next((finding.reason for finding in found[k] if finding.reason), None)
-        suspect = (reason == "kink" or worst > tolerance) and reason != "not_finite"
-        silent = stops_between(point.program, values, (node,), (call.of,)) if suspect else ()
-        if silent:
-            open_.append(_silenced(point.program, node, call.of, silent))
+        worst = max(finding.error for finding in findings[k])
+        reason = next((finding.reason for finding in findings[k] if finding.reason), None)
+        may_be_stopped = (reason == "kink" or worst > tolerance) and reason != "not_finite"
+        stopping = stops_between(point.program, values, (node,), (call.of,)) if may_be_stopped else ()
+        if stopping:
+            uncertified.append(_stopped(point.program, node, call.of, stopping))
         elif reason:
-            open_.append(Uncertified(node, reason, _DETAILS[reason]))
+            uncertified.append(Uncertified(node, reason, _DETAILS[reason]))
         else:
             errors.append((node, float(worst)))
-    return tuple(errors), tuple(open_)
+    return tuple(errors), tuple(uncertified)
 
 
-def _silenced(program: Program, node: int, of: int, silent: Sequence[int]) -> Uncertified:
-    """Explain that a node on the way carries no derivative."""
-    names = {program.statements[i].op.name for i in silent}
+def _stopped(program: Program, node: int, of: int, stopping: Sequence[int]) -> Uncertified:
+    """Return the reason that a node on the way carries no derivative."""
+    names = {program.statements[i].op.name for i in stopping}
     reason = "stop_gradient" if names == {"stop_gradient"} else "integer_path"
-    listed = ", ".join(f"node {i} ({program.statements[i].op.name})" for i in silent[:3])
-    within = any(program.statements[i].op.functions for i in silent)
-    carry = "in which something carries" if within else f"which {'carries' if len(silent) == 1 else 'carry'}"
-    return Uncertified(node, reason, f"its value also reaches node {of} through {listed}, {carry} no derivative")
+    nodes = ", ".join(f"node {i} ({program.statements[i].op.name})" for i in stopping[:3])
+    has_functions = any(program.statements[i].op.functions for i in stopping)
+    carry = "in which something carries" if has_functions else f"which {'carries' if len(stopping) == 1 else 'carry'}"
+    return Uncertified(node, reason, f"its value also reaches node {of} through {nodes}, {carry} no derivative")

@@ -1,4 +1,4 @@
-"""Analysis of a call without running it: shapes, arithmetic, memory, and where derivatives stop."""
+"""Analysis of a call without running it: shapes, arithmetic, memory, and nodes where derivatives stop."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DIFFERENTIATED: Final = frozenset({"body", "then", "otherwise"})
 
 @dataclass(frozen=True, slots=True)
 class NodeCost:
-    """One of the client's nodes: its (first) type, and its FLOPs, forward and backward."""
+    """Cost of one of the client's nodes: its (first) type, and its FLOPs, forward and backward."""
 
     node: int
     type: TensorType
@@ -34,8 +34,8 @@ class NodeCost:
 class Analysis:
     """Cost of a call, and whether it is within the limits.
 
-    `saved_bytes` are of results of the forward pass that the backward pass reads; `recomputed_flops` are spent to save
-    memory. The fastest plan is the one without a limit of memory. `blocks` are those of a sum over examples.
+    `saved_bytes` are results of the forward pass that the backward pass reads; `recomputed_flops` are spent to save
+    memory. The fastest plan is the one without a memory limit. `blocks` are those of a sum over examples.
     """
 
     nodes: tuple[NodeCost, ...]
@@ -56,49 +56,49 @@ def analyse(request: CompileRequest) -> Analysis:
     """Plan a call as it would run within its limits and memory; if it exceeds them, as it would run without.
 
     Tensors other than feeds are assumed to fit. A sum over examples has the FLOPs of all its `blocks`, and the bytes of
-    one. Raises EngineError, OverBudget only for a rank.
+    one. Raises EngineError, but OverBudget only for a rank.
     """
     call, limits = request.call, request.limits
     if not isinstance(call, BatchSum):
-        return _analysed(request)
+        return _analyse_plan(request)
     blocks = example_blocks(replace(request, limits=limits.within(request.memory)))
-    total = last = _analysed(replace(request, call=call.of_examples(blocks.last)))
+    total = last = _analyse_plan(replace(request, call=call.of_examples(blocks.last)))
     if blocks.count > 1:
-        total = _of_all(_analysed(replace(request, call=call.of_examples(blocks.block))), last, blocks.count)
+        total = _sum_of_blocks(_analyse_plan(replace(request, call=call.of_examples(blocks.block))), last, blocks.count)
     flops = total.forward_flops + total.backward_flops
     return replace(total, blocks=blocks, within=total.within and flops <= limits.flops)
 
 
-def _of_all(full: Analysis, last: Analysis, count: int) -> Analysis:
-    """Add up the analyses of so many blocks, the last of which may be smaller."""
+def _sum_of_blocks(full: Analysis, last: Analysis, count: int) -> Analysis:
+    """Add up the analyses of `count` blocks, the last of which may be smaller."""
     nodes = [replace(a, flops=(count - 1) * a.flops + b.flops) for a, b in zip(full.nodes, last.nodes, strict=True)]
-    summed = "forward_flops", "backward_flops", "recomputed_flops", "fastest_flops"
-    flops = {name: (count - 1) * getattr(full, name) + getattr(last, name) for name in summed}
+    fields = "forward_flops", "backward_flops", "recomputed_flops", "fastest_flops"
+    flops = {name: (count - 1) * getattr(full, name) + getattr(last, name) for name in fields}
     return replace(full, nodes=tuple(nodes), within=full.within and last.within, **flops)
 
 
-def _analysed(request: CompileRequest) -> Analysis:
+def _analyse_plan(request: CompileRequest) -> Analysis:
     program, call = request.program, request.call
-    endless = replace(request.limits, bytes=NO_END, flops=NO_END)
-    _, values = program.build(call.example(program, request.types), call.roots, request.deadline, limits=endless)
-    call = call.fitted(values)
+    unlimited = replace(request.limits, bytes=NO_END, flops=NO_END)
+    _, values = program.build(call.example(program, request.types), call.roots, request.deadline, limits=unlimited)
+    call = call.with_types(values)
     request = replace(request, call=call)
     try:
-        asked, plan, fastest = plan_within(request)
+        traced, plan, fastest = plan_within(request)
         within = True
     except OverBudget:
-        asked, plan = plan_call(request.without_limits())
+        traced, plan = plan_call(request.without_limits())
         fastest, within = plan, False
-    storage = Storage(asked.graph)
-    spent = _spent(storage)
+    storage = Storage(traced.graph)
+    node_flops = _flops_by_node(storage)
     return Analysis(
         nodes=tuple(
-            NodeCost(node, value.type, spent.get((node, False), 0) + spent.get((node, True), 0))
+            NodeCost(node, value.type, node_flops.get((node, False), 0) + node_flops.get((node, True), 0))
             for node, value in values.items()
         ),
-        forward_flops=sum(flops for (_, backward), flops in spent.items() if not backward),
-        backward_flops=sum(flops for (_, backward), flops in spent.items() if backward),
-        saved_bytes=_saved(storage),
+        forward_flops=sum(flops for (_, backward), flops in node_flops.items() if not backward),
+        backward_flops=sum(flops for (_, backward), flops in node_flops.items() if backward),
+        saved_bytes=_saved_bytes(storage),
         peak_bytes=plan.peak_bytes,
         recomputed_flops=plan.recomputed_flops,
         fastest_flops=fastest.flops,
@@ -110,15 +110,15 @@ def _analysed(request: CompileRequest) -> Analysis:
 
 
 def stops_between(
-    program: Program, values: Mapping[int, Value], by: Iterable[int], ends: Iterable[int]
+    program: Program, values: Mapping[int, Value], sources: Iterable[int], ends: Iterable[int]
 ) -> tuple[int, ...]:
-    """List the client's nodes on the way from `by` to `ends` that read floats, but pass no derivative.
+    """Return the client's nodes on paths from `sources` to `ends` that read floats but carry no derivative.
 
-    A node that runs a function with such a node is one, too.
+    This includes nodes that call a function with such a node.
     """
-    by = set(by)
-    reached = program.dependent(by)
-    between = reached.intersection(program.needed(ends)).difference(by)
+    sources = set(sources)
+    reached = program.dependents(sources)
+    between = reached.intersection(program.needed(ends)).difference(sources)
     return tuple(node for node in sorted(between) if _stops(program, values, node, reached))
 
 
@@ -132,42 +132,42 @@ def _stops(program: Program, values: Mapping[int, Value], node: int, reached: Se
 
 
 def _stops_inside(program: Program, values: Mapping[int, Value], node: int, reached: Set[int]) -> bool:
-    """Whether a derivative stops in the functions that a node runs.
+    """Return whether a derivative stops in the functions that a node runs.
 
-    A carry is reached if any operand is: in the next step, at the latest.
+    A carry is reached if any operand is: in the next step at the latest.
     """
     statement, attrs = program.statements[node], program.attrs[node]
     for name in _DIFFERENTIATED.intersection(attrs) if attrs.get("derivative") is None else ():
         function, typed = program.functions[attrs[name]], values[node].node.attrs.get(name)
-        given = statement.operands[len(statement.operands) - len(function.leaves) :]
-        types = typed.inputs if typed is not None else [values[i].type for i in given]
-        consts = len(given) - attrs.get("sequences", 0) - attrs.get("carries", 0)
+        operands = statement.operands[len(statement.operands) - len(function.leaves) :]
+        types = typed.inputs if typed is not None else [values[i].type for i in operands]
+        consts = len(operands) - attrs.get("sequences", 0) - attrs.get("carries", 0)
         carries = range(consts, consts + attrs.get("carries", 0))
-        moving = [function.leaves[k] for k, i in enumerate(given) if i in reached or k in carries]
+        sources = [function.leaves[k] for k, i in enumerate(operands) if i in reached or k in carries]
         inner = function.values_for(types, FunctionTyping(function.functions, NO_BUDGET))
-        if stops_between(function, inner, moving, function.outputs):
+        if stops_between(function, inner, sources, function.outputs):
             return True
     return False
 
 
-def _spent(storage: Storage) -> dict[tuple[int, bool], int]:
-    spent: dict[tuple[int, bool], int] = {}
+def _flops_by_node(storage: Storage) -> dict[tuple[int, bool], int]:
+    flops: dict[tuple[int, bool], int] = {}
     for node in storage.graph.nodes:
         key = (-1, False) if node.origin is None else (node.origin.node, node.origin.backward)
-        spent[key] = spent.get(key, 0) + (0 if node.is_leaf else node.work(storage.types).flops)
-    return spent
+        flops[key] = flops.get(key, 0) + (0 if node.is_leaf else node.work(storage.types).flops)
+    return flops
 
 
-def _saved(storage: Storage) -> int:
+def _saved_bytes(storage: Storage) -> int:
     nodes = storage.graph.nodes
     read = {storage.block[i] for node in nodes if _is_backward(node) for i in node.operands}
-    kept = {
+    forward_bytes = {
         storage.block[i] + k: type.nbytes
         for i, node in enumerate(nodes)
         if not (storage.is_view[i] or node.is_leaf or _is_backward(node))
         for k, type in enumerate(node.types)
     }
-    return sum(size for block, size in kept.items() if block in read)
+    return sum(size for block, size in forward_bytes.items() if block in read)
 
 
 def _is_backward(node: Node) -> bool:

@@ -1,4 +1,4 @@
-"""Sources of NaN and infinity: an observer of an execution, which checks every result."""
+"""Sources of NaN and infinity: an observer of an execution that checks every result."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from engine.runtime.interpreter import Executor
 
 
 class Nonfinite(NamedTuple):
-    """The first place where NaN or infinity came out of finite operands, NaN out of infinite ones, or was fed.
+    """The first place where finite operands gave NaN or infinity, infinite ones gave NaN, or a feed was not finite.
 
-    `computed` is the primitive that did it, `ranges` are those of its operands (None for an empty one; of complex
-    numbers, their sizes). Within a function, `node` is the graph's node that runs it, and it happened at
-    `function_node` of `function`, in the `steps` of the loops around that, the outermost first.
+    `computed` is the primitive that computed it. `ranges` are the ranges of its operands (None for an empty one; of
+    absolute values for complex numbers). Within a function, `node` is the graph's node that runs the function,
+    `function_node` of `function` is the source, and `steps` are the steps of the enclosing loops, outermost first.
     """
 
     node: int
@@ -38,7 +38,7 @@ class Nonfinite(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Place in a graph where a body runs: the node, and the steps of the loops around."""
+    """Place in a graph where a body runs: the node, and the steps of the enclosing loops."""
 
     origin: Origin | None = None
     steps: tuple[int, ...] = ()
@@ -48,16 +48,19 @@ _GRAPH: Final = _Place()
 
 
 class NonfiniteWatch:
-    """Observer of feeds, by node or by (role, node), then of results of steps; keeps the first that is not finite.
+    """Observer of feeds, by node or by (role, node), then of results of steps. `found` is the first that is not finite.
 
     Feeds that `plan` does not read are ignored. An infinity that an op fills in for its own purposes (a mask inside
-    `attention`) has no operands and is no finding, unless it becomes NaN; one that the client's graph states is.
+    `attention`) has no operands and is not reported, unless it becomes NaN; an infinity in the client's graph is.
     """
 
     def __init__(
         self, program: Program, feeds: Mapping[Hashable, np.ndarray[Any, Any]], plan: Plan, executor: Executor
     ) -> None:
-        """`executor` runs the plan, and runs a body with a result that is not finite once more, step by step."""
+        """Check the feeds.
+
+        `executor` runs the plan, and reruns bodies with a result that is not finite, step by step.
+        """
         self._program = program
         self._executor = executor
         self.found: Nonfinite | None = None
@@ -70,24 +73,26 @@ class NonfiniteWatch:
     def __call__(self, run: RunContext, step: Step, operands: Sequence[Array], result: Array) -> None:
         """Check the result of a step."""
         if self.found is None:
-            self.found = self._look(_GRAPH, run, step, operands, result)
+            self.found = self._check(_GRAPH, run, step, operands, result)
 
-    def _look(
+    def _check(
         self, place: _Place, run: RunContext, step: Step, operands: Sequence[Array], result: Array
     ) -> Nonfinite | None:
         results = result if isinstance(result, tuple) else (result,)
         if all(_finite(run.xp, r) for r in results):
             return None
-        if isinstance(step.op, RunsPlans) and (within := self._look_within(place, run, step, operands, results)):
-            return within
+        if isinstance(step.op, RunsPlans) and (
+            inner_finding := self._check_bodies(place, run, step, operands, results)
+        ):
+            return inner_finding
         if step.origin is None or not self._is_source(run.xp, step, operands, results):
             return None
-        node, inner = place.origin or step.origin, _innermost(step.origin)
+        outer, inner = place.origin or step.origin, _innermost(step.origin)
         inner_node = None if inner.function is None else inner.node
         return Nonfinite(
-            node=node.node,
-            op=node.op,
-            backward=node.backward,
+            node=outer.node,
+            op=outer.op,
+            backward=outer.backward,
             computed=step.op.name,
             ranges=tuple(map(_range, operands)),
             function=inner.function,
@@ -95,65 +100,65 @@ class NonfiniteWatch:
             steps=place.steps,
         )
 
-    def _look_within(
+    def _check_bodies(
         self, place: _Place, run: RunContext, step: Step, operands: Sequence[Array], results: Sequence[Array]
     ) -> Nonfinite | None:
-        """Run a step with bodies once more, up to the first finding in one of them; it writes the same results."""
+        """Rerun a step with bodies up to the first finding in one of them. It writes the same results."""
         assert isinstance(step.op, RunsPlans)
         op, origin = step.op, place.origin or step.origin
 
         def bind(plan: Plan) -> RunPlan:
             runs = count()
 
-            def once(feeds: Mapping[Any, Array], deadline: Deadline) -> Sequence[Array]:
-                number, steps = op.number_of(next(runs), operands, step.attrs), place.steps
+            def run_observed(feeds: Mapping[Any, Array], deadline: Deadline) -> Sequence[Array]:
+                step_number, steps = op.number_of(next(runs), operands, step.attrs), place.steps
                 if step.origin is None:
                     steps = ()
-                elif number is not None and _innermost(step.origin).op != "map":
-                    steps = (*steps, number)  # a batch of a map is no step, and a step in a segment has no number
-                watch = _Within(self._look, _Place(origin, steps))
+                elif step_number is not None and _innermost(step.origin).op != "map":
+                    steps = (*steps, step_number)  # a batch of a map is no step; a step in a segment has no number
+                watch = _BodyWatch(self._check, _Place(origin, steps))
                 return self._executor.interpret(plan, feeds, deadline, watch, turned=True)
 
-            return once
+            return run_observed
 
-        again = self._executor.context(run.deadline)
-        again.bind_plan = bind
+        context = self._executor.context(run.deadline)
+        context.bind_plan = bind
         try:
-            op.forward(again, *operands, out=results, **step.attrs)
-        except _Ended as ended:
-            return ended.found
+            op.forward(context, *operands, out=results, **step.attrs)
+        except _SourceFound as source:
+            return source.finding
         return None
 
     def _is_source(self, xp: Namespace, step: Step, operands: Sequence[Array], results: Sequence[Array]) -> bool:
         assert step.origin is not None
         if not operands:
-            stated = _innermost(step.origin)
-            part = self._program if stated.function is None else self._program.functions[stated.function]
-            return part.statements[stated.node].op is step.op
-        single = [x for x in operands if not isinstance(x, tuple)]
-        if all(_finite(xp, x) for x in single):
+            inner = _innermost(step.origin)
+            program = self._program if inner.function is None else self._program.functions[inner.function]
+            return program.statements[inner.node].op is step.op
+        arrays = [x for x in operands if not isinstance(x, tuple)]
+        if all(_finite(xp, x) for x in arrays):
             return True
-        return any(_has_nan(xp, r) for r in results) and not any(_has_nan(xp, x) for x in single)
+        return any(_has_nan(xp, r) for r in results) and not any(_has_nan(xp, x) for x in arrays)
 
 
-class _Ended(Exception):
-    """End of a run, as an exception."""
+class _SourceFound(Exception):
+    """Ends a run at the first finding."""
 
-    def __init__(self, found: Nonfinite) -> None:
+    def __init__(self, finding: Nonfinite) -> None:
         super().__init__()
-        self.found = found
+        self.finding = finding
 
 
 @dataclass(frozen=True)
-class _Within:
-    """Observer of the steps of a body, at one place; it ends the run at the first finding."""
+class _BodyWatch:
+    """Observer of the steps of a body at one place; it ends the run at the first finding."""
 
-    look: Callable[[_Place, RunContext, Step, Sequence[Array], Array], Nonfinite | None]
+    check: Callable[[_Place, RunContext, Step, Sequence[Array], Array], Nonfinite | None]
     place: _Place
 
     def __call__(self, run: RunContext, step: Step, operands: Sequence[Array], result: Array) -> None:
-        if found := self.look(self.place, run, step, operands, result):
-            raise _Ended(found)
+        if finding := self.check(self.place, run, step, operands, result):
+            raise _SourceFound(finding)
 
 
 def _innermost(origin: Origin) -> Origin:

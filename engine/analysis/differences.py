@@ -1,11 +1,11 @@
 """Central differences along one direction, and their comparison with a gradient.
 
-Differences at two distances have an error of the fourth order (Richardson), and tell a kink from a curve: in a smooth
-function, the difference of the slopes on both sides halves with the distance.
+Combining differences at two distances gives a fourth-order error (Richardson). It also distinguishes a kink from a
+curve: for a smooth function, the difference of the slopes on both sides halves with the distance.
 
 `Whole` moves nodes of `wrt`, leaves or not, in a copy of the graph, and compares `of` itself. The moves of several
-nodes are rows of one batched execution. A kink or an error is compared again from closer by, where a steep curve is
-straight.
+nodes are rows of one batched execution. A kink or an error is compared again at smaller distances, where a steep curve
+is straight.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from engine.ir.errors import OverBudget
 from engine.ir.graph import Value
 from engine.ir.tensor_type import FLOAT64, HostArray, TensorType
 
-#: moves of a node along a direction, in distances
+#: moves of a node along a direction, as multiples of the distance
 MOVES: Final = np.array([1.0, -1.0, 0.5, -0.5])
-#: distances, relative to each element; the next is for what fails
+#: distances relative to each element; the next one is tried if the comparison fails
 _DISTANCES: Final = (1e-4, 1e-6, 1e-8)
-#: moves of a few units in the last place: a change of `of` is rounding then
-_TREMBLES: Final = np.array([1e-14, -1e-14])
-#: error of `of` through rounding: units in the last place, and times its change at the trembles
+#: moves of a few units in the last place, under which a change of `of` is rounding
+_TINY_MOVES: Final = np.array([1e-14, -1e-14])
+#: estimates of the rounding error of `of`: a number of units in the last place, and a multiple of its tiny change
 _ROUNDING: Final = 64 * float(np.finfo(FLOAT64).eps)
-_TREMBLING: Final = 4
-#: a larger trembling, relative to `of` and to what is moved, is a jump
+_TINY_CHANGE_FACTOR: Final = 4
+#: a larger tiny change, relative to `of` and to the moved values, is a jump
 _JUMP: Final = 1e-9
-#: rows of one execution for each node: its moves, and its trembles
-_ROWS: Final = len(MOVES) + len(_TREMBLES)
-#: nodes that are moved in one execution, if memory allows
+#: rows of one execution for each node: its moves and tiny moves
+_ROWS: Final = len(MOVES) + len(_TINY_MOVES)
+#: maximum number of nodes that are moved in one execution
 _NODES_AT_ONCE: Final = 16
 
 
@@ -48,23 +48,23 @@ class Finding(NamedTuple):
 
 
 def paired(gradient: HostArray, along: Any) -> Any:
-    """Compute the derivative along a move, element by element: Re (conj g · v), which is g · v for real numbers."""
+    """Return the derivative along a move, per element: Re (conj g · v), which is g · v for real numbers."""
     product = np.conj(gradient) * along
     return product.real if np.iscomplexobj(product) else product
 
 
 def direction(rng: np.random.Generator, x: HostArray) -> HostArray:
-    """Draw elements of either sign, between half and all of the size of those of `x`; of complex numbers, each part.
+    """Return random elements of either sign, of half to all of the size of those of `x`.
 
-    A zero counts as the root mean square of the tensor, or as 1.
+    The parts of complex numbers are drawn separately. A zero counts as the root mean square of the tensor, or as 1.
     """
     if np.iscomplexobj(x):
-        both: HostArray = direction(rng, x.real) + 1j * direction(rng, x.imag)
-        return both
+        parts: HostArray = direction(rng, x.real) + 1j * direction(rng, x.imag)
+        return parts
     signed: HostArray = rng.uniform(0.5, 1.0, x.shape) * rng.choice([-1.0, 1.0], x.shape)
-    most = float(np.max(np.abs(x), initial=0.0))
-    whole = np.isfinite(most) and most > 0
-    mean = most * float(np.sqrt(np.mean(np.square(x / most)))) if whole else 1.0
+    largest = float(np.max(np.abs(x), initial=0.0))
+    is_scalable = np.isfinite(largest) and largest > 0
+    mean = largest * float(np.sqrt(np.mean(np.square(x / largest)))) if is_scalable else 1.0
     return np.where(x == 0, mean, np.abs(x)) * signed
 
 
@@ -76,85 +76,87 @@ def compare(
     distance: float,
     noise: float,
     tolerance: float,
-    conceded: float = 0.0,
+    allowance: float = 0.0,
 ) -> Finding:
-    """Compare a gradient along a direction with `moved`, the changes of the function at MOVES, times `distance`.
+    """Compare a gradient along a direction with `moved`, the changes of the function at MOVES times `distance`.
 
-    Slopes have `noise` through rounding; if that exceeds the tolerance, there is no error. An error of `conceded`
-    counts as none.
+    Slopes have a rounding error of `noise`; if that exceeds the tolerance, no error is reported. An error within
+    `allowance` counts as none.
     """
     far, close = (moved[0] - moved[1]) / (2 * distance), (moved[2] - moved[3]) / distance
     slope, expected = (4 * close - far) / 3, float(np.sum(paired(gradient, along)))
     size = max(abs(slope), float(np.sum(np.abs(paired(gradient, along)))))
-    bend = (moved[0] + moved[1]) / distance, (moved[2] + moved[3]) / (distance / 2)
-    if not np.isfinite([slope, size, noise, *bend]).all():
+    side_differences = (moved[0] + moved[1]) / distance, (moved[2] + moved[3]) / (distance / 2)
+    if not np.isfinite([slope, size, noise, *side_differences]).all():
         return Finding(np.inf, "not_finite")
-    if abs(2 * bend[1] - bend[0]) > tolerance * size + 8 * (noise + conceded):
+    if abs(2 * side_differences[1] - side_differences[0]) > tolerance * size + 8 * (noise + allowance):
         return Finding(np.inf, "kink")
-    error = max(0.0, abs(slope - expected) - noise - conceded) / size if size else 0.0
-    return Finding(error, None if noise <= tolerance * size + conceded else "roundoff")
+    error = max(0.0, abs(slope - expected) - noise - allowance) / size if size else 0.0
+    return Finding(error, None if noise <= tolerance * size + allowance else "roundoff")
 
 
 class Whole:
-    """The graph of `of`, with the value `value`, in which nodes of `call.wrt` are moved from `at`, a few at once."""
+    """The graph of `of`, with value `value`, in which nodes of `call.wrt` are moved from `points`, several at once."""
 
     def __init__(
-        self, point: Point, call: Gradients, moving: Sequence[int], value: HostArray, at: Sequence[HostArray]
+        self, point: Point, call: Gradients, moving: Sequence[int], value: HostArray, points: Sequence[HostArray]
     ) -> None:
-        self._point, self._value, self._at = point, float(value.ravel()[0]), at
-        self._plan, self._count = _affordable(point, call, moving)
+        self._point, self._value, self._points = point, float(value.ravel()[0]), points
+        self._plan, self._count = _plan_within_budget(point, call, moving)
 
     @property
     def peak_bytes(self) -> int:
-        """Bytes of one execution."""
+        """Peak memory of one execution in bytes."""
         return self._plan.peak_bytes
 
     @np.errstate(all="ignore")
     def findings(self, gradients: Sequence[HostArray], directions: int, tolerance: float) -> list[list[Finding]]:
         """Compare each node along each direction."""
         rng = np.random.default_rng(20)
-        every = [self._along([direction(rng, x) for x in self._at], gradients, tolerance) for _ in range(directions)]
-        return [list(findings) for findings in zip(*every, strict=True)]
+        by_direction = [
+            self._along([direction(rng, x) for x in self._points], gradients, tolerance) for _ in range(directions)
+        ]
+        return [list(findings) for findings in zip(*by_direction, strict=True)]
 
     def _along(self, along: Sequence[HostArray], gradients: Sequence[HostArray], tolerance: float) -> list[Finding]:
         findings: dict[int, Finding] = {}
         nodes: Sequence[int] = range(len(along))
         for distance in _DISTANCES:
-            for k, near in zip(nodes, self._around(along, nodes, distance), strict=True):
-                finding = self._compare(near, gradients[k], along[k], distance, tolerance)
+            for k, values in zip(nodes, self._around(along, nodes, distance), strict=True):
+                finding = self._compare(values, gradients[k], along[k], distance, tolerance)
                 if k not in findings or finding.reason != "roundoff":
                     findings[k] = finding
             nodes = [k for k in nodes if findings[k].reason == "kink" or findings[k].error > tolerance]
         return [findings[k] for k in range(len(along))]
 
     def _compare(
-        self, near: HostArray, gradient: HostArray, along: HostArray, distance: float, tolerance: float
+        self, values: HostArray, gradient: HostArray, along: HostArray, distance: float, tolerance: float
     ) -> Finding:
-        moved = near[: len(MOVES)] - self._value
+        moved = values[: len(MOVES)] - self._value
         if not np.any(moved) and not np.any(gradient * along):
-            return Finding(0.0, "roundoff")  # a value that does not change may hide one that does
-        # the rounding of two values at the same point: a large trembling is a jump, and does not count
-        size = float(np.max(np.abs([self._value, *near])))
-        trembling = abs(float(near[-1] + near[-2] - 2 * self._value))
-        seen = trembling if trembling <= _JUMP * max(size, float(np.max(np.abs(along), initial=0))) else 0.0
-        noise = max(_ROUNDING * size, _TREMBLING * seen) / distance
+            return Finding(0.0, "roundoff")  # rounding may hide a change
+        # The tiny change estimates the rounding of `of`, unless it is large: then it is a jump, and does not count.
+        size = float(np.max(np.abs([self._value, *values])))
+        tiny_change = abs(float(values[-1] + values[-2] - 2 * self._value))
+        rounding = tiny_change if tiny_change <= _JUMP * max(size, float(np.max(np.abs(along), initial=0))) else 0.0
+        noise = max(_ROUNDING * size, _TINY_CHANGE_FACTOR * rounding) / distance
         return compare(moved, gradient, along, distance, noise, tolerance)
 
     def _around(self, along: Sequence[HostArray], nodes: Sequence[int], distance: float) -> list[HostArray]:
-        """Compute `of` at the moves of each of `nodes`, then at its trembles."""
+        """Return `of` at the moves of each of `nodes`, then at its tiny moves."""
         fed: dict[Any, HostArray] = {("direction", k): v for k, v in enumerate(along)}
         rows: list[HostArray] = []
         for first in range(0, len(nodes), self._count):
             moves = np.zeros((self._count, _ROWS, len(along)))
             for i, k in enumerate(nodes[first : first + self._count]):
-                moves[i, :, k] = *(distance * MOVES), *_TREMBLES
+                moves[i, :, k] = *(distance * MOVES), *_TINY_MOVES
             (values,) = self._point.run_plan(self._plan, {**fed, "moves": moves.reshape(-1, len(along))})
             rows.extend(values.reshape(self._count, _ROWS))
         return rows[: len(nodes)]
 
 
-def _affordable(point: Point, call: Gradients, moving: Sequence[int]) -> tuple[Plan, int]:
-    """Make the plan that moves as many nodes at once as the budget allows, and return that number, too."""
+def _plan_within_budget(point: Point, call: Gradients, moving: Sequence[int]) -> tuple[Plan, int]:
+    """Return a plan that moves as many nodes at once as the budget allows, and that number."""
     count = min(len(moving), _NODES_AT_ONCE)
     try:
         return _moved(point, call, moving, count), count
@@ -163,7 +165,7 @@ def _affordable(point: Point, call: Gradients, moving: Sequence[int]) -> tuple[P
 
 
 def _moved(point: Point, call: Gradients, moving: Sequence[int], count: int) -> Plan:
-    """Plan `of` with node k of `moving` moved by moves[row, k] times direction k: one value a row."""
+    """Plan `of` with node k of `moving` moved by moves[row, k] times direction k: one value per row."""
     builder = point.builder()
     moves = builder.leaf(TensorType((len(moving),), FLOAT64), "one row")
 
@@ -173,5 +175,5 @@ def _moved(point: Point, call: Gradients, moving: Sequence[int], count: int) -> 
 
     nodes = point.displaced(builder, call, moving, move)
     rows = count * _ROWS
-    many = builder.leaf(TensorType((rows, len(moving)), FLOAT64), "moves")
-    return point.plan(builder, vmap_onto(builder, [nodes[call.of]], {moves: many}, rows))
+    all_moves = builder.leaf(TensorType((rows, len(moving)), FLOAT64), "moves")
+    return point.plan(builder, vmap_onto(builder, [nodes[call.of]], {moves: all_moves}, rows))

@@ -1,5 +1,5 @@
-"""Automatic differentiation and batching: transforms from graph to graph, and the calls that ask for them.
+"""Automatic differentiation and batching: transforms from graph to graph, and the calls that request them.
 
-Each transform (`vjp`, `jvp`, `vmap`) is one short interpreter over nodes; the rules are the ops'. What may live here:
-transforms, the bodies of control flow, calls. What may not: rules of single ops, execution, anything of the wire.
+Each transform (`vjp`, `jvp`, `vmap`) is one short interpreter over nodes; the rules belong to the ops. This package
+holds transforms, bodies of control flow, and calls. Rules of single ops, execution and the wire format live elsewhere.
 """

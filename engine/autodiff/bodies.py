@@ -1,7 +1,7 @@
-"""Bodies: functions that ops run, and the transforms of these: tidy, narrow, batch, differentiate.
+"""Bodies: functions that ops run, and their transforms: tidy, narrow, batch, differentiate.
 
-Every transform begins with a tidy body: its `grad` nodes are written out, and what its results do not need is gone.
-What is made of a body is kept with it (`Body.made`), so that each is made once.
+Every transform starts from a tidy body: `grad` nodes written out, dead code removed. Results of transforms are cached
+in the body (`Body.made`), so each is computed once.
 """
 
 from __future__ import annotations
@@ -19,74 +19,78 @@ from engine.ir.program import Body
 from engine.ir.run_context import NO_LIMITS
 from engine.ir.tensor_type import INTEGERS, DType, TensorType
 
-# Whole numbers that floats are compared with, as floats: compiled kernels read no others.
+# Comparisons of floats with integer constants: the constants become floats, since compiled kernels read no integers.
 #
-# `x < 0` of a client that has no float there compares with an int64. Inside a loop that alone would have Python step
-# through it.
+# A client's `x < 0` compares with an int64 constant. In a loop, that one node would keep the whole body from being
+# compiled, and Python would run it step by step.
 
 _COMPARISONS: Final = frozenset({"equal", "not_equal", "greater", "greater_equal", "less", "less_equal"})
 
 
-def compared_as_floats(graph: Graph) -> Graph:
-    """`graph` with the same results: only numbers that the other side's dtype has are written in it."""
+def compare_as_floats(graph: Graph) -> Graph:
+    """Write integer constants that floats are compared with as floats, if the float dtype holds them exactly."""
     if not any(node.op.name in _COMPARISONS for node in graph.nodes):
         return graph
     builder = Builder(graph.registry, NO_LIMITS)
 
-    def alike(node: Node, operands: Sequence[Value]) -> Value | None:
+    def replace(node: Node, operands: Sequence[Value]) -> Value | None:
         if node.op.name not in _COMPARISONS:
             return None
         floats = [x.dtype for x in operands if x.type.is_float]
         return builder.copy(node, [_as_float(x, floats[0]) for x in operands] if len(floats) == 1 else operands)
 
-    return builder.rewrite(graph, alike)
+    return builder.rewrite(graph, replace)
 
 
 def _as_float(x: Value, dtype: DType) -> Value:
-    """Write a constant that is one whole number in a float dtype, if that has the number."""
+    """Return a one-element integer constant in a float dtype if the dtype holds it exactly; else `x`."""
     node = x.node
     if node.op.name not in ("constant", "full") or node.type.dtype.name not in INTEGERS:
         return x
-    stated = np.asarray(node.attrs["value" if node.op.name == "constant" else "fill"])
-    if stated.size != 1:
+    constant = np.asarray(node.attrs["value" if node.op.name == "constant" else "fill"])
+    if constant.size != 1:
         return x
-    number = int(stated.item())
+    number = int(constant.item())
     with np.errstate(over="ignore"):
         rounded = float(np.float64(number).astype(dtype))
     return x.builder.full(x.shape, rounded, dtype) if rounded == number else x
 
 
 def tidy(body: Body) -> Body:
-    """The body, its gradients written out. Raises EngineError for what they find wrong."""
+    """Return the body with its gradients written out. Raises the EngineError of a gradient that is invalid."""
     limits, deadline = body.budget.limits, body.budget.deadline
     return body.made(
-        "tidy", lambda: derived(body, compared_as_floats(expand_grad(body.graph, limits, deadline)), body.inputs)
+        "tidy", lambda: derived(body, compare_as_floats(expand_grad(body.graph, limits, deadline)), body.inputs)
     )
 
 
 def derived(body: Body, graph: Graph, inputs: Sequence[TensorType]) -> Body:
-    """A tidy body that is made of another one, within what that may have. Raises TooManyNodes, DeadlineExceeded."""
+    """Return a tidy body of `graph`, within the budget of the body it derives from.
+
+    Raises TooManyNodes, DeadlineExceeded.
+    """
     budget = body.budget
-    allowance = Allowance(budget.limits.flops, budget.deadline, stops_stay=True)
-    tidied = body.derived(optimise(graph, allowance), inputs)
-    tidied.made("tidy", lambda: tidied)
-    return tidied
+    allowance = Allowance(budget.limits.flops, budget.deadline, keep_stops=True)
+    result = body.derived(optimise(graph, allowance), inputs)
+    # `result` is tidy already: `tidy(result)` must return it as it is, and not count its nodes again.
+    result.made("tidy", lambda: result)
+    return result
 
 
-# Ops that run functions without the results that nobody reads, nor what these alone need.
+# Narrowing: remove results of a body that nobody reads, and the nodes that only they need.
 #
-# A rule of derivatives writes the cotangents of all operands at once. Without this, what nobody asked for would be run,
-# and forward mode would read the cotangents that it only pretends to have.
+# A derivative rule emits the cotangents of all operands at once. Without narrowing, the unused ones would run, and
+# forward mode would read the dummy cotangents that it seeds reverse mode with.
 
 
 def inputs_of(body: Body, results: Iterable[int]) -> frozenset[int]:
-    """The inputs that these results depend on."""
-    asked = tuple(sorted(results))
-    return body.made(("needed", asked), lambda: frozenset(map(int, _of(body, asked).feeds)))  # type: ignore[arg-type]
+    """Return the inputs that these results depend on."""
+    selected = tuple(sorted(results))
+    return body.made(("needed", selected), lambda: frozenset(map(int, _subgraph(body, selected).feeds)))  # type: ignore[arg-type]
 
 
 def narrow(body: Body, results: Sequence[int], inputs: Sequence[int]) -> Body:
-    """The body of these inputs, among which all are that these results, the only ones, need."""
+    """Return the body of these inputs and results only. The inputs must include all that the results need."""
     if len(results) == len(body.outputs) and len(inputs) == len(body.inputs):
         return body
     return body.made(("narrow", tuple(results), tuple(inputs)), lambda: _narrowed(body, tuple(results), inputs))
@@ -95,30 +99,30 @@ def narrow(body: Body, results: Sequence[int], inputs: Sequence[int]) -> Body:
 def step_needs(
     body: Body, consts: int, carries: int, read: Iterable[int], also: Set[int] = frozenset()
 ) -> tuple[list[int], list[int]]:
-    """Return the results of a step that are needed for those read after a loop, and the inputs that these need.
+    """Return the results of a step that are needed to compute those read after a loop, and the inputs that these need.
 
     `also` are inputs that something else reads at each step.
     """
     results = set(read)
     inputs = set(also)
-    # A carry that a step reads is a result of the step before, which needs inputs of its own: until none is new.
+    # A carry that a step reads is a result of the previous step, which needs inputs of its own: find the fixed point.
     while True:
         results |= {i - consts for i in inputs if consts <= i < consts + carries}
-        more = inputs_of(body, results) | {consts + k for k in results if k < carries}
-        if more <= inputs:
+        needed = inputs_of(body, results) | {consts + k for k in results if k < carries}
+        if needed <= inputs:
             return sorted(results), sorted(inputs)
-        inputs |= more
+        inputs |= needed
 
 
-def _of(body: Body, results: tuple[int, ...]) -> Graph:
+def _subgraph(body: Body, results: tuple[int, ...]) -> Graph:
     graph = tidy(body).graph
     return dce(graph.rewritten(graph.nodes, [graph.outputs[k] for k in results]))
 
 
 def _narrowed(body: Body, results: tuple[int, ...], inputs: Sequence[int]) -> Body:
-    graph, places = _of(body, results), {i: place for place, i in enumerate(inputs)}
+    graph, positions = _subgraph(body, results), {i: position for position, i in enumerate(inputs)}
     nodes = [
-        node._replace(attrs={"feed": places[node.attrs["feed"]]}) if node.is_leaf else node for node in graph.nodes
+        node._replace(attrs={"feed": positions[node.attrs["feed"]]}) if node.is_leaf else node for node in graph.nodes
     ]
     narrowed = body.derived(graph.rewritten(nodes, graph.outputs), [body.inputs[i] for i in inputs])
     narrowed.made("tidy", lambda: narrowed)
@@ -126,28 +130,30 @@ def _narrowed(body: Body, results: tuple[int, ...], inputs: Sequence[int]) -> Bo
 
 
 class BatchedBody(NamedTuple):
-    """A body of operands of which some have a leading axis N, and which of its results have one."""
+    """Body whose mapped operands have a leading axis N, and which of its results have one."""
 
     body: Body
     mapped: tuple[bool, ...]
 
 
-def batched(body: Body, mapped: Sequence[bool], size: int, wanted: Sequence[bool] | None = None) -> BatchedBody:
-    """The body where the `mapped` inputs have a leading axis of extent `size`, and so every result that depends on one.
+def batched(body: Body, mapped: Sequence[bool], size: int, mapped_outputs: Sequence[bool] | None = None) -> BatchedBody:
+    """Return the body with a leading axis of extent `size` on `mapped` inputs and on results that depend on them.
 
-    Those that are `wanted` have it in any case; None: all have.
+    Results in `mapped_outputs` get the axis in any case; None means all results.
     """
-    wanted = tuple(wanted) if wanted is not None else (True,) * len(body.graph.outputs)
-    asked = tuple(mapped), size, wanted
-    return body.made(("batched", *asked), lambda: _batched(body, *asked))
+    mapped_outputs = tuple(mapped_outputs) if mapped_outputs is not None else (True,) * len(body.graph.outputs)
+    arguments = tuple(mapped), size, mapped_outputs
+    # Loops are batched repeatedly with other flags, until the mapped carries are found, and often in several places.
+    return body.made(("batched", *arguments), lambda: _batched(body, *arguments))
 
 
-def _batched(body: Body, mapped: tuple[bool, ...], size: int, wanted: tuple[bool, ...]) -> BatchedBody:
+def _batched(body: Body, mapped: tuple[bool, ...], size: int, mapped_outputs: tuple[bool, ...]) -> BatchedBody:
     source, budget = tidy(body), body.budget
+    # Decide which results have the axis before writing the body: the types of carries must be the same at each step.
     depends: list[bool] = []
     for node in source.graph.nodes:
         depends.append(mapped[node.attrs["feed"]] if node.is_leaf else any(depends[i] for i in node.operands))
-    has_axis = tuple([w or depends[i] for w, i in zip(wanted, source.graph.outputs, strict=True)])
+    has_axis = tuple([m or depends[i] for m, i in zip(mapped_outputs, source.graph.outputs, strict=True)])
     feeds = {i for i, m in enumerate(mapped) if m}
     graph = vmap(source.graph, feeds, size, budget.limits, budget.deadline, has_axis)
     types = [t.with_shape((size, *t.shape)) if m else t for t, m in zip(body.inputs, mapped, strict=True)]
@@ -155,7 +161,7 @@ def _batched(body: Body, mapped: tuple[bool, ...], size: int, wanted: tuple[bool
 
 
 class BodyBack(NamedTuple):
-    """A body of the operands, then of the cotangents of some results; it gives those of the operands `reached`."""
+    """Backward body: from the operands, then cotangents of some results, to the cotangents of operands `reached`."""
 
     body: Body
     reached: tuple[int, ...]
@@ -167,7 +173,7 @@ class BodyBack(NamedTuple):
 
 
 def way_back(body: Body, given: tuple[int, ...]) -> BodyBack:
-    """Differentiate a body for cotangents of the results `given`. It computes the way there again, as far as needed."""
+    """Differentiate a body, given cotangents of the results `given`. It recomputes the forward values that it needs."""
 
     def make() -> BodyBack:
         source = tidy(body)
@@ -175,9 +181,12 @@ def way_back(body: Body, given: tuple[int, ...]) -> BodyBack:
         leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
         results = source.inline_into(builder, leaves)
         seeds = [(results[k], builder.leaf(results[k].type, len(leaves) + p)) for p, k in enumerate(given)]
+        # The forward nodes stand in the same graph, so the backward body depends on nothing outside it; the passes in
+        # `derived` then remove the forward nodes that no gradient reads.
         floats = [i for i, type in enumerate(body.inputs) if type.is_differentiable]
         gradients = zip(floats, vjp(builder, seeds, [leaves[i] for i in floats]), strict=True)
         reached = {i: g for i, g in gradients if g is not None}
+        # Operands without a path are left out of the results, so that loops carry and stack nothing for them.
         graph = builder.graph(list(reached.values()))
         types = [*body.inputs, *(seed.type for _, seed in seeds)]
         return BodyBack(derived(body, graph, types), tuple(reached))
@@ -185,8 +194,8 @@ def way_back(body: Body, given: tuple[int, ...]) -> BodyBack:
     return body.made(("way back", given), make)
 
 
-def paths(body: Body) -> tuple[frozenset[int], ...]:
-    """Return, for each result, the inputs that it may depend on differentiably."""
+def differentiable_inputs(body: Body) -> tuple[frozenset[int], ...]:
+    """Return, for each result, the inputs on which it may depend differentiably."""
 
     def make() -> tuple[frozenset[int], ...]:
         graph, reach = tidy(body).graph, list[frozenset[int]]()
@@ -197,6 +206,8 @@ def paths(body: Body) -> tuple[frozenset[int], ...]:
     return body.made("paths", make)
 
 
+# A superset of the true dependence is safe: a carry taken as active without need costs zeros, but a missed one would
+# lose a gradient.
 def _reach(node: Node, reach: list[frozenset[int]]) -> frozenset[int]:
     if not any(type.is_differentiable for type in node.types):
         return frozenset()

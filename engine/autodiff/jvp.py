@@ -1,7 +1,9 @@
-"""Forward mode from two reverse modes: the cotangent map is linear, and its transpose is the tangent map.
+"""Forward mode as two passes of reverse mode: the cotangent map is linear, and its transpose is the tangent map.
 
-No op needs a second rule. The dummy cotangent that the first reverse mode starts from does not occur in the result,
-because every rule is linear in its cotangent (J. Townsend, "A new trick for calculating Jacobian vector products").
+Reverse mode from a dummy cotangent u emits g(u) = Jᵀu as nodes. These nodes are linear in u, so the vector-Jacobian
+product of g with a seed t, taken with respect to u, is (Jᵀ)ᵀt = Jt: the tangent. Ops need no second rule. Linearity
+also means that u itself does not occur in the result, so nobody has to feed it (J. Townsend, "A new trick for
+calculating Jacobian vector products"). For y = sin(x), u · cos(x) differentiates to t · cos(x).
 """
 
 from __future__ import annotations
@@ -15,51 +17,54 @@ from engine.ir.graph import Builder, Graph, Value, at_origin
 
 #: pairs of a node and its tangent
 Tangents = Sequence[tuple[Value, Value]]
-#: appends the derivatives along tangents
+#: appends the derivatives of the outputs along tangents
 Push = Callable[[Tangents], list[Value | None]]
 
 
 class Dummy(NamedTuple):
-    """Key that a cotangent is under that nobody feeds."""
+    """Feed key of a dummy cotangent, which nobody feeds."""
 
     node: int
     number: int
 
 
 def check_linear(graph: Graph) -> None:
-    """Raise NotDifferentiable where a dummy is left in a graph without dead code.
+    """Raise NotDifferentiable if a graph without dead code still reads a dummy cotangent.
 
-    Rules are linear in cotangents; what a client says a derivative is need not be.
+    Rules of ops are linear in their cotangents, but a client's custom `derivative` may not be.
     """
+    # The nodes of the first pass still read dummies, so the check is only meaningful after dead code elimination.
     dummies = {i for i, node in enumerate(graph.nodes) if node.is_leaf and isinstance(node.attrs["feed"], Dummy)}
     for node in graph.nodes if dummies else ():
         if not dummies.isdisjoint(node.operands):
-            said = "a tangent depends on a cotangent here: a `derivative` must be linear in its cotangents"
-            error = NotDifferentiable(said, expected="linear in cotangents", got="not linear")
+            detail = "a tangent depends on a cotangent here: a `derivative` must be linear in its cotangents"
+            error = NotDifferentiable(detail, expected="linear in cotangents", got="not linear")
             raise at_origin(error, node.origin)
 
 
 def jvp(builder: Builder, outputs: Sequence[Value], tangents: Tangents) -> list[Value | None]:
-    """Append the derivative of each output along `tangents`.
+    """Append the derivative of each output along `tangents`; None for an output that depends on none of their nodes.
 
-    An output that does not depend on those nodes has None. All outputs share the two sweeps, each with a dummy of its
-    own: what is written does not grow with their number. What the dummies leave behind is dead code.
+    All outputs share the two passes, each with its own dummy, so the number of nodes does not grow with the number of
+    outputs. The nodes of the first pass become dead code, apart from those that the tangents use.
     """
     return linearise(builder, outputs, [x for x, _ in tangents])(tangents)
 
 
 def linearise(
-    builder: Builder, outputs: Sequence[Value], wrt: Sequence[Value], known: Dependence | None = None
+    builder: Builder, outputs: Sequence[Value], wrt: Sequence[Value], dependence: Dependence | None = None
 ) -> Push:
-    """`jvp` along tangents of any nodes of `wrt`, for one choice of them after another: all share the first sweep.
+    """Return a function that appends `jvp` along tangents of any nodes in `wrt`.
 
-    `known` is `vjp`'s.
+    All calls of that function share the first pass. `dependence` is passed on to `vjp`.
     """
+    # The number of nodes so far makes the key unique: a graph may be linearised several times, as in a Hessian.
     dummies = [builder.leaf(y.type, Dummy(y.index, len(builder.nodes))) for y in outputs]
-    cotangents = vjp(builder, list(zip(outputs, dummies, strict=True)), wrt, known)
+    cotangents = vjp(builder, list(zip(outputs, dummies, strict=True)), wrt, dependence)
     pulled = {x.index: g for x, g in zip(wrt, cotangents, strict=True)}
 
     def push(tangents: Tangents) -> list[Value | None]:
+        # Differentiate the gradients with respect to the dummies. `dependence` does not apply, since it is for `wrt`.
         seeds = [(g, t) for x, t in tangents if (g := pulled[x.index]) is not None]
         return vjp(builder, seeds, dummies)
 

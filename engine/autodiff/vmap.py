@@ -1,4 +1,4 @@
-"""Batching: a graph written for one example, on N examples at once."""
+"""Batching: turns a graph written for one example into a graph for N examples."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from engine.ir.run_context import NO_DEADLINE, Deadline, Limits
 from engine.ir.tensor_type import TensorType
 from engine.ir.verify import MalformedGraph
 
+#: a value, and whether it has the leading axis
 Mapped = tuple[Value, bool]
 
 
@@ -18,28 +19,31 @@ def vmap(
     size: int,
     limits: Limits | None = None,
     deadline: Deadline = NO_DEADLINE,
-    wanted: Sequence[bool] | None = None,
+    mapped_outputs: Sequence[bool] | None = None,
 ) -> Graph:
-    """`graph` with a leading axis of extent `size` on the leaves fed under `mapped`, and on every output.
+    """Return `graph` with a leading axis of extent `size` on the leaves fed under `mapped`, and on every output.
 
-    Nodes that do not depend on a mapped leaf are computed once; an output that is such a node has no axis where it is
-    not `wanted`. `grad` nodes must have been expanded.
+    Nodes that do not depend on a mapped leaf are computed once. An output among them gets the axis only if
+    `mapped_outputs` says so (None: all do). `grad` nodes must have been expanded.
     """
     builder = Builder(graph.registry, limits or Limits(), deadline)
     values: list[Mapped] = []
     for i, node in enumerate(graph.nodes):
         builder.origin = node.origin
+        # The batched node keeps the origin, so that messages still name the client's node.
         values.append(_map_node(builder, graph, i, [values[j] for j in node.operands], mapped, size))
-    asked = zip(graph.outputs, wanted or (True,) * len(graph.outputs), strict=True)
-    return builder.graph([_with_axis(*values[i], size) if is_wanted else values[i][0] for i, is_wanted in asked])
+    outputs = zip(graph.outputs, mapped_outputs or (True,) * len(graph.outputs), strict=True)
+    return builder.graph([_with_axis(*values[i], size) if is_mapped else values[i][0] for i, is_mapped in outputs])
 
 
 def vmap_onto(builder: Builder, outputs: Sequence[Value], mapped: Mapping[Value, Value], size: int) -> list[Value]:
-    """Append `outputs` once more, on values with a leading axis of extent `size` in place of the nodes `mapped`.
+    """Append a batched copy of `outputs`, with the nodes `mapped` replaced by values with a leading axis `size`.
 
-    Every result has the leading axis. Nodes that do not depend on a mapped one are used as they are.
+    Every result has the leading axis. Nodes that do not depend on a mapped node are reused, not copied.
     """
-    values: dict[int, Mapped] = {x.index: (many, True) for x, many in mapped.items()}
+    # Only the part that depends on `mapped` is copied, and the copy is appended to the same graph. So several copies,
+    # such as the chunks of a Jacobian, share everything else.
+    values: dict[int, Mapped] = {x.index: (batched, True) for x, batched in mapped.items()}
     origin = builder.origin
     for index in dependents(builder.nodes, [y.index for y in outputs], set(values)):
         node = builder.nodes[index]
@@ -51,14 +55,15 @@ def vmap_onto(builder: Builder, outputs: Sequence[Value], mapped: Mapping[Value,
 
 
 def dependents(nodes: Sequence[Node], roots: Iterable[int], on: Set[int]) -> list[int]:
-    """Return the nodes that depend on one of `on`, of `roots` and what these depend on; in ascending order."""
+    """Return the ancestors of `roots` (themselves included) that depend on a node in `on`, in ascending order."""
+    # Operands precede their readers, so no node before the first of `on` depends on it: the walk stops there.
     first = min(on, default=len(nodes))
-    later = ancestors(
+    candidates = ancestors(
         (i for i in roots if i > first),
         lambda index: () if index in on else [i for i in nodes[index].operands if i > first],
     )
     reached = set(on)
-    for index in later:
+    for index in candidates:
         if not reached.isdisjoint(nodes[index].operands):
             reached.add(index)
     return sorted(reached - on)
@@ -77,14 +82,18 @@ def _map_node(
 
 
 def _batch(index: int, node: Node, operands: Sequence[Mapped], size: int) -> Mapped:
-    """The node on operands of which some are mapped. Raises MalformedGraph where its rule errs in the type."""
-    many = node.rules.batch([m for _, m in operands], *(x for x, _ in operands), **node.attrs)
-    if not isinstance(many, Value):
-        raise MalformedGraph(f"its batching rule gives a {type(many).__name__}, not a value", index, node)
-    wanted = tuple(t.with_shape((size, *t.shape)) for t in node.types)
-    if many.node.types != wanted:
-        raise MalformedGraph(f"its batching rule gives {many.type} for {size} examples", index, node)
-    return many, True
+    """Apply the batching rule of a node, some of whose operands are mapped.
+
+    Raises MalformedGraph for an invalid result.
+    """
+    batched = node.rules.batch([m for _, m in operands], *(x for x, _ in operands), **node.attrs)
+    if not isinstance(batched, Value):
+        raise MalformedGraph(f"its batching rule gives a {type(batched).__name__}, not a value", index, node)
+    # A wrong batching rule would give wrong numbers without an error, so its type is always checked.
+    expected = tuple(t.with_shape((size, *t.shape)) for t in node.types)
+    if batched.node.types != expected:
+        raise MalformedGraph(f"its batching rule gives {batched.type} for {size} examples", index, node)
+    return batched, True
 
 
 def _with_axis(x: Value, mapped: bool, size: int) -> Value:

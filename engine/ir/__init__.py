@@ -1,5 +1,5 @@
-"""Intermediate representation: typed graphs, programs as clients state them, ops' contract, and passes over graphs.
+"""Intermediate representation: typed graphs, programs as clients write them, the contract of ops, and graph passes.
 
-What may live here: the terms in which everything else is written. What may not: ops, derivatives, execution, or an
-import from another room of the engine.
+The rest of the engine is written in these terms. Ops, derivatives and execution live elsewhere, and nothing here
+imports another package of the engine.
 """

@@ -1,4 +1,4 @@
-"""Attributes of ops: their declarations, and the check of what a client sent."""
+"""Attributes of ops: their declarations, and the check of the attributes that a client sent."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ REQUIRED: Final = object()
 class Attr:
     """One attribute of an op.
 
-    `kind` is one of ATTRIBUTE_KINDS and, for one attribute name, the same in every op. A `default` of None means that
-    absence has a meaning of its own, which `doc` states; REQUIRED means that there is none. `minimum` bounds an
-    int and every entry of ints; `longest` the number of entries: a few for each axis, unless they stand for elements.
-    `typed_by` names the attribute that says of which dtype a number is, where the operands do not. Graphs have it
-    `since` an opset, and those of older ones its default. It may stand `instead_of` another, which is not stated then.
+    `kind` is one of ATTRIBUTE_KINDS, and is the same in all ops that use the attribute's name. A `default` of None
+    means that absence has a meaning of its own, which `doc` states; REQUIRED means that there is no default. `minimum`
+    bounds an int and every entry of ints; `longest` bounds the number of entries, by default to a few per axis.
+    `typed_by` names the attribute that holds a number's dtype, if the operands do not determine it. Graphs may state
+    the attribute `since` an opset; older ones get its default. It may be stated `instead_of` another one, but not
+    together with it.
     """
 
     kind: str
@@ -44,7 +45,7 @@ class Attr:
 
     @property
     def definition(self) -> AttributeKind:
-        """Its kind."""
+        """The attribute's kind."""
         return ATTRIBUTE_KINDS[self.kind]
 
     @property
@@ -53,16 +54,16 @@ class Attr:
         return self.default is REQUIRED
 
     def check(self, name: str, value: Any) -> Any:
-        """`value` in the form that rules receive. Raises BadAttribute."""
+        """Return `value` in the form that rules receive. Raises BadAttribute."""
         kind = ATTRIBUTE_KINDS[self.kind]
         if not kind.admits(value):
-            raise _bad(name, kind.wanted, value)
+            raise _bad(name, kind.expected, value)
         if kind.is_list and len(value) > self.longest:
-            got = counted(len(value), "entry", "entries")
+            received = counted(len(value), "entry", "entries")
             raise OverBudget(
-                f"attribute {name} has {got}, and may have at most {self.longest}",
+                f"attribute {name} has {received}, and may have at most {self.longest}",
                 expected=f"at most {counted(self.longest, 'entry', 'entries')}",
-                got=got,
+                got=received,
             )
         if self.choices and value not in self.choices:
             raise _bad(name, "one of " + ", ".join(self.choices), value)
@@ -71,21 +72,21 @@ class Attr:
             raise _bad(name, f"{entries} of at least {self.minimum}", value)
         return kind.bound(value)
 
-    def absent(self, name: str) -> Any:
-        """Return the value for a node that does not state it. Raises BadAttribute."""
+    def default_value(self, name: str) -> Any:
+        """Return the value for a node that does not state the attribute. Raises BadAttribute."""
         if self.required:
             raise BadAttribute(f"attribute {name} is required", expected=name, got="nothing")
         return self.default
 
 
-def _bad(name: str, wanted: str, value: Any) -> BadAttribute:
-    is_list = isinstance(value, (list, tuple))  # of which the first entries are shown
-    got = printable(f"[{', '.join(map(_shown, value[:64]))}]") if is_list else _shown(value)
-    return BadAttribute(f"attribute {name} must be {wanted}, but is {got}", expected=wanted, got=got)
+def _bad(name: str, expected: str, value: Any) -> BadAttribute:
+    is_list = isinstance(value, (list, tuple))  # show the first entries only
+    received = printable(f"[{', '.join(map(_shown, value[:64]))}]") if is_list else _shown(value)
+    return BadAttribute(f"attribute {name} must be {expected}, but is {received}", expected=expected, got=received)
 
 
 def _shown(value: Any) -> str:
-    """A value, or an entry of a list, as a message shows it: at a cost that does not grow with it."""
+    """Format a value, or an entry of a list, for a message. The cost does not grow with the value's size."""
     if isinstance(value, (list, tuple)):
         return "[…]"
     if isinstance(value, str):
@@ -96,29 +97,29 @@ def _shown(value: Any) -> str:
         return "{…}"
     try:
         return printable(str(value))
-    except ValueError:  # Python writes out no number of more than 4,300 digits
+    except ValueError:  # Python refuses to convert integers of more than 4,300 digits
         return "a number of thousands of digits"
 
 
-def bind(declared: Mapping[str, Attr], given: Mapping[str, Any], opset: int = LATEST) -> dict[str, Any]:
-    """The attributes of one node in a graph of `opset`, checked and completed by defaults.
+def bind(declared: Mapping[str, Attr], stated: Mapping[str, Any], opset: int = LATEST) -> dict[str, Any]:
+    """Return the attributes of a node in a graph of `opset`, checked and completed with defaults.
 
-    Raises BadAttribute for all that are wrong.
+    Raises BadAttribute, with all faults attached.
     """
-    if not declared and not given:
+    if not declared and not stated:
         return {}
     faults = Faults()
-    for name in given:
+    for name in stated:
         with faults:
             if name not in declared:
-                raise _unknown(name, [known for known, attr in declared.items() if attr.since <= opset])
+                raise _unknown(name, [valid for valid, attr in declared.items() if attr.since <= opset])
             admit_attribute(name, declared[name].since, opset)
-            _check_alone(name, declared[name].instead_of, given)
+            _check_not_both(name, declared[name].instead_of, stated)
     bound = {}
     for name, attr in declared.items():
         with faults:
-            stated = name in given and attr.since <= opset
-            bound[name] = attr.check(name, given[name]) if stated else attr.absent(name)
+            is_stated = name in stated and attr.since <= opset
+            bound[name] = attr.check(name, stated[name]) if is_stated else attr.default_value(name)
     faults.report()
     for name, attr in declared.items():
         if attr.typed_by:
@@ -126,19 +127,20 @@ def bind(declared: Mapping[str, Attr], given: Mapping[str, Any], opset: int = LA
     return bound
 
 
-def _check_alone(name: str, other: str, given: Mapping[str, Any]) -> None:
-    if other and other in given:
+def _check_not_both(name: str, alternative: str, stated: Mapping[str, Any]) -> None:
+    if alternative and alternative in stated:
         raise BadAttribute(
-            f"attribute {name} stands in place of {other}, but both are stated",
-            expected=f"{name} or {other}",
+            f"attribute {name} stands in place of {alternative}, but both are stated",
+            expected=f"{name} or {alternative}",
             got="both",
         )
 
 
 def complete(op: str, declared: Mapping[str, Attr], stated: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes that a rule states for a node of `op`, completed by defaults.
+    """Return the attributes that a rule states for a node of `op`, completed with defaults.
 
-    Raises TypeError, as Python for keyword arguments: that a name is wrong is the rule's mistake, not the client's.
+    Raises TypeError for a wrong name, as Python does for keyword arguments: it is an error of the rule, not of the
+    client.
     """
     if stated.keys() != declared.keys():
         _check_names(op, declared, stated)
@@ -148,26 +150,28 @@ def complete(op: str, declared: Mapping[str, Attr], stated: Mapping[str, Any]) -
 def _check_names(op: str, declared: Mapping[str, Attr], stated: Mapping[str, Any]) -> None:
     unknown = [name for name in stated if name not in declared]
     if unknown:
-        known = ", ".join(declared) or "none"
-        raise TypeError(f"{op} has no attribute {', '.join(unknown)} (known: {known})")
+        valid = ", ".join(declared) or "none"
+        raise TypeError(f"{op} has no attribute {', '.join(unknown)} (known: {valid})")
     missing = [name for name, attr in declared.items() if attr.required and name not in stated]
     if missing:
         raise TypeError(f"{op} needs the attribute {', '.join(missing)}")
 
 
 def _unknown(name: str, declared: Sequence[str]) -> BadAttribute:
-    known = ", ".join(declared) or "none"
-    # The attribute that another system calls by this name, or else the nearest.
-    names, spelled = {plain(ours): ours for ours in declared}, plain(name)
-    others = next((ours for theirs, ours in familiar_attributes().items() if plain(theirs) == spelled), ())
-    meant = next((plain(ours) for ours in (name, *others) if plain(ours) in names), None) or nearest(spelled, names)
-    hint = f"; did you mean {names[meant]}?" if meant else ""
+    valid = ", ".join(declared) or "none"
+    # Suggest the attribute that another system calls by this name, or else the closest one.
+    our_names, plain_name = {plain(ours): ours for ours in declared}, plain(name)
+    candidates = next((ours for theirs, ours in familiar_attributes().items() if plain(theirs) == plain_name), ())
+    suggestion = next((plain(ours) for ours in (name, *candidates) if plain(ours) in our_names), None) or nearest(
+        plain_name, our_names
+    )
+    hint = f"; did you mean {our_names[suggestion]}?" if suggestion else ""
     shown = printable(name)
     return BadAttribute(
-        f"there is no attribute {shown} here (known: {known}){hint}", expected=f"one of: {known}", got=shown
+        f"there is no attribute {shown} here (known: {valid}){hint}", expected=f"one of: {valid}", got=shown
     )
 
 
 def keyed(attrs: Mapping[str, Any]) -> tuple[tuple[str, Hashable], ...]:
-    """Return a key that tells attributes apart: their names, in order, and the keys of their values."""
+    """Return a hashable key of attributes: their names, in order, and the keys of their values."""
     return tuple([(name, key(value)) for name, value in attrs.items()])

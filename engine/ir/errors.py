@@ -1,4 +1,4 @@
-"""Errors: all that can be wrong with a graph, as the client will read it.
+"""Errors: everything that can be wrong with a graph, in the form that the client reads.
 
     EngineError
     ├── UnknownOp            unknown_op
@@ -19,8 +19,8 @@
     ├── DeadlineExceeded     deadline_exceeded
     └── DeadlineTooNear
 
-An op raises the sentence without saying where; `EngineError.at` adds the node once, on the way out.
-No message ever contains an element of a tensor.
+An op raises an error without a location; `EngineError.at` adds the node once, while the error propagates. Messages
+never contain elements of a tensor.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ from __future__ import annotations
 from types import TracebackType
 from typing import ClassVar, Final, Self
 
-#: errors in one answer
+#: maximum number of errors in one response
 MOST_FAULTS: Final = 10
 
 
 def printable(text: str, limit: int = 64) -> str:
-    """`text` with control characters replaced by `?` and cut to `limit` characters: safe to show anywhere."""
+    """Return `text` cut to `limit` characters, with control characters replaced by `?`: safe to show anywhere."""
     clean = "".join(c if c.isprintable() else "?" for c in text[: limit + 1])
     return clean if len(clean) <= limit else clean[: limit - 1] + "…"
 
 
-def counted(count: int, one: str, many: str | None = None) -> str:
-    """“1 axis”, “2 axes”: a number with its noun; `many` is the noun with an s unless it is given."""
-    return f"{count} {one if count == 1 else many or one + 's'}"
+def counted(count: int, singular: str, plural: str | None = None) -> str:
+    """Return a number with its noun: “1 axis”, “2 axes”. `plural` defaults to the singular with an s."""
+    return f"{count} {singular if count == 1 else plural or singular + 's'}"
 
 
 class EngineError(Exception):
-    """A graph that cannot be run, and why.
+    """Reason why a graph cannot be run.
 
-    `detail` is one sentence for a person; `node` and `operand` (zero-based) say where, in the client's own
-    numbering; `expected` and `got` repeat the two sides for programs. Inside a function, `node` is the node of the
-    graph that uses it, where one does, and `function` and `function_node` say where exactly. `others` are further
-    errors of the same graph, which do not follow from this one.
+    `detail` is one sentence for a person. `node` and `operand` (zero-based) locate the error in the client's own
+    numbering. `expected` and `got` repeat the two sides for programs. If the error is inside a function, `function` and
+    `function_node` locate it, and `node` is the node of the graph that calls the function, if there is one. `others`
+    are further errors of the same graph that are not consequences of this one.
     """
 
     code: ClassVar[str] = "invalid_field"
@@ -77,35 +77,35 @@ class EngineError(Exception):
         return self.detail
 
     def at(self, node: int, op: str, label: str | None = None) -> Self:
-        """The same error, its sentence opened with the node it happened at (kept if already known); so the others."""
+        """Prefix the message with the node, unless it is already located; likewise for `others`. Returns the error."""
         for other in self.others:
             other.at(node, op, label)
         if self.node is None:
             self.node = node
-            self.detail = f"{_place(node, op, label)}: {self.detail}"
+            self.detail = f"{_location(node, op, label)}: {self.detail}"
         return self
 
     def within(self, function: int, node: int, op: str, label: str | None = None) -> Self:
-        """The same error, its sentence opened with the node of a function that it happened at; so the others.
+        """Prefix the message with a node of a function; likewise for `others`. Returns the error.
 
-        Of functions within functions, the innermost is kept in `function`; the sentence has all of them.
+        For nested functions, `function` is the innermost one; the message names all of them.
         """
         for other in self.others:
             other.within(function, node, op, label)
         if self.node is None:
             if self.function is None:
                 self.function, self.function_node = function, node
-            self.detail = f"function {function}, {_place(node, op, label)}: {self.detail}"
+            self.detail = f"function {function}, {_location(node, op, label)}: {self.detail}"
         return self
 
-    def of_function(self, function: int) -> Self:
-        """The same error, about a function as a whole."""
+    def at_function(self, function: int) -> Self:
+        """Locate the error at a function as a whole. Returns the error."""
         if self.function is None:
             self.function = function
         return self
 
 
-def _place(node: int, op: str, label: str | None) -> str:
+def _location(node: int, op: str, label: str | None) -> str:
     name = f" “{printable(label)}”" if label else ""
     return f"node {node} ({op}{name})"
 
@@ -117,7 +117,7 @@ class UnknownOp(EngineError):
 
 
 class BadReference(EngineError):
-    """An operand, `of`, `wrt` or output that names no usable node."""
+    """An operand, `of`, `wrt` or output does not name a usable node."""
 
     code = "bad_reference"
 
@@ -129,87 +129,87 @@ class OperandCount(EngineError):
 
 
 class BadAttribute(EngineError):
-    """An attribute that is unknown, missing, of the wrong type or out of its range."""
+    """An attribute is unknown, missing, of the wrong type or out of range."""
 
     code = "bad_attribute"
 
 
 class ShapeMismatch(EngineError):
-    """Operand shapes that do not fit the op or one another."""
+    """Operand shapes do not fit the op or one another."""
 
     code = "shape_mismatch"
 
 
 class DtypeMismatch(EngineError):
-    """An operand dtype that the op does not take."""
+    """The op does not support an operand's dtype."""
 
     code = "dtype_mismatch"
 
 
 class IndexOutOfRange(EngineError):
-    """An index tensor with an entry outside its axis; found while running, before the kernel."""
+    """An index tensor has an entry outside its axis; detected at run time, before the kernel."""
 
     code = "index_out_of_range"
 
 
 class MissingFeed(EngineError):
-    """A leaf that the answer needs and the request does not feed."""
+    """The results need a leaf that the request does not feed."""
 
     code = "missing_feed"
 
 
 class UnexpectedFeed(EngineError):
-    """A feed for a node that takes none, or that does not exist."""
+    """A feed for a node that takes none, or does not exist."""
 
     code = "unexpected_feed"
 
 
 class NonScalarOutput(EngineError):
-    """A gradient of a tensor of several elements, asked for without a cotangent."""
+    """A gradient of a tensor with several elements was requested without a cotangent."""
 
     code = "non_scalar_output"
 
 
 class NotDifferentiable(EngineError):
-    """A derivative of, or with respect to, something that is not float; a tangent through what is not linear."""
+    """A derivative of, or with respect to, a dtype without derivatives; or a tangent through a nonlinear map."""
 
     code = "not_differentiable"
 
 
 class InvalidField(EngineError):
-    """A request field that contradicts the graph (a node listed twice in `wrt`, say)."""
+    """A request field contradicts the graph, for example a node listed twice in `wrt`."""
 
     code = "invalid_field"
 
 
 class OverBudget(EngineError):
-    """More bytes, FLOPs or axes than the server's limits allow; decided before anything is allocated."""
+    """The graph exceeds the limit on bytes, FLOPs or axes. Detected before anything is allocated."""
 
     code = "over_budget"
 
 
 class OverMemory(OverBudget):
-    """More bytes than there may be: fewer may do, where some of what is kept is computed once more.
+    """The graph exceeds the memory limit. It may still fit if some values are recomputed instead of stored.
 
-    `peak` is what it would take in all, where that is known.
+    `peak` is the total memory it needs, if known.
     """
 
     peak: int | None = None
 
 
 class TooManyNodes(OverBudget):
-    """More nodes than the limit, after gradients have been written out."""
+    """The graph has too many nodes, including those of its gradients."""
 
     code = "too_many_nodes"
 
 
 class DeadlineExceeded(EngineError):
-    """The request's time is up; looked at while planning and between steps."""
+    """The request's time is up; checked while planning and between steps."""
 
     code = "deadline_exceeded"
 
     def at(self, node: int, op: str, label: str | None = None) -> Self:
-        """Return the error as it is: the node at hand when the time was up is no more to blame than any other."""
+        """Return the error as it is: the node that happened to be running is no cause."""
         return self
 
     def within(self, function: int, node: int, op: str, label: str | None = None) -> Self:
@@ -218,32 +218,32 @@ class DeadlineExceeded(EngineError):
 
 
 class DeadlineTooNear(EngineError):
-    """A node's work at one go, which nothing interrupts, takes longer than the time that the request has left."""
+    """A node's uninterruptible work takes longer than the request's remaining time."""
 
     code = "deadline_exceeded"
 
 
 class Faults:
-    """Collection of the errors of parts that do not depend on one another: `with faults:` around each, then `report()`.
+    """Collector for errors of independent parts: `with faults:` around each part, then `report()`.
 
-    `with faults.at(node, op, label):` says where what is found there happened, as `EngineError.at` does; or, of the
-    nodes of a function, as `EngineError.within`.
+    `with faults.at(node, op, label):` locates errors inside the block, as `EngineError.at` does, or within a function
+    as `EngineError.within` does.
 
-    The first found is raised with the others attached: by `report`, or at once when there are MOST_FAULTS, or when a
-    budget is spent, since nothing is worth looking at after that. A spent budget is no fault of the graph: it is
-    raised only when it comes first.
+    The first error is raised with the others attached: by `report`, or at once after MOST_FAULTS, or when a budget is
+    exceeded, since further checks are pointless then. An exceeded budget is not a fault of the graph: it is raised only
+    if it comes first.
     """
 
     __slots__ = ("_function", "_where", "found")
 
     def __init__(self, function: int | None = None) -> None:
-        """`function` is the index of the function whose nodes are looked at; None: those of the graph."""
+        """Start without errors. `function` is the index of the function whose nodes are checked; None for the graph."""
         self._function = function
         self.found: list[EngineError] = []
         self._where: tuple[int, str, str | None] | None = None
 
     def at(self, node: int, op: str, label: str | None = None) -> Self:
-        """Name the place of errors inside the next `with`."""
+        """Locate errors inside the next `with` block."""
         self._where = (node, op, label)
         return self
 
@@ -251,14 +251,14 @@ class Faults:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> bool:
-        """Keep the error, if it is an EngineError, and go on."""
-        where, self._where = self._where, None
+        """Collect an EngineError and suppress it; let other exceptions propagate."""
+        location, self._where = self._where, None
         if not isinstance(error, EngineError):
             return False
-        if where and self._function is None:
-            error.at(*where)
-        elif where and self._function is not None:
-            error.within(self._function, *where)
+        if location and self._function is None:
+            error.at(*location)
+        elif location and self._function is not None:
+            error.within(self._function, *location)
         if isinstance(error, OverBudget | DeadlineExceeded):
             self.report()
             return False
@@ -269,7 +269,7 @@ class Faults:
         return True
 
     def report(self) -> None:
-        """Raise the first error, if there is any."""
+        """Raise the first error, if there is one, with the others attached."""
         if not self.found:
             return
         first, *others = self.found[:MOST_FAULTS]
@@ -278,4 +278,4 @@ class Faults:
         try:
             raise first from None
         finally:
-            del first, others  # a frame that holds its own error would keep its callers' tensors until a collection
+            del first, others  # break the cycle error → traceback → frame → error, which would keep tensors alive

@@ -1,8 +1,8 @@
-"""Fairness between owners who share something bounded: whose turn it is, and who gives way.
+"""Fairness between owners who share a bounded resource: whose turn is next, and whose entries are evicted.
 
-An owner is any name that a caller of the engine gives; without one, all belongs to the same. Nothing is set aside for
-anybody: one alone has everything. Turns are dealt by start-time fair queueing, and evictions take from the owner who
-holds most.
+An owner is any hashable name that a caller of the engine sets; without one, everything has the same owner. Nothing is
+reserved: a single owner can use everything. Turns follow start-time fair queueing, and evictions take from the owner
+who holds most.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from collections.abc import Callable, Hashable, Iterator
 from contextvars import ContextVar
 from typing import Final, Generic, TypeVar
 
-#: seconds after which what an owner has not used counts for nothing, and goes before anybody's
+#: seconds of inactivity after which an owner's entries are evicted first
 FORGOTTEN: Final = 600.0
-#: owners of one thing at a time: whoever used it longest ago is none any more
+#: maximum number of owners of one entry; beyond it, the owner who claimed the entry first loses it
 MOST_OWNERS: Final = 16
-#: owners that are remembered, beside twice those who wait, before it is looked who can be forgotten
-_FEW: Final = 64
+#: minimum number of queues that are created between two sweeps for idle owners
+_SWEEP_MARGIN: Final = 64
 _OWNER: Final[ContextVar[Hashable]] = ContextVar("owner", default=None)
 
 
 class _Holding:
-    """Holding of one owner: sizes by key, what was used longest ago first; their sum; and when it was used last."""
+    """Entries of one owner: sizes by key, least recently used first; their sum; and the time of the last use."""
 
     __slots__ = ("size", "things", "used")
 
@@ -34,34 +34,34 @@ class _Holding:
 
 
 class FairEviction:
-    """Things by owner. What goes first is what the owner who holds most used longest ago.
+    """Entries by owner. Evicts the least recently used entry of the owner who holds most.
 
-    So nobody loses anything to an owner who holds no more than they do, and one alone is what a memory of the most
-    recently used things is. A thing may have several owners, each of whom holds all of it: it goes once the last of
-    them lets go. Not for several threads at a time.
+    So an owner never loses an entry to one who holds less, and for a single owner this is an LRU cache. An entry may
+    have several owners, each of whom is charged all of it; it is evicted when the last of them loses it. Not
+    thread-safe.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock` tells seconds."""
+        """Start empty. `clock` returns seconds."""
         self._clock = clock
-        self._now = clock()  # when something was claimed or let go last: what is only used costs no look at a clock
+        self._now = clock()  # time of the last claim or eviction: a mere use does not read the clock
         self._by_owner: dict[Hashable, _Holding] = {}
         self._owners: dict[Hashable, list[Hashable]] = {}
 
     def __len__(self) -> int:
-        """Count the things."""
+        """Return the number of entries."""
         return len(self._owners)
 
     def __contains__(self, key: Hashable) -> bool:
-        """Whether anybody holds this."""
+        """Return whether anybody holds this entry."""
         return key in self._owners
 
     def has(self, owner: Hashable) -> bool:
-        """Whether this owner holds anything."""
+        """Return whether this owner holds anything."""
         return owner in self._by_owner
 
     def use(self, key: Hashable, owner: Hashable, size: int = 1) -> None:
-        """Record that an owner uses a thing, and so holds it."""
+        """Record that an owner uses an entry, and therefore holds it."""
         holding = self._by_owner.get(owner)
         if holding is not None and holding.things.get(key) == size:
             holding.things.move_to_end(key)
@@ -70,25 +70,28 @@ class FairEviction:
             self._claim(key, owner, size)
 
     def drop(self, key: Hashable) -> None:
-        """Remove a thing from all owners."""
+        """Remove an entry from all owners."""
         for owner in self._owners.pop(key, ()):
-            self._leave(key, owner)
+            self._remove_owner(key, owner)
 
     def let_go(self, *, by_size: bool = False) -> Hashable | None:
-        """Evict from whoever holds the most things or the largest; None if others still hold that thing."""
+        """Evict an entry of the owner who holds the most entries, or bytes.
+
+        Returns its key, or None if other owners remain.
+        """
         self._now = self._clock()
-        owner = self._greatest(by_size=by_size)
+        owner = self._owner_to_evict(by_size=by_size)
         key = next(iter(self._by_owner[owner].things))
         others = self._owners[key]
         others.remove(owner)
-        self._leave(key, owner)
+        self._remove_owner(key, owner)
         if others:
             return None
         del self._owners[key]
         return key
 
     def clear(self) -> None:
-        """Remove all things."""
+        """Remove all entries."""
         self._by_owner.clear()
         self._owners.clear()
 
@@ -98,32 +101,32 @@ class FairEviction:
             owners = self._owners.setdefault(key, [])
             owners.append(owner)
             if len(owners) > MOST_OWNERS:
-                self._leave(key, owners.pop(0))
+                self._remove_owner(key, owners.pop(0))
         holding.size += size - holding.things.get(key, 0)
         holding.things[key] = size
         holding.things.move_to_end(key)
         holding.used = self._now = self._clock()
 
-    def _leave(self, key: Hashable, owner: Hashable) -> None:
+    def _remove_owner(self, key: Hashable, owner: Hashable) -> None:
         holding = self._by_owner[owner]
         holding.size -= holding.things.pop(key)
         if not holding.things:
             del self._by_owner[owner]
 
-    def _greatest(self, *, by_size: bool) -> Hashable:
-        """Return the owner who lets go: who has not used anything for long, or else holds most."""
-        held = self._by_owner
-        idle = min(held, key=lambda each: held[each].used)
-        if held[idle].used < self._now - FORGOTTEN:
-            return idle
-        return max(held, key=lambda each: held[each].size if by_size else len(held[each].things))
+    def _owner_to_evict(self, *, by_size: bool) -> Hashable:
+        """Return an owner who has been idle for long, or else the one who holds most."""
+        holdings = self._by_owner
+        longest_idle = min(holdings, key=lambda owner: holdings[owner].used)
+        if holdings[longest_idle].used < self._now - FORGOTTEN:
+            return longest_idle
+        return max(holdings, key=lambda owner: holdings[owner].size if by_size else len(holdings[owner].things))
 
 
 _Item = TypeVar("_Item")
 
 
 class _Queue(Generic[_Item]):
-    """Items that one owner waits for, and where its next one begins on the scale of what owners have had."""
+    """Waiting items of one owner, and the virtual start time of the next one."""
 
     __slots__ = ("begins", "items")
 
@@ -133,53 +136,53 @@ class _Queue(Generic[_Item]):
 
 
 class Turns(Generic[_Item]):
-    """Items wait by owner, those of one in their order; next is an item of whoever has had least.
+    """Queue of items by owner, in order for each owner; the next item is from the owner who has received least service.
 
-    This is start-time fair queueing (Goyal, Vin and Cheng, 1996), with costs that may be known only afterwards: an item
-    begins where the one before it of its owner ended, or where service is now, whichever is later. So of two owners who
-    both wait, neither gets ahead by more than one item of each; nobody saves up turns that were not taken; and one
-    alone has them all. Not for several threads at a time.
+    This is start-time fair queueing (Goyal, Vin and Cheng, 1996), with costs that may be known only afterwards. An
+    item's virtual start time is the end of its owner's previous item or the current virtual time, whichever is later.
+    So of two waiting owners, neither gets ahead by more than one item of each; unused turns cannot be saved up; and a
+    single owner gets all turns. Not thread-safe.
     """
 
     def __init__(self) -> None:
         self._queues: dict[Hashable, _Queue[_Item]] = {}
         self._now = 0.0
-        #: items that wait
+        #: number of waiting items
         self.count = 0
-        self._sweep_at = _FEW
+        self._sweep_at = _SWEEP_MARGIN
 
     def __iter__(self) -> Iterator[_Item]:
         """Iterate over all items, by owner."""
         return (item for queue in self._queues.values() for item in queue.items)
 
     def put(self, owner: Hashable, item: _Item) -> None:
-        """Queue an item behind the others of its owner."""
+        """Append an item to its owner's queue."""
         self._queue(owner).items.append(item)
         self.count += 1
 
     def put_back(self, owner: Hashable, item: _Item) -> None:
-        """Queue an item before the others of its owner."""
+        """Return an item to the head of its owner's queue."""
         self._queue(owner).items.appendleft(item)
         self.count += 1
 
     def first(self, suits: Callable[[_Item], bool] | None = None) -> Hashable:
-        """Return the owner whose turn it is, of those whose first item suits. Raises KeyError if there are none."""
+        """Return the owner whose turn it is, among those whose first item suits. Raises KeyError if there is none."""
         waiting = (
             (queue.begins, owner)
             for owner, queue in self._queues.items()
             if queue.items and (suits is None or suits(queue.items[0]))
         )
-        earliest = min(waiting, key=lambda each: each[0], default=None)
+        earliest = min(waiting, key=lambda candidate: candidate[0], default=None)
         if earliest is None:
             raise KeyError("nobody waits")
         return earliest[1]
 
     def next_of(self, owner: Hashable) -> _Item:
-        """Return the first item of an owner who waits."""
+        """Return the first item of a waiting owner."""
         return self._queues[owner].items[0]
 
     def take_next(self, owner: Hashable, cost: float = 0.0) -> _Item:
-        """Remove and return the first item of this owner, and charge the cost at once."""
+        """Remove and return an owner's first item, and charge its cost immediately."""
         queue = self._queues[owner]
         self._now = max(self._now, queue.begins)
         queue.begins += cost
@@ -190,31 +193,31 @@ class Turns(Generic[_Item]):
         return item
 
     def drop(self, owner: Hashable, item: _Item) -> None:
-        """Remove an item that nobody wants any more. Raises ValueError if it does not wait."""
+        """Remove an item that is no longer needed. Raises ValueError if it is not waiting."""
         self._queues[owner].items.remove(item)
         self.count -= 1
 
     def drop_last(self, owner: Hashable) -> _Item:
-        """Remove and return the last item of an owner who waits."""
+        """Remove and return the last item of a waiting owner."""
         self.count -= 1
         return self._queues[owner].items.pop()
 
     def charge(self, owner: Hashable, cost: float) -> None:
-        """Charge an owner more, or less for a negative cost."""
+        """Charge an owner additional cost, or refund a negative one."""
         if queue := self._queues.get(owner):
             queue.begins += cost
 
     def of(self, owner: Hashable) -> int:
-        """Count the items that an owner waits for."""
+        """Return the number of items that an owner waits for."""
         queue = self._queues.get(owner)
         return 0 if queue is None else len(queue.items)
 
     def most(self) -> Hashable:
-        """Return the owner who waits for the most items."""
+        """Return the owner with the most waiting items."""
         return max(self._queues, key=lambda owner: len(self._queues[owner].items))
 
     def lines(self) -> Iterator[tuple[Hashable, deque[_Item]]]:
-        """Iterate over the owners who wait, with their items."""
+        """Iterate over the waiting owners and their items."""
         return ((owner, queue.items) for owner, queue in self._queues.items() if queue.items)
 
     def clear(self) -> list[_Item]:
@@ -233,20 +236,20 @@ class Turns(Generic[_Item]):
         return queue
 
     def _sweep(self) -> None:
-        """Forget those who neither wait nor are ahead of others; where nobody waits, nobody is."""
+        """Remove queues of owners who neither wait nor are ahead of the virtual time; if nobody waits, all of them."""
         if not self.count:
             self._now = max(queue.begins for queue in self._queues.values())
         for owner, queue in tuple(self._queues.items()):
             if not queue.items and queue.begins <= self._now:
                 del self._queues[owner]
-        self._sweep_at = 2 * len(self._queues) + _FEW
+        self._sweep_at = 2 * len(self._queues) + _SWEEP_MARGIN
 
 
 def charge_to(owner: Hashable) -> None:
-    """Charge what this thread keeps and compiles to this owner, until the next call."""
+    """Charge what this thread caches and compiles to `owner`, until the next call."""
     if _OWNER.get() != owner:
         _OWNER.set(owner)
 
 
-#: the owner that the work of this thread is charged to; None if none is set
+#: returns the owner that this thread's work is charged to; None if none is set
 current_owner: Final[Callable[[], Hashable]] = _OWNER.get

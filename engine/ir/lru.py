@@ -1,13 +1,14 @@
-"""Least-recently-used cache: the one that is used wherever values are found again by key within a bound.
+"""Least-recently-used cache, for all caches whose values are stored explicitly and bounded by size.
 
-`functools.lru_cache` suits functions of few arguments; here values are put in and found by hand, each with a size:
+`functools.lru_cache` suits functions of few arguments; here values are stored and looked up explicitly, each with a
+size:
 
     cache = LRU(1 << 20, size=len)   # at most 1 MiB
     code = cache.hit(key)            # None: a miss
     if code is None:
         cache.put(key, compile())
 
-Caches that share their bound fairly between callers use `FairEviction`.
+Caches that share their capacity fairly between callers use `FairEviction`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _Value = TypeVar("_Value")
 
 
 class LRU(Generic[_Key, _Value]):
-    """Values by key, the least recently used of which are evicted. Threads may share it."""
+    """Values by key; the least recently used are evicted. Thread-safe."""
 
     def __init__(
         self,
@@ -32,24 +33,24 @@ class LRU(Generic[_Key, _Value]):
         keep_newest: bool = False,
         evicted: Callable[[_Value], None] = lambda _: None,
     ) -> None:
-        """`capacity` bounds the sum of the sizes, which by default is the number of values.
+        """Create an empty cache. `capacity` bounds the sum of the sizes, by default the number of values.
 
-        With `keep_newest`, the value put last stays even if it alone is larger. `evicted` is called with every value
-        that goes, outside the lock, but not with one that another replaces.
+        With `keep_newest`, the value stored last stays even if it alone exceeds the capacity. `evicted` is called with
+        every evicted value, outside the lock, but not with a value that is replaced.
         """
         self.capacity = capacity
         self._size, self._evicted = size, evicted
-        self._fewest = int(keep_newest)
+        self._min_entries = int(keep_newest)
         self._values: OrderedDict[_Key, _Value] = OrderedDict()
-        self._held = 0
+        self._total_size = 0
         self._lock = Lock()
 
     def __len__(self) -> int:
-        """Count the values."""
+        """Return the number of values."""
         return len(self._values)
 
     def hit(self, key: _Key | None) -> _Value | None:
-        """Return the value of a key, which is now the most recently used; None on a miss."""
+        """Return the value of a key and mark it most recently used; None on a miss."""
         with self._lock:
             if key is None or key not in self._values:
                 return None
@@ -57,17 +58,17 @@ class LRU(Generic[_Key, _Value]):
             return self._values[key]
 
     def put(self, key: _Key, value: _Value) -> None:
-        """Keep a value, in place of the key's value before, and evict until the bound holds."""
-        gone = []
+        """Store a value, replacing the key's previous value, and evict until the capacity holds."""
+        evicted = []
         with self._lock:
-            before = self._values.pop(key, None)
-            if before is not None:
-                self._held -= self._size(before)
+            replaced = self._values.pop(key, None)
+            if replaced is not None:
+                self._total_size -= self._size(replaced)
             self._values[key] = value
-            self._held += self._size(value)
-            while self._held > self.capacity and len(self._values) > self._fewest:
+            self._total_size += self._size(value)
+            while self._total_size > self.capacity and len(self._values) > self._min_entries:
                 _, oldest = self._values.popitem(last=False)
-                self._held -= self._size(oldest)
-                gone.append(oldest)
-        for each in gone:
-            self._evicted(each)
+                self._total_size -= self._size(oldest)
+                evicted.append(oldest)
+        for evicted_value in evicted:
+            self._evicted(evicted_value)

@@ -1,9 +1,9 @@
-"""Passes: from a graph to one with the same results and fewer nodes.
+"""Passes: transforms from a graph to one with the same results and fewer nodes.
 
-Passes run after differentiation, when no node is referred to by the client's name for it any more. `PASSES` has their
-order; each has a name, a switch and a timing. `dce` removes what no output needs, `fold` computes what depends on
-constants alone, `simplify` applies the rewrite rules that ops declare, and `cse` merges nodes that compute the same.
-The gradient of Σ exp(x · w) by w, as reverse mode writes it, and after the passes:
+Passes run after differentiation, when the client's node names are no longer needed. `PASSES` lists them in order; each
+has a name, a switch and a timing. `dce` removes nodes that no output needs, `fold` computes nodes that depend on
+constants alone, `simplify` applies the rewrite rules of ops, and `cse` merges nodes that compute the same. The gradient
+of Σ exp(x · w) with respect to w, as reverse mode emits it, and after the passes:
 
     %0 = input {"feed": 0} : float64[3]                     %0 = input {"feed": 0} : float64[3]
     %1 = input {"feed": 1} : float64[3]                     %1 = input {"feed": 1} : float64[3]
@@ -18,7 +18,7 @@ The gradient of Σ exp(x · w) by w, as reverse mode writes it, and after the pa
     %10 = mul(%8, %0) : float64[3]
     return %10
 
-Each pass walks the nodes once or twice, and looks at the deadline on its way.
+Each pass walks the nodes once or twice, and checks the deadline on the way.
 """
 
 from __future__ import annotations
@@ -42,34 +42,34 @@ from engine.ir.tensor_type import HostArray, has_infinities, is_complex
 
 _Item = TypeVar("_Item")
 
-#: how often the deadline is looked at
+#: number of nodes between two deadline checks
 NODES_BETWEEN_LOOKS: Final = 256
-#: no operand, result or workspace of a folded node is larger
+#: maximum size of an operand, result or workspace of a folded node
 MOST_BYTES = 1 << 16
-#: nor does one take more arithmetic
+#: maximum FLOPs of a folded node
 MOST_FLOPS = 1 << 20
-#: all results together: they live while planning, and on in the plan, outside the budget of an execution
+#: maximum total size of folded results: they stay in the plan, outside the memory budget of an execution
 MOST_BYTES_IN_ALL = 1 << 24
 
 _ON_HOST = RunContext(np)
 
 
 class Allowance(NamedTuple):
-    """The request's FLOPs, which folding counts towards, and its deadline, which every pass looks at.
+    """The request's FLOPs, which folding counts towards, and its deadline, which every pass checks.
 
-    `stops_stay`: the graph is yet to be differentiated, and what stops gradients stays in it.
+    With `keep_stops`, the graph is yet to be differentiated, so nodes that stop gradients must stay.
     """
 
     flops: int = NO_END
     deadline: Deadline = NO_DEADLINE
-    stops_stay: bool = False
+    keep_stops: bool = False
 
     def over(self, items: Sequence[_Item]) -> Iterable[_Item]:
-        """`items` one by one, as long as there is time. Raises DeadlineExceeded."""
+        """Iterate over `items` with deadline checks. Raises DeadlineExceeded."""
         self.deadline.check()
-        return items if len(items) <= NODES_BETWEEN_LOOKS else self._looking(items)
+        return items if len(items) <= NODES_BETWEEN_LOOKS else self._with_checks(items)
 
-    def _looking(self, items: Sequence[_Item]) -> Iterator[_Item]:
+    def _with_checks(self, items: Sequence[_Item]) -> Iterator[_Item]:
         for start in range(0, len(items), NODES_BETWEEN_LOOKS):
             self.deadline.check()
             yield from items[start : start + NODES_BETWEEN_LOOKS]
@@ -79,28 +79,28 @@ UNBOUNDED: Final = Allowance()
 
 
 def cse(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
-    """Common subexpression elimination: merge equal nodes. Raises DeadlineExceeded.
+    """Merge equal nodes (common subexpression elimination). Raises DeadlineExceeded.
 
-    Leaves are never equal; operands of commutative ops may be swapped.
+    Leaves are never equal. Operands of commutative ops may be swapped.
     """
     nodes: list[Node] = []
     seen: dict[Hashable, int] = {}
-    renamed: list[int] = []
+    new_index: list[int] = []
     for node in allowance.over(graph.nodes):
         op, operands, attrs, _, _ = node
-        operands = tuple(map(renamed.__getitem__, operands))
+        operands = tuple(map(new_index.__getitem__, operands))
         position = number = len(nodes)
         if not op.is_leaf:
             ordered = tuple(sorted(operands)) if op.commutative else operands
             number = seen.setdefault((op, ordered, attributes_key(attrs) if attrs else ()), position)
         if number == position:
             nodes.append(node.on(operands))
-        renamed.append(number)
-    return graph.rewritten(nodes, [renamed[i] for i in graph.outputs])
+        new_index.append(number)
+    return graph.rewritten(nodes, [new_index[i] for i in graph.outputs])
 
 
 def dce(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
-    """Dead code elimination: remove nodes that no output needs. Raises DeadlineExceeded."""
+    """Remove nodes that no output needs (dead code elimination). Raises DeadlineExceeded."""
     nodes = _narrowed(graph, allowance) if any(node.op.narrows for node in graph.nodes) else graph.nodes
     live = [False] * len(nodes)
     for index in graph.outputs:
@@ -109,60 +109,63 @@ def dce(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
         if live[index]:
             for operand in nodes[index].operands:
                 live[operand] = True
-    return graph if nodes is graph.nodes and all(live) else _kept(graph, nodes, live, allowance)
+    return graph if nodes is graph.nodes and all(live) else _without_dead(graph, nodes, live, allowance)
 
 
-def _kept(graph: Graph, nodes: Sequence[Node], live: list[bool], allowance: Allowance) -> Graph:
+def _without_dead(graph: Graph, nodes: Sequence[Node], live: list[bool], allowance: Allowance) -> Graph:
     """Return the graph of the `live` nodes."""
-    first = len(live) if all(live) else live.index(False)  # what lies before it stays as it is
-    kept, renamed = list(nodes[:first]), list(range(first))
+    first = len(live) if all(live) else live.index(False)  # earlier nodes keep their indices
+    live_nodes, new_index = list(nodes[:first]), list(range(first))
     for node, lives in zip(allowance.over(nodes[first:]), live[first:], strict=True):
-        renamed.append(len(kept) if lives else -1)
+        new_index.append(len(live_nodes) if lives else -1)
         if lives:
-            kept.append(node.on(tuple(map(renamed.__getitem__, node.operands))))
-    return graph.rewritten(kept, [renamed[index] for index in graph.outputs])
+            live_nodes.append(node.on(tuple(map(new_index.__getitem__, node.operands))))
+    return graph.rewritten(live_nodes, [new_index[index] for index in graph.outputs])
 
 
 def _narrowed(graph: Graph, allowance: Allowance) -> Sequence[Node]:
-    """The nodes, where those that may do with less work make only results that are read; the same, where all do.
+    """Return the nodes, with ops that set `narrows` reduced to the results that are read; the same object if none is.
 
-    Nobody reads a `get_output` of another.
+    A `get_output` of a result that is no longer computed has no readers.
     """
-    smaller: dict[int, Narrowed] = {}
+    reduced_nodes: dict[int, Narrowed] = {}
     nodes, live = list(graph.nodes), set(graph.outputs)
     read: defaultdict[int, set[int]] = defaultdict(set)
     for index in allowance.over(range(len(nodes) - 1, -1, -1)):
         node = nodes[index]
         if index in live:
             if node.op.narrows and read[index]:
-                less = node.op.narrowed(node.attrs, len(node.operands), read[index])
-                if len(less.operands) < len(node.operands) or len(less.results) < len(node.types):
-                    smaller[index] = less
+                reduced = node.op.narrowed(node.attrs, len(node.operands), read[index])
+                if len(reduced.operands) < len(node.operands) or len(reduced.results) < len(node.types):
+                    reduced_nodes[index] = reduced
                     node = nodes[index] = node._replace(
-                        op=less.op or node.op,
-                        operands=tuple([node.operands[i] for i in less.operands]),
-                        attrs=less.attrs,
-                        types=tuple([node.types[k] for k in less.results]),
+                        op=reduced.op or node.op,
+                        operands=tuple([node.operands[i] for i in reduced.operands]),
+                        attrs=reduced.attrs,
+                        types=tuple([node.types[k] for k in reduced.results]),
                     )
             elif node.op.name == "get_output":
                 read[node.operands[0]].add(node.attrs["index"])
             live.update(node.operands)
-    for index, node in enumerate(nodes if smaller else ()):
-        if node.op.name == "get_output" and index in live and (made := smaller.get(node.operands[0])) is not None:
-            nodes[index] = node._replace(attrs={"index": made.results.index(node.attrs["index"])})
-    return nodes if smaller else graph.nodes
+    for index, node in enumerate(nodes if reduced_nodes else ()):
+        if (
+            node.op.name == "get_output"
+            and index in live
+            and (reduction := reduced_nodes.get(node.operands[0])) is not None
+        ):
+            nodes[index] = node._replace(attrs={"index": reduction.results.index(node.attrs["index"])})
+    return nodes if reduced_nodes else graph.nodes
 
 
 def fold(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
-    """Constant folding: compute nodes on constants once, within MOST_BYTES and MOST_FLOPS a node.
+    """Compute nodes on constants once (constant folding), within MOST_BYTES and MOST_FLOPS per node.
 
-    All results together take MOST_BYTES_IN_ALL at most.
+    All results together take at most MOST_BYTES_IN_ALL. A tensor that holds one number everywhere becomes a `full`. A
+    node whose kernel raises (an index out of range), or whose result is not finite, is not folded, so that it is
+    reported when the graph runs.
 
-    A tensor that holds one number everywhere becomes a `full`. What a kernel refuses (an index out of range) is left
-    to be refused when the graph runs, and what gives NaN or infinity to be found there.
-
-    Where the whole graph takes more FLOPs than are allowed, nothing is folded: a plan then counts all of them. So
-    what is computed here and what is left to a plan are never more together. Raises DeadlineExceeded.
+    If the whole graph takes more FLOPs than allowed, nothing is folded, so that the plan counts all of them. So folding
+    and the plan together never exceed the allowance. Raises DeadlineExceeded.
     """
     foldable = _on_constants(graph, allowance)
     types: list[ResultTypes] = [node.types if node.op.several else node.types[0] for node in graph.nodes]
@@ -170,14 +173,14 @@ def fold(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
         return graph
     nodes, values = list(graph.nodes), _Values(graph, types)
     for i in allowance.over(foldable):
-        value = values.of(i)
+        value = values.get(i)
         if value is not None:
             nodes[i] = _constant(value, nodes[i], graph.registry)
     return graph.rewritten(nodes, graph.outputs)
 
 
 def _on_constants(graph: Graph, allowance: Allowance) -> list[int]:
-    """The nodes that depend on constants alone and are none, in their order."""
+    """Return the nodes that depend on constants alone, without the constants themselves, in order."""
     constant, foldable = set[int](), []
     for i, node in enumerate(allowance.over(graph.nodes)):
         if not node.operands:
@@ -190,28 +193,28 @@ def _on_constants(graph: Graph, allowance: Allowance) -> list[int]:
 
 
 class _Values:
-    """Values of nodes on constants, each computed when it is first asked for; together MOST_BYTES_IN_ALL at most."""
+    """Values of nodes on constants, computed on first use; together at most MOST_BYTES_IN_ALL."""
 
     def __init__(self, graph: Graph, types: Sequence[ResultTypes]) -> None:
         self._graph = graph
         self._types = types
-        self._known: dict[int, HostArray | None] = {}
-        self._left = MOST_BYTES_IN_ALL
+        self._cache: dict[int, HostArray | None] = {}
+        self._bytes_left = MOST_BYTES_IN_ALL
 
-    def of(self, i: int) -> HostArray | None:
-        """The value of a node, or None; its own and read-only, so that a plan can keep it as it is."""
-        if i not in self._known:
-            value = self._known[i] = self._evaluate(self._graph.nodes[i])
-            self._left -= 0 if value is None else value.nbytes
-        return self._known[i]
+    def get(self, i: int) -> HostArray | None:
+        """Return the value of a node, or None. The array is read-only and owned, so a plan can hold it."""
+        if i not in self._cache:
+            value = self._cache[i] = self._evaluate(self._graph.nodes[i])
+            self._bytes_left -= 0 if value is None else value.nbytes
+        return self._cache[i]
 
     def _evaluate(self, node: Node) -> HostArray | None:
-        if node.type.nbytes > self._left or node.type.span > MOST_BYTES:
+        if node.type.nbytes > self._bytes_left or node.type.span > MOST_BYTES:
             return None
         flops, workspace = node.work(self._types)
         if flops > MOST_FLOPS or workspace > MOST_BYTES:
             return None
-        operands = [value for value in map(self.of, node.operands) if value is not None]
+        operands = [value for value in map(self.get, node.operands) if value is not None]
         if len(operands) < len(node.operands):
             return None
         try:
@@ -238,72 +241,75 @@ def _constant(value: HostArray, node: Node, registry: Registry) -> Node:
 
 
 def simplify(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
-    """Algebraic simplification: apply the rules that ops declare, once, in order, on operands that are simplified.
+    """Apply the rewrite rules of ops once, in order, to nodes whose operands are already simplified.
 
-    `engine.ops.rewrites` says what a rule may change of a value. Raises DeadlineExceeded.
+    `engine.ops.rewrites` defines the changes of a value that a rule may make. Raises DeadlineExceeded.
     """
-    builder = Builder(graph.registry, NO_LIMITS)  # it has been admitted; what it comes down to is no larger
+    builder = Builder(graph.registry, NO_LIMITS)  # the graph was admitted, and rules only make it smaller
     nodes = builder.nodes
-    renamed: list[int] = []
+    new_index: list[int] = []
     shared, outputs = set[int](), frozenset(graph.outputs)
     reads = Counter(chain(graph.outputs, chain.from_iterable([node.operands for node in graph.nodes])))
-    several = {i for i, count in reads.items() if count > 1}
+    read_repeatedly = {i for i, count in reads.items() if count > 1}
     ops = {node.op for node in graph.nodes}
-    telling = {op: _telling(op.rewrites, graph.registry) for op in ops}
-    if allowance.stops_stay:
-        telling |= {op: frozenset() for op in ops if not op.is_differentiable}
+    # Most nodes have no operand that their rules could apply to. Comparing op names rules them out cheaply.
+    triggers = {op: _triggers(op.rewrites, graph.registry) for op in ops}
+    if allowance.keep_stops:
+        triggers |= {op: frozenset() for op in ops if not op.is_differentiable}
     for i, node in enumerate(allowance.over(graph.nodes)):
-        told, shorter = telling[node.op], None
-        operands = tuple(map(renamed.__getitem__, node.operands))
-        if told is None or (told and not told.isdisjoint([nodes[j].op.name for j in operands])):
+        node_triggers, simplified = triggers[node.op], None
+        operands = tuple(map(new_index.__getitem__, node.operands))
+        if node_triggers is None or (
+            node_triggers and not node_triggers.isdisjoint([nodes[j].op.name for j in operands])
+        ):
             builder.origin = node.origin
-            shorter = _rewritten(node, [builder.value(j) for j in operands], shared, is_output=i in outputs)
-        renamed.append(len(nodes) if shorter is None else shorter.index)
-        if shorter is None:
+            simplified = _rewritten(node, [builder.value(j) for j in operands], shared, is_output=i in outputs)
+        new_index.append(len(nodes) if simplified is None else simplified.index)
+        if simplified is None:
             nodes.append(node.on(operands))
-        if i in several:
-            shared.add(renamed[i])
-    return graph.rewritten(nodes, [renamed[i] for i in graph.outputs])
+        if i in read_repeatedly:
+            shared.add(new_index[i])
+    return graph.rewritten(nodes, [new_index[i] for i in graph.outputs])
 
 
 @cache
-def _telling(rules: tuple[RewriteRule, ...], registry: Registry) -> frozenset[str] | None:
-    """Return the ops that an operand must be of for any of these rules to apply; None if one is to be tried always."""
+def _triggers(rules: tuple[RewriteRule, ...], registry: Registry) -> frozenset[str] | None:
+    """Return the ops of which an operand must be one for any of these rules to apply; None if a rule always applies."""
     needs = [rule.needs for rule in rules]
     if None in needs:
         return None
-    numbers = [op.name for op in registry.ops.values() if op.may_be_one_number]
-    return frozenset(chain(*filter(None, needs), numbers if any(rule.needs_number for rule in rules) else ()))
+    maybe_numbers = [op.name for op in registry.ops.values() if op.may_be_constant]
+    return frozenset(chain(*filter(None, needs), maybe_numbers if any(rule.needs_number for rule in rules) else ()))
 
 
 def _rewritten(node: Node, operands: Sequence[Value], shared: set[int], *, is_output: bool) -> Value | None:
     for rule in node.op.rewrites:
         if (is_output and not rule.of_outputs) or (rule.alone is not None and operands[rule.alone].index in shared):
             continue
-        shorter: Value | None = rule.find(node, operands)
-        if shorter is not None and shorter.type == node.type:
-            return shorter
+        simplified: Value | None = rule.find(node, operands)
+        if simplified is not None and simplified.type == node.type:
+            return simplified
     return None
 
 
 class Pass(Protocol):
-    """A function from a graph to one with the same results, within what it is allowed. Raises DeadlineExceeded."""
+    """Function from a graph to one with the same results, within an allowance. Raises DeadlineExceeded."""
 
     __name__: str
 
     def __call__(self, graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
-        """The other graph."""
+        """Return the other graph."""
 
 
-# Dead code goes first: gradient rules emit for every operand, and what nobody asked for need not be looked at. It
-# goes again at the end, since what has been shortened leaves its operands behind. Folding comes before simplifying:
-# what turns out to be one number everywhere can then be a neutral element.
+# Dead code is removed first: gradient rules emit cotangents for every operand, so that later passes would look at nodes
+# that nobody asked for. It is removed again at the end, since simplified nodes leave their operands behind. Folding
+# precedes simplifying: a value found to be one number everywhere can then be a neutral element.
 PASSES: tuple[Pass, ...] = (dce, fold, simplify, cse, dce)
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Time that one pass took, in seconds, and the nodes it left."""
+    """Time that one pass took, in seconds, and the number of nodes it left."""
 
     name: str
     seconds: float
@@ -311,12 +317,15 @@ class Timing:
 
 
 def optimise(graph: Graph, allowance: Allowance = UNBOUNDED, off: Iterable[str] = ()) -> Graph:
-    """`graph` after all passes but those named in `off`: the same results from fewer nodes. Raises DeadlineExceeded."""
+    """Return `graph` after all passes but those named in `off`: the same results, fewer nodes.
+
+    Raises DeadlineExceeded.
+    """
     return run_passes(graph, switched(off), allowance)[0]
 
 
 def switched(off: Iterable[str]) -> tuple[Pass, ...]:
-    """The passes without those named in `off`. Raises ValueError for a name that no pass has."""
+    """Return the passes without those named in `off`. Raises ValueError for an unknown name."""
     unknown = set(off).difference(apply.__name__ for apply in PASSES)
     if unknown:
         raise ValueError(f"there is no pass called {', '.join(sorted(unknown))}")
@@ -326,7 +335,7 @@ def switched(off: Iterable[str]) -> tuple[Pass, ...]:
 def run_passes(
     graph: Graph, passes: Sequence[Pass] = PASSES, allowance: Allowance = UNBOUNDED
 ) -> tuple[Graph, list[Timing]]:
-    """`graph` after `passes`, and what each of them took. Raises DeadlineExceeded."""
+    """Return `graph` after `passes`, and the timing of each. Raises DeadlineExceeded."""
     timings = []
     for apply in passes:
         start = time.perf_counter()

@@ -1,19 +1,19 @@
-"""A client's graph as it was written: ops and references checked, types not yet known.
+"""A client's graph as it was written: ops and references are checked, types are not yet known.
 
 A `Program` is checked once and built for each combination of feed types:
 
-    program = Program(registry, statements)            # names, references and attributes, all errors in one
-    builder, values = program.build(types, roots)      # types of the nodes that `roots` need, and their shapes' errors
+    program = Program(registry, statements)            # check names, references, attributes: all errors at once
+    builder, values = program.build(types, roots)      # infer types of the nodes that `roots` need: all shape errors
     graph = builder.graph([values[i] for i in roots])
 
-`build` walks the needed nodes in ascending order. At each it emits the op on the values of its operands, which infers
-the type and may raise; a node that reads a faulty one is skipped, so that one answer names every error that does not
-follow from another. A statement that says what an earlier one says, on operands of the same types, is copied instead of
-inferred (`Repeats`). Nodes that derivatives are taken by get an `identity` of their own, which the rest reads.
+`build` walks the needed nodes in ascending order. At each node it emits the op on the values of its operands, which
+infers the type and may raise. Nodes that read a faulty one are skipped, so one response names every error that is not
+a consequence of another. A statement that repeats an earlier one, on operands of the same types, is copied instead of
+inferred (`Repeats`). Nodes that derivatives are taken with respect to get an `identity`, which their readers use.
 
-Functions are typed where they are used, once for the same types (`FunctionTyping`), and become a `Body`, the attribute
-that the op receives. Their nodes count towards one budget. `FunctionCounting` foresees a use on many types that would
-exceed it, before the functions are written. `graph_id` names a program by the hash of its canonical text.
+Functions are typed where they are used, once per combination of operand types (`FunctionTyping`), and become a `Body`,
+the attribute that the op receives. Their nodes count towards one budget. `FunctionCounter` detects in advance that a
+function used on many types would exceed it. `graph_id` names a program by the hash of its canonical text.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from engine.ir.errors import (
     UnexpectedFeed,
     counted,
 )
-from engine.ir.graph import Builder, Graph, Node, Origin, Stated, Value, attributes_key, inferred
+from engine.ir.graph import Builder, Graph, KeyedAttributes, Node, Origin, Value, attributes_key, inferred
 from engine.ir.kinds import key
 from engine.ir.kinds.scalars import Callee
 from engine.ir.op import Definition, Registry
@@ -47,11 +47,11 @@ from engine.ir.run_context import NO_DEADLINE, NO_LIMITS, Deadline, Limits
 from engine.ir.tensor_type import TensorType
 
 
-@dataclass(slots=True, unsafe_hash=True)  # frozen, making one would take four times as long
+@dataclass(slots=True, unsafe_hash=True)  # not frozen: creating a frozen instance takes four times as long
 class Statement:
-    """One node of a client's graph: its id is its position. `attrs` holds what the client stated, unchecked.
+    """One node of a client's graph; its id is its position. `attrs` holds the client's attributes, unchecked.
 
-    Never changed once made.
+    Never changed once created.
     """
 
     op: Definition
@@ -60,26 +60,29 @@ class Statement:
     name: str | None = None
 
     def located(self, error: EngineError, node: int) -> EngineError:
-        """`error`, said to have happened here."""
+        """Return `error`, located at this node."""
         return error.at(node, self.op.name, self.name)
 
 
 def count_operands(statements: Iterable[tuple[int, Statement]], faults: Faults) -> None:
-    """Look for operands too few or too many, as `Program.build` would, which a program with faults never comes to."""
+    """Report wrong numbers of operands.
+
+    `Program.build` would find them, too, but never runs for a program with faults.
+    """
     for node, statement in statements:
         with faults.at(node, statement.op.name, statement.name):
             statement.op.check_count(len(statement.operands))
 
 
 def check_references(statements: Sequence[Statement | None], node: int, statement: Statement) -> None:
-    """Raise BadReference for an operand of a node that is no earlier node, or one of several results, unprojected."""
+    """Raise BadReference for an operand that is no earlier node, or that has several results and is not projected."""
     for position, operand in enumerate(statement.operands):
         if not 0 <= operand < node:
-            wanted = f"an earlier node, 0 to {node - 1}" if node else "absent: node 0 has no earlier nodes"
+            expected = f"an earlier node, 0 to {node - 1}" if node else "absent: node 0 has no earlier nodes"
             raise BadReference(
-                f"operand {position} must be {wanted}, but is {operand}",
+                f"operand {position} must be {expected}, but is {operand}",
                 operand=position,
-                expected=wanted,
+                expected=expected,
                 got=str(operand),
             )
         producer = statements[operand]
@@ -96,19 +99,23 @@ def _projection_error(position: int, operand: int, producer: Definition) -> BadR
 
 
 def check_functions(op: Definition, attrs: Mapping[str, Any], count: int) -> None:
-    """Raise BadAttribute for an attribute that names none of the `count` functions that may be named."""
+    """Raise BadAttribute for an attribute that is not the index of one of the first `count` functions."""
     for name in op.functions:
         index = attrs.get(name)
         if index is not None and index >= count:
-            wanted = f"the index of an earlier function, 0 to {count - 1}" if count else "absent: there is no function"
-            raise BadAttribute(f"attribute {name} must be {wanted}, but is {index}", expected=wanted, got=str(index))
+            expected = (
+                f"the index of an earlier function, 0 to {count - 1}" if count else "absent: there is no function"
+            )
+            raise BadAttribute(
+                f"attribute {name} must be {expected}, but is {index}", expected=expected, got=str(index)
+            )
 
 
 class WrittenValues(Mapping[int, Value]):
-    """The values of a program's nodes, as far as these are written; what is kept of each is a number in the builder."""
+    """The values of a program's nodes, as far as they are written. Stored as indices into the builder."""
 
     def __init__(self, builder: Builder, count: int) -> None:
-        """Start with none of so many nodes written."""
+        """Start with none of `count` nodes written."""
         self.builder = builder
         self.numbers = [-1] * count
 
@@ -130,35 +137,38 @@ class WrittenValues(Mapping[int, Value]):
 
 
 class Repeats:
-    """Writer of statements that repeat an earlier one: the same op and attributes, on operands of the same types.
+    """Writer of statements that repeat an earlier one: the same op and attributes on operands of the same types.
 
     Types are compared by identity, since repeated nodes share them. Leaves, composites and statements with large
     attributes are never repeats.
     """
 
     def __init__(self, values: WrittenValues, function: int | None = None) -> None:
-        """`function` is the index of the function whose statements they are."""
+        """Create an empty cache. `function` is the index of the function that contains the statements."""
         self._builder, self._numbers, self._function = values.builder, values.numbers, function
-        self._known: dict[Hashable, Node] = {}
+        self._nodes_by_use: dict[Hashable, Node] = {}
 
     def write_node(self, node: int, statement: Statement, attrs: Hashable) -> bool:
-        """Write a statement that repeats one, and return whether it did. `attrs` is the key of its attributes."""
+        """Write a statement if it repeats an earlier one, and return whether it did.
+
+        `attrs` is the key of its attributes.
+        """
         builder, op = self._builder, statement.op
-        read = tuple([self._numbers[i] for i in statement.operands])
+        operands = tuple([self._numbers[i] for i in statement.operands])
         nodes = builder.nodes
-        like = self._known.get((op, attrs, *[id(nodes[i].types) for i in read]))
-        if like is None or not builder.may_repeat:
+        original = self._nodes_by_use.get((op, attrs, *[id(nodes[i].types) for i in operands]))
+        if original is None or not builder.may_repeat:
             return False
-        self._numbers[node] = builder.repeat(like, read, Origin(node, op.name, function=self._function))
+        self._numbers[node] = builder.repeat(original, operands, Origin(node, op.name, function=self._function))
         return True
 
-    def keep(self, node: int, statement: Statement, attrs: Hashable) -> None:
-        """Remember the node of a statement, if it is one node of its op, on its operands."""
+    def remember(self, node: int, statement: Statement, attrs: Hashable) -> None:
+        """Cache the node of a statement, if the statement is a single node of its own op."""
         op, nodes = statement.op, self._builder.nodes
-        made = nodes[self._numbers[node]]
-        if attrs is None or op.is_leaf or op.is_composite or made.op is not op:
+        written = nodes[self._numbers[node]]
+        if attrs is None or op.is_leaf or op.is_composite or written.op is not op:
             return
-        self._known[op, attrs, *[id(nodes[i].types) for i in made.operands]] = made
+        self._nodes_by_use[op, attrs, *[id(nodes[i].types) for i in written.operands]] = written
 
 
 _Made = TypeVar("_Made")
@@ -166,14 +176,14 @@ _Made = TypeVar("_Made")
 
 @dataclass(eq=False, slots=True)
 class BodyBudget:
-    """Nodes that all bodies of one request may have together, those of their derivatives included, and its time."""
+    """Limit on the nodes of all bodies of one request together, derivatives included, and the request's deadline."""
 
     limits: Limits
     deadline: Deadline = NO_DEADLINE
     spent: int = field(default=0, init=False)
 
     def admit(self, nodes: int) -> None:
-        """Count further nodes. Raises TooManyNodes when all together are over the limit."""
+        """Count further nodes. Raises TooManyNodes if the total exceeds the limit."""
         self.spent += nodes
         self.limits.admit_nodes(self.spent)
 
@@ -188,7 +198,7 @@ NO_BUDGET: Final = BodyBudget(NO_LIMITS)
 class Body(Callee):
     """A graph as a function: its leaves are fed under 0, 1, …, with values of the types `inputs`.
 
-    An input that nothing reads need not be a leaf. Bodies of equal digests are equal. Bodies derived from a body are
+    An input that nothing reads need not be a leaf. Bodies with equal digests are equal. Bodies derived from a body are
     cached in it (`made`), and count towards its `budget`. `function` is the index of the client's function.
     """
 
@@ -210,36 +220,36 @@ class Body(Callee):
         return tuple([self.graph.nodes[i].type for i in self.graph.outputs])
 
     def typed(self, types: Sequence[TensorType]) -> Self:
-        """Return the body, which is typed already. Raises TypeError for other types: the mistake of a rule."""
+        """Return the body, which is already typed. Raises TypeError for other types, which is an error of a rule."""
         if tuple(types) != self.inputs:
             raise TypeError(f"a body of {_listed(self.inputs)} is used on {_listed(types)}")
         return self
 
     def made(self, name: Hashable, make: Callable[[], _Made]) -> _Made:
-        """Return the cached result of `make` under a name; call it the first time."""
+        """Return the cached result of `make` under `name`; call `make` the first time."""
         if name not in self._known:
             self._known[name] = make()
         return cast("_Made", self._known[name])
 
     def derived(self, graph: Graph, inputs: Sequence[TensorType]) -> Body:
-        """Derive a body from this one, within its budget. Raises TooManyNodes."""
+        """Return a body derived from this one, within its budget. Raises TooManyNodes."""
         self.budget.admit(len(graph.nodes))
         return Body(graph, inputs, self.budget, self.function)
 
     def inline_into(self, builder: Builder, operands: Sequence[Value] | Mapping[int, Value]) -> list[Value]:
-        """Append it to another graph, on these operands, and return its results, each a node of its own.
+        """Append the body to another graph, on these operands, and return its results, each a new node.
 
-        Operands that nothing reads may be missing in a mapping.
+        A mapping may omit operands that nothing reads.
         """
         values: list[Value] = []
-        outer, first = builder.origin, len(builder.nodes)
+        call_origin, first = builder.origin, len(builder.nodes)
         for node in self.graph.nodes:
             if node.is_leaf:
                 values.append(operands[node.attrs["feed"]])
             else:
-                origin = node.origin if outer is None else outer.containing(node.origin)
-                read = tuple([values[i].index for i in node.operands])
-                values.append(builder.append(node._replace(operands=read, origin=origin)))
+                origin = node.origin if call_origin is None else call_origin.containing(node.origin)
+                read_indices = tuple([values[i].index for i in node.operands])
+                values.append(builder.append(node._replace(operands=read_indices, origin=origin)))
         results = [values[i] for i in self.graph.outputs]
         return [x if x.index >= first else x.identity() for x in results]
 
@@ -247,41 +257,41 @@ class Body(Callee):
         return f"<body {self.digest.hex()[:8]} of {_listed(self.inputs)}>"
 
 
-def check_arity(function: int, name: str, wanted: int, got: int, what: str) -> None:
-    """Raise BadAttribute unless a function that stands as attribute `name` has as many parameters, or results."""
-    if wanted != got:
+def check_arity(function: int, name: str, expected: int, received: int, noun: str) -> None:
+    """Raise BadAttribute unless the function in attribute `name` has `expected` parameters (or results: `noun`)."""
+    if expected != received:
         raise BadAttribute(
-            f"attribute {name}: function {function} has {counted(got, what)}, but here it must have {wanted}",
-            expected=counted(wanted, what),
-            got=counted(got, what),
-        ).of_function(function)
+            f"attribute {name}: function {function} has {counted(received, noun)}, but here it must have {expected}",
+            expected=counted(expected, noun),
+            got=counted(received, noun),
+        ).at_function(function)
 
 
 def _digest(graph: Graph, inputs: Sequence[TensorType]) -> bytes:
-    said = blake2b(repr((_listed(inputs), graph.outputs)).encode(), digest_size=32)
+    hasher = blake2b(repr((_listed(inputs), graph.outputs)).encode(), digest_size=32)
     for op, operands, attrs, types, _ in graph.nodes:
-        told = attributes_key(attrs) if attrs else ()
-        said.update(repr((op.name, operands, told, list(map(str, types)))).encode())
-    return said.digest()
+        attrs_key = attributes_key(attrs) if attrs else ()
+        hasher.update(repr((op.name, operands, attrs_key, list(map(str, types)))).encode())
+    return hasher.digest()
 
 
 def _listed(types: Sequence[TensorType]) -> str:
     return f"({', '.join(map(str, types))})"
 
 
-_NOTHING: Final = Stated({})
-#: the opset that int16 is there since
+_NO_ATTRIBUTES: Final = KeyedAttributes({})
+#: the first opset with int16
 _SINCE_INT16: Final = 2
 
 
 class Program:
-    """Checked statements. Raises the EngineError of the first that is wrong, naming it; the others are attached.
+    """Checked statements. Raises the first EngineError, naming its node; the others are attached to it.
 
-    Tensors among their attributes are its own: what could be written to is copied. `functions` are those that its
-    statements may run, by their indices; what joins them later is none of its own.
+    Tensors among the attributes belong to the program: writable ones are copied. `functions` are those that the
+    statements may call, by index. Functions appended to that sequence later do not belong to the program.
     """
 
-    #: which of a graph's functions it is; None: the graph itself
+    #: index among the graph's functions; None for the graph itself
     index: int | None = None
 
     def __init__(
@@ -293,17 +303,20 @@ class Program:
         opset: int = OPSET,
         functions: Sequence[Function] = (),
     ) -> None:
-        """`statements` are None at nodes that could not be read; `faults` says why, and is reported with the others."""
+        """Check the statements.
+
+        Statements are None at nodes that could not be read, for which `faults` holds the reasons.
+        """
         self.registry = registry
         self.opset = opset
         self.limits = limits or Limits()
-        self.functions, known = functions, len(functions)
-        self.limits.admit_nodes(len(statements) + self._statements_of_functions)
+        self.functions, function_count = functions, len(functions)
+        self.limits.admit_nodes(len(statements) + self._function_statements)
         self.statements: tuple[Statement, ...] = ()
-        self.attrs: list[Stated] = []
+        self.attrs: list[KeyedAttributes] = []
         faults = faults or Faults(self.index)
-        read = [(node, statement) for node, statement in enumerate(statements) if statement is not None]
-        for node, statement in read:
+        readable = [(node, statement) for node, statement in enumerate(statements) if statement is not None]
+        for node, statement in readable:
             if statement.op.since > opset:
                 with faults.at(node, statement.op.name, statement.name):
                     admit_op(statement.op.name, statement.op.since, opset)
@@ -313,28 +326,28 @@ class Program:
                     check_references(statements, node, statement)
             if statement.attrs or statement.op.attrs:
                 with faults.at(node, statement.op.name, statement.name):
-                    self.attrs.append(Stated(bind(statement.op.attrs, statement.attrs, opset)))
+                    self.attrs.append(KeyedAttributes(bind(statement.op.attrs, statement.attrs, opset)))
                     self._admit_dtypes(statement.op, self.attrs[-1])
-                    check_functions(statement.op, self.attrs[-1], known)
+                    check_functions(statement.op, self.attrs[-1], function_count)
             else:
-                self.attrs.append(_NOTHING)
+                self.attrs.append(_NO_ATTRIBUTES)
         if faults.found or self.index is not None:
-            count_operands(read, faults)
+            count_operands(readable, faults)
         faults.report()
-        self.statements = tuple(statement for _, statement in read)
+        self.statements = tuple(statement for _, statement in readable)
 
     @property
     def size(self) -> int:
-        """Statements, with those of its functions."""
-        return len(self.statements) + self._statements_of_functions
+        """The number of statements, including those of its functions."""
+        return len(self.statements) + self._function_statements
 
     @property
-    def _statements_of_functions(self) -> int:
-        """Count the statements of a graph's functions; 0 for a function, as the graph counts those before it."""
+    def _function_statements(self) -> int:
+        """The number of statements in a graph's functions; 0 for a function, since the graph counts those before it."""
         return sum(len(function.statements) for function in self.functions) if self.index is None else 0
 
     def located(self, error: EngineError, node: int) -> EngineError:
-        """`error`, said to have happened at one of its nodes."""
+        """Return `error`, located at one of its nodes."""
         statement = self.statements[node]
         if self.index is None:
             return statement.located(error, node)
@@ -344,50 +357,50 @@ class Program:
         """Raise DtypeMismatch for an attribute that is, or has, a dtype of a later opset."""
         if self.opset < LATEST:
             for name, attr in op.attrs.items():
-                value = attrs.get(name)  # where there are too many faults to look for more, not all are there
+                value = attrs.get(name)  # absent if checking stopped at too many faults
                 if value is not None and (dtype := attr.definition.dtype_of(value)) is not None:
                     admit_dtype(f"attribute {name}", dtype, self.opset)
 
     @cached_property
     def leaves(self) -> tuple[int, ...]:
-        """Nodes that take a feed."""
+        """The nodes that take a feed."""
         return tuple(i for i, s in enumerate(self.statements) if s.op.is_leaf)
 
     @cached_property
     def parameters(self) -> tuple[int, ...]:
-        """Nodes that are differentiated with respect to by default."""
+        """The nodes that derivatives are taken with respect to by default."""
         return tuple(i for i, s in enumerate(self.statements) if s.op.name == "parameter")
 
     @cached_property
     def digest(self) -> bytes:
-        """Hash of all that decides results: ops, operands, attributes. Names are labels and do not count."""
-        said = blake2b(str(self.opset).encode(), digest_size=32)
+        """Hash of everything that decides results: ops, operands, attributes. Names are labels and do not count."""
+        hasher = blake2b(str(self.opset).encode(), digest_size=32)
         for part in (self, *self.functions):
             for statement, attrs in zip(part.statements, part.attrs, strict=True):
-                said.update(repr((statement.op.name, statement.operands, attributes_key(attrs))).encode())
+                hasher.update(repr((statement.op.name, statement.operands, attributes_key(attrs))).encode())
             if isinstance(part, Function):
-                said.update(repr(part.outputs).encode())
-        return said.digest()
+                hasher.update(repr(part.outputs).encode())
+        return hasher.digest()
 
     def called(self, roots: Iterable[int]) -> list[tuple[Function, bool]]:
-        """The functions that nodes run which `roots` depend on, once for each time; and whether they are inlined."""
+        """Return the functions that nodes call on which `roots` depend, once per call, and whether it is inlined."""
         ops = [(self.statements[node].op, self.attrs[node]) for node in self.needed(roots)]
-        named = [(attrs[name], op.inlines) for op, attrs in ops for name in op.functions]
-        return [(self.functions[index], inlines) for index, inlines in named if index is not None]
+        calls = [(attrs[name], op.inlines) for op, attrs in ops for name in op.functions]
+        return [(self.functions[index], inlines) for index, inlines in calls if index is not None]
 
     def needed(self, roots: Iterable[int]) -> list[int]:
-        """The nodes that `roots` depend on, themselves included, in ascending order."""
-        marks, statements = bytearray(len(self.statements)), self.statements
+        """Return the nodes that `roots` depend on, including themselves, in ascending order."""
+        is_needed, statements = bytearray(len(self.statements)), self.statements
         for root in roots:
-            marks[root] = 1
-        for node in range(len(marks) - 1, -1, -1):
-            if marks[node]:
+            is_needed[root] = 1
+        for node in range(len(is_needed) - 1, -1, -1):
+            if is_needed[node]:
                 for i in statements[node].operands:
-                    marks[i] = 1
-        return list(compress(range(len(marks)), marks))
+                    is_needed[i] = 1
+        return list(compress(range(len(is_needed)), is_needed))
 
-    def dependent(self, nodes: Iterable[int]) -> set[int]:
-        """The nodes that depend on one of these, and these."""
+    def dependents(self, nodes: Iterable[int]) -> set[int]:
+        """Return the nodes that depend on one of `nodes`, including themselves."""
         reached = set(nodes)
         for node, statement in enumerate(self.statements):
             if not reached.isdisjoint(statement.operands):
@@ -397,15 +410,15 @@ class Program:
     def used(
         self, types: Mapping[int, TensorType], roots: Sequence[int], deadline: Deadline = NO_DEADLINE
     ) -> dict[int, TensorType]:
-        """Return the feeds that `roots` need; the others are checked by what their leaves declare.
+        """Return the feeds that `roots` need; check the others against the declarations of their leaves.
 
-        Raises MissingFeed, UnexpectedFeed for what is no leaf, and for a feed that is not needed ShapeMismatch and
-        DtypeMismatch.
+        Raises MissingFeed; UnexpectedFeed for a node that is no leaf; ShapeMismatch and DtypeMismatch for a feed that
+        is not needed.
         """
         faults = Faults()
         used = self._used(types, self.needed(roots), faults)
         if faults.found:
-            self.build(types, roots, deadline)  # raises these, with what else is wrong
+            self.build(types, roots, deadline)  # raises these together with all other errors
         return used
 
     def build(
@@ -416,12 +429,12 @@ class Program:
         wrt: Iterable[int] = (),
         limits: Limits | None = None,
     ) -> tuple[Builder, Mapping[int, Value]]:
-        """The typed nodes that `roots` need, for feeds of these types, and where each client's node went.
+        """Return a builder with the typed nodes that `roots` need for feeds of these types, and the value of each node.
 
-        `wrt` are those that gradients will be taken by; `limits` hold in place of the program's.
+        `wrt` are the nodes that gradients will be taken with respect to; `limits` replace the program's.
 
-        Raises what `used` does, and what the ops find wrong with their operands. A node that reads one that has a
-        fault is not looked at.
+        Raises as `used` does, and the errors of ops about their operands. A node that reads a faulty one is not
+        checked.
         """
         limits = limits or self.limits
         typing = FunctionTyping(self.functions, BodyBudget(limits, deadline))
@@ -442,7 +455,7 @@ class Program:
         faults = Faults(self.index)
         types = self._used(types, needed, faults)
         if typing.may_be_many(self, needed):
-            self._count_uses(builder, types, needed, FunctionCounting(typing))
+            self._count_uses(builder, types, needed, FunctionCounter(typing))
         values = WrittenValues(builder, len(self.statements))
         barriers = self._barriers(wrt, needed)
         repeats = Repeats(values, self.index)
@@ -453,26 +466,26 @@ class Program:
             if not faults.found or self._is_ready(node, values, types):
                 builder.origin = Origin(node, statement.op.name, function=self.index)
                 with faults.at(node, statement.op.name, statement.name):
-                    made = self._emit(builder, node, values, types, typing)
-                    values.put(node, made.identity() if node in barriers else made)
-                    repeats.keep(node, statement, self.attrs[node].key)
+                    value = self._emit(builder, node, values, types, typing)
+                    values.put(node, value.identity() if node in barriers else value)
+                    repeats.remember(node, statement, self.attrs[node].key)
         faults.report()
         return values
 
     def _count_uses(
-        self, like: Builder, types: Mapping[int, TensorType], needed: Iterable[int], counting: FunctionCounting
+        self, target: Builder, types: Mapping[int, TensorType], needed: Iterable[int], counting: FunctionCounter
     ) -> None:
-        """Raise TooManyNodes for functions that come to more than there may be, before all of them are written.
+        """Raise TooManyNodes for functions that would exceed the limit, before all of them are written.
 
-        What is wrong with a node is for others to say.
+        Ignores all other errors: the actual build reports them.
         """
-        writing = Builder(self.registry, like.limits, like.deadline, has_int16=like.has_int16)
-        values = WrittenValues(writing, len(self.statements))
+        scratch = Builder(self.registry, target.limits, target.deadline, has_int16=target.has_int16)
+        values = WrittenValues(scratch, len(self.statements))
         for node in needed:
             if self._is_ready(node, values, types):
                 try:
                     values.put(node, self._emit(values.builder, node, values, types, counting))
-                except AnotherUse:
+                except UntypedUse:
                     continue
                 except TooManyNodes as error:
                     raise self.located(error, node) from None
@@ -480,19 +493,22 @@ class Program:
                     return
 
     def _is_ready(self, node: int, values: Mapping[int, Value], types: Mapping[int, TensorType]) -> bool:
-        """Whether there is all that the node reads."""
+        """Return whether everything that the node reads is available."""
         statement = self.statements[node]
         return node in types if statement.op.is_leaf else all(i in values for i in statement.operands)
 
     def _barriers(self, wrt: Iterable[int], needed: Iterable[int]) -> set[int]:
-        """Nodes that derivatives are taken by: they get an `identity`, and all read that in their place.
+        """Return the nodes that derivatives are taken with respect to.
 
-        A rule may write a derivative with its result (exp' = y). What reads that derivative does not read the
-        client's node: without the barrier, a gradient by that node would depend on how the rule is written.
+        They get an `identity`, which all readers use instead.
+
+        A rule may express a derivative through its result (exp' = y). A reader of that derivative does not read the
+        client's node: without the barrier, a gradient with respect to that node would depend on how the rule is
+        written.
         """
         grads = (self.statements[i] for i in needed if self.statements[i].op.name == "grad")
-        named = {*wrt, *(x for s in grads for x in s.operands[1:2])}
-        return named.difference(self.leaves)
+        targets = {*wrt, *(x for s in grads for x in s.operands[1:2])}
+        return targets.difference(self.leaves)
 
     def _emit(
         self,
@@ -506,14 +522,14 @@ class Program:
         if statement.op.is_leaf:
             (type,) = inferred(statement.op, (types[node],), attrs).types
             return builder.leaf(type, node, statement.op.name)
-        before, operands = len(builder.nodes), [values[i] for i in statement.operands]
+        first, operands = len(builder.nodes), [values[i] for i in statement.operands]
         value = builder.emit(statement.op, operands, typing.bound(statement.op, attrs) if self.functions else attrs)
-        # A composite may come down to one of its operands; the client's node is still a node of its own.
-        return value if value.index >= before else value.identity()
+        # A composite may return one of its operands. The client's node must still be a node of its own.
+        return value if value.index >= first else value.identity()
 
     def _used(self, types: Mapping[int, TensorType], needed: Sequence[int], faults: Faults) -> dict[int, TensorType]:
         leaves = set(self.leaves)
-        wanted = leaves.intersection(needed)
+        required = leaves.intersection(needed)
         for node in types:
             with faults:
                 if not 0 <= node < len(self.statements):
@@ -522,23 +538,23 @@ class Program:
                 if node not in leaves:
                     unexpected = UnexpectedFeed("got a feed, but only input and parameter nodes take one")
                     raise self.located(unexpected, node)
-        for node in sorted(wanted.difference(types)):
+        for node in sorted(required.difference(types)):
             with faults:
                 missing = MissingFeed("the answer needs a feed for this node, but got none", expected="a feed")
                 raise self.located(missing, node)
-        for node in sorted(leaves.intersection(types) - wanted):
+        for node in sorted(leaves.intersection(types) - required):
             statement = self.statements[node]
-            # A feed that nothing reads: a wrong one is likelier to be a mistake than to be meant.
+            # Check feeds that nothing reads, too: a wrong one is more likely a mistake than intended.
             with faults.at(node, statement.op.name, statement.name):
                 statement.op.infer(types[node], **self.attrs[node])
         for node in leaves.intersection(types) if self.opset < LATEST else ():
             with faults.at(node, self.statements[node].op.name, self.statements[node].name):
                 admit_dtype("the feed", types[node].dtype, self.opset)
-        return {node: types[node] for node in wanted.intersection(types)}
+        return {node: types[node] for node in required.intersection(types)}
 
 
 class Function(Program):
-    """Statements that a graph's nodes run. Its `input` nodes are its parameters, in their order."""
+    """Statements that a graph's nodes call. Its `input` nodes are its parameters, in their order."""
 
     def __init__(
         self,
@@ -550,9 +566,10 @@ class Function(Program):
         functions: Sequence[Function] = (),
         name: str | None = None,
     ) -> None:
-        """`functions` are those before it, the only ones that it may run; `outputs` may name a node several times.
+        """Check the statements and outputs. `functions` are those before it, which it may call.
 
-        It may join them: there may be many, and they are not copied for each.
+        `outputs` may name a node several times. The function may be appended to `functions` later: this list may be
+        long, so it is not copied for each function.
         """
         self.index = len(functions)
         self.name = name
@@ -567,37 +584,42 @@ class Function(Program):
                         got="parameter",
                     )
         super().__init__(registry, statements, limits, faults, LATEST, functions)
-        for place, output in enumerate(self.outputs):
-            self._check_output(place, output)
-        #: levels of functions that run within one another, itself included
+        for position, output in enumerate(self.outputs):
+            self._check_output(position, output)
+        #: depth of nested functions, including itself
         self.depth: int = 1 + max((function.depth for function, _ in self.called(self.outputs)), default=0)
 
-    def _check_output(self, place: int, output: int) -> None:
+    def _check_output(self, position: int, output: int) -> None:
         assert self.index is not None
         if not 0 <= output < len(self.statements):
-            wanted = f"a node of it, 0 to {len(self.statements) - 1}" if self.statements else "absent: it has no nodes"
-            detail = f"function {self.index}: outputs[{place}] must be {wanted}, but is {output}"
-            raise BadReference(detail, expected=wanted, got=str(output)).of_function(self.index)
+            expected = (
+                f"a node of it, 0 to {len(self.statements) - 1}" if self.statements else "absent: it has no nodes"
+            )
+            detail = f"function {self.index}: outputs[{position}] must be {expected}, but is {output}"
+            raise BadReference(detail, expected=expected, got=str(output)).at_function(self.index)
         if self.statements[output].op.several:
-            several = BadReference(f"outputs[{place}] names this node, which has several outputs: name a get_output")
+            several = BadReference(f"outputs[{position}] names this node, which has several outputs: name a get_output")
             raise self.located(several, output)
 
     @cached_property
     def weight(self) -> int:
-        """Nodes that its outputs need, with those of all functions that are written in their place."""
+        """The number of nodes that its outputs need, including those of inlined functions."""
         return len(self.needed(self.outputs)) + _inlined(self.called(self.outputs))
 
     def build_body(self, types: Sequence[TensorType], typing: FunctionTyping) -> Body:
-        """Return the function as a body, for operands of these types. Raises what `build` does, naming its nodes."""
+        """Return the function as a body for operands of these types.
+
+        Raises as `build` does, naming the function's nodes.
+        """
         values = self.values_for(types, typing)
         builder = values.builder
-        places = {leaf: place for place, leaf in enumerate(self.leaves)}
-        for leaf in places.keys() & set(values):
-            builder.refeed(values[leaf], places[leaf])
+        positions = {leaf: position for position, leaf in enumerate(self.leaves)}
+        for leaf in positions.keys() & set(values):
+            builder.refeed(values[leaf], positions[leaf])
         return Body(builder.graph([values[i] for i in self.outputs]), types, typing.budget, self.index)
 
     def values_for(self, types: Sequence[TensorType], typing: FunctionTyping) -> WrittenValues:
-        """The typed nodes that its outputs need, for operands of these types, by their numbers."""
+        """Return the typed nodes that its outputs need, by index, for operands of these types."""
         builder = typing.budget.builder(self.registry)
         return self._write_nodes(builder, dict(zip(self.leaves, types, strict=True)), self.outputs, (), typing)
 
@@ -607,7 +629,7 @@ def _inlined(called: Iterable[tuple[Function, bool]]) -> int:
 
 
 class FunctionTyping:
-    """Functions of a graph as bodies: each once for the same types, within a budget."""
+    """The functions of a graph as bodies: one per function and operand types, within a budget."""
 
     def __init__(self, functions: Sequence[Function], budget: BodyBudget) -> None:
         self.functions = functions
@@ -615,30 +637,30 @@ class FunctionTyping:
         self._bodies: dict[tuple[int, tuple[TensorType, ...]], Body] = {}
 
     def admit(self, program: Program, roots: Iterable[int]) -> None:
-        """Count what `roots` need of a program, with what is written in its place. Raises OverBudget."""
+        """Count the nodes that `roots` need, including inlined functions. Raises OverBudget."""
         called = program.called(roots)
         self.budget.limits.admit_depth(max((function.depth for function, _ in called), default=0))
         self.budget.admit(len(program.statements) + _inlined(called))
 
     def may_be_many(self, program: Program, needed: Iterable[int]) -> bool:
-        """Whether functions of a program might come to too many nodes, were each use of them on types of its own."""
+        """Return whether functions could exceed the node limit if each call had operand types of its own."""
         if not self.functions:
             return False
         nodes = self.budget.spent + sum(function.weight for function, _ in program.called(needed))
         return nodes > self.budget.limits.nodes
 
     def bound(self, op: Definition, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Attributes of a node, functions in the place of their indices."""
-        named = {name: attrs[name] for name in op.functions if attrs[name] is not None}
-        uses = {name: FunctionUse(self, name, index) for name, index in named.items()}
+        """Return the attributes of a node, with function indices replaced by FunctionUse."""
+        indices = {name: attrs[name] for name in op.functions if attrs[name] is not None}
+        uses = {name: FunctionUse(self, name, index) for name, index in indices.items()}
         return {**attrs, **uses} if uses else attrs
 
     def has(self, use: tuple[int, tuple[TensorType, ...]]) -> bool:
-        """Whether a function is typed for such operands."""
+        """Return whether a function is typed for these operands."""
         return use in self._bodies
 
     def body(self, index: int, types: tuple[TensorType, ...]) -> Body:
-        """A function for operands of these types. Raises what is wrong with it for them."""
+        """Return a function for operands of these types. Raises the errors of its nodes for them."""
         body = self._bodies.get((index, types))
         if body is None:
             function = self.functions[index]
@@ -647,61 +669,64 @@ class FunctionTyping:
         return body
 
 
-class AnotherUse(Exception):
-    """A function is used on operands that it was not typed for."""
+class UntypedUse(Exception):
+    """Raised if a function is used on operand types that it is not built for."""
 
 
-class FunctionCounting(FunctionTyping):
-    """Count of what functions come to for operands of further types, and types each for the first ones alone."""
+class FunctionCounter(FunctionTyping):
+    """Builds each function for the first operand types only, and counts the nodes that further types would add."""
 
     def __init__(self, typing: FunctionTyping) -> None:
         super().__init__(typing.functions, typing.budget)
         self._typing = typing
-        self._typed: set[int] = set()
-        self._foreseen: set[tuple[int, tuple[TensorType, ...]]] = set()
-        self._further = 0
+        self._built: set[int] = set()
+        self._counted: set[tuple[int, tuple[TensorType, ...]]] = set()
+        self._extra_nodes = 0
 
     def body(self, index: int, types: tuple[TensorType, ...]) -> Body:
-        """Type a function the first time that it is used. Raises AnotherUse later, or TooManyNodes."""
+        """Build a function on its first use. Later, raise UntypedUse for new types, or TooManyNodes."""
         use = (index, types)
-        if self._typing.has(use) or index not in self._typed:
-            self._typed.add(index)
+        if self._typing.has(use) or index not in self._built:
+            self._built.add(index)
             return self._typing.body(index, types)
-        if use not in self._foreseen:
-            self._foreseen.add(use)
-            self._further += self.functions[index].weight
-            self.budget.limits.admit_nodes(self.budget.spent + self._further)
-        raise AnotherUse
+        if use not in self._counted:
+            self._counted.add(use)
+            self._extra_nodes += self.functions[index].weight
+            self.budget.limits.admit_nodes(self.budget.spent + self._extra_nodes)
+        raise UntypedUse
 
 
 class FunctionUse:
-    """A function as an attribute of one node, until that says of which types its operands are."""
+    """Function in an attribute of one node, before the types of the node's operands are known."""
 
     def __init__(self, typing: FunctionTyping, name: str, index: int) -> None:
         self._typing, self._name, self._index = typing, name, index
 
     def typed(self, types: Sequence[TensorType]) -> Body:
-        """The body. Raises BadAttribute for another number of parameters, and what is wrong with it for these types."""
+        """Return the body.
+
+        Raises BadAttribute for a wrong number of parameters, and the errors of its nodes for these types.
+        """
         function = self._typing.functions[self._index]
         check_arity(self._index, self._name, len(types), len(function.leaves), "parameter")
         return self._typing.body(self._index, tuple(types))
 
 
-# Identity of a program: a canonical text, and its hash.
+# Identity of a program: the hash of a canonical text.
 #
-# The text is JSON without spaces, its keys sorted: `{"nodes":[…],"opset":1}`. A node has `op` (the canonical name) and,
-# where they are not empty, `operands` and `attrs`. Attributes at their default are left out, and so are names. The kind
-# of an attribute says how its value is written: so that no two languages write it differently. Where a graph has
-# functions, they come first: `"functions":[{"nodes":[…],"outputs":[…]}]`.
+# The text is JSON without spaces and with sorted keys: `{"nodes":[…],"opset":1}`. A node has `op` (the canonical name)
+# and, if not empty, `operands` and `attrs`. Names and attributes at their default are omitted. The kind of an attribute
+# defines how its value is written, so that all languages write it alike. If a graph has functions, they are another
+# key: `"functions":[{"nodes":[…],"outputs":[…]}]`.
 
 
 def graph_id(program: Program) -> str:
-    """SHA-256 of the canonical text, as 64 hexadecimal digits."""
+    """Return the SHA-256 of the canonical text, as 64 hexadecimal digits."""
     return sha256(canonical(program).encode()).hexdigest()
 
 
 class GraphName:
-    """The `graph_id` of programs that say the same: found when it is first asked for, and known from then on."""
+    """The `graph_id` of equal programs, computed on first use."""
 
     __slots__ = ("_found",)
 
@@ -709,18 +734,18 @@ class GraphName:
         self._found: str | None = None
 
     def of(self, program: Program) -> str:
-        """`graph_id(program)`, the program being one of those."""
+        """Return `graph_id(program)`; `program` must be one of the equal programs."""
         if self._found is None:
             self._found = graph_id(program)
         return self._found
 
 
 def canonical(program: Program) -> str:
-    """The canonical text of a program."""
-    said: dict[str, Any] = {"nodes": _nodes(program), "opset": program.opset}
+    """Return the canonical text of a program."""
+    document: dict[str, Any] = {"nodes": _nodes(program), "opset": program.opset}
     if program.functions:
-        said["functions"] = [{"nodes": _nodes(f), "outputs": f.outputs} for f in program.functions]
-    return json.dumps(said, sort_keys=True, separators=(",", ":"))
+        document["functions"] = [{"nodes": _nodes(f), "outputs": f.outputs} for f in program.functions]
+    return json.dumps(document, sort_keys=True, separators=(",", ":"))
 
 
 def _nodes(part: Program) -> list[dict[str, Any]]:
@@ -728,11 +753,11 @@ def _nodes(part: Program) -> list[dict[str, Any]]:
 
 
 def _node(program: Program, i: int) -> dict[str, Any]:
-    statement, bound = program.statements[i], program.attrs[i]
+    statement, attrs_given = program.statements[i], program.attrs[i]
     attrs = {}
-    for name, value in bound.items():
+    for name, value in attrs_given.items():
         attr = statement.op.attrs[name]
-        # Types are compared first: no tensor has a default, and to hash one would take as long as to name it.
+        # Compare types first: no tensor has a default, and hashing one takes as long as writing it.
         if type(value) is not type(attr.default) or key(value) != key(attr.default):
             attrs[name] = attr.definition.canonical(value)
     node: dict[str, Any] = {"op": statement.op.name}

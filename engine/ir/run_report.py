@@ -1,4 +1,4 @@
-"""Report of a run: how much of it compiled kernels did, and how exactly its products read float32 operands."""
+"""Report of a run: how much of it ran compiled kernels, and how precisely its products read float32 operands."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from typing import Final, Literal, NamedTuple, get_args
 
 Precision = Literal["float32", "tf32x3", "tf32", "bfloat16"]
 
-#: all of them, the finest first
+#: all precisions, finest first
 PRECISIONS: Final[tuple[Precision, ...]] = get_args(Precision)
-#: IEEE 754: what a processor computes with, and a card unless it is told otherwise
+#: IEEE 754 single precision: always used by CPUs, and by GPUs by default
 IEEE: Final[Precision] = "float32"
 
-#: share of a run that compiled kernels did
+#: how much of a run was done by compiled kernels
 RunTier = Literal["uncompiled", "partly_compiled", "compiled"]
 
-#: none: NumPy does all of it, or CuPy
+#: nothing: NumPy or CuPy runs every op
 UNCOMPILED: Final = "uncompiled"
-#: those that save the most time; the others are not there yet, or could not be had
+#: the kernels that save the most time; the others are not compiled yet, or failed to compile
 PARTLY_COMPILED: Final = "partly_compiled"
-#: all that there are for it
+#: all kernels of the plan
 COMPILED: Final = "compiled"
 
 
 def coarsest(*precisions: Precision) -> Precision:
-    """The least exact of these; IEEE of none."""
+    """Return the least precise of these; IEEE if there are none."""
     return max(precisions, key=PRECISIONS.index, default=IEEE)
 
 
 class RunReport(NamedTuple):
-    """Report of a run: how much compiled kernels did, and the least exact way in which a product read float32."""
+    """Report of a run: the share of compiled kernels, and the least precise reading of float32 by a product."""
 
     tier: RunTier = UNCOMPILED
     precision: Precision = IEEE

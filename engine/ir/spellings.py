@@ -1,6 +1,6 @@
-"""Spellings of ops: canonical names, aliases, and suggestions for names that are neither.
+"""Spellings of ops: canonical names, aliases, and suggestions for other names.
 
-No ops are loaded for it: a process that only shows messages needs it, too.
+It loads no ops, since processes that only show messages need it, too.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
-#: characters of a name that are looked at; what a client sends may be a million times as long
+#: number of characters of a name that are compared: a client may send megabytes
 LOOKED_AT: Final = 64
 
-# Names that other systems have for ops and attributes, to suggest ours: `familiar_names.toml`, read on first use.
+# Names that other systems use for ops and attributes, in `familiar_names.toml`, read on first use.
 #
-# These are no aliases: a request that uses one is refused, and told the name to use.
+# These are not aliases: a request that uses one is rejected, with a suggestion of our name.
 
 
 class Familiar(NamedTuple):
-    """A name, the op that it stands for, the systems that use it, and what else there is to write or to know."""
+    """Another system's name: the op it stands for, the systems that use it, and a hint on differences."""
 
     name: str
     op: str
@@ -29,76 +29,85 @@ class Familiar(NamedTuple):
 
 
 def familiar_systems() -> Mapping[str, str]:
-    """Titles of the systems, by key."""
-    titles: Mapping[str, str] = _table()["systems"]
+    """Return the titles of the systems, by key."""
+    titles: Mapping[str, str] = _read_table()["systems"]
     return titles
 
 
 @cache
 def familiar_ops() -> tuple[Familiar, ...]:
-    """Every name of an op, in the table's order."""
+    """Return every name of an op, in the table's order."""
     return tuple(
         Familiar(name, op, tuple(systems.split(", ")), note)
-        for op, names in _table()["ops"].items()
-        for name, said in names.items()
-        for systems, _, note in [said.partition(": ")]
+        for op, names in _read_table()["ops"].items()
+        for name, entry in names.items()
+        for systems, _, note in [entry.partition(": ")]
     )
 
 
 def familiar_attributes() -> Mapping[str, Sequence[str]]:
-    """Names of attributes, and for each the ones of ours that it may stand for, the likeliest first."""
-    names: Mapping[str, Sequence[str]] = _table()["attributes"]
+    """Return names of attributes, with the candidates among ours, the likeliest first."""
+    names: Mapping[str, Sequence[str]] = _read_table()["attributes"]
     return names
 
 
 @cache
-def _table() -> Mapping[str, Any]:
+def _read_table() -> Mapping[str, Any]:
     return tomllib.loads((files("engine.ir") / "familiar_names.toml").read_text(encoding="utf-8"))
 
 
 def plain(name: str) -> str:
-    """Return a name without prefix (`torch.`), case and underscores, to compare by. At most LOOKED_AT characters."""
+    """Return a name without prefix (`torch.`), case and underscores, for comparison. At most LOOKED_AT characters."""
     return name[:LOOKED_AT].replace("::", ".").rpartition(".")[2].replace("_", "").lower()
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The one of `known` that `name` is most likely a slip for; None where it is far from all. Both are `plain`.
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Return the one of `names` that `name` is most likely a typo of; None if none is close. All names are `plain`.
 
-    A slip is one edit in three letters, and three at most; it seldom is in the first letter, which counts for two.
-    Of names as near, one that is longer comes first: letters are left out more often than put in.
-    Failing that, one name may be the beginning of the other: its first three letters at least, and two in five of all.
+    A typo is one edit per three letters, at most three. Typos in the first letter are rare, so one counts as two edits.
+    Among equally close names, a longer one is preferred: letters are omitted more often than inserted. Failing that,
+    one name may be a prefix of the other: at least three letters, and two fifths of the longer name.
     """
-    name, known = name[:LOOKED_AT], sorted(known)
-    allowed = min(len(name) // 3, 3)
-    slips = [
-        (_edits(name, other) + (name[:1] != other[:1]), not _begins(name, other), len(other) < len(name), other)
-        for other in known
-        if abs(len(other) - len(name)) <= allowed
+    name, names = name[:LOOKED_AT], sorted(names)
+    max_edits = min(len(name) // 3, 3)
+    typos = [
+        (
+            _edit_distance(name, candidate) + (name[:1] != candidate[:1]),
+            not _is_prefix(name, candidate),
+            len(candidate) < len(name),
+            candidate,
+        )
+        for candidate in names
+        if abs(len(candidate) - len(name)) <= max_edits
     ]
-    count, _, _, best = min(slips, default=(allowed + 1, True, True, ""))
-    if count <= allowed:
+    count, _, _, best = min(typos, default=(max_edits + 1, True, True, ""))
+    if count <= max_edits:
         return best
-    begun = [(-min(len(name), len(other)), len(other), other) for other in known if _begins(name, other)]
-    return min(begun)[-1] if begun else None
+    prefixed = [
+        (-min(len(name), len(candidate)), len(candidate), candidate)
+        for candidate in names
+        if _is_prefix(name, candidate)
+    ]
+    return min(prefixed)[-1] if prefixed else None
 
 
-def _begins(name: str, other: str) -> bool:
+def _is_prefix(name: str, other: str) -> bool:
     short, long = sorted((name, other), key=len)
     return len(short) >= 3 and 5 * len(short) >= 2 * len(long) and long.startswith(short)
 
 
-def _edits(a: str, b: str) -> int:
-    """Letters to put in, leave out, replace or swap with their neighbour to get from `a` to `b`."""
-    older: list[int] = []
-    before = list(range(len(b) + 1))
+def _edit_distance(a: str, b: str) -> int:
+    """Return the number of letters to insert, delete, replace or swap with their neighbour to turn `a` into `b`."""
+    row_before_previous: list[int] = []
+    previous_row = list(range(len(b) + 1))
     for i, x in enumerate(a):
         row = [i + 1]
         for j, y in enumerate(b):
-            swapped = i and j and x == b[j - 1] and y == a[i - 1]
-            change = min(before[j + 1] + 1, row[j] + 1, before[j] + (x != y))
-            row.append(min(change, older[j - 1] + 1) if swapped else change)
-        older, before = before, row
-    return before[-1]
+            is_swap = i and j and x == b[j - 1] and y == a[i - 1]
+            edits = min(previous_row[j + 1] + 1, row[j] + 1, previous_row[j] + (x != y))
+            row.append(min(edits, row_before_previous[j - 1] + 1) if is_swap else edits)
+        row_before_previous, previous_row = previous_row, row
+    return previous_row[-1]
 
 
 class Spellings:
@@ -107,8 +116,8 @@ class Spellings:
     def __init__(self, aliases: Mapping[str, Iterable[str]]) -> None:
         """Take each op's canonical name with its aliases. Raises ValueError if two ops share a spelling."""
         self._names: dict[str, str] = {}
-        for name, others in aliases.items():
-            for spelling in {name.lower(), *(other.lower() for other in others)}:
+        for name, op_aliases in aliases.items():
+            for spelling in {name.lower(), *(alias.lower() for alias in op_aliases)}:
                 if spelling in self._names:
                     raise ValueError(f"two ops are called {spelling}: {self._names[spelling]} and {name}")
                 self._names[spelling] = name
@@ -118,14 +127,14 @@ class Spellings:
         return self._names.get(spelling.lower())
 
     def hint(self, spelling: str) -> str | None:
-        """Return “did you mean silu?” for a name that `find` does not know, or None if none is near.
+        """Return “did you mean silu?” for a name that `find` does not know, or None if no name is close.
 
-        Known spellings of other systems come first, then names of ours that are near, then names of theirs.
+        Known names of other systems come first, then our names that are close, then theirs.
         """
         name, ours, theirs = plain(spelling), *self._suggested
-        meant = ours | theirs
-        near = name if name in meant else nearest(name, ours) or nearest(name, theirs)
-        return None if near is None else f"did you mean {meant[near]}?"
+        suggestions = ours | theirs
+        match = name if name in suggestions else nearest(name, ours) or nearest(name, theirs)
+        return None if match is None else f"did you mean {suggestions[match]}?"
 
     @cached_property
     def _suggested(self) -> tuple[dict[str, str], dict[str, str]]:

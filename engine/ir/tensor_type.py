@@ -1,4 +1,4 @@
-"""Shapes and dtypes: the static type of every value, and how types combine."""
+"""Shapes and dtypes: the static type of every value, and the promotion rules."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ ElementKind = Literal["boolean", "integer", "floating", "complex"]
 
 @dataclass(frozen=True, slots=True)
 class ElementType:
-    """Properties of one dtype.
+    """Properties of a dtype.
 
-    `name` is NumPy's, which JSON and graphs have, too, and `width` counts bytes. `is_differentiable` says whether
-    derivatives of and in its numbers exist, `has_loops` whether loops and microkernels are written for them. Bodies
-    call it what `safetensors` does, if that has the dtype, and an element takes at most `json_characters` in JSON, with
-    its comma; integers beyond 2⁵³ are never written there. Graphs have it `since` an opset. A complex number is two of
-    the dtype `parts`, the real one first.
+    `name` is NumPy's, also used in JSON and graphs; `width` is in bytes. `is_differentiable` says whether derivatives
+    of and with respect to its numbers exist, `has_loops` whether kernels and microkernels are generated for it.
+    `safetensors` is the name in binary bodies, empty if that format lacks the dtype. An element takes at most
+    `json_characters` in JSON, including its comma; integers beyond 2⁵³ are never written there. Graphs may use it
+    `since` an opset. A complex number is two of the dtype `parts`, the real one first.
     """
 
     name: str
@@ -39,7 +39,7 @@ class ElementType:
     parts: str = ""
 
 
-#: in the order in which messages list them; of a kind, the narrowest first
+#: in the order of messages; within a kind, the narrowest first
 ELEMENT_TYPES: Final = (
     ElementType("bool", "boolean", 1, False, "BOOL", 2),
     ElementType("int8", "integer", 1, False, "I8", 5),
@@ -65,7 +65,7 @@ INTEGERS: Final = _names("integer")
 FLOATS: Final = _names("floating")
 NUMBERS: Final = _names("integer", "floating")
 COMPLEX: Final = _names("complex")
-#: what an op takes that does not say more: all that is ordered
+#: default dtypes of an op: all ordered ones
 REALS: Final = _names("boolean", "integer", "floating")
 
 _BY_NAME: Final = {element.name: element for element in ELEMENT_TYPES}
@@ -78,26 +78,26 @@ def element_type(dtype: np.dtype[Any]) -> ElementType | None:
 
 
 def is_differentiable(dtype: np.dtype[Any]) -> bool:
-    """Whether derivatives of and in numbers of this dtype exist."""
+    """Return whether derivatives of and with respect to numbers of this dtype exist."""
     element = element_type(dtype)
     return element is not None and element.is_differentiable
 
 
 def is_complex(dtype: np.dtype[Any]) -> bool:
-    """Whether numbers of this dtype have a real and an imaginary part."""
+    """Return whether numbers of this dtype have a real and an imaginary part."""
     return dtype.kind == "c"
 
 
 def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype of the parts of a complex one; of all others, itself."""
+    """Return the dtype of the parts of a complex dtype; other dtypes unchanged."""
     element = element_type(dtype)
     return np.dtype(element.parts) if element is not None and element.parts else dtype
 
 
 def has_loops(dtype: np.dtype[Any]) -> bool:
-    """Whether loops and microkernels are written for numbers of this dtype; others are computed by NumPy.
+    """Return whether kernels and microkernels are generated for this dtype; NumPy computes the others.
 
-    Loops have complex numbers, too, whose parts are such: they are said to be of the dtype of these.
+    Kernels support complex numbers as pairs of real ones, under the dtype of the parts.
     """
     element = element_type(dtype)
     return element is not None and element.has_loops
@@ -105,21 +105,21 @@ def has_loops(dtype: np.dtype[Any]) -> bool:
 
 @lru_cache(maxsize=1024)
 def has_infinities(dtype: np.dtype[Any]) -> bool:
-    """Whether numbers of this dtype may be infinite, or NaN: all but those that are counted."""
+    """Return whether numbers of this dtype may be infinite or NaN: all but booleans and integers."""
     element = element_type(dtype)
     return dtype.kind not in "biu" if element is None else element.kind not in ("boolean", "integer")
 
 
 @lru_cache(maxsize=1024)
 def in_opset(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """`dtype`; of integers that the opset lacks, the narrowest that holds them, or else the widest that there is.
+    """Return `dtype`; for integers that the opset lacks, the narrowest dtype that holds them, or else the widest.
 
-    NumPy's promotion leaves the opset with sums of unsigned integers; and opset 1 with int8 and uint8.
+    NumPy's promotion leaves the opset for sums of unsigned integers, and in opset 1 for int8 with uint8.
     """
     if dtype.kind not in "iu" or element_type(dtype) is not None:
         return dtype
-    known = [np.dtype(name) for name in INTEGERS]
-    return next((wider for wider in known if np.can_cast(dtype, wider, "safe")), known[-1])
+    integers = [np.dtype(name) for name in INTEGERS]
+    return next((wider for wider in integers if np.can_cast(dtype, wider, "safe")), integers[-1])
 
 
 Shape = tuple[int, ...]
@@ -142,12 +142,12 @@ BOOL = np.dtype("bool")
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """The static type of a tensor: `shape`, each extent ≥ 0, and `dtype`. What follows from them is found once.
+    """The static type of a tensor: `shape`, each extent ≥ 0, and `dtype`. Derived properties are computed once.
 
-    `size` is the number of elements, `nbytes` what a dense tensor takes. `span` is `nbytes` with zero extents read as
-    one: NumPy refuses [0, 2**70] for the same reason as [2**70]. `is_differentiable` says whether derivatives of and in
-    it exist, `is_float` whether its arithmetic is that of real floating-point numbers, which round and are ordered,
-    `is_complex` whether its elements are pairs of these, which are not.
+    `size` is the number of elements, `nbytes` the size of a dense tensor. `span` is `nbytes` with zero extents counted
+    as one: NumPy rejects [0, 2**70] for the same reason as [2**70]. `is_differentiable` says whether derivatives of and
+    with respect to it exist, `is_float` whether its elements are real floating-point numbers, which are ordered and
+    round, and `is_complex` whether they are pairs of these, which are not ordered.
     """
 
     shape: Shape
@@ -162,32 +162,32 @@ class TensorType:
 
     def __post_init__(self) -> None:
         size, (itemsize, differentiable, is_float, has_parts) = math.prod(self.shape), _traits(self.dtype)
-        keep = object.__setattr__  # how a frozen object is filled
-        keep(self, "size", size)
-        keep(self, "nbytes", size * itemsize)
-        keep(self, "span", (size or math.prod(extent or 1 for extent in self.shape)) * itemsize)
-        keep(self, "is_differentiable", differentiable)
-        keep(self, "is_float", is_float)
-        keep(self, "is_complex", has_parts)
-        keep(self, "_hash", hash((self.shape, self.dtype)))
+        set_field = object.__setattr__  # bypasses `frozen`
+        set_field(self, "size", size)
+        set_field(self, "nbytes", size * itemsize)
+        set_field(self, "span", (size or math.prod(extent or 1 for extent in self.shape)) * itemsize)
+        set_field(self, "is_differentiable", differentiable)
+        set_field(self, "is_float", is_float)
+        set_field(self, "is_complex", has_parts)
+        set_field(self, "_hash", hash((self.shape, self.dtype)))
 
     def __hash__(self) -> int:
         return self._hash
 
     @classmethod
     def of(cls, array: Any) -> TensorType:
-        """The type of a NumPy or CuPy array."""
+        """Return the type of a NumPy or CuPy array."""
         return cls(tuple(array.shape), array.dtype)
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Bytes from one element to its neighbour along each axis: here, as they lie densely in row-major order."""
+        """Byte strides along each axis, as NumPy defines them: here, of a dense row-major array."""
         extents = (extent or 1 for extent in self.shape[:0:-1])
         return tuple(accumulate(extents, mul, initial=self.dtype.itemsize))[::-1] if self.shape else ()
 
     @property
     def is_dense(self) -> bool:
-        """Whether `strides` are those of a dense tensor, as far as there is anything to step over."""
+        """Whether `strides` are those of a dense array."""
         return True
 
     @property
@@ -196,11 +196,11 @@ class TensorType:
         return len(self.shape)
 
     def with_shape(self, shape: Sequence[int]) -> TensorType:
-        """The same dtype with another shape."""
+        """Return the type with another shape."""
         return TensorType(tuple(shape), self.dtype)
 
     def with_dtype(self, dtype: DType | str) -> TensorType:
-        """The same shape with another dtype."""
+        """Return the type with another dtype."""
         return TensorType(self.shape, np.dtype(dtype))
 
     def __str__(self) -> str:
@@ -208,7 +208,7 @@ class TensorType:
 
 
 class Strided(TensorType):
-    """A tensor's type, and how it lies where that is not densely: `strides`, as NumPy has them."""
+    """Type of a tensor that is not dense, with `strides` as NumPy defines them."""
 
     __slots__ = ("_strides",)
     _strides: tuple[int, ...]
@@ -225,20 +225,20 @@ class Strided(TensorType):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Return the given strides."""
+        """The given strides."""
         return self._strides
 
     @property
     def is_dense(self) -> bool:
-        """Whether they are those of a dense tensor, as far as there is anything to step over."""
+        """Whether they are those of a dense array; axes of extent one do not count, and an empty array is dense."""
         dense = TensorType(self.shape, self.dtype).strides
         steps = zip(self.shape, self.strides, dense, strict=True)
-        return not self.size or all(extent == 1 or here == there for extent, here, there in steps)
+        return not self.size or all(extent == 1 or stride == dense_stride for extent, stride, dense_stride in steps)
 
 
 @lru_cache(maxsize=1024)
 def _traits(dtype: DType) -> tuple[int, bool, bool, bool]:
-    """Bytes of an element, and whether it is differentiable, float, and complex."""
+    """Return the size of an element, and whether the dtype is differentiable, float, and complex."""
     element = element_type(dtype)
     is_float = element is not None and element.kind == "floating"
     return dtype.itemsize, is_differentiable(dtype), is_float, is_complex(dtype)
@@ -246,12 +246,12 @@ def _traits(dtype: DType) -> tuple[int, bool, bool, bool]:
 
 @lru_cache(maxsize=1024)
 def dtype_name(dtype: DType) -> str:
-    """Return NumPy's name of a dtype, which takes NumPy as long as to add two small arrays."""
+    """Return NumPy's name of a dtype. Cached, since NumPy takes as long for it as for adding two small arrays."""
     return dtype.name
 
 
 def read_only_copy(array: HostArray) -> HostArray:
-    """A dense copy that owns its memory and cannot be written to."""
+    """Return a dense, read-only copy that owns its memory."""
     copy = np.array(array, order="C")
     copy.flags.writeable = False
     return copy
@@ -259,40 +259,40 @@ def read_only_copy(array: HostArray) -> HostArray:
 
 @lru_cache(maxsize=1024)
 def promote(*dtypes: DType) -> DType:
-    """The common dtype of operands, as NumPy 2 promotes, within the opset."""
+    """Return the common dtype of operands, by NumPy 2's promotion rules, within the opset."""
     return in_opset(np.result_type(*dtypes))
 
 
 @lru_cache(maxsize=1024)
 def to_float(*dtypes: DType) -> DType:
-    """The dtype in which a function with real results computes: as NumPy's ufuncs choose (int32 → float64)."""
+    """Return the dtype in which a function with real results computes, as NumPy's ufuncs choose (int32 → float64)."""
     return promote(np.dtype("float16"), *dtypes)
 
 
 def to_add_up(dtype: DType) -> DType:
-    """The dtype of sums and products of many: its own where it has derivatives, int64 for what is counted."""
+    """Return the dtype of sums and products over many elements: a differentiable dtype itself, else int64."""
     return dtype if is_differentiable(dtype) else INT64
 
 
 def to_average(dtype: DType) -> DType:
-    """The dtype of means, norms and factors of matrices: its own where it has derivatives, else float64."""
+    """Return the dtype of means, norms and matrix factors: a differentiable dtype itself, else float64."""
     return dtype if is_differentiable(dtype) else FLOAT64
 
 
 def to_complex(*dtypes: DType) -> DType:
-    """The dtype of spectra: of complex numbers that have what means of these have, complex64 at least."""
+    """Return the dtype of spectra: complex, as wide as the operands' `to_average`, at least complex64."""
     return promote(*map(to_average, dtypes), COMPLEX64)
 
 
 def reduced_shape(shape: Shape, axes: Sequence[int], keepdims: bool) -> Shape:
-    """`shape` with `axes` reduced."""
+    """Return `shape` with `axes` reduced."""
     if keepdims:
         return tuple(1 if i in axes else e for i, e in enumerate(shape))
     return tuple(e for i, e in enumerate(shape) if i not in axes)
 
 
 def broadcast(*shapes: Shape) -> Shape:
-    """The broadcast of `shapes` by NumPy's rule. Raises ShapeMismatch naming both shapes and the axis."""
+    """Return the broadcast of `shapes` by NumPy's rule. Raises ShapeMismatch with both shapes and the axis."""
     if all(s == shapes[0] for s in shapes):
         return shapes[0]
     rank = max(len(s) for s in shapes)
@@ -307,22 +307,22 @@ def broadcast(*shapes: Shape) -> Shape:
 
 
 def _unbroadcastable(shapes: Sequence[Shape], axis: int) -> ShapeMismatch:
-    listed = " and ".join(show_shape(s) for s in shapes)
+    names = " and ".join(show_shape(s) for s in shapes)
     return ShapeMismatch(
-        f"shapes {listed} do not broadcast: their extents at axis {axis} differ and none of them is 1",
+        f"shapes {names} do not broadcast: their extents at axis {axis} differ and none of them is 1",
         expected="shapes that broadcast",
-        got=listed,
+        got=names,
     )
 
 
 def show_shape(shape: Sequence[int]) -> str:
-    """`[2, 3]`, as shapes are written in messages; a list that is no shape any more is cut."""
-    shown = [str(extent) for extent in shape[:64]]
-    return "[" + ", ".join(shown if len(shape) <= 64 else [*shown, "…"]) + "]"
+    """Return a shape as messages write it, `[2, 3]`; a list that is too long for a shape is cut."""
+    extents = [str(extent) for extent in shape[:64]]
+    return "[" + ", ".join(extents if len(shape) <= 64 else [*extents, "…"]) + "]"
 
 
 def normalise_axis(axis: int, ndim: int, attribute: str = "axis") -> int:
-    """`axis` counted from the front. Raises BadAttribute when a tensor of `ndim` axes has no such axis."""
+    """Return `axis` counted from the front. Raises BadAttribute if a tensor of `ndim` axes has no such axis."""
     if not -ndim <= axis < ndim:
         span = f"between {-ndim} and {ndim - 1}" if ndim else "absent: a 0-d tensor has no axes"
         raise BadAttribute(f"{attribute} must be {span}, but is {axis}", expected=span, got=str(axis))
@@ -330,26 +330,34 @@ def normalise_axis(axis: int, ndim: int, attribute: str = "axis") -> int:
 
 
 def normalise_axes(axes: Sequence[int] | None, ndim: int, attribute: str = "axes") -> tuple[int, ...]:
-    """`axes` counted from the front, in the given order; all axes when None or empty.
+    """Return `axes` counted from the front, in the given order; all axes if None or empty.
 
-    Raises BadAttribute for an axis that does not exist or is named twice.
+    Raises BadAttribute for an axis that does not exist or is repeated.
     """
     if not axes:
         return tuple(range(ndim))
     normalised = tuple(normalise_axis(a, ndim, attribute) for a in axes)
     if len(set(normalised)) != len(normalised):
-        got = show_shape(axes)
-        raise BadAttribute(f"{attribute} names an axis twice: {got}", expected="distinct axes", got=got)
+        received = show_shape(axes)
+        raise BadAttribute(f"{attribute} names an axis twice: {received}", expected="distinct axes", got=received)
     return normalised
 
 
-def require_type(got: TensorType, wanted: TensorType, what: str, operand: int | None = None) -> None:
-    """Raise ShapeMismatch or DtypeMismatch, naming `what`, unless `got` is exactly `wanted`."""
-    if got.shape != wanted.shape:
-        here, there = show_shape(wanted.shape), show_shape(got.shape)
+def require_type(received: TensorType, expected: TensorType, subject: str, operand: int | None = None) -> None:
+    """Raise ShapeMismatch or DtypeMismatch, naming `subject`, unless the types are equal."""
+    if received.shape != expected.shape:
+        expected_text, received_text = show_shape(expected.shape), show_shape(received.shape)
         raise ShapeMismatch(
-            f"{what} must have shape {here}, but has {there}", operand=operand, expected=here, got=there
+            f"{subject} must have shape {expected_text}, but has {received_text}",
+            operand=operand,
+            expected=expected_text,
+            got=received_text,
         )
-    if got.dtype != wanted.dtype:
-        here, there = wanted.dtype.name, got.dtype.name
-        raise DtypeMismatch(f"{what} must be {here}, but is {there}", operand=operand, expected=here, got=there)
+    if received.dtype != expected.dtype:
+        expected_text, received_text = expected.dtype.name, received.dtype.name
+        raise DtypeMismatch(
+            f"{subject} must be {expected_text}, but is {received_text}",
+            operand=operand,
+            expected=expected_text,
+            got=received_text,
+        )

@@ -1,10 +1,10 @@
-"""Graphs as text, and back: one line a node, for tests of transforms and passes, and for people.
+"""Graphs as text, and back: one line per node, for tests of transforms and passes, and for people.
 
     %0 = input {"feed": 0} : float64[2,3]
     %1 = sum(%0) {"axes": [1], "keepdims": false} : float64[2]
     return %1
 
-An id is a line's number; attributes are JSON; the type is what the op infers, so that a text cannot lie about it.
+A node's id is its line number, attributes are JSON, and the type must equal the one that the op infers.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ _TYPE = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d,]*)\]")
 
 
 def print_graph(graph: Graph) -> str:
-    """The text of a graph."""
+    """Return the text of a graph."""
     lines = [print_node(i, node, _print_attrs(node)) for i, node in enumerate(graph.nodes)]
     return "\n".join([*lines, print_outputs(graph.outputs)]) + "\n"
 
 
 def print_node(index: int, node: Node, attrs: str = "") -> str:
-    """The line of a node, by default without its attributes."""
+    """Return the line of a node, by default without its attributes."""
     operands = f"({_references(node.operands)})" if node.operands else ""
     return f"%{index} = {node.op.name}{operands}{attrs} : {', '.join(map(str, node.types))}"
 
 
 def print_outputs(outputs: Sequence[int]) -> str:
-    """The last line."""
+    """Return the last line."""
     return "return " + _references(outputs)
 
 
 def _print_attrs(node: Node) -> str:
-    if node.is_leaf:  # where it is fed from, which is no attribute of the op
+    if node.is_leaf:  # the feed key is not an attribute of the op
         return f" {json.dumps(dict(node.attrs))}" if node.attrs else ""
     printed = {}
     for name, value in node.attrs.items():
         attr = node.op.attrs[name]
-        # The default of an attribute that an op has gained since goes without saying.
+        # Omit the default of an attribute added after opset 1, so that texts do not change when an op gains one.
         if attr.since == 1 or value != attr.default:
             printed[name] = None if value is None else attr.definition.printed(value)
     return f" {json.dumps(printed)}" if printed else ""
@@ -57,9 +57,9 @@ def _references(indices: Sequence[int]) -> str:
 
 
 def parse_graph(text: str, registry: Registry) -> Graph:
-    """The graph of a text, in ops of `registry`.
+    """Return the graph of a text, in ops of `registry`, with types inferred again.
 
-    Types are inferred anew. Raises ValueError where a line cannot be read or states another type.
+    Raises ValueError for a line that cannot be parsed or states another type.
     """
     *lines, last = [line.strip() for line in text.strip().splitlines() if line.strip()]
     builder = Builder(registry)

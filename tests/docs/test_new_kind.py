@@ -32,7 +32,7 @@ class ComplexKind(AttributeKind):
 
     name = "complex"
     position = 8
-    wanted = "a finite real part and a finite imaginary one"
+    expected = "a finite real part and a finite imaginary one"
     roughly = "two numbers"
     forms = (complex,)
     samples: ClassVar[tuple[Any, ...]] = ([0.5, -1.0], [0.0, 0.0], [0.0, -0.0], [-2.0, 1e-5])

@@ -1,8 +1,8 @@
-"""Calls: the questions that can be asked of a program. Each is one class: the nodes it needs, the results it writes.
+"""Calls: the questions that a client can ask of a program. Each class states the nodes it needs and the results.
 
-A call is data: it can be compared and hashed, and a plan is cached under it. It knows node numbers and types, no
-arrays. What may live here: the calls' defaults and checks, in terms of the transforms. What may not: rules of
-differentiation (those of ops), execution, anything of the wire.
+A call is plain data: it knows node numbers and types, but no arrays. It can be compared and hashed, so plans are cached
+by call. This package holds the calls' defaults and checks, and states results in terms of the transforms. Rules of
+differentiation belong to the ops; execution and the wire format live elsewhere.
 """
 
 from __future__ import annotations

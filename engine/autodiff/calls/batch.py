@@ -1,4 +1,4 @@
-"""Calls around another call: on many examples at once, summed over examples, or storing values besides."""
+"""Calls that wrap another call: on many examples at once, summed over examples, or storing further values."""
 
 from __future__ import annotations
 
@@ -14,46 +14,46 @@ from engine.ir.graph import Origin, Value
 from engine.ir.program import Program
 from engine.ir.tensor_type import TensorType
 
-#: the kind of these results
+#: kind of the results that `Storing` adds
 STORED_VALUES: Final = "stored"
 
 
 @dataclass(frozen=True)
 class Wrapper(Call):
-    """A call around another, `each`, which says what is differentiated."""
+    """Call around another one, `each`, which states what to differentiate."""
 
     each: Call
 
     @property
     def is_swept(self) -> bool:
-        """Return whether `each` is."""
+        """Whether `each` is swept."""
         return self.each.is_swept
 
     def sweeps_in(self, scope: Scope) -> bool:
-        """Return whether `each` is."""
+        """Return whether `each` sweeps."""
         return self.each.sweeps_in(scope)
 
     @property
     def differentiated(self) -> tuple[int, ...]:
-        """Return those of `each`."""
+        """The nodes of `each`."""
         return self.each.differentiated
 
     @property
     def wrt_nodes(self) -> tuple[int, ...]:
-        """Return those of `each`."""
+        """The nodes of `each`."""
         return self.each.wrt_nodes
 
     @property
     def gradient_nodes(self) -> tuple[int, ...]:
-        """Return those of `each`."""
+        """The nodes of `each`."""
         return self.each.gradient_nodes
 
 
 @dataclass(frozen=True)
 class Batch(Wrapper):
-    """`each`, for N examples: the feeds of the leaves in `mapped` have a leading axis N, and so has every result.
+    """`each` for N examples: the feeds of the leaves in `mapped` have a leading axis N, and so has every result.
 
-    The graph itself is written for one example. What does not depend on a mapped leaf is computed once.
+    The graph is written for one example. Nodes that do not depend on a mapped leaf are computed once.
     """
 
     mapped: tuple[tuple[int, TensorType], ...]
@@ -68,13 +68,14 @@ class Batch(Wrapper):
         wrt: Sequence[int] | None = None,
         outputs: Sequence[int] | None = None,
     ) -> Self:
-        """Defaults as `Gradients`; where nothing is there to differentiate by, values alone.
+        """Use the defaults of `Gradients`; if there is nothing to differentiate with respect to, ask for values alone.
 
-        Where `of` has not one element, Jacobians stand for gradients, in graphs since opset 2.
+        If `of` does not have one element, the results are Jacobians, in graphs since opset 2.
 
-        Raises BadReference, InvalidField, MissingFeed, and ShapeMismatch when the leading axes differ.
+        Raises BadReference, InvalidField, MissingFeed, and ShapeMismatch if the leading axes differ.
         """
         only_values = of is None and not wrt and not program.parameters
+        # Without anything to differentiate with respect to, a batch is a batched forward pass.
         each = (
             Values.of_program(program, outputs)
             if only_values
@@ -84,30 +85,34 @@ class Batch(Wrapper):
 
     @property
     def size(self) -> int:
-        """N."""
+        """The number of examples, N."""
         return self.mapped[0][1].shape[0]
 
     def example(self, program: Program, types: FeedTypes) -> FeedTypes:
-        """The mapped types without their leading axis."""
+        """Return the feed types, mapped ones without their leading axis."""
         return {**types, **{node: type.with_shape(type.shape[1:]) for node, type in self.mapped}}
 
     def write_graph(self, scope: Scope) -> Results:
-        """The results of `each`, along the leading axis: a chunk of a sweep is one of all examples."""
-        within = replace(scope, chunk_bytes=max(1, scope.chunk_bytes // max(1, self.size)))
-        single = self.each.write_graph(within)
-        results = vmap_onto(scope.builder, [value for _, value in single.results], self._examples(scope), self.size)
-        labels = [label for label, _ in single.results]
-        return Results(list(zip(labels, results, strict=True)), single.disconnected)
+        """Append the results of `each` along the leading axis."""
+        # A product of the inner call is computed for all N examples at once, so it may hold an N-th of the chunk.
+        inner = replace(scope, chunk_bytes=max(1, scope.chunk_bytes // max(1, self.size)))
+        per_example = self.each.write_graph(inner)
+        results = vmap_onto(
+            scope.builder, [value for _, value in per_example.results], self._examples(scope), self.size
+        )
+        labels = [label for label, _ in per_example.results]
+        return Results(list(zip(labels, results, strict=True)), per_example.disconnected)
 
     def _examples(self, scope: Scope) -> dict[Value, Value]:
-        """Map each mapped leaf that the answer needs to the feed of all examples."""
+        """Map each mapped leaf that the results need to a new leaf, fed with all examples."""
         feeds = {n.attrs["feed"]: scope.builder.value(i) for i, n in enumerate(scope.builder.nodes) if n.is_leaf}
-        many = {}
+        examples = {}
         for node, type in self.mapped:
             if node in feeds:
+                # The leaf for one example cedes its key to the leaf for all, and has no readers in the batched graph.
                 scope.builder.refeed(feeds[node], ("one of", node))
-                many[feeds[node]] = scope.builder.leaf(type, node)
-        return many
+                examples[feeds[node]] = scope.builder.leaf(type, node)
+        return examples
 
 
 def _mapped(program: Program, types: FeedTypes, mapped: Sequence[int]) -> tuple[tuple[int, TensorType], ...]:
@@ -126,7 +131,7 @@ def _mapped(program: Program, types: FeedTypes, mapped: Sequence[int]) -> tuple[
 
 
 def _extent(node: int, program: Program, types: FeedTypes, size: int | None) -> int:
-    """The leading extent of a mapped feed, the same as the ones before."""
+    """Return the leading extent of a mapped feed. Raises ShapeMismatch unless it equals the previous `size`."""
     if node not in program.leaves:
         raise InvalidField("mapped names this node, but only leaves can be mapped", expected="a leaf")
     if node not in types:
@@ -142,12 +147,11 @@ def _extent(node: int, program: Program, types: FeedTypes, size: int | None) -> 
 
 @dataclass(frozen=True)
 class BatchSum(Batch):
-    """`each`, added up over N examples: no result has their axis. What was differentiated is the sum itself.
+    """`each`, summed over N examples: no result has the example axis. The sum itself is differentiated.
 
-    So what is held are cotangents of a batch, of some rows at a time where it is a Jacobian, and never the gradients of
-    single examples. Where `is_mean`, whoever adds up divides by N, once and last; `block` is how many examples are to
-    be added up by one plan, None where nobody said. The graph that it writes is that of the sum over all that are
-    `mapped`.
+    So memory holds cotangents of a batch (for a Jacobian, of some rows at a time) but never gradients of single
+    examples. If `is_mean`, the caller that adds up the blocks divides by N once, at the end. `block` is the number of
+    examples that one plan sums, None if unspecified. The graph is that of the sum over all examples in `mapped`.
     """
 
     is_mean: bool = False
@@ -166,9 +170,12 @@ class BatchSum(Batch):
         is_mean: bool = False,
         block: int | None = None,
     ) -> Self:
-        """Defaults as `Batch`. Raises as that does, and InvalidField for a node of `wrt` that examples differ in."""
+        """Use the defaults of `Batch`.
+
+        Raises as that does, and InvalidField for a node in `wrt` that depends on a mapped leaf.
+        """
         call = replace(cls.of_program(program, types, mapped, of, wrt, outputs), is_mean=is_mean, block=block)
-        differing = program.dependent(node for node, _ in call.mapped)
+        differing = program.dependents(node for node, _ in call.mapped)
         for node in call.wrt_nodes:
             if node in differing:
                 detail = "wrt names this node, which examples differ in: a sum over them has no gradient by it"
@@ -177,30 +184,31 @@ class BatchSum(Batch):
         return call
 
     def of_examples(self, count: int) -> Self:
-        """The sum over so many of the examples."""
+        """Return the sum over `count` of the examples."""
         mapped = tuple((node, type.with_shape((count, *type.shape[1:]))) for node, type in self.mapped)
         return replace(self, mapped=mapped, is_mean=False, block=None)
 
     def write_graph(self, scope: Scope) -> Results:
-        """The sums, and the gradients of one. Raises as `each`, and DtypeMismatch for a sum of what is no float."""
+        """Append the sums and their gradients. Raises as `each`, and DtypeMismatch for a sum of non-floats."""
         return self.each.write_graph(replace(scope, totals=self._totals(scope)))
 
     def _totals(self, scope: Scope) -> Mapping[int, Value]:
-        """The sum over the examples, for each node that is asked for or differentiated."""
-        by = len(self.each.wrt_nodes)
-        nodes = list(dict.fromkeys((*self.each.outputs, *self.each.differentiated[by:])))
+        """Append the sum over the examples of each node that is an output or is differentiated."""
+        # `differentiated` lists `wrt` first. Those are the same for all examples, and need no sum.
+        wrt_count = len(self.each.wrt_nodes)
+        nodes = list(dict.fromkeys((*self.each.outputs, *self.each.differentiated[wrt_count:])))
         for node in nodes:
             _require_float(scope, node)
-        many = vmap_onto(scope.builder, [scope.nodes[i] for i in nodes], self._examples(scope), self.size)
+        batched = vmap_onto(scope.builder, [scope.nodes[i] for i in nodes], self._examples(scope), self.size)
         totals = {}
-        for node, value in zip(nodes, many, strict=True):
+        for node, value in zip(nodes, batched, strict=True):
             scope.builder.origin = Origin(node, scope.program.statements[node].op.name)
             totals[node] = value.sum(axes=(0,))
         return totals
 
 
 def _require_float(scope: Scope, node: int) -> None:
-    """Raise DtypeMismatch for a node that is none."""
+    """Raise DtypeMismatch for a node whose dtype has no derivatives."""
     dtype = scope.nodes[node].dtype
     if not scope.nodes[node].type.is_differentiable:
         error = DtypeMismatch(
@@ -212,40 +220,40 @@ def _require_float(scope: Scope, node: int) -> None:
 
 
 @dataclass(frozen=True)
-class Keeping(Wrapper):
-    """The results of `each`, and behind them the values of `kept`, whatever the call makes of its outputs.
+class Storing(Wrapper):
+    """Results of `each`, then the values of the nodes `stored`, even if the call returns something else of its outputs.
 
-    Last, once more, those of its gradients that are by the nodes `gradients`.
+    Then the gradients with respect to the nodes in `gradients` follow again.
     """
 
-    kept: tuple[int, ...]
+    stored: tuple[int, ...]
     gradients: tuple[int, ...] = ()
 
     def example(self, program: Program, types: FeedTypes) -> FeedTypes:
-        """Return the types that the call's graph is written for."""
+        """Return the feed types that the call's graph is written for."""
         return self.each.example(program, types)
 
-    def fitted(self, values: Mapping[int, Value]) -> Self:
-        """Fit the call."""
-        return replace(self, each=self.each.fitted(values))
+    def with_types(self, values: Mapping[int, Value]) -> Self:
+        """Return the call with the tensors of `each` typed."""
+        return replace(self, each=self.each.with_types(values))
 
     def write_graph(self, scope: Scope) -> Results:
-        """Append what the call writes, then the values, then the gradients."""
+        """Append the results of `each`, then the values, then the gradients."""
         first = self.each.write_graph(scope)
-        by = {label.nodes[0]: value for label, value in first.results if label.kind == "gradients"}
-        kept = [*(scope.value(node) for node in self.kept), *(by[node] for node in self.gradients)]
-        named = labelled(STORED_VALUES, (*self.kept, *self.gradients), kept)
+        gradients = {label.nodes[0]: value for label, value in first.results if label.kind == "gradients"}
+        values = [*(scope.value(node) for node in self.stored), *(gradients[node] for node in self.gradients)]
+        named = labelled(STORED_VALUES, (*self.stored, *self.gradients), values)
         return Results([*first.results, *named], first.disconnected)
 
 
 def keeping(call: Call, program: Program, nodes: Sequence[int], gradients: Sequence[int] = ()) -> Call:
-    """`call`, with the values of `nodes` behind its results: of all examples, where it has many.
+    """Return `call` with the values of `nodes` after its results; for a batch, the values of all examples.
 
-    Then its gradients by the nodes `gradients`, of its `gradient_nodes`. Raises BadReference for a node that does not
-    exist, or has several outputs.
+    Then come its gradients with respect to the nodes `gradients`, which must be in its `gradient_nodes`. Raises
+    BadReference for a node that does not exist or has several outputs.
     """
-    kept = checked(program, "store", tuple(dict.fromkeys(nodes)))
+    stored = checked(program, "store", tuple(dict.fromkeys(nodes)))
     if isinstance(call, Batch):
-        each = keeping(call.each, program, kept, gradients)
-        return replace(call, outputs=each.outputs, each=each)
-    return Keeping((*kept, *call.outputs), call, kept, tuple(dict.fromkeys(gradients)))
+        inner = keeping(call.each, program, stored, gradients)
+        return replace(call, outputs=inner.outputs, each=inner)
+    return Storing((*stored, *call.outputs), call, stored, tuple(dict.fromkeys(gradients)))

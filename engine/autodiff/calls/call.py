@@ -1,4 +1,4 @@
-"""The contract of a call, and the place where it writes its results."""
+"""The contract of a call, and the scope in which it appends its results."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from engine.ir.program import Program
 from engine.ir.tensor_type import TensorType, require_type, show_shape
 
 FeedTypes = Mapping[int, TensorType]
-#: tensors that a call takes for nodes beside the feeds of leaves
+#: types of tensors that a call takes for nodes, in addition to the feeds of leaves
 GivenTypes = tuple[tuple[int, TensorType], ...]
 
 
 class Label(NamedTuple):
-    """Name of a result: its kind (values, gradients, tangents, jacobian, hvp, hessian), and the nodes that it is of."""
+    """Name of a result: its kind (values, gradients, tangents, jacobian, hvp, hessian), and the nodes it belongs to."""
 
     kind: str
     nodes: tuple[int, ...]
 
 
 class Results(NamedTuple):
-    """Results in the order of the answer, and the nodes of `wrt` that have no path to what was differentiated."""
+    """Results in the order of the response, and the nodes of `wrt` without a path to the differentiated node."""
 
     results: list[tuple[Label, Value]]
     disconnected: tuple[int, ...] = ()
@@ -41,32 +41,32 @@ class Results(NamedTuple):
 
 @dataclass(frozen=True)
 class Call(ABC):
-    """The values of `outputs`, and what a subclass adds."""
+    """A question about a program: the values of `outputs`, and the results that a subclass adds."""
 
     outputs: tuple[int, ...]
 
     @property
     def is_swept(self) -> bool:
-        """Whether it maps a product over unit vectors, which may be done in chunks."""
+        """Whether the call maps a product over unit vectors, which may be done in chunks."""
         return False
 
     def sweeps_in(self, scope: Scope) -> bool:
-        """Whether it does so of these nodes: where it `is_swept`, but for a call that goes by their types."""
+        """Return whether the call sweeps for these nodes: `is_swept`, unless that depends on their types."""
         return self.is_swept
 
     @property
     def roots(self) -> tuple[int, ...]:
-        """The nodes that must be there, the one that the call is about last."""
+        """The nodes that must be built; the node that the call is about comes last."""
         return (*self.outputs, *self.differentiated)
 
     @property
     def differentiated(self) -> tuple[int, ...]:
-        """The nodes that derivatives are taken of or by."""
+        """The nodes that derivatives are taken of or with respect to."""
         return ()
 
     @property
     def wrt_nodes(self) -> tuple[int, ...]:
-        """Nodes that derivatives are taken with respect to."""
+        """The nodes that derivatives are taken with respect to."""
         return ()
 
     @property
@@ -75,11 +75,11 @@ class Call(ABC):
         return ()
 
     def example(self, program: Program, types: FeedTypes) -> FeedTypes:
-        """The types of the feeds that the graph is written for; here, the types that are fed."""
+        """Return the feed types that the graph is written for; by default, the types that are fed."""
         return types
 
-    def fitted(self, values: Mapping[int, Value]) -> Self:
-        """The same call, the tensors that it takes beside feeds being of the types that they must have."""
+    def with_types(self, values: Mapping[int, Value]) -> Self:
+        """Return the call with its own tensors (cotangents, tangents, vectors) given the types that they must have."""
         return self
 
     @abstractmethod
@@ -89,7 +89,7 @@ class Call(ABC):
 
 @dataclass(frozen=True)
 class Derivative(Call):
-    """A call that differentiates its outputs by the nodes of `wrt`."""
+    """Call that differentiates its outputs with respect to the nodes in `wrt`."""
 
     wrt: tuple[int, ...]
 
@@ -106,10 +106,10 @@ class Derivative(Call):
 
 @dataclass(frozen=True)
 class Scope:
-    """A program in a builder, `grad` nodes written out: where its nodes went, and the bytes that a sweep may hold.
+    """Program written into a builder, `grad` nodes expanded: the value of each node, and the bytes a sweep may hold.
 
-    Of a node in `totals`, that stands for its value where this is asked for or differentiated; what is differentiated
-    by are the `nodes`.
+    For a node in `totals`, that value replaces its own wherever it is an output or is differentiated. Differentiation
+    is still with respect to the values in `nodes`.
     """
 
     program: Program
@@ -119,26 +119,30 @@ class Scope:
     totals: Mapping[int, Value] = field(default_factory=dict)
 
     def value(self, node: int) -> Value:
-        """Return the value that stands for a node in results."""
+        """Return the value that represents a node in the results."""
         return self.totals[node] if node in self.totals else self.nodes[node]
 
     def values(self, outputs: Sequence[int]) -> list[tuple[Label, Value]]:
-        """The results that `outputs` are."""
+        """Return the labelled values of `outputs`."""
         return [(Label("values", (i,)), self.value(i)) for i in outputs]
 
     def differentiable_node(self, role: str, node: int) -> Value:
-        """The value of a node that is differentiated, or differentiated by. Raises NotDifferentiable."""
+        """Return the value of a node to differentiate, or to differentiate with respect to.
+
+        Raises NotDifferentiable.
+        """
         value = self.nodes[node] if role == "wrt" else self.value(node)
         if value.type.is_differentiable:
             return value
         name = value.dtype.name
         detail = f"{role} names this node, whose dtype {name} has no derivatives"
+        # A leaf has the dtype of its feed, so the client can change it.
         if node in self.program.leaves:
             detail = f"is {name}, which has no derivatives: feed it as a float dtype, or take it out of {role}"
         raise self.program.statements[node].located(NotDifferentiable(detail, expected="a float dtype", got=name), node)
 
     def differentiable_nodes(self, role: str, nodes: Sequence[int]) -> list[Value]:
-        """The values of several. Raises NotDifferentiable for all that are not float."""
+        """Return the values of several nodes. Raises NotDifferentiable, naming all that have no derivatives."""
         faults, values = Faults(), list[Value]()
         for node in nodes:
             with faults:
@@ -146,36 +150,42 @@ class Scope:
         faults.report()
         return values
 
-    def given(self, role: str, what: str, node: int, type: TensorType, wanted: TensorType) -> Value:
-        """A tensor that comes with the call, fed under (role, node). Raises ShapeMismatch, DtypeMismatch."""
+    def call_tensor(self, role: str, subject: str, node: int, type: TensorType, expected: TensorType) -> Value:
+        """Append a leaf for a tensor that comes with the call, fed under (role, node).
+
+        Raises ShapeMismatch, DtypeMismatch.
+        """
         try:
-            require_type(type, wanted, what)
+            require_type(type, expected, subject)
         except EngineError as error:
             raise self.program.statements[node].located(error, node) from None
         return self.builder.leaf(type, (role, node))
 
-    def real_node(self, role: str, node: int, instead: str) -> Value:
-        """Return a differentiable node that has to be real. Raises DtypeMismatch, which says what to do `instead`."""
+    def real_node(self, role: str, node: int, advice: str) -> Value:
+        """Return a differentiable node that must be real. Raises DtypeMismatch with the `advice`."""
         value = self.differentiable_node(role, node)
         if value.type.is_complex:
-            got = value.dtype.name
+            received = value.dtype.name
             error = DtypeMismatch(
-                f"{role} names this node, which is {got}: {instead}", expected="a real dtype", got=got
+                f"{role} names this node, which is {received}: {advice}", expected="a real dtype", got=received
             )
             raise self.program.statements[node].located(error, node)
         return value
 
-    def real_nodes(self, role: str, nodes: Sequence[int], instead: str) -> list[Value]:
-        """The values of several. Raises NotDifferentiable and DtypeMismatch for all that are not real floats."""
+    def real_nodes(self, role: str, nodes: Sequence[int], advice: str) -> list[Value]:
+        """Return the values of several nodes.
+
+        Raises NotDifferentiable and DtypeMismatch, naming all that are not real floats.
+        """
         faults, values = Faults(), list[Value]()
         for node in nodes:
             with faults:
-                values.append(self.real_node(role, node, instead))
+                values.append(self.real_node(role, node, advice))
         faults.report()
         return values
 
-    def one(self, of: int) -> Value:
-        """The seed of a node with one element: 1. Raises NonScalarOutput, NotDifferentiable, and DtypeMismatch."""
+    def unit_seed(self, of: int) -> Value:
+        """Return the seed for a node with one element, 1. Raises NonScalarOutput, NotDifferentiable, DtypeMismatch."""
         value = self.real_node("of", of, "give a cotangent of that dtype, or make it real (real, imag, abs)")
         if value.type.size != 1:
             shape = show_shape(value.shape)
@@ -185,19 +195,19 @@ class Scope:
         return value.full_like(1.0)
 
     def begin(self, node: int) -> None:
-        """Count what is written from here on as the backward pass of `node`."""
+        """Attribute the nodes appended from here on to the backward pass of `node`."""
         self.builder.origin = Origin(node, self.program.statements[node].op.name, True)
 
 
 def last(program: Program) -> int:
-    """The node that a call is about unless it says otherwise. Raises InvalidField for an empty graph."""
+    """Return the last node, the default subject of a call. Raises InvalidField for an empty graph."""
     if not program.statements:
         raise InvalidField("the graph has no nodes", expected="at least one node", got="none")
     return len(program.statements) - 1
 
 
 def checked(program: Program, field: str, nodes: Sequence[int]) -> tuple[int, ...]:
-    """`nodes`, which stand in `field`, once they all exist and have one output.
+    """Return `nodes`, the value of `field`, after checking that they exist and have one output each.
 
     Raises BadReference, and InvalidField for an empty graph.
     """
@@ -217,24 +227,27 @@ def checked(program: Program, field: str, nodes: Sequence[int]) -> tuple[int, ..
 
 
 def outputs_of(program: Program, outputs: Sequence[int] | None, default: int) -> tuple[int, ...]:
-    """`outputs`, each of which comes back once. Raises BadReference, and InvalidField when one is there twice."""
+    """Return `outputs`, or `default` if there are none. Raises BadReference, and InvalidField for a repeated node."""
     return distinct("outputs", checked(program, "outputs", outputs or (default,)))
 
 
 def parameters(program: Program, wrt: Sequence[int] | None) -> tuple[int, ...]:
-    """`wrt`, by default all parameters. Raises BadReference, and InvalidField when there is none or one is twice."""
-    by = checked(program, "wrt", wrt or program.parameters)
-    if not by:
+    """Return `wrt`, by default all parameters.
+
+    Raises BadReference, and InvalidField for a repeated node or an empty `wrt`.
+    """
+    targets = checked(program, "wrt", wrt or program.parameters)
+    if not targets:
         raise InvalidField(
             "wrt is empty and the graph has no parameter nodes: name the nodes to differentiate with respect to",
             expected="at least one node in wrt",
             got="none",
         )
-    return distinct("wrt", by)
+    return distinct("wrt", targets)
 
 
 def distinct(field: str, nodes: tuple[int, ...]) -> tuple[int, ...]:
-    """`nodes`, once none is there twice. Raises InvalidField."""
+    """Return `nodes`. Raises InvalidField if a node is repeated."""
     seen: set[int] = set()
     for node in nodes:
         if node in seen:
@@ -243,11 +256,11 @@ def distinct(field: str, nodes: tuple[int, ...]) -> tuple[int, ...]:
     return nodes
 
 
-def fitting(given: GivenTypes, values: Mapping[int, Value]) -> GivenTypes:
-    """`given`, each of the type of its node."""
-    return tuple((node, values[node].type) for node, _ in given)
+def retyped(tensors: GivenTypes, values: Mapping[int, Value]) -> GivenTypes:
+    """Return the tensors' types, each replaced with the type of its node."""
+    return tuple((node, values[node].type) for node, _ in tensors)
 
 
 def labelled(kind: str, nodes: Sequence[int], values: Sequence[Value]) -> list[tuple[Label, Value]]:
-    """Results of one kind, one a node."""
+    """Return results of one kind, one per node."""
     return [(Label(kind, (node,)), value) for node, value in zip(nodes, values, strict=True)]

@@ -1,4 +1,4 @@
-"""Calls that a program answers for one example: values, gradients, products with Jacobian and Hessian, matrices."""
+"""Calls on one example: values, gradients, products with Jacobian and Hessian, and both as matrices."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from engine.autodiff.calls.call import (
     Scope,
     checked,
     distinct,
-    fitting,
     labelled,
     last,
     outputs_of,
     parameters,
+    retyped,
 )
 from engine.autodiff.jacobian import jacobian, jacobian_rows
 from engine.autodiff.jvp import jvp
@@ -31,20 +31,20 @@ from engine.ir.opset import OPSET
 from engine.ir.program import Program
 from engine.ir.tensor_type import TensorType, show_shape
 
-#: the role that cotangents are fed under: ("cotangents", node)
+#: feed role of cotangents: ("cotangents", node)
 COTANGENTS = "cotangents"
-#: the roles that directions are fed under: ("tangents", leaf), ("vectors", node)
+#: feed roles of directions: ("tangents", leaf), ("vectors", node)
 TANGENTS, VECTORS = "tangents", "vectors"
-#: of complex numbers there is no one matrix: two real ones say what four real ones, or two complex ones, would
+#: advice for complex nodes: a derivative between complex numbers has no single complex matrix, since conj is not linear
 BY_PARTS: Final = "a matrix is of real numbers: make it of two real leaves by make_complex, and name these"
 _IN_PARTS: Final = "a matrix is of real numbers: name its real and its imag, or ask for products (vjp, jvp)"
-#: of complex numbers there is no one matrix
+#: the same advice for a complex `of`
 _A_PART: Final = "a matrix is of real numbers: differentiate its real or its imag"
 
 
 @dataclass(frozen=True)
 class Values(Call):
-    """The values of `outputs`."""
+    """Values of `outputs`."""
 
     @classmethod
     def of_program(cls, program: Program, outputs: Sequence[int] | None = None) -> Self:
@@ -52,13 +52,13 @@ class Values(Call):
         return cls(outputs_of(program, outputs, last(program)))
 
     def write_graph(self, scope: Scope) -> Results:
-        """The values."""
+        """Append the values."""
         return Results(scope.values(self.outputs))
 
 
 @dataclass(frozen=True)
 class Gradients(Call):
-    """The gradients of `of` with respect to `wrt`; `cotangent` is the type of the seed, None for the number one."""
+    """Gradients of `of` with respect to `wrt`. `cotangent` is the type of the seed; None for the number one."""
 
     of: int
     wrt: tuple[int, ...]
@@ -75,12 +75,12 @@ class Gradients(Call):
     ) -> Self:
         """Default to the last node and all parameters, with the value of `of`.
 
-        Raises BadReference, and InvalidField when `wrt` or `outputs` names a node twice, or there is no parameter to
+        Raises BadReference, and InvalidField if `wrt` or `outputs` repeats a node, or if there is no parameter to
         default to.
         """
         (target,) = checked(program, "of", (last(program) if of is None else of,))
-        by = parameters(program, wrt)
-        return cls(outputs_of(program, outputs, target), target, by, cotangent)
+        targets = parameters(program, wrt)
+        return cls(outputs_of(program, outputs, target), target, targets, cotangent)
 
     @property
     def differentiated(self) -> tuple[int, ...]:
@@ -98,36 +98,39 @@ class Gradients(Call):
         return self.wrt
 
     def write_graph(self, scope: Scope) -> Results:
-        """The values, then the gradients. Raises NotDifferentiable, NonScalarOutput, and what a seed gets wrong."""
+        """Append the values, then the gradients.
+
+        Raises NotDifferentiable, NonScalarOutput, and errors of the seed's type.
+        """
         gradients = self.pull(scope)
-        whole = or_zeros(self.nodes(scope), gradients)
-        lost = tuple(node for node, g in zip(self.wrt, gradients, strict=True) if g is None)
-        return Results([*scope.values(self.outputs), *labelled("gradients", self.wrt, whole)], lost)
+        filled = or_zeros(self.nodes(scope), gradients)
+        disconnected = tuple(node for node, g in zip(self.wrt, gradients, strict=True) if g is None)
+        return Results([*scope.values(self.outputs), *labelled("gradients", self.wrt, filled)], disconnected)
 
     def nodes(self, scope: Scope) -> list[Value]:
-        """The nodes of `wrt`."""
+        """Return the values of the nodes in `wrt`."""
         return scope.differentiable_nodes("wrt", self.wrt)
 
     def pull(self, scope: Scope) -> list[Value | None]:
-        """The gradients; None where there is no path."""
-        nodes = self.nodes(scope)  # first: an integer among them is to blame for an integer `of`
+        """Append the gradients; None for a node without a path."""
+        nodes = self.nodes(scope)  # first: an integer in `wrt` is the cause of an integer `of`
         of, seed = scope.differentiable_node("of", self.of), self._seed(scope)
         scope.begin(self.of)
         return vjp(scope.builder, [(of, seed)], nodes)
 
     def _seed(self, scope: Scope) -> Value:
         if self.cotangent is None:
-            return scope.one(self.of)
-        wanted = scope.nodes[self.of].type
-        return scope.given(COTANGENTS, "its cotangent", self.of, self.cotangent, wanted)
+            return scope.unit_seed(self.of)
+        expected = scope.nodes[self.of].type
+        return scope.call_tensor(COTANGENTS, "its cotangent", self.of, self.cotangent, expected)
 
 
 @dataclass(frozen=True)
 class VJP(Derivative):
     """cotangents · Jacobian: gradients of Σ sum(output · cotangent) over all outputs, with respect to `wrt`.
 
-    `cotangents` has a type for each output, in their order. Where `batched`, each has a leading axis K, and so have
-    the gradients: K products in one execution.
+    `cotangents` has a type for each output, in the order of `outputs`. If `batched`, each has a leading axis K, and so
+    do the gradients: K products in one execution.
     """
 
     cotangents: GivenTypes
@@ -143,21 +146,22 @@ class VJP(Derivative):
         batched: bool = False,
     ) -> Self:
         """Default to the last node and all parameters. Raises BadReference and InvalidField."""
-        asked = outputs_of(program, outputs, last(program))
-        matched = _one_for_each("cotangents", "outputs", asked, cotangents)
-        return cls(asked, parameters(program, wrt), matched, batched)
+        checked_outputs = outputs_of(program, outputs, last(program))
+        matched = _in_order("cotangents", "outputs", checked_outputs, cotangents)
+        return cls(checked_outputs, parameters(program, wrt), matched, batched)
 
     @property
     def gradient_nodes(self) -> tuple[int, ...]:
         """`wrt`."""
         return self.wrt
 
-    def fitted(self, values: Mapping[int, Value]) -> Self:
-        """Give the cotangents their nodes' types."""
-        return replace(self, cotangents=fitting(self.cotangents, values))
+    def with_types(self, values: Mapping[int, Value]) -> Self:
+        """Give the cotangents the types of their nodes."""
+        return replace(self, cotangents=retyped(self.cotangents, values))
 
     def write_graph(self, scope: Scope) -> Results:
-        """The values, then the gradients."""
+        """Append the values, then the gradients."""
+        # Write one product. If batched, map it over the K cotangents, which are fed as one tensor.
         nodes, outputs = (
             scope.differentiable_nodes("wrt", self.wrt),
             scope.differentiable_nodes("outputs", self.outputs),
@@ -167,25 +171,25 @@ class VJP(Derivative):
             self._seed(scope, y, node, type, count) for y, (node, type) in zip(outputs, self.cotangents, strict=True)
         ]
         scope.begin(self.outputs[-1])
-        pairs = [(y, one) for y, (one, _) in zip(outputs, seeds, strict=True)]
+        pairs = [(y, seed) for y, (seed, _) in zip(outputs, seeds, strict=True)]
         derivatives = vjp(scope.builder, pairs, nodes)
-        whole = or_zeros(nodes, derivatives)
+        filled = or_zeros(nodes, derivatives)
         if count is not None:
-            whole = vmap_onto(scope.builder, whole, dict(seeds), count)
-        lost = tuple(node for node, g in zip(self.wrt, derivatives, strict=True) if g is None)
-        return Results([*scope.values(self.outputs), *labelled("gradients", self.wrt, whole)], lost)
+            filled = vmap_onto(scope.builder, filled, dict(seeds), count)
+        disconnected = tuple(node for node, g in zip(self.wrt, derivatives, strict=True) if g is None)
+        return Results([*scope.values(self.outputs), *labelled("gradients", self.wrt, filled)], disconnected)
 
     def _seed(self, scope: Scope, y: Value, node: int, type: TensorType, count: int | None) -> tuple[Value, Value]:
-        """The cotangent of one product, and what is fed: the same, or where batched all of them."""
+        """Return the cotangent of one product, and the leaf that is fed: the same, or a batched one for all of them."""
         if count is None:
-            seed = scope.given(COTANGENTS, "its cotangent", node, type, y.type)
+            seed = scope.call_tensor(COTANGENTS, "its cotangent", node, type, y.type)
             return seed, seed
-        wanted = y.type.with_shape((count, *y.shape))
+        expected = y.type.with_shape((count, *y.shape))
         single = scope.builder.leaf(y.type, ("one of", node))
-        return single, scope.given(COTANGENTS, "its batched cotangent", node, type, wanted)
+        return single, scope.call_tensor(COTANGENTS, "its batched cotangent", node, type, expected)
 
     def _count(self, scope: Scope) -> int:
-        """K. Raises ShapeMismatch when the first cotangent has no leading axis."""
+        """Return K. Raises ShapeMismatch if the first cotangent has no leading axis."""
         node, type = self.cotangents[0]
         if type.ndim:
             return type.shape[0]
@@ -197,9 +201,9 @@ class VJP(Derivative):
 
 @dataclass(frozen=True)
 class JVP(Call):
-    """Jacobian · tangents: the derivative of each output along `tangents`, which have a type for each leaf named.
+    """Jacobian · tangents: the derivative of each output along `tangents`, which has a type for each leaf that moves.
 
-    Leaves that are not named stay as they are.
+    The other leaves stay fixed.
     """
 
     tangents: GivenTypes
@@ -207,14 +211,14 @@ class JVP(Call):
     @classmethod
     def of_program(cls, program: Program, tangents: GivenTypes, outputs: Sequence[int] | None = None) -> Self:
         """Default to the last node. Raises BadReference, and InvalidField for a tangent of a node that is no leaf."""
-        asked = outputs_of(program, outputs, last(program))
+        checked_outputs = outputs_of(program, outputs, last(program))
         for node in distinct("tangents", checked(program, "tangents", [node for node, _ in tangents])):
             if node not in program.leaves:
-                wrong = InvalidField("tangents name this node, but only leaves take one", expected="a leaf")
-                raise program.statements[node].located(wrong, node)
+                error = InvalidField("tangents name this node, but only leaves take one", expected="a leaf")
+                raise program.statements[node].located(error, node)
         if not tangents:
             raise InvalidField("tangents are missing: give one for at least one leaf", expected="a tangent", got="none")
-        return cls(asked, tangents)
+        return cls(checked_outputs, tangents)
 
     @property
     def differentiated(self) -> tuple[int, ...]:
@@ -226,32 +230,32 @@ class JVP(Call):
         """The leaves that move."""
         return tuple(node for node, _ in self.tangents)
 
-    def fitted(self, values: Mapping[int, Value]) -> Self:
-        """Give the tangents their nodes' types."""
-        return replace(self, tangents=fitting(self.tangents, values))
+    def with_types(self, values: Mapping[int, Value]) -> Self:
+        """Give the tangents the types of their nodes."""
+        return replace(self, tangents=retyped(self.tangents, values))
 
     def write_graph(self, scope: Scope) -> Results:
-        """The values, then the tangents; zeros where an output does not move."""
+        """Append the values, then the tangents; zeros for an output that does not move."""
         leaves, outputs = (
             scope.differentiable_nodes("tangents", self.wrt_nodes),
             scope.differentiable_nodes("outputs", self.outputs),
         )
-        moves = [
-            (x, scope.given(TANGENTS, "its tangent", node, type, x.type))
+        tangents = [
+            (x, scope.call_tensor(TANGENTS, "its tangent", node, type, x.type))
             for x, (node, type) in zip(leaves, self.tangents, strict=True)
         ]
         scope.begin(self.outputs[-1])
-        derivatives = jvp(scope.builder, outputs, moves)
-        whole = or_zeros(outputs, derivatives)
-        return Results([*scope.values(self.outputs), *labelled("tangents", self.outputs, whole)])
+        derivatives = jvp(scope.builder, outputs, tangents)
+        filled = or_zeros(outputs, derivatives)
+        return Results([*scope.values(self.outputs), *labelled("tangents", self.outputs, filled)])
 
 
 @dataclass(frozen=True)
 class HVP(Gradients):
-    """Hessian · vectors: the derivative of the gradients of `of` along `vectors`, one for each node of `wrt`.
+    """Hessian · vectors: the derivative of the gradients of `of` along `vectors`, one for each node in `wrt`.
 
-    Exact: forward mode over reverse mode. For nodes of `wrt` of which one depends on another, this is the derivative
-    of the one's gradient by the other, each node counting as itself.
+    Exact: forward mode over reverse mode. If a node in `wrt` depends on another, the result is the derivative of the
+    former's gradient with respect to the latter, each node counting as itself.
     """
 
     vectors: GivenTypes = ()
@@ -265,33 +269,33 @@ class HVP(Gradients):
         wrt: Sequence[int] | None = None,
         outputs: Sequence[int] | None = None,
     ) -> Self:
-        """Defaults as `Gradients`. Raises BadReference and InvalidField."""
+        """Use the defaults of `Gradients`. Raises BadReference and InvalidField."""
         base = Gradients.of_program(program, of, wrt, outputs)
-        return cls(base.outputs, base.of, base.wrt, None, _one_for_each("vectors", "wrt", base.wrt, vectors))
+        return cls(base.outputs, base.of, base.wrt, None, _in_order("vectors", "wrt", base.wrt, vectors))
 
-    def fitted(self, values: Mapping[int, Value]) -> Self:
-        """Give the vectors their nodes' types."""
-        return replace(self, vectors=fitting(self.vectors, values))
+    def with_types(self, values: Mapping[int, Value]) -> Self:
+        """Give the vectors the types of their nodes."""
+        return replace(self, vectors=retyped(self.vectors, values))
 
     def write_graph(self, scope: Scope) -> Results:
-        """The values, the gradients, then the products."""
+        """Append the values, the gradients, then the products."""
         first = super().write_graph(scope)
         nodes = self.nodes(scope)
-        moves = [
-            (x, scope.given(VECTORS, "its vector", node, type, x.type))
+        tangents = [
+            (x, scope.call_tensor(VECTORS, "its vector", node, type, x.type))
             for x, (node, type) in zip(nodes, self.vectors, strict=True)
         ]
         gradients = [value for label, value in first.results if label.kind == "gradients"]
         scope.begin(self.of)
-        derivatives = jvp(scope.builder, gradients, moves)
-        whole = or_zeros(nodes, derivatives)
-        return Results([*first.results, *labelled("hvp", self.wrt, whole)], first.disconnected)
+        derivatives = jvp(scope.builder, gradients, tangents)
+        filled = or_zeros(nodes, derivatives)
+        return Results([*first.results, *labelled("hvp", self.wrt, filled)], first.disconnected)
 
 
-def _one_for_each(field: str, of: str, nodes: tuple[int, ...], given: GivenTypes) -> GivenTypes:
-    """`given` in the order of `nodes`. Raises BadReference and InvalidField unless there is one for each of them."""
-    types = dict(given)
-    distinct(field, tuple(node for node, _ in given))
+def _in_order(field: str, of: str, nodes: tuple[int, ...], tensors: GivenTypes) -> GivenTypes:
+    """Return `tensors` in the order of `nodes`. Raises BadReference and InvalidField unless each node has one."""
+    types = dict(tensors)
+    distinct(field, tuple(node for node, _ in tensors))
     for node in types:
         if node not in nodes:
             raise BadReference(
@@ -306,11 +310,11 @@ def _one_for_each(field: str, of: str, nodes: tuple[int, ...], given: GivenTypes
 
 @dataclass(frozen=True)
 class Jacobian(Derivative):
-    """∂output/∂x for each of `outputs` and each x of `wrt`: shape of the output, then shape of x; x's dtype."""
+    """∂output/∂x for each output and each x in `wrt`, of shape (*output.shape, *x.shape) and x's dtype."""
 
     @property
     def is_swept(self) -> bool:
-        """Sweep by rows or by columns."""
+        """True: the sweep is by rows or by columns."""
         return True
 
     @classmethod
@@ -318,17 +322,18 @@ class Jacobian(Derivative):
         cls, program: Program, wrt: Sequence[int] | None = None, outputs: Sequence[int] | None = None
     ) -> Self:
         """Default to the last node and all parameters. Raises BadReference and InvalidField."""
-        asked = outputs_of(program, outputs, last(program))
-        return cls(asked, parameters(program, wrt))
+        checked_outputs = outputs_of(program, outputs, last(program))
+        return cls(checked_outputs, parameters(program, wrt))
 
     def write_graph(self, scope: Scope) -> Results:
-        """The values, then a block for each output and each node of `wrt`; zeros where there is no path."""
+        """Append the values, then a block for each output and each node in `wrt`; zeros where there is no path."""
         nodes = scope.real_nodes("wrt", self.wrt, BY_PARTS)
-        blocks, known = _Blocks("jacobian", self.wrt, nodes), Dependence()
+        # All outputs are differentiated with respect to the same nodes, so the search for paths is shared.
+        blocks, dependence = _Blocks("jacobian", self.wrt, nodes), Dependence()
         outputs = scope.real_nodes("outputs", self.outputs, _IN_PARTS)
         for i, y in zip(self.outputs, outputs, strict=True):
             scope.begin(i)
-            blocks.add(i, y, jacobian(scope.builder, y, nodes, scope.chunk_bytes, known))
+            blocks.add(i, y, jacobian(scope.builder, y, nodes, scope.chunk_bytes, dependence))
         return Results([*scope.values(self.outputs), *blocks.results])
 
 
@@ -338,26 +343,26 @@ class Hessian(Gradients):
 
     @property
     def is_swept(self) -> bool:
-        """Sweep by rows or by columns."""
+        """True: the sweep is by rows or by columns."""
         return True
 
     def nodes(self, scope: Scope) -> list[Value]:
-        """The nodes of `wrt`, which are real."""
+        """Return the values of the nodes in `wrt`, which must be real."""
         return scope.real_nodes("wrt", self.wrt, BY_PARTS)
 
     def write_graph(self, scope: Scope) -> Results:
-        """The values, the gradients, then the blocks, row by row."""
+        """Append the values, the gradients, then the blocks, row by row."""
         first, nodes = super().write_graph(scope), self.nodes(scope)
         gradients = [value for label, value in first.results if label.kind == "gradients"]
-        blocks, known = _Blocks("hessian", self.wrt, nodes), Dependence()
+        blocks, dependence = _Blocks("hessian", self.wrt, nodes), Dependence()
         for row, g in zip(self.wrt, gradients, strict=True):
             scope.begin(self.of)
-            blocks.add(row, g, jacobian_rows(scope.builder, g, nodes, scope.chunk_bytes, known))
+            blocks.add(row, g, jacobian_rows(scope.builder, g, nodes, scope.chunk_bytes, dependence))
         return Results([*first.results, *blocks.results], first.disconnected)
 
 
 class _Blocks:
-    """Blocks by `wrt`, of shapes that they have in common: one node of zeros serves all that look the same."""
+    """Blocks by `wrt`. Blocks of zeros of the same type share one node."""
 
     def __init__(self, kind: str, wrt: Sequence[int], nodes: Sequence[Value]) -> None:
         self.results: list[tuple[Label, Value]] = []
@@ -366,7 +371,7 @@ class _Blocks:
         self._zeros: dict[TensorType, Value] = {}
 
     def add(self, row: int, y: Value, derivatives: Sequence[Value | None]) -> None:
-        """The blocks of one row, whose value is y; zeros where there is none."""
+        """Add the blocks of one row, whose value is y; zeros where there is no path."""
         for (column, x), block in zip(self._wrt, derivatives, strict=True):
             value = block
             if value is None:
@@ -379,28 +384,28 @@ class _Blocks:
 
 @dataclass(frozen=True)
 class GradientOrJacobian(Gradients):
-    """∂of/∂x for each x of `wrt`, of x's dtype: of x's shape where `of` has one element, whatever its shape is.
+    """∂of/∂x for each x in `wrt`, of x's dtype. If `of` has one element, in any shape, the result has x's shape.
 
-    Else the shape is that of `of`, then that of x. Graphs of opset 1 have no such matrices.
+    Otherwise the shape is that of `of`, then that of x. Graphs of opset 1 do not support these matrices.
     """
 
     @property
     def is_swept(self) -> bool:
-        """Sweep by rows or by columns, if it is a matrix."""
+        """True: if the result is a matrix, it is swept by rows or by columns."""
         return True
 
     def sweeps_in(self, scope: Scope) -> bool:
-        """Sweep if `of` has several elements, or none."""
+        """Return whether `of` has any number of elements but one."""
         return scope.nodes[self.of].type.size != 1
 
     def write_graph(self, scope: Scope) -> Results:
-        """The values, then the derivatives; zeros, and `disconnected`, where there is no path.
+        """Append the values, then the derivatives; zeros, and an entry in `disconnected`, where there is no path.
 
-        Raises as `Gradients`; of a matrix, as `Jacobian`, and NonScalarOutput in a graph of opset 1.
+        Raises as `Gradients` does; for a matrix, as `Jacobian` does, and NonScalarOutput in a graph of opset 1.
         """
         if not self.sweeps_in(scope):
             return super().write_graph(scope)
-        nodes = scope.real_nodes("wrt", self.wrt, BY_PARTS)  # first, as of a gradient
+        nodes = scope.real_nodes("wrt", self.wrt, BY_PARTS)  # first, as in `Gradients.pull`
         of = scope.real_node("of", self.of, _A_PART)
         _require_matrices(scope, self.of)
         scope.begin(self.of)
@@ -409,8 +414,8 @@ class GradientOrJacobian(Gradients):
             x.full_like(0.0, (*of.shape, *x.shape)) if block is None else block
             for x, block in zip(nodes, jacobians, strict=True)
         ]
-        lost = tuple(node for node, block in zip(self.wrt, jacobians, strict=True) if block is None)
-        return Results([*scope.values(self.outputs), *labelled("gradients", self.wrt, blocks)], lost)
+        disconnected = tuple(node for node, block in zip(self.wrt, jacobians, strict=True) if block is None)
+        return Results([*scope.values(self.outputs), *labelled("gradients", self.wrt, blocks)], disconnected)
 
 
 def _require_matrices(scope: Scope, of: int) -> None:

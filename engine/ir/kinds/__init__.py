@@ -1,7 +1,7 @@
-"""Kinds of attributes: one class a kind. Adding a kind is adding a file here and nothing else.
+"""Kinds of attributes, one class each. To add a kind, add a file here: this package is searched for classes.
 
-What may live here: what a value is, and how it is written, found by walking this package. What may not: attributes of
-ops, which name kinds, or what several values have to do with each other.
+A kind defines valid values and their representations. Attributes of ops name a kind, and are declared by the ops.
+Constraints between several values do not belong here.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ def _discover() -> Iterator[AttributeKind]:
     for module_info in pkgutil.walk_packages(__path__, f"{__name__}."):
         module = importlib.import_module(module_info.name)
         for _, cls in inspect.getmembers(module, inspect.isclass):
-            # A class without a name of its own is a base.
+            # A class without its own `name` is a base class.
             if issubclass(cls, AttributeKind) and cls.__module__ == module.__name__ and "name" in vars(cls):
                 yield cls()
 
 
-#: all kinds by name, in the order in which people are shown them
+#: all kinds by name, in the order of the documentation
 ATTRIBUTE_KINDS: Final[Mapping[str, AttributeKind]] = MappingProxyType(
     {kind.name: kind for kind in sorted(_discover(), key=lambda kind: (kind.position, kind.name))}
 )
-_OWNERS: Final = {form: kind for kind in ATTRIBUTE_KINDS.values() for form in kind.forms}
+_KIND_BY_TYPE: Final = {form: kind for kind in ATTRIBUTE_KINDS.values() for form in kind.forms}
 
 
 def key(value: Any) -> Hashable:
-    """A hashable stand-in for an attribute value that tells types and bits apart.
+    """Return a hashable key of an attribute value that distinguishes types and bits.
 
-    Python holds 1 == True == 1.0 and 0.0 == -0.0; two nodes that differ only so must not be merged.
+    In Python, 1 == True == 1.0 and 0.0 == -0.0; nodes that differ only in this must not be merged.
     """
-    owner = _OWNERS.get(type(value)) or _inherited(*type(value).__mro__)
-    return (type(value).__name__, value) if owner is None else owner.key(value)
+    kind = _KIND_BY_TYPE.get(type(value)) or _inherited_kind(*type(value).__mro__)
+    return (type(value).__name__, value) if kind is None else kind.key(value)
 
 
-def is_remembered(value: Any) -> bool:
-    """Whether a value is told apart in no time, and takes no memory to speak of: of these types, and of none like them.
+def is_cacheable(value: Any) -> bool:
+    """Return whether the key of a value is cheap to compute and to hold. Only exact types count.
 
-    A float of NumPy's computes otherwise than Python's.
+    A NumPy float is excluded, since it computes differently from Python's.
     """
-    owner = _OWNERS.get(type(value))
-    return value is None if owner is None else owner.is_remembered(value)
+    kind = _KIND_BY_TYPE.get(type(value))
+    return value is None if kind is None else kind.is_cacheable(value)
 
 
 @lru_cache(maxsize=256)
-def _inherited(*forms: type) -> AttributeKind | None:
-    """The kind that values of a type and its bases are of, if there is one."""
-    return next((_OWNERS[form] for form in forms if form in _OWNERS), None)
+def _inherited_kind(*forms: type) -> AttributeKind | None:
+    """Return the kind that a type's values belong to by inheritance, if any."""
+    return next((_KIND_BY_TYPE[form] for form in forms if form in _KIND_BY_TYPE), None)

@@ -1,4 +1,4 @@
-"""The base of all kinds: what is asked of the values of an attribute, wherever these go."""
+"""The base class of all attribute kinds: every operation on attribute values, wherever the values go."""
 
 from __future__ import annotations
 
@@ -8,44 +8,48 @@ from typing import Any, ClassVar, Final
 
 from engine.ir.tensor_type import DType, HostArray, TensorType
 
-#: what stands for an attribute in a document of JSON Schema
+#: the schema of an attribute in a JSON Schema document
 JsonSchema = dict[str, Any]
 
-#: types, entries of a list and characters beyond which nothing is remembered, so that each entry is small
-LONGEST_REMEMBERED: Final = 64
+#: maximum number of operand types, list entries and characters in a cache key, so that each cache entry is small
+LONGEST_CACHED: Final = 64
 
 
 class AttributeKind(ABC):
-    """Kind of attributes: how their values are checked, verified, printed, sent, documented and told apart.
+    """Kind of attributes: how their values are checked, verified, printed, sent, documented and compared.
 
-    A value is *stated* as a client writes it in JSON, its tensors read; it is *bound* in the form that rules receive.
+    A value is *stated* as a client writes it in JSON, with tensors decoded; it is *bound* in the form that rules
+    receive.
     """
 
-    #: as declarations say it
+    #: name in declarations
     name: ClassVar[str]
-    #: where it stands when people are shown all kinds
+    #: position in the documentation
     position: ClassVar[int]
-    #: what a refusal says is wanted, and roughly, where what was sent is nothing like it
-    wanted: ClassVar[str]
+    #: description of valid values in error messages, and a shorter one for values of a wrong JSON type
+    expected: ClassVar[str]
     roughly: ClassVar[str]
-    #: Python's types of bound values, where no other kind has them: keys are told by these
+    #: Python types of bound values that no other kind has; they determine the kind of a value
     forms: ClassVar[tuple[type, ...]] = ()
-    #: values as clients may state them, from which tests draw
+    #: stated values that tests draw from
     samples: ClassVar[tuple[Any, ...]]
-    #: has entries, of which there may be too many
+    #: whether a value is a list, whose length is limited
     is_list: ClassVar[bool] = False
-    #: sent as an object, which nothing else is
+    #: whether a value is sent as a JSON object; only one kind is
     is_object: ClassVar[bool] = False
 
     @property
     def spelling(self) -> str:
-        """Name of the kind for clients."""
+        """The kind's name for clients."""
         return self.name
 
     # ---------------------------------------------------------------- checked, and verified
 
     def admits(self, stated: Any) -> bool:
-        """Whether it is one of these values, whatever an attribute asks beyond that: by default, by its type."""
+        """Return whether a stated value is of this kind, apart from an attribute's constraints.
+
+        By default, checks its Python type.
+        """
         return isinstance(stated, self.forms)
 
     def bound(self, stated: Any) -> Any:
@@ -53,21 +57,21 @@ class AttributeKind(ABC):
         return stated
 
     def is_bound(self, value: Any) -> bool:
-        """Whether it has that form, to the type."""
+        """Return whether a value has exactly that form."""
         return type(value) in self.forms
 
     def typed(self, value: Any, dtype: DType) -> Any:
-        """The bound value as ops of `dtype` have it: a number is one of that dtype."""
+        """Return a bound value for ops of `dtype`: a number becomes one of that dtype."""
         return value
 
     def dtype_of(self, value: Any) -> DType | None:
-        """The dtype that a bound value names, or has: not all graphs have all of them."""
+        """Return the dtype that a bound value names or has, if any: older opsets lack some dtypes."""
         return None
 
     # ---------------------------------------------------------------- printed
 
     def stated(self, value: Any) -> Any:
-        """A bound value as a client states it."""
+        """Return a bound value as a client states it."""
         return value
 
     def printed(self, value: Any) -> Any:
@@ -75,33 +79,33 @@ class AttributeKind(ABC):
         return self.stated(value)
 
     def parsed(self, printed: Any, type: TensorType) -> Any:
-        """The bound value of a text, of a node with a result of this type."""
+        """Return the bound value of a graph's text, for a node with a result of this type."""
         return self.bound(printed)
 
     # ---------------------------------------------------------------- sent, and documented
 
     @abstractmethod
     def schema(self, tensor: JsonSchema) -> JsonSchema:
-        """Return the JSON Schema of a sent value; `tensor` stands for a tensor's own message."""
+        """Return the JSON Schema of a sent value; `tensor` is the schema of a tensor."""
 
     def from_wire(self, sent: Any, tensor: Callable[[Any], HostArray]) -> Any:
-        """Return a sent value as stated; `tensor` reads a tensor's message."""
+        """Return the stated value of a sent one; `tensor` decodes a tensor."""
         return sent
 
     def written(self, stated: Any, tensor: Callable[[HostArray], Any]) -> Any:
-        """Return a stated value as sent; `tensor` writes a tensor's message."""
+        """Return the sent value of a stated one; `tensor` encodes a tensor."""
         return stated
 
-    # ---------------------------------------------------------------- told apart
+    # ---------------------------------------------------------------- compared
 
     def canonical(self, value: Any) -> Any:
-        """A bound value in the text whose hash is a graph's id: as JSON that all languages write alike."""
+        """Return a bound value for the text whose hash is a graph's id: JSON that all languages write alike."""
         return self.stated(value)
 
     def key(self, value: Any) -> Hashable:
-        """A hashable stand-in for a bound value, that tells types and bits apart."""
+        """Return a hashable key of a bound value that distinguishes types and bits."""
         return type(value).__name__, value
 
-    def is_remembered(self, value: Any) -> bool:
-        """Whether a bound value is told apart in no time, and takes no memory to speak of."""
+    def is_cacheable(self, value: Any) -> bool:
+        """Return whether the key of a bound value is cheap to compute and to hold."""
         return True

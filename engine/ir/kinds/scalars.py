@@ -1,4 +1,4 @@
-"""Attributes that are numbers, lists of numbers, truth values, names or dtypes."""
+"""Attributes that are numbers, lists of numbers, booleans, names, dtypes or functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from engine.ir.kinds.kind import LONGEST_REMEMBERED, AttributeKind, JsonSchema
+from engine.ir.kinds.kind import LONGEST_CACHED, AttributeKind, JsonSchema
 from engine.ir.tensor_type import DTYPES, DType, has_infinities
 
 WHOLE: Final[JsonSchema] = {"type": "integer", "format": "int64"}
@@ -21,66 +21,66 @@ class FloatKind(AttributeKind):
 
     name = "float"
     position = 2
-    wanted = "a finite number"
+    expected = "a finite number"
     roughly = "a number"
     forms: ClassVar[tuple[type, ...]] = (float,)
     samples: ClassVar[tuple[Any, ...]] = (0.0, -0.0, 1, 0.1, -1e308)
 
     def admits(self, stated: Any) -> bool:
-        """Whether it is one."""
-        number = isinstance(stated, (int, float)) and not isinstance(stated, bool)
-        return number and (isinstance(stated, float) or abs(stated) <= 2**1023) and math.isfinite(stated)
+        """Return whether it is a finite number."""
+        is_number = isinstance(stated, (int, float)) and not isinstance(stated, bool)
+        return is_number and (isinstance(stated, float) or abs(stated) <= 2**1023) and math.isfinite(stated)
 
     def bound(self, stated: Any) -> float:
-        """The nearest double."""
+        """Return the nearest double."""
         return float(stated)
 
     def schema(self, tensor: JsonSchema) -> JsonSchema:
-        """A number."""
+        """Return the schema of a number."""
         return {"type": "number", "format": "double"}
 
     def canonical(self, value: Any) -> Any:
-        """The 16 hexadecimal digits of the double, big-endian, so that no two languages write it differently."""
+        """Return the 16 hexadecimal digits of the double, big-endian, which all languages write alike."""
         return struct.pack(">d", value).hex()
 
     def key(self, value: Any) -> Hashable:
-        """Tell numbers apart by all of their bits: 0.0 is not -0.0."""
+        """Distinguish numbers by all of their bits: 0.0 is not -0.0."""
         return "float", value.hex()
 
 
 def is_whole(stated: Any) -> bool:
-    """Whether it is a whole number of 64 bits; true and false are none."""
+    """Return whether a value is a 64-bit integer. Booleans are not."""
     return isinstance(stated, int) and not isinstance(stated, bool) and stated in _INT64
 
 
 class IntKind(AttributeKind):
-    """A whole number of 64 bits."""
+    """A 64-bit integer."""
 
     name = "int"
     position = 1
-    wanted = "a whole number of 64 bits"
+    expected = "a whole number of 64 bits"
     roughly = "a whole number"
     forms = (int,)
     samples: ClassVar[tuple[Any, ...]] = (0, -1, 2**63 - 1)
 
     def admits(self, stated: Any) -> bool:
-        """Whether it is one."""
+        """Return whether it is a 64-bit integer."""
         return is_whole(stated)
 
     def bound(self, stated: Any) -> int:
-        """Return Python's own type, and no subclass of it."""
+        """Return a Python int, not a subclass."""
         return int(stated)
 
     def schema(self, tensor: JsonSchema) -> JsonSchema:
-        """An integer."""
+        """Return the schema of an integer."""
         return WHOLE
 
 
 class NumberKind(FloatKind):
-    """A finite number: a double, or an int where it is a whole number of 64 bits that no double is.
+    """A finite number: a double, or an int if it is a 64-bit integer that no double equals.
 
-    Each number has one form, so that 1 and 1.0 are the same. An op that knows its dtype has it `typed`; clients need
-    not tell it from a float.
+    Each number has one form, so that 1 and 1.0 are the same. An op with a dtype attribute has it `typed`. Clients need
+    not distinguish it from a float.
     """
 
     name = "number"
@@ -89,63 +89,63 @@ class NumberKind(FloatKind):
 
     @property
     def spelling(self) -> str:
-        """A float."""
+        """The name of the float kind."""
         return FloatKind.name
 
     def bound(self, stated: Any) -> float:
-        """Return it with all of its digits, as far as an integer dtype has them."""
+        """Return the number with all digits that an integer dtype holds."""
         return exact(stated)
 
     def is_bound(self, value: Any) -> bool:
-        """A float, or an int where no float is that."""
+        """Return whether it is a float, or an int that no float equals."""
         return type(value) is float or (type(value) is int and exact(value) is value)
 
     def typed(self, value: Any, dtype: DType) -> float:
-        """Apply `typed_number`."""
+        """Return `typed_number`."""
         return typed_number(value, dtype)
 
     def canonical(self, value: Any) -> Any:
-        """Write a float as its bits; an int as such."""
+        """Return the bits of a float; an int as it is."""
         return value if type(value) is int else super().canonical(value)
 
 
 def exact(number: float) -> float:
-    """The number as a float; or as it is, where it is a whole number of 64 bits that no float is."""
+    """Return a number as a float; as an int if it is a 64-bit integer that no float equals."""
     rounded = float(number)
     return number if is_whole(number) and rounded != number else rounded
 
 
 def typed_number(number: float, dtype: DType) -> float:
-    """A number as ops of `dtype` have it: of a float dtype, the nearest double, which is rounded with it."""
+    """Return a number for ops of `dtype`: for a float dtype the nearest double, which the op then rounds."""
     return exact(number) if not has_infinities(dtype) else weak_number(number)
 
 
 def weak_number(number: float) -> float:
-    """A number that does not widen operands, as a double: real beside complex operands, too."""
+    """Return a number that does not widen operands, as a double: real, even with complex operands."""
     return float(number)
 
 
 class IntsKind(AttributeKind):
-    """A list of whole numbers of 64 bits; a tuple, once it is bound."""
+    """A list of 64-bit integers; a tuple once it is bound."""
 
     name = "ints"
     position = 5
-    wanted = "a list of whole numbers of 64 bits"
+    expected = "a list of whole numbers of 64 bits"
     roughly = "a list of whole numbers"
     forms = (tuple,)
     samples: ClassVar[tuple[Any, ...]] = ([], [2, -1], [2**63 - 1])
     is_list = True
 
     def admits(self, stated: Any) -> bool:
-        """Whether it is one."""
+        """Return whether it is a list of 64-bit integers."""
         return isinstance(stated, (list, tuple)) and all(map(is_whole, stated))
 
     def bound(self, stated: Any) -> tuple[int, ...]:
-        """Return a tuple, which nobody can change."""
+        """Return a tuple, which is immutable."""
         return tuple(stated)
 
     def is_bound(self, value: Any) -> bool:
-        """A tuple of Python's own numbers."""
+        """Return whether it is a tuple of Python ints."""
         return type(value) is tuple and all(type(entry) is int for entry in value)
 
     def stated(self, value: Any) -> list[int]:
@@ -153,19 +153,19 @@ class IntsKind(AttributeKind):
         return list(value)
 
     def schema(self, tensor: JsonSchema) -> JsonSchema:
-        """An array of integers."""
+        """Return the schema of an array of integers."""
         return {"type": "array", "items": WHOLE}
 
     def key(self, value: Any) -> Hashable:
-        """The numbers themselves: there may be a million, and they tell types and bits apart as they are.
+        """Return the integers themselves: there may be a million, and ints of one type compare correctly.
 
-        Of tuples with anything else in them, what Python shows of it.
+        For a tuple with other entries, return their reprs.
         """
         return ("ints", value) if set(map(type, value)) <= {int} else ("tuple", *map(repr, value))
 
-    def is_remembered(self, value: Any) -> bool:
-        """Remember lists of few entries."""
-        return len(value) <= LONGEST_REMEMBERED
+    def is_cacheable(self, value: Any) -> bool:
+        """Return whether the list is short."""
+        return len(value) <= LONGEST_CACHED
 
 
 class BoolKind(AttributeKind):
@@ -173,12 +173,12 @@ class BoolKind(AttributeKind):
 
     name = "bool"
     position = 3
-    wanted = roughly = "true or false"
+    expected = roughly = "true or false"
     forms = (bool,)
     samples: ClassVar[tuple[Any, ...]] = (True, False)
 
     def schema(self, tensor: JsonSchema) -> JsonSchema:
-        """A boolean."""
+        """Return the schema of a boolean."""
         return {"type": "boolean"}
 
 
@@ -187,62 +187,62 @@ class StringKind(AttributeKind):
 
     name = "string"
     position = 4
-    wanted = roughly = "a string"
+    expected = roughly = "a string"
     forms = (str,)
     samples: ClassVar[tuple[Any, ...]] = ("", "mean", "é→", "x" * 1000)
 
     def bound(self, stated: Any) -> str:
-        """Return Python's own type, and no subclass of it."""
+        """Return a Python str, not a subclass."""
         return str(stated)
 
     def schema(self, tensor: JsonSchema) -> JsonSchema:
-        """A string."""
+        """Return the schema of a string."""
         return {"type": "string"}
 
-    def is_remembered(self, value: Any) -> bool:
-        """Remember strings of few characters."""
-        return len(value) <= LONGEST_REMEMBERED
+    def is_cacheable(self, value: Any) -> bool:
+        """Return whether the string is short."""
+        return len(value) <= LONGEST_CACHED
 
 
 class DtypeKind(AttributeKind):
-    """One of the opset's dtypes, by its name; NumPy's own, once it is bound."""
+    """The name of a dtype of the opset; a NumPy dtype once it is bound."""
 
     name = "dtype"
     position = 6
-    wanted = "one of " + ", ".join(DTYPES)
+    expected = "one of " + ", ".join(DTYPES)
     roughly = "a dtype"
     forms: ClassVar[tuple[type, ...]] = tuple(dict.fromkeys(type(np.dtype(name)) for name in DTYPES))
     samples: ClassVar[tuple[Any, ...]] = DTYPES
 
     def admits(self, stated: Any) -> bool:
-        """Whether it is one's name."""
+        """Return whether it names a dtype of the opset."""
         return isinstance(stated, str) and stated in DTYPES
 
     def bound(self, stated: Any) -> DType:
-        """The dtype of that name."""
-        named: DType = np.dtype(stated)
-        return named
+        """Return the dtype with this name."""
+        dtype: DType = np.dtype(stated)
+        return dtype
 
     def is_bound(self, value: Any) -> bool:
-        """A dtype of the opset."""
+        """Return whether it is a dtype of the opset."""
         return isinstance(value, np.dtype) and value.name in DTYPES
 
     def dtype_of(self, value: Any) -> DType:
         """Return the dtype."""
-        named: DType = value
-        return named
+        dtype: DType = value
+        return dtype
 
     def stated(self, value: Any) -> str:
-        """Its name."""
+        """Return its name."""
         return str(value.name)
 
     def schema(self, tensor: JsonSchema) -> JsonSchema:
-        """A string, with those there are: that a later opset has others breaks no client that was generated today."""
+        """Return the schema of a string with an extensible enum, so that a new dtype breaks no generated client."""
         return {"type": "string", "x-extensible-enum": list(DTYPES)}
 
 
 class Callee:
-    """Function that an op may run, told from others by a digest of all that it says."""
+    """Function that an op may call, identified by a digest of its definition."""
 
     __slots__ = ("digest",)
 
@@ -257,38 +257,38 @@ class Callee:
 
 
 class FunctionKind(AttributeKind):
-    """The index of a function among those of the graph; in a typed graph, what that function is for these operands."""
+    """The index of a function in the graph; in a typed graph, the function typed for the operands."""
 
     name = "function"
     position = 8
-    wanted = roughly = "the index of a function"
+    expected = roughly = "the index of a function"
     forms: ClassVar[tuple[type, ...]] = (Callee,)
     samples: ClassVar[tuple[Any, ...]] = (0, 3)
 
     def admits(self, stated: Any) -> bool:
-        """Whether it is a whole number, which is not negative; a program knows how many functions there are."""
+        """Return whether it is a nonnegative integer. The program checks that the function exists."""
         return is_whole(stated) and stated >= 0
 
     def bound(self, stated: Any) -> int:
-        """The index."""
+        """Return the index."""
         return int(stated)
 
     def is_bound(self, value: Any) -> bool:
-        """A typed function."""
+        """Return whether it is a typed function."""
         return isinstance(value, Callee)
 
     def printed(self, value: Any) -> Any:
-        """Some digits of the digest: its text is another graph's."""
+        """Return some digits of the digest: the function's text is that of another graph."""
         return value.digest.hex()[:16] if isinstance(value, Callee) else value
 
     def schema(self, tensor: JsonSchema) -> JsonSchema:
-        """An integer."""
+        """Return the schema of an index."""
         return WHOLE | {"minimum": 0}
 
     def key(self, value: Any) -> Hashable:
-        """The digest."""
+        """Return the digest."""
         return self.name, value.digest
 
-    def is_remembered(self, value: Any) -> bool:
-        """Never: what is made of a function is kept with it."""
+    def is_cacheable(self, value: Any) -> bool:
+        """Return False: results for a function are cached in the function."""
         return False

@@ -40,14 +40,14 @@ def test_what_is_copied_is_what_the_rule_writes(case: Case, monkeypatch: pytest.
 @pytest.mark.slow
 def test_most_rules_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the test above would compare the rule with itself."""
-    told, tape_of = list[bool](), tape.Tapes.of
+    told, tape_of = list[bool](), tape.Tapes.get
 
     def noted(*args: Any) -> tape.Tape | None:
         found = tape_of(*args)
         told.append(found is not None)
         return found
 
-    monkeypatch.setattr(tape.Tapes, "of", noted)
+    monkeypatch.setattr(tape.Tapes, "get", noted)
     for case in filter(has_rule, all_cases()):
         written(case)
     assert sum(told) > 0.9 * len(told) > 900

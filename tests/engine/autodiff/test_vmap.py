@@ -18,7 +18,7 @@ VECTOR = TensorType((3,), np.dtype("float64"))
 def test_an_output_that_is_the_same_for_all_examples(wanted: list[bool] | None, shape: tuple[int, ...]) -> None:
     builder = Builder(registry(), NO_LIMITS)
     x, same = builder.leaf(VECTOR, "x"), builder.leaf(VECTOR, "same")
-    graph = vmap(builder.graph([x.exp() + same, same.sin()]), {"x"}, 2, wanted=wanted)
+    graph = vmap(builder.graph([x.exp() + same, same.sin()]), {"x"}, 2, mapped_outputs=wanted)
     assert sum(node.op.name == "sin" for node in graph.nodes) == 1
     at, fixed = np.arange(6.0).reshape(2, 3), np.array([0.5, 1.0, -2.0])
     mapped, alone = NumPyExecutor().run(make_plan(graph, NO_LIMITS), {"x": at, "same": fixed})

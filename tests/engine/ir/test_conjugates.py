@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine import Builder, TensorType, Value, registry
-from engine.ir.graph import adjoint, conjugate, for_dtype, for_real
+from engine.ir.graph import adjoint, cast_cotangent, conjugate, for_real
 
 
 def leaf(dtype: str) -> Value:
@@ -18,7 +18,7 @@ def test_of_what_is_real_nothing_is_written() -> None:
     assert conjugate(x) is x
     assert adjoint(x).node.op.name == "transpose"
     assert for_real(x, x.type) is x
-    assert for_dtype(x, x.type) is x
+    assert cast_cotangent(x, x.type) is x
 
 
 def test_of_what_is_complex_the_conjugate_is() -> None:
@@ -40,6 +40,6 @@ def test_of_what_is_complex_the_conjugate_is() -> None:
 )
 def test_a_cotangent_becomes_one_of_its_node(given: str, wanted: str, written: list[str]) -> None:
     g = leaf(given)
-    found = for_dtype(g, TensorType((2, 3), np.dtype(wanted)))
+    found = cast_cotangent(g, TensorType((2, 3), np.dtype(wanted)))
     assert found.dtype == wanted
     assert [node.op.name for node in g.builder.nodes[1:]] == written

@@ -206,8 +206,8 @@ def test_attributes_of_the_table_are_ours() -> None:
 def compared(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The lengths of all names whose letters were compared."""
     lengths: list[int] = []
-    edits = near._edits
-    monkeypatch.setattr(near, "_edits", lambda a, b: lengths.extend((len(a), len(b))) or edits(a, b))
+    edits = near._edit_distance
+    monkeypatch.setattr(near, "_edit_distance", lambda a, b: lengths.extend((len(a), len(b))) or edits(a, b))
     return lengths
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from engine import TensorType, registry
 from engine.ir.attributes import Attr
-from engine.ir.kinds import ATTRIBUTE_KINDS, is_remembered, key
-from engine.ir.kinds.kind import LONGEST_REMEMBERED, AttributeKind
+from engine.ir.kinds import ATTRIBUTE_KINDS, is_cacheable, key
+from engine.ir.kinds.kind import LONGEST_CACHED, AttributeKind
 from engine.ir.kinds.scalars import Callee, exact, typed_number, weak_number
 from engine.ir.tensor_type import COMPLEX, FLOATS
 
@@ -72,7 +72,7 @@ def test_what_is_remembered_is_hashable_and_keeps_its_name(kind: AttributeKind, 
     value = kind.bound(stated)
     hash(key(value))
     assert json.dumps(kind.canonical(value), sort_keys=True) == json.dumps(kind.canonical(value), sort_keys=True)
-    assert is_remembered(value) is kind.is_remembered(value)
+    assert is_cacheable(value) is kind.is_cacheable(value)
 
 
 def test_a_function_is_told_by_what_it_says() -> None:
@@ -82,7 +82,7 @@ def test_a_function_is_told_by_what_it_says() -> None:
     assert not kind.is_bound(kind.bound(3))
     assert key(one) == key(same) != key(other)
     assert key(kind.bound(3)) == key(3)
-    assert not is_remembered(one)
+    assert not is_cacheable(one)
     assert not kind.admits(-1)
 
 
@@ -125,9 +125,9 @@ def test_they_stand_in_one_order() -> None:
 
 
 def test_what_is_long_is_not_remembered() -> None:
-    most = LONGEST_REMEMBERED
-    assert [is_remembered(v) for v in ("x" * most, (1,) * most, None)] == [True] * 3
-    assert [is_remembered(v) for v in ("x" * (most + 1), (1,) * (most + 1), np.zeros(1), np.float64(1))] == [False] * 4
+    most = LONGEST_CACHED
+    assert [is_cacheable(v) for v in ("x" * most, (1,) * most, None)] == [True] * 3
+    assert [is_cacheable(v) for v in ("x" * (most + 1), (1,) * (most + 1), np.zeros(1), np.float64(1))] == [False] * 4
 
 
 def test_values_like_those_of_a_kind_are_told_apart_as_these_are() -> None:

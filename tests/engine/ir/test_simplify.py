@@ -114,7 +114,7 @@ def test_no_rule_is_missed_for_what_operands_tell(monkeypatch: pytest.MonkeyPatc
     """Against the same rules tried on every node."""
     made = dict(graphs())
     told = {case: print_graph(simplify.simplify(graph)) for case, graph in made.items()}
-    monkeypatch.setattr(simplify, "_telling", lambda *_: None)
+    monkeypatch.setattr(simplify, "_triggers", lambda *_: None)
     tried = {case: print_graph(simplify.simplify(graph)) for case, graph in made.items()}
     assert told == tried
     assert sum(told[case] != print_graph(graph) for case, graph in made.items()) > 100

@@ -16,7 +16,7 @@ from engine.autodiff.vmap import vmap
 from engine.compiler import compiler
 from engine.compiler.compiler import CompileRequest
 from engine.compiler.plan import make_plan
-from engine.ir.graph import Origin, Stated
+from engine.ir.graph import KeyedAttributes, Origin
 from engine.ir.op import Registry
 from engine.ir.passes import PASSES, Allowance, run_passes
 from engine.ir.verify import MalformedGraph, verify
@@ -58,42 +58,44 @@ def test_what_was_sound_is_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) 
     builder = Builder(registry())
     x = builder.leaf(F, 0)
     (x * x).sum(axes=(1,))
-    sound: set[Hashable] = set()
+    verified: set[Hashable] = set()
     graph = unverified(builder.nodes, (2,))
-    verify(graph, sound=sound)
+    verify(graph, verified=verified)
     inferred: list[str] = []
     for op in (OPS["mul"], OPS["sum"]):
         monkeypatch.setattr(type(op), "infer", lambda self, *types, **attrs: inferred.append(self.name) or COLUMN)
-    verify(graph, sound=sound)
+    verify(graph, verified=verified)
     assert not inferred
     other = graph.nodes[2]._replace(types=(F,))  # the same op, operands and attributes: another statement
     with pytest.raises(MalformedGraph, match="the op infers float64"):
-        verify(unverified([*graph.nodes[:2], other], (2,)), sound=sound)
+        verify(unverified([*graph.nodes[:2], other], (2,)), verified=verified)
     assert inferred == ["sum"]
 
 
 def test_nothing_of_a_graph_that_was_sound_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither leaves nor several results, and their projections."""
-    sound: set[Hashable] = set()
-    verify(unverified(small().nodes, (5,)), sound=sound)
-    monkeypatch.setattr("engine.ir.verify._mistake", lambda at, sound: f"{at.node.op.name} is looked at")
-    verify(unverified(small().nodes, (5,)), sound=sound)
+    verified: set[Hashable] = set()
+    verify(unverified(small().nodes, (5,)), verified=verified)
+    monkeypatch.setattr(
+        "engine.ir.verify._first_defect", lambda context, verified: f"{context.node.op.name} is looked at"
+    )
+    verify(unverified(small().nodes, (5,)), verified=verified)
 
 
 def test_what_is_sound_in_one_registry_is_not_in_another() -> None:
-    sound: set[Hashable] = set()
+    verified: set[Hashable] = set()
     graph = unverified(small().nodes, (5,))
-    verify(graph, sound=sound)
+    verify(graph, verified=verified)
     object.__setattr__(graph, "registry", Registry(op for op in OPS.values() if op.name != "mul"))
     with pytest.raises(MalformedGraph, match="the registry has no such op"):
-        verify(graph, sound=sound)
+        verify(graph, verified=verified)
 
 
 def test_what_was_wrong_stays_wrong() -> None:
-    sound: set[Hashable] = set()
+    verified: set[Hashable] = set()
     for _ in range(2):
         with pytest.raises(MalformedGraph) as caught:
-            verify(altered(2, types=(F.with_dtype("float32"),)), sound=sound)
+            verify(altered(2, types=(F.with_dtype("float32"),)), verified=verified)
         assert caught.value.node == 2
 
 
@@ -111,7 +113,7 @@ WRONG: dict[str, tuple[Graph, str]] = {
     "projection of one": (altered(5, operands=(3,)), "%5 = get_output(%3) : float64[2]: operand %3 has one result"),
     "projection out of range": (altered(5, attrs={"index": 2}), "attribute index must be between 0 and 1, but is 2"),
     "shape": (altered(3, types=(F,)), "%3 = sum(%2) : float64[2,3]: the op infers float64[2]"),
-    "other axes": (altered(3, attrs=Stated(SUM | {"axes": (0,)})), "the op infers float64[3]"),
+    "other axes": (altered(3, attrs=KeyedAttributes(SUM | {"axes": (0,)})), "the op infers float64[3]"),
     "dtype": (altered(2, types=(F.with_dtype("float32"),)), "the op infers float64[2,3]"),
     "results": (altered(4, types=(COLUMN,)), "the op infers float64[2], int64[2]"),
     "extents of NumPy": (altered(0, types=(F.with_shape((np.int64(2), 3)),)), "float64[2,3] is no type of the opset"),
@@ -148,12 +150,12 @@ WRONG: dict[str, tuple[Graph, str]] = {
 def test_what_is_wrong_is_named(rest: str, name: str) -> None:
     """Whether or not the rest of it was found to be sound before."""
     graph, sentence = WRONG[name]
-    sound: set[Hashable] = set()
+    verified: set[Hashable] = set()
     if rest == "seen":
         builder = small()
-        verify(builder.graph([builder.value(5), -builder.value(5)]), sound=sound)
+        verify(builder.graph([builder.value(5), -builder.value(5)]), verified=verified)
     with pytest.raises(MalformedGraph) as raised:
-        verify(graph, sound=sound)
+        verify(graph, verified=verified)
     assert sentence in str(raised.value)
 
 

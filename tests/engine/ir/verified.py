@@ -41,13 +41,13 @@ def verified() -> Iterator[None]:
     def construct_verified(graph: Graph, *fields: Any, **named: Any) -> None:
         construct(graph, *fields, **named)
         with untraced():
-            verify(graph, sound=sound)
+            verify(graph, verified=sound)
         made["graphs"] += 1
 
     def write_verified(*asked: Any, **options: Any) -> compiler.Traced:
         traced = write_call(*asked, **options)
         with untraced():
-            verify(traced.graph, expanded=True, sound=sound)
+            verify(traced.graph, expanded=True, verified=sound)
         return traced
 
     with pytest.MonkeyPatch.context() as patch:

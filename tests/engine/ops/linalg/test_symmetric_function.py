@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine import Builder, Limits, TensorType, Value, registry
-from engine.analysis.export import WrittenOut
+from engine.analysis.export import PublicCopy
 from engine.autodiff.vjp import vjp_or_zeros
 from engine.compiler.plan import make_plan
 from engine.ops.linalg.symmetric_function import symmetric_slope
@@ -146,7 +146,7 @@ def test_what_a_slope_is_written_out_as(function: str, values: list[float]) -> N
     at, along = (builder.leaf(TensorType.of(a), i) for i, a in enumerate((x, e)))
     graph = builder.graph([symmetric_slope(at, along, function)])
     public = Builder(registry())
-    copied = WrittenOut(public)
+    copied = PublicCopy(public)
     for i, node in enumerate(graph.nodes):
         copied.copy(i, node)
     written = public.graph([copied.values[graph.outputs[0]]])
