@@ -26,7 +26,7 @@ from service.store.places import open_state
 from service.web.facade_routes import facade_router
 from service.web.graph_routes import graph_router
 from service.web.listening import monitor_settings
-from service.web.middleware import Cors, Envelope, ForeignErrors, Guard, Origins, Slashes
+from service.web.middleware import Cors, Envelope, Guard, OriginCheck, ProtocolErrors, TrailingSlash
 from service.web.model_routes import model_router
 from service.web.observer import Recorder
 from service.web.pages.catalogue import shipped_catalogue
@@ -174,7 +174,7 @@ def create_monitor(routes: FastAPI, settings: Settings) -> ASGIApp:
     """The application of the metrics listener: metrics and health of the server that has these routes, nothing else."""
     app = _routed([health_router, metrics_router])
     app.state.service = routes.state.service
-    return Envelope(Origins(app, monitor_settings(settings), app.routes))
+    return Envelope(OriginCheck(app, monitor_settings(settings), app.routes))
 
 
 def _routed(routers: Iterable[APIRouter]) -> FastAPI:
@@ -184,7 +184,7 @@ def _routed(routers: Iterable[APIRouter]) -> FastAPI:
         app.add_exception_handler(kind, on_error)
     for each in routers:
         app.router.routes.extend(each.routes)  # flat, for whoever asks which of them a request takes
-    app.add_middleware(Slashes, routes=app.routes)
+    app.add_middleware(TrailingSlash, routes=app.routes)
     return app
 
 
@@ -194,8 +194,8 @@ def wrap(routes: FastAPI, settings: Settings, gate: Gate, cluster: Cluster | Non
     app = guarded
     if settings.cors_origins:
         app = Cors(app, settings.cors_origins)
-    app = Origins(app, settings, routes.routes)
+    app = OriginCheck(app, settings, routes.routes)
     app = Envelope(app)
     if settings.facades:
-        app = ForeignErrors(app, facades_of(settings.facades))
+        app = ProtocolErrors(app, facades_of(settings.facades))
     return app if cluster is None else cluster.between(app, Envelope(guarded), routes.routes)

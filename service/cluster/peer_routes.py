@@ -42,7 +42,7 @@ from service.observe.store import settling
 from service.store.changes import ALWAYS, new_answer
 from service.store.idempotency import Repetition
 from service.store.writes import nbytes_of
-from service.web.middleware import counting
+from service.web.middleware import limit_body
 from service.web.responses import slices_to_send
 from service.web.routing import route_path
 from service.workers.frames import INLINE
@@ -157,7 +157,7 @@ class Between:
     async def _answer(self, what: str, scope: Scope, receive: Receive, send: Send) -> None:
         status = 200
         try:
-            said, blobs = read_message(await Request(scope, counting(receive, self._most)).body())
+            said, blobs = read_message(await Request(scope, limit_body(receive, self._most)).body())
             answer = self._questions.by_name[what]
             parts = message_of(*await answer(said, blobs, time.monotonic() + float(said["left"])))
         except ClientDisconnect:

@@ -11,7 +11,7 @@ from starlette.types import Message, Scope
 
 from service.core.errors import Refusal, fault
 from service.core.keys.caller import ANYONE
-from service.web.body_reader import Wanted, framing_of
+from service.web.body_reader import BodySpec, framing_of
 from service.web.connection import Connection
 from service.web.head import Head
 from service.web.routing import route_of
@@ -24,7 +24,7 @@ _BODILESS: Final = (204, 304)
 _READING: Final = ("GET", "HEAD")
 
 
-class AsgiDoor:
+class AsgiHandler:
     """One request: a task of the application, `receive` and `send` for it."""
 
     def __init__(self, connection: Connection, head: Head) -> None:
@@ -40,7 +40,7 @@ class AsgiDoor:
         self._task: asyncio.Task[None] | None = None
         self._scope: Scope = {}
 
-    def begin(self, length: int, data: bytes) -> Wanted | None:
+    def begin(self, length: int, data: bytes) -> BodySpec | None:
         """Start the application; `data` is what came after the head. What is wanted of a body."""
         connection = self._connection
         tasks = connection.server_state.tasks
@@ -49,7 +49,7 @@ class AsgiDoor:
         tasks.add(self._task)
         self._task.add_done_callback(tasks.discard)
         if not length and not self._head.chunked:
-            connection.rest = data
+            connection.pending_bytes = data
             return None
         settings = connection.server_state.settings
         try:
@@ -57,7 +57,7 @@ class AsgiDoor:
         except Refusal as refusal:
             self._failure, connection.unread = refusal, True
             return None
-        return Wanted(framing, self, settings.timeout_ms / 1000)
+        return BodySpec(framing, self, settings.timeout_ms / 1000)
 
     # The body.
 
@@ -77,7 +77,7 @@ class AsgiDoor:
     def placed(self, nbytes: int) -> None:
         """Do nothing."""
 
-    def body_moved(self) -> None:
+    def body_received(self) -> None:
         """Tell the application."""
         if self.full:
             self._connection.pause_reading()
@@ -95,18 +95,18 @@ class AsgiDoor:
         if self._task is not None:
             self._task.cancel()
 
-    def left(self) -> bool:
+    def half_closed(self) -> bool:
         """Answer what only reads all the same: it is soon done. Of other work, the client is taken to have left."""
         return self._head.method in _READING
 
-    def lost(self) -> None:
+    def connection_lost(self) -> None:
         """Stop the work: nobody is there any more."""
         self._gone = True
         self._news.set()
         if self._task is not None:
             self._task.cancel()
 
-    def writable(self) -> None:
+    def resume_writing(self) -> None:
         """Go on writing."""
         self._news.set()
 
@@ -119,12 +119,12 @@ class AsgiDoor:
             )
         finally:
             if not self._over and not self._gone:
-                self._connection.broken(fault())
+                self._connection.fail_request(fault())
 
     def _scope_of(self, length: int) -> Scope:
         connection, head = self._connection, self._head
         known = {"request_id": connection.request_id, "arrived": connection.arrived}
-        if connection.entered:
+        if connection.is_authenticated:
             known["caller"] = connection.caller
         fields = [*head.fields]
         if length:
@@ -155,12 +155,12 @@ class AsgiDoor:
                 return self._next_part()
             if self._failure is not None:
                 raise self._failure
-            if self._connection.incoming is None and not self._ended:
+            if self._connection.body_reader is None and not self._ended:
                 self._ended = True
                 return {"type": "http.request", "body": b"", "more_body": False}
             if not self._body_asked_for:
                 self._body_asked_for = True
-                self._connection.ask_for_body()
+                self._connection.send_continue()
             await self._news.wait()
 
     def _next_part(self) -> Message:
@@ -168,7 +168,7 @@ class AsgiDoor:
         self._waiting -= len(part)
         if not self.full:
             self._connection.resume_reading()
-        more = bool(self._parts) or self._connection.incoming is not None or self._failure is not None
+        more = bool(self._parts) or self._connection.body_reader is not None or self._failure is not None
         self._ended = not more
         return {"type": "http.request", "body": part, "more_body": more}
 
@@ -200,7 +200,7 @@ class AsgiDoor:
             return b""
         fields, self._fields = self._fields, None
         lengths = [int(value) for name, value in fields if name == b"content-length"]
-        self._connection.hold(sum(lengths))
+        self._connection.note_held_bytes(sum(lengths))
         whole = bool(lengths) or self._status in _BODILESS
         self._closes = self._connection.closes or not whole
-        return self._connection.server_state.dated.of(self._status, fields, closes=self._closes)
+        return self._connection.server_state.head_writer.of(self._status, fields, closes=self._closes)

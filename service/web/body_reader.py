@@ -27,7 +27,7 @@ class _Next(Enum):
     NOTHING = auto()
 
 
-class Chunks:
+class ChunkedFraming:
     """The framing of a chunked body (RFC 9112, 7.1), of at most `most` bytes in `most_chunks` chunks."""
 
     def __init__(self, most: int, most_chunks: int) -> None:
@@ -190,7 +190,7 @@ class Counted:
 
 
 #: what tells a body from what comes after it
-Framing: TypeAlias = Chunks | Counted
+Framing: TypeAlias = ChunkedFraming | Counted
 
 
 class Sink(Protocol):
@@ -207,7 +207,7 @@ class Sink(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class BodySpec:
     """Wishes of a door for a body: how it is framed, where it goes, and in how many seconds it has to be here."""
 
     framing: Framing
@@ -215,7 +215,7 @@ class Wanted:
     timeout: float
 
 
-class Incoming:
+class BodyReader:
     """One body, from the connection into `sink`; `due` is when the next of it has to be there."""
 
     def __init__(self, framing: Framing, sink: Sink, rate: MinimumRate, now: float) -> None:
@@ -254,7 +254,7 @@ class Incoming:
 def framing_of(head: Head, length: int, most_chunks: int) -> Framing:
     """Choose the framing of the body of this head. Raises Refusal: body_too_large."""
     if head.chunked:
-        return Chunks(head.most, most_chunks)
+        return ChunkedFraming(head.most, most_chunks)
     if length > head.most:
         raise too_long(head.most, f"{length} bytes")
     return Counted(length)

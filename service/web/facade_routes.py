@@ -13,10 +13,10 @@ from service.core.errors import Refusal
 from service.facades.protocols import Facade, FacadeRoute, Listing
 from service.observe.store import StoreService
 from service.store.tables import no_graph
-from service.web.head import TIME, parameters_of, timeout_in
+from service.web.head import TIMEOUT, parameters_of, timeout_in
 from service.web.responses import answer, from_reply
 from service.web.state import current, state_of, store_of
-from service.web.tasks import task_of_upload, tenant_of_request, upload_of
+from service.web.tasks import make_upload_task, receive_body, tenant_of_request
 from service.workers.pool import awaited
 from service.workers.task import FindModel, ModelOfGraph, Task
 
@@ -39,11 +39,11 @@ def facade_router(facades: Iterable[Facade]) -> APIRouter:
 def _call(place: FacadeRoute) -> _Endpoint:
     async def endpoint(request: Request) -> Response:
         state = state_of(request)
-        stated = parameters_of(request.scope["query_string"], (TIME, *place.ignored))
+        stated = parameters_of(request.scope["query_string"], (TIMEOUT, *place.ignored))
         timeout = timeout_in(stated, state.settings.timeout_ms)
         find = _finder(store_of(request), request.state.caller.namespace)
-        upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
-        task = task_of_upload(place.call, request, timeout, upload, subject=place.said(request.headers.get))
+        upload = await receive_body(request, state.pool, state.settings, tenant_of_request(request))
+        task = make_upload_task(place.call, request, timeout, upload, subject=place.said(request.headers.get))
         task.find_model = find
         if (name := request.path_params.get("name")) is not None:
             try:

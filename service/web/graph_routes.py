@@ -21,7 +21,7 @@ from service.web.repetition import once, recorded
 from service.web.responses import from_reply
 from service.web.routes import add_calls, ended
 from service.web.state import current, state_of, store_of
-from service.web.tasks import task_of_upload, tenant_of_request, upload_of
+from service.web.tasks import make_upload_task, receive_body, tenant_of_request
 from service.workers.pool import awaited
 from service.workers.task import REGISTER, Reply, Task
 
@@ -43,8 +43,8 @@ async def register_graph(request: Request) -> Response:
         raise Refusal("not_acceptable", detail, expected=JSON, got=SAFETENSORS)
     state, store = state_of(request), store_of(request)
     timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
-    upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
-    task = task_of_upload(REGISTER, request, timeout, upload)
+    upload = await receive_body(request, state.pool, state.settings, tenant_of_request(request))
+    task = make_upload_task(REGISTER, request, timeout, upload)
 
     async def answered(repetition: Repetition | None) -> Response:
         reply = await awaited(state.pool, task)

@@ -159,7 +159,7 @@ def _forbidden(origin: str) -> Refusal:
 
 
 #: the query's parameter that every call with a deadline takes
-TIME: Final = "timeout_ms"
+TIMEOUT: Final = "timeout_ms"
 _MILLISECONDS: Final = re.compile(r"[0-9]{1,18}")
 #: entries of a page
 _USUAL: Final = 100
@@ -184,12 +184,12 @@ def parameters_of(query: bytes, known: Sequence[str]) -> dict[str, str]:
 
 def timeout_of(query: bytes, most_ms: int) -> float:
     """Seconds that a request may take: `timeout_ms`, lowered to the server's. Raises Refusal (invalid_field)."""
-    return timeout_in(parameters_of(query, (TIME,)), most_ms)
+    return timeout_in(parameters_of(query, (TIMEOUT,)), most_ms)
 
 
 def timeout_in(parameters: dict[str, str], most_ms: int) -> float:
     """Read it where the query may state other things, too."""
-    stated = parameters.get(TIME)
+    stated = parameters.get(TIMEOUT)
     if stated is None:
         return most_ms / 1000
     if not _MILLISECONDS.fullmatch(stated) or not int(stated):
@@ -202,7 +202,7 @@ def timeout_in(parameters: dict[str, str], most_ms: int) -> float:
 def without_time(query: bytes) -> str:
     """Leave the time out of a query: whoever asks the same with more time, or with less, has the same text."""
     stated = query.decode("latin-1").split("&")
-    return "&".join(part for part in stated if unquote_plus(part.partition("=")[0]) != TIME)
+    return "&".join(part for part in stated if unquote_plus(part.partition("=")[0]) != TIMEOUT)
 
 
 def choice_in(parameters: dict[str, str], name: str, choices: Sequence[str]) -> str:
@@ -254,10 +254,10 @@ class Media:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ComputeCall:
     """Order of a computing call: which one, of which registered graph if of any, and in how many seconds."""
 
-    call: str
+    name: str
     graph: str | None
     media: Media
     timeout: float
@@ -293,15 +293,15 @@ def media_of(method: str, path: str, headers: Headers) -> Media:
     return Media(JSON, _accepted(headers, SPOKEN if reads else (JSON,)))
 
 
-def order_of(path: str, query: bytes, media: Media, most_ms: int) -> Order | None:
+def compute_call_of(path: str, query: bytes, media: Media, most_ms: int) -> ComputeCall | None:
     """Return the computing call that a POST to this path is; None for any other. Raises Refusal: invalid_field."""
     found = _COMPUTING.fullmatch(path)
     if found is None or found[2] not in calls():
         return None
-    return Order(found[2], found[1], media, timeout_of(query, most_ms))
+    return ComputeCall(found[2], found[1], media, timeout_of(query, most_ms))
 
 
-def most_bytes(media: Media, settings: Settings) -> int:
+def body_limit(media: Media, settings: Settings) -> int:
     """Return the bytes that a body of this type may have."""
     return settings.max_binary_bytes if media.sent == SAFETENSORS else settings.max_body_bytes
 
@@ -370,7 +370,7 @@ def new_id() -> str:
     return f"{_PREFIX}{next(_numbers):08x}"
 
 
-def sane(stated: str) -> str | None:
+def valid_request_id(stated: str) -> str | None:
     """Return the client's id for a request, where it can stand in a header, a report and a log."""
     return stated if _SANE.fullmatch(stated) else None
 
@@ -384,7 +384,7 @@ _NO_SNIFFING: Final = (NO_SNIFFING[0].encode(), NO_SNIFFING[1].encode())
 _LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\ndate: ".encode() for status in HTTPStatus}
 
 
-class Dated:
+class HeadWriter:
     """Writer of heads with the date, which is made once a second at most."""
 
     def __init__(self) -> None:
@@ -405,7 +405,7 @@ class Dated:
         begun = self._begun.get(status) or b"HTTP/1.1 %d \r\n" % status
         return b"%b%b%b\r\n" % (begun, stated, CLOSE if closes else b"")
 
-    def of_reply(self, reply: Reply, length: int, request_id: str, *, closes: bool) -> bytes:
+    def reply_head(self, reply: Reply, length: int, request_id: str, *, closes: bool) -> bytes:
         """Write the head of a body of this length, with the same fields in the same order as through the other door."""
         ending = CLOSE if closes else b""
         kind, named = reply.media_type.encode(), request_id.encode()
@@ -424,7 +424,7 @@ _ABSOLUTE_FORM: Final = re.compile(rb"https?://([^/?]*)", re.IGNORECASE)
 #: how heads of no HTTP begin: TLS, binary protocols, an empty line
 _NO_BEGINNING: Final = b"\x21"
 #: heads that are kept, at least; and the bytes that one may have
-MOST_HEADS: Final = 1024
+HEAD_CACHE_ENTRIES: Final = 1024
 _MOST_BYTES: Final = 2048
 _LENGTH: Final = re.compile(rb"\r\n[Cc]ontent-[Ll]ength: ([0-9]{1,18})\r\n")
 
@@ -453,7 +453,7 @@ class Head:
     waits: bool
     stated_id: str | None
     most: int
-    order: Order | None
+    call: ComputeCall | None
     direct: bool
     access: Access
 
@@ -484,7 +484,7 @@ class HeadReader:
         options: Sequence[str] = ",".join(headers.getlist("connection")).lower().split(",")
         if chunked and version == "1.0":
             raise malformed()
-        order, most = self._judged(method, path, query, headers)
+        call, most = self._judged(method, path, query, headers)
         return Head(
             method,
             path,
@@ -496,27 +496,27 @@ class HeadReader:
             chunked,
             version != "1.0" and "close" not in map(str.strip, options),
             version != "1.0" and headers.get("expect", "").lower() == "100-continue",
-            sane(headers.get(HEADER, "")),
+            valid_request_id(headers.get(HEADER, "")),
             most,
-            order,
+            call,
             not (self._shares and "origin" in headers) and KEY_HEADER not in headers,
             Access(KeyScope.COMPUTE, credential_of(fields)),
         )
 
-    def _judged(self, method: str, path: str, query: bytes, headers: Headers) -> tuple[Order | None, int]:
+    def _judged(self, method: str, path: str, query: bytes, headers: Headers) -> tuple[ComputeCall | None, int]:
         """Return the computing call, and the bytes that the body may have."""
         try:
             media = media_of(method, path, headers)
-            most = most_bytes(media, self._settings)
+            most = body_limit(media, self._settings)
             if method != "POST" or not self._calls:
                 return None, most
             self._policy.check(headers, self._scheme, path, visits=False)
-            return order_of(path, query, media, self._settings.timeout_ms), most
+            return compute_call_of(path, query, media, self._settings.timeout_ms), most
         except Refusal:
             return None, self._settings.max_body_bytes
 
 
-def infeasible(beginning: bytes) -> bool:
+def is_hopeless(beginning: bytes) -> bool:
     """Whether these first bytes cannot become a head, whatever follows."""
     half_a_line_end = beginning.endswith(b"\r")
     return beginning[:1] < _NO_BEGINNING or bool(_ILL_FORMED.search(beginning, 0, len(beginning) - half_a_line_end))
@@ -546,14 +546,14 @@ def _split(target: bytes) -> tuple[bytes | None, bytes, bytes]:
     return found and found[1], path, query
 
 
-class KnownHeads:
+class HeadCache:
     """Cache of heads by their bytes, but for the number of their length.
 
     Clients send the same few again and again; to look one up costs a hundredth of parsing it. Two generations stand
     for an order by use: what is met in the old one moves to the young one, and when that is full, the old one goes.
     """
 
-    def __init__(self, read: Callable[[bytes], Head], most: int = MOST_HEADS) -> None:
+    def __init__(self, read: Callable[[bytes], Head], most: int = HEAD_CACHE_ENTRIES) -> None:
         self._read = read
         self._most = most
         self._young: dict[Key, Head] = {}

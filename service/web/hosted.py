@@ -14,7 +14,7 @@ from service.core.errors import Refusal, linked
 from service.core.keys.caller import ANYONE
 from service.core.prefix import path_within, prefix_of
 from service.core.settings import Settings
-from service.web.head import Order, order_of
+from service.web.head import ComputeCall, compute_call_of
 from service.web.middleware import ReportRewriter
 from service.web.observer import Finished, RequestObserver, unobserved
 from service.web.routing import route_of
@@ -110,7 +110,7 @@ class _HostedHead(NamedTuple):
     method: str
     path: str
     fields: tuple[tuple[bytes, bytes], ...]
-    order: Order | None = None
+    call: ComputeCall | None = None
 
 
 class Observing:
@@ -128,15 +128,15 @@ class Observing:
         counted = _Counted(receive, send)
         await self._app(scope, counted.receive, counted.send)
         if counted.over:
-            asked = asked._replace(order=self._order(asked, scope))
+            asked = asked._replace(call=self._order(asked, scope))
             self._observe(counted.finished(asked, scope, time.monotonic() - arrived))
 
-    def _order(self, asked: _HostedHead, scope: Scope) -> Order | None:
+    def _order(self, asked: _HostedHead, scope: Scope) -> ComputeCall | None:
         """Return the computing call that the request was, where nothing was wrong with its head."""
         media = scope["state"].get("media")
         if asked.method == "POST" and media is not None:
             with suppress(Refusal):
-                return order_of(asked.path, scope["query_string"], media, self._most_ms)
+                return compute_call_of(asked.path, scope["query_string"], media, self._most_ms)
         return None
 
 

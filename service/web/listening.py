@@ -45,7 +45,7 @@ def bound(host: str, port: int) -> socket.socket:
     return made
 
 
-def bound_once_free(host: str, port: int, seconds: float) -> socket.socket:
+def bind_when_free(host: str, port: int, seconds: float) -> socket.socket:
     """Bind a socket; wait so long, at most, for another process to give the address up. Raises OSError."""
     end = time.monotonic() + seconds
     while True:

@@ -32,13 +32,13 @@ from service.web.head import (
     HEADER,
     NO_SNIFFING,
     OriginPolicy,
+    body_limit,
     check_head,
     media_of,
-    most_bytes,
     new_id,
-    sane,
     too_large,
     too_long,
+    valid_request_id,
 )
 from service.web.responses import report
 from service.web.routing import route_path, scope_of, shortened_path
@@ -67,7 +67,7 @@ class Guard:
                 if size + sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > limit:
                     raise too_large(limit)
                 holder = self._entered(scope)
-                receive = counting(receive, self._most(scope))
+                receive = limit_body(receive, self._most(scope))
             except Refusal as refusal:
                 app = report(Request(scope), refusal)
             await app(scope, receive, send)
@@ -88,13 +88,13 @@ class Guard:
         """Return the bytes that the body may have. Raises Refusal."""
         headers = Headers(scope=scope)
         media = scope["state"]["media"] = media_of(scope["method"], path_within(scope), headers)
-        most, announced = most_bytes(media, self._settings), headers.get("content-length", "")
+        most, announced = body_limit(media, self._settings), headers.get("content-length", "")
         if announced.isdecimal() and int(announced) > most:
             raise too_long(most, f"{announced} bytes")
         return most
 
 
-def counting(receive: Receive, most: int) -> Receive:
+def limit_body(receive: Receive, most: int) -> Receive:
     """`receive`, which raises Refusal (body_too_large) once there was more."""
     count = 0
 
@@ -109,7 +109,7 @@ def counting(receive: Receive, most: int) -> Receive:
     return receive_counted
 
 
-class Origins:
+class OriginCheck:
     """Middleware that refuses strangers' names and pages, and heads that two readers could take differently.
 
     Notes the route that the request takes, `route_path`, and the `prefix` of links, for what depends on them.
@@ -140,7 +140,7 @@ class Origins:
         self._policy.check(headers, scope["scheme"], route, visits=is_page)
 
 
-class Slashes:
+class TrailingSlash:
     """Middleware for `/path/` as `/path`. Not by a redirect: many clients lose their body then, or turn it into a GET.
 
     A path that leads nowhere in either form stays as it was sent, and so it stands in the report.
@@ -204,7 +204,7 @@ class ReportRewriter:
                 await self._send({"type": "http.response.body", "body": body})
 
 
-class ForeignErrors:
+class ProtocolErrors:
     """Middleware that writes problem reports in the form of the protocol whose path was called."""
 
     def __init__(self, app: ASGIApp, facades: Sequence[Facade]) -> None:
@@ -278,4 +278,4 @@ class _Outgoing:
 
 def id_of(scope: Scope) -> str:
     """Return the client's own id for the request where it is sane, else a new one."""
-    return sane(Headers(scope=scope).get(HEADER, "")) or new_id()
+    return valid_request_id(Headers(scope=scope).get(HEADER, "")) or new_id()

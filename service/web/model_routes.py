@@ -19,7 +19,7 @@ from service.web.repetition import once, recorded
 from service.web.responses import etag_header, from_reply, not_modified
 from service.web.routes import ended
 from service.web.state import condition_of, current, state_of, store_of
-from service.web.tasks import Asker, task_of, task_of_upload, tenant_of_request, upload_of
+from service.web.tasks import Requester, make_task, make_upload_task, receive_body, tenant_of_request
 from service.workers.pool import awaited
 from service.workers.task import PUT_MODEL, READ_MODEL, Reply, Task
 
@@ -43,8 +43,8 @@ async def put_model(request: Request) -> Response:
         got = request.state.media.sent
         raise Refusal("unsupported_media_type", f"a model is sent as {JSON}, not {got}", expected=JSON, got=got)
     timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
-    upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
-    read = task_of_upload(READ_MODEL, request, timeout, upload, subject=name)
+    upload = await receive_body(request, state.pool, state.settings, tenant_of_request(request))
+    read = make_upload_task(READ_MODEL, request, timeout, upload, subject=name)
 
     async def answered(repetition: Repetition | None) -> Response:
         reply = await awaited(state.pool, read)
@@ -60,11 +60,11 @@ async def put_model(request: Request) -> Response:
 
 def _checking(request: Request, read: Task, reply: Reply) -> Task:
     """Return the task that checks what a reply says was asked, on its graph where that is kept."""
-    body, found = reply.body, cast("Asker", request.state)
+    body, found = reply.body, cast("Requester", request.state)
     reply.give_back()
     graph = store_of(request).graphs.find((read.namespace, graph_of_request(body)))
     media, tenant = Media(JSON, JSON), tenant_of_request(request)
-    return task_of(PUT_MODEL, found, tenant, read.timeout, media, body, graph=graph, subject=read.subject)
+    return make_task(PUT_MODEL, found, tenant, read.timeout, media, body, graph=graph, subject=read.subject)
 
 
 async def _kept(

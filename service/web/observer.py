@@ -10,7 +10,7 @@ from service.core.keys.caller import mask_keys
 from service.facades.protocols import facade_name_of, foreign_call_of
 from service.observe.request_log import Answered, RequestLog
 from service.observe.tally import Tally
-from service.web.head import Order
+from service.web.head import ComputeCall
 from service.workers.task import Reply
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class RequestHead(Protocol):
         """The headers."""
 
     @property
-    def order(self) -> Order | None:
+    def call(self) -> ComputeCall | None:
         """The computing call that is asked for, if any."""
 
 
@@ -74,9 +74,9 @@ class Recorder:
     def __call__(self, finished: Finished) -> None:
         """Observe a request."""
         head, reply = finished.head, finished.reply
-        order = None if head is None else head.order
-        call, facade = None if order is None else order.call, facade_name_of(finished.route)
-        self._tally.count(call, finished.status, finished.received, finished.sent, finished.seconds, facade)
+        call = None if head is None else head.call
+        call_name, facade = None if call is None else call.name, facade_name_of(finished.route)
+        self._tally.count(call_name, finished.status, finished.received, finished.sent, finished.seconds, facade)
         if reply is not None and finished.status == 200:
             self._tally.count_work(reply)
         if self._log is None and self._tracing is None:
@@ -90,12 +90,12 @@ class Recorder:
 
 def _answered(finished: Finished) -> Answered:
     head = finished.head
-    order = None if head is None else head.order
+    call = None if head is None else head.call
     route = finished.route
-    if not route and order is not None:
-        route = f"/v1/{order.call}" if order.graph is None else f"/v1/graphs/{{graph_id}}/{order.call}"
+    if not route and call is not None:
+        route = f"/v1/{call.name}" if call.graph is None else f"/v1/graphs/{{graph_id}}/{call.name}"
     foreign = foreign_call_of(route)
-    own = "" if order is None else order.call
+    own = "" if call is None else call.name
     return Answered(
         mask_keys(finished.request_id),
         finished.caller,
@@ -103,7 +103,7 @@ def _answered(finished: Finished) -> Answered:
         "?" if head is None else mask_keys(head.path),
         route,
         own if foreign is None else foreign,
-        "" if order is None else mask_keys(printable(order.graph or "")),
+        "" if call is None else mask_keys(printable(call.graph or "")),
         finished.status,
         finished.received,
         finished.sent,

@@ -26,7 +26,7 @@ from service.workers.task import Reply
 SENT_AT_ONCE: Final = 1 << 18
 
 
-class Sending:
+class ResponseWriter:
     """Writer of a large answer, part by part as the client takes it, from the memory that it lies in.
 
     The transport's high-water mark is 0 meanwhile, so that it says when all are out.

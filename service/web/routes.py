@@ -22,7 +22,7 @@ from service.web.head import timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import answer, from_reply
 from service.web.state import deadline_of, state_of, store_of
-from service.web.tasks import task_of_upload, tenant_of_request, upload_of
+from service.web.tasks import make_upload_task, receive_body, tenant_of_request
 from service.workers.pool import awaited
 from service.workers.task import Reply, Task
 
@@ -58,8 +58,8 @@ def _endpoint(call: str) -> Callable[[Request], Awaitable[Response]]:
         unknown = None if graph_id is None or graph is not None else no_graph(graph_id)
         if unknown is not None and KEY_HEADER not in request.headers:
             raise unknown
-        upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
-        task = task_of_upload(call, request, timeout, upload, graph=graph)
+        upload = await receive_body(request, state.pool, state.settings, tenant_of_request(request))
+        task = make_upload_task(call, request, timeout, upload, graph=graph)
 
         async def answered(repetition: Repetition | None) -> Response:
             if unknown is not None:  # now; it may have been there when the call came for the first time

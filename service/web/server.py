@@ -16,9 +16,9 @@ from starlette.types import ASGIApp
 
 from service.core.keys.authentication import Gate
 from service.core.process import collect_in_short_steps, set_aside
-from service.web.asgi_door import AsgiDoor
-from service.web.connection import Connection, Doors
-from service.web.fast_door import FastDoor
+from service.web.asgi_door import AsgiHandler
+from service.web.connection import Connection, HandlerFactory
+from service.web.fast_door import FastHandler
 from service.web.listening import (
     BACKLOG,
     announce,
@@ -29,10 +29,10 @@ from service.web.listening import (
     tls_context,
 )
 from service.web.observer import RequestObserver
-from service.web.server_state import LAST_WORDS, Lifetime, ServerState
+from service.web.server_state import FINAL_SECONDS, Lifetime, ServerState
 
 #: of every connection
-DOORS: Final = Doors(FastDoor, AsgiDoor)
+HANDLERS: Final = HandlerFactory(FastHandler, AsgiHandler)
 
 _logger = logging.getLogger("gradserve")
 
@@ -85,11 +85,11 @@ class Server:
         grace = self._main.state.settings.shutdown_grace
         for state in states:
             state.drain()
-        if not await self._all_gone(states, max(grace / 2, grace - LAST_WORDS)):
+        if not await self._all_gone(states, max(grace / 2, grace - FINAL_SECONDS)):
             _logger.warning("requests were still in work at the end of the grace")
             for state in states:
                 state.give_up()
-            await self._all_gone(states, LAST_WORDS)
+            await self._all_gone(states, FINAL_SECONDS)
         for state in states:
             for client in state.clients:
                 client.abort()
@@ -111,12 +111,12 @@ async def _accept(listener: Listener) -> asyncio.Server:
     state = listener.state
     context = tls_context(state.settings)
     accepting = await asyncio.get_running_loop().create_server(
-        lambda: Connection(state, DOORS),
+        lambda: Connection(state, HANDLERS),
         sock=listener.socket,
         backlog=BACKLOG,
         ssl=context,
         ssl_handshake_timeout=state.settings.header_timeout if context else None,
-        ssl_shutdown_timeout=LAST_WORDS if context else None,
+        ssl_shutdown_timeout=FINAL_SECONDS if context else None,
     )
     state.sweep()
     return accepting

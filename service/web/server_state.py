@@ -18,7 +18,7 @@ from service.facades.protocols import facades_of, owner_of
 from service.observe.banner import banner
 from service.observe.store import StateStore
 from service.web.body_reader import MinimumRate
-from service.web.head import Dated, Head, HeadReader, KnownHeads
+from service.web.head import Head, HeadCache, HeadReader, HeadWriter
 from service.web.listening import MONITOR_CONNECTIONS, allow_descriptors
 from service.web.observer import RequestObserver, unobserved
 from service.workers.pool import Pool
@@ -29,15 +29,15 @@ from service.workers.task import Reply, refused
 #: after which what was sent meanwhile is still to be read, is not taken for a client's
 SWEEP: Final = 0.25
 #: connections beyond the most, which may ask for the server's health and nothing else
-RESERVE: Final = 32
+HEALTH_CONNECTIONS: Final = 32
 #: connections that are dealt with in one turn of the loop
-_CLIENTS_IN_A_TURN: Final = 32
+_CLIENTS_PER_TURN: Final = 32
 #: bytes that are received at once
-_RECEIVED: Final = 64 << 10
+_RECEIVE_BYTES: Final = 64 << 10
 #: descriptors of a process beside its connections and the tensors that it keeps
-_DESCRIPTORS: Final = 512
+_OTHER_DESCRIPTORS: Final = 512
 #: seconds of the grace that are kept for last answers to leave
-LAST_WORDS: Final = 1.0
+FINAL_SECONDS: Final = 1.0
 
 _logger = logging.getLogger("gradserve")
 
@@ -54,13 +54,13 @@ class Client(Protocol):
         """Whether it asks for nothing, or has not said yet for what."""
 
     @property
-    def known(self) -> bool:
+    def has_key(self) -> bool:
         """Whether its last request came with a key."""
 
-    def overdue(self, now: float) -> None:
+    def handle_timeout(self, now: float) -> None:
         """Handle lateness: something that was due has not come."""
 
-    def look(self, now: float) -> None:
+    def check_writes(self, now: float) -> None:
         """See whether the client takes what is written to it."""
 
     def abort(self) -> None:
@@ -92,21 +92,21 @@ class ServerState:
         self.app, self.pool, self.store = app, pool, store
         self.gate = gate or Gate()
         self.observe: RequestObserver = observer or unobserved
-        self.heads = KnownHeads(HeadReader(settings, calls=calls))
-        self.dated = Dated()
-        self.memory = memoryview(bytearray(_RECEIVED))
-        self.arriving = MinimumRate(settings.body_timeout, settings.min_rate)
-        self.leaving = MinimumRate(settings.send_timeout, settings.min_send_rate)
+        self.head_cache = HeadCache(HeadReader(settings, calls=calls))
+        self.head_writer = HeadWriter()
+        self.receive_buffer = memoryview(bytearray(_RECEIVE_BYTES))
+        self.receive_rate = MinimumRate(settings.body_timeout, settings.min_rate)
+        self.send_rate = MinimumRate(settings.send_timeout, settings.min_send_rate)
         self._facades = facades_of(settings.facades)
         self.draining = False
         self.blocked: set[Client] = set()
         self.tasks: set[asyncio.Task[None]] = set()
         self._clients: dict[Client, None] = {}
-        self._surplus: dict[Client, None] = {}
-        self._of_client: Counter[str] = Counter()
-        self._late: set[Client] = set()
+        self._over_limit: dict[Client, None] = {}
+        self._connections_of: Counter[str] = Counter()
+        self._overdue: set[Client] = set()
         self._idle: list[Client] = []  # who was found idle, who is to go first at the end
-        self._looked = False  # whether that was since the last sweep
+        self._idle_collected = False  # whether that was since the last sweep
         self._timer: asyncio.TimerHandle | None = None
         self._empty: asyncio.Event | None = None
 
@@ -122,27 +122,27 @@ class ServerState:
     @property
     def clients(self) -> list[Client]:
         """All connections."""
-        return [*self._clients, *self._surplus]
+        return [*self._clients, *self._over_limit]
 
-    def enter(self, client: Client) -> Refusal | None:
+    def register(self, client: Client) -> Refusal | None:
         """Count a connection; where there are too many, why all but a health check gets refused on it."""
-        self._of_client[client.address] += 1
+        self._connections_of[client.address] += 1
         refusal = self._refusal(client)
-        (self._clients if refusal is None else self._surplus)[client] = None
-        if len(self._surplus) > RESERVE:
-            oldest = next(iter(self._surplus))
-            del self._surplus[oldest]
+        (self._clients if refusal is None else self._over_limit)[client] = None
+        if len(self._over_limit) > HEALTH_CONNECTIONS:
+            oldest = next(iter(self._over_limit))
+            del self._over_limit[oldest]
             oldest.abort()
         return refusal
 
-    def leave(self, client: Client) -> None:
+    def unregister(self, client: Client) -> None:
         """The connection is gone."""
         self._clients.pop(client, None)
-        self._surplus.pop(client, None)
+        self._over_limit.pop(client, None)
         self.blocked.discard(client)
-        self._of_client[client.address] -= 1
-        if not self._of_client[client.address]:
-            del self._of_client[client.address]
+        self._connections_of[client.address] -= 1
+        if not self._connections_of[client.address]:
+            del self._connections_of[client.address]
         if self._empty is not None and not self.clients:
             self._empty.set()
 
@@ -167,22 +167,22 @@ class ServerState:
         """Look at everybody, now and every `SWEEP` seconds."""
         self._timer = asyncio.get_running_loop().call_later(SWEEP, self.sweep)
         now = time.monotonic()
-        self.dated.tick()
-        self._looked = False
+        self.head_writer.tick()
+        self._idle_collected = False
         late = {client for client in self.clients if client.due <= now}
-        self._hurry([client for client in late if client in self._late])
-        self._late = late
+        self._time_out([client for client in late if client in self._overdue])
+        self._overdue = late
         for client in [*self.blocked]:
-            client.look(now)
+            client.check_writes(now)
 
-    def _hurry(self, late: list[Client]) -> None:
+    def _time_out(self, late: list[Client]) -> None:
         """Deal with those who are late; where they are many, with others' turns in between."""
         now = time.monotonic()
-        for client in late[:_CLIENTS_IN_A_TURN]:
+        for client in late[:_CLIENTS_PER_TURN]:
             if client.due <= now:
-                client.overdue(now)
-        if len(late) > _CLIENTS_IN_A_TURN:
-            asyncio.get_running_loop().call_soon(self._hurry, late[_CLIENTS_IN_A_TURN:])
+                client.handle_timeout(now)
+        if len(late) > _CLIENTS_PER_TURN:
+            asyncio.get_running_loop().call_soon(self._time_out, late[_CLIENTS_PER_TURN:])
 
     def stop(self) -> None:
         """Look no more."""
@@ -190,23 +190,23 @@ class ServerState:
             self._timer.cancel()
 
     def _refusal(self, client: Client) -> Refusal | None:
-        most, each = self.settings.max_connections, self.settings.max_connections_per_client
-        if self._of_client[client.address] > each:
-            detail = f"this client has its {each} connections; use those, or try again when some are closed"
+        limit, per_client = self.settings.max_connections, self.settings.max_connections_per_client
+        if self._connections_of[client.address] > per_client:
+            detail = f"this client has its {per_client} connections; use those, or try again when some are closed"
             return Refusal("queue_full", detail, retry_after=1)
-        if len(self._clients) >= most and not self._displaced():
-            return Refusal("queue_full", f"the server has its {most} connections; try again shortly", retry_after=1)
+        if len(self._clients) >= limit and not self._evict_idle():
+            return Refusal("queue_full", f"the server has its {limit} connections; try again shortly", retry_after=1)
         return None
 
-    def _displaced(self) -> bool:
+    def _evict_idle(self) -> bool:
         """Let an idle connection go: one without a key before all others, then who has asked for nothing for longest.
 
         All are looked at once between two sweeps at most, so that a crowd at the door does not cost as much for each.
         """
-        if not self._idle and not self._looked:
-            self._looked = True
+        if not self._idle and not self._idle_collected:
+            self._idle_collected = True
             idle = (client for client in self._clients if client.idle)
-            self._idle = sorted(idle, key=lambda client: (client.known, client.since), reverse=True)
+            self._idle = sorted(idle, key=lambda client: (client.has_key, client.since), reverse=True)
         while self._idle:
             client = self._idle.pop()
             if client in self._clients and client.idle:
@@ -218,8 +218,8 @@ class ServerState:
 
 def descriptors_of(settings: Settings) -> int:
     """Descriptors that a server of these settings may need at a time."""
-    monitor = 0 if settings.metrics_port is None else MONITOR_CONNECTIONS + RESERVE
-    return settings.max_connections + RESERVE + monitor + settings.max_tensors + _DESCRIPTORS
+    monitor = 0 if settings.metrics_port is None else MONITOR_CONNECTIONS + HEALTH_CONNECTIONS
+    return settings.max_connections + HEALTH_CONNECTIONS + monitor + settings.max_tensors + _OTHER_DESCRIPTORS
 
 
 class Lifetime:
@@ -258,6 +258,6 @@ class Lifetime:
 
     async def close(self, grace: float) -> bool:
         """Write what is behind and end the workers, within so many seconds; whether nothing is left that runs."""
-        written = await self.store.close(max(grace, LAST_WORDS))
+        written = await self.store.close(max(grace, FINAL_SECONDS))
         ended = await self.pool.close(grace)
         return ended and written

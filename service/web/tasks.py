@@ -12,7 +12,7 @@ from service.core.errors import Refusal
 from service.core.keys.caller import Caller, tenant_of
 from service.core.settings import Settings
 from service.store.tables import Registered
-from service.web.head import Media, most_bytes
+from service.web.head import Media, body_limit
 from service.workers.frames import INLINE
 from service.workers.pool import Pool
 from service.workers.task import Task
@@ -74,13 +74,13 @@ class BodyBuffer:
             self.memory.give_back()
 
 
-async def upload_of(request: Request, pool: Pool, settings: Settings, tenant: str) -> BodyBuffer:
+async def receive_body(request: Request, pool: Pool, settings: Settings, tenant: str) -> BodyBuffer:
     """Receive a body, into memory of the pool where it is large, out of a tenant's share.
 
     Raises what the guard and the pool raise, and ClientDisconnect; Refusal (bad_request_framing).
     """
     announced = request.headers.get("content-length", "")
-    most = int(announced) if announced.isdecimal() else most_bytes(request.state.media, settings)
+    most = int(announced) if announced.isdecimal() else body_limit(request.state.media, settings)
     upload = BodyBuffer(pool.allocate, most, tenant)
     try:
         async for part in request.stream():
@@ -95,7 +95,7 @@ async def upload_of(request: Request, pool: Pool, settings: Settings, tenant: st
     return upload
 
 
-class Asker(Protocol):
+class Requester(Protocol):
     """Request that a task is for; `arrived` is on the monotonic clock."""
 
     request_id: str
@@ -103,9 +103,9 @@ class Asker(Protocol):
     caller: Caller
 
 
-def task_of(
+def make_task(
     call: str,
-    asker: Asker,
+    asker: Requester,
     tenant: str,
     timeout: float,
     media: Media,
@@ -139,7 +139,7 @@ def task_of(
     )
 
 
-def task_of_upload(
+def make_upload_task(
     call: str,
     request: Request,
     timeout: float,
@@ -149,9 +149,9 @@ def task_of_upload(
     subject: str | None = None,
 ) -> Task:
     """Make the task that a request is, once its body is there."""
-    body, asker = upload.body, cast("Asker", request.state)
+    body, asker = upload.body, cast("Requester", request.state)
     tenant, credential = tenant_of_request(request), request.headers.get("authorization", "")
-    return task_of(
+    return make_task(
         call,
         asker,
         tenant,

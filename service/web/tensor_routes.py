@@ -16,12 +16,12 @@ from service.store.changes import Change, end_of_tensor
 from service.store.idempotency import Repetition
 from service.store.tables import TensorVersion, checked_name
 from service.store.writes import Stored, TensorWrite
-from service.web.head import TIME, Media, choice_in, names_of_page, page_of, parameters_of, timeout_in
+from service.web.head import TIMEOUT, Media, choice_in, names_of_page, page_of, parameters_of, timeout_in
 from service.web.repetition import once, recorded
 from service.web.responses import answer, etag_header, from_reply, not_modified
 from service.web.routes import ended
 from service.web.state import condition_of, current, state_of, store_of
-from service.web.tasks import Asker, task_of, task_of_upload, tenant_of_request, upload_of
+from service.web.tasks import Requester, make_task, make_upload_task, receive_body, tenant_of_request
 from service.workers.pool import awaited
 from service.workers.task import GET_TENSOR, PUT_TENSOR
 
@@ -40,12 +40,12 @@ async def put_tensor(request: Request) -> Response:
     `written_within_ms`.
     """
     state, store, name = state_of(request), store_of(request), _name(request)
-    parameters = parameters_of(request.scope["query_string"], ("durable", TIME))
+    parameters = parameters_of(request.scope["query_string"], ("durable", TIMEOUT))
     durable = choice_in(parameters, "durable", ("true", "false")) == "true"
     condition = condition_of(request)
-    upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
+    upload = await receive_body(request, state.pool, state.settings, tenant_of_request(request))
     timeout = timeout_in(parameters, state.settings.timeout_ms)
-    task = task_of_upload(PUT_TENSOR, request, timeout, upload, subject=name)
+    task = make_upload_task(PUT_TENSOR, request, timeout, upload, subject=name)
 
     async def answered(repetition: Repetition | None) -> Response:
         reply = await awaited(state.pool, task)
@@ -70,15 +70,15 @@ async def put_tensor(request: Request) -> Response:
 async def get_tensor(request: Request) -> Response:
     """A tensor that is kept, whole."""
     state, name = state_of(request), _name(request)
-    parameters = parameters_of(request.scope["query_string"], ("encoding", TIME))
+    parameters = parameters_of(request.scope["query_string"], ("encoding", TIMEOUT))
     wanted = orjson.dumps({"tensor_id": name, "encoding": choice_in(parameters, "encoding", ("json", "base64"))})
     timeout = timeout_in(parameters, state.settings.timeout_ms)
     await current(request, timeout)
     version, condition = store_of(request).tensors.get(request.state.caller.namespace, name), condition_of(request)
     if (known := not_modified(condition, name, version.etag)) is not None:
         return known
-    found, media = cast("Asker", request.state), Media(JSON, request.state.media.accepted)
-    task = task_of(GET_TENSOR, found, tenant_of_request(request), timeout, media, wanted, subject=name)
+    found, media = cast("Requester", request.state), Media(JSON, request.state.media.accepted)
+    task = make_task(GET_TENSOR, found, tenant_of_request(request), timeout, media, wanted, subject=name)
     return from_reply(await awaited(state.pool, task))
 
 

@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from service.cluster.ingress.table import NodeAddress
 from service.core.process import ending_with_parent
 from service.core.settings import NO_FOLDER, PREFIX, flag
-from service.web.listening import bound, bound_once_free, place
+from service.web.listening import bind_when_free, bound, place
 
 #: what Ray sets for actors by the processors that they reserve, since a server divides those of the machine itself;
 #: and the token of Ray's control plane, which a server has no use for
@@ -144,7 +144,7 @@ def _metrics_port(settings: Mapping[str, Any]) -> int:
     port = settings.get("metrics_port")
     if port in (None, "", NO_FOLDER, 0, "0"):
         return 0
-    bound_once_free(str(settings.get("metrics_host", "127.0.0.1")), int(port), _HANDING_OVER).close()
+    bind_when_free(str(settings.get("metrics_host", "127.0.0.1")), int(port), _HANDING_OVER).close()
     return int(port)
 
 

@@ -16,7 +16,7 @@ from service.cluster.fleet.child import ServerChild
 from service.cluster.fleet.directory import BEAT, Directory, DirectoryEntry, RayStore
 from service.cluster.ingress.configuration import IngressLayout
 from service.cluster.ingress.process import HaproxyProcess, haproxy, haproxy_program
-from service.web.listening import bound_once_free, place
+from service.web.listening import bind_when_free, place
 
 #: seconds that ingresses need to see that a server is going, and seconds more than a server's own that it has to end
 _SEEN: Final = 4 * BEAT
@@ -89,7 +89,7 @@ class Ingress:
         """Run HAProxy in the thread that makes it: with that it ends."""
         try:
             directory = Directory(RayStore())
-            with closing(bound_once_free(host, port, _HANDING_OVER)) as listening:
+            with closing(bind_when_free(host, port, _HANDING_OVER)) as listening:
                 # Those that live already are sent requests from the first one on.
                 nodes = tuple(place(*address) for address in sorted(directory.living()))
                 stated = IngressLayout(listen="", nodes=nodes, **layout)
