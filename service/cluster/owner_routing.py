@@ -28,7 +28,7 @@ from service.cluster.shared_store import SharedStore
 from service.core.errors import Refusal
 from service.core.settings import Settings
 from service.observe.store import StoreService
-from service.web.head import HEADER
+from service.web.head import REQUEST_ID_HEADER
 from service.web.responses import report
 
 #: bytes of a body that are kept until it is known that the owner takes it; of a longer one, the owner is tried once
@@ -37,7 +37,7 @@ _REPEATABLE: Final = ("GET", "HEAD")
 #: header fields that are one connection's business, or made anew
 _OF_A_CONNECTION: Final = frozenset(
     {"connection", "keep-alive", "transfer-encoding", "host", "date", "server", "expect"}
-    | {name.lower() for name in (SECRET_HEADER, PROTOCOL_HEADER, CALLER_HEADER, HEADER)}
+    | {name.lower() for name in (SECRET_HEADER, PROTOCOL_HEADER, CALLER_HEADER, REQUEST_ID_HEADER)}
 )
 
 
@@ -111,7 +111,10 @@ class Placing:
         path = f"{PASSED}{raw.decode('ascii')}{query}"
         stated = [(_text(name), _text(value)) for name, value in scope["headers"]]
         headers = [(name, value) for name, value in stated if name not in _OF_A_CONNECTION and name != "authorization"]
-        headers += [(CALLER_HEADER, row_of_caller(scope["state"]["caller"])), (HEADER, scope["state"]["request_id"])]
+        headers += [
+            (CALLER_HEADER, row_of_caller(scope["state"]["caller"])),
+            (REQUEST_ID_HEADER, scope["state"]["request_id"]),
+        ]
         content = None
         if scope["method"] not in _REPEATABLE:
             content = body.parts()  # an iterator: a DELETE without one would be sent again, and find nothing

@@ -71,10 +71,10 @@ class AsgiHandler:
         self._parts.append(part)
         self._waiting += len(part)
 
-    def place(self, most: int) -> None:
+    def get_buffer(self, size: int) -> None:
         """Return None: there is no such place."""
 
-    def placed(self, nbytes: int) -> None:
+    def buffer_updated(self, nbytes: int) -> None:
         """Do nothing."""
 
     def body_received(self) -> None:

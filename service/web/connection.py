@@ -179,7 +179,7 @@ class Connection(asyncio.BufferedProtocol):
     def get_buffer(self, sizehint: int) -> memoryview:
         """Choose where to receive: straight into a large body's place, or into memory that all connections share."""
         if self.body_reader is not None:
-            buffer = self.body_reader.place()
+            buffer = self.body_reader.get_buffer()
             self._in_place = buffer is not None
             if buffer is not None:
                 return buffer
@@ -193,7 +193,7 @@ class Connection(asyncio.BufferedProtocol):
             if self.body_reader is None:
                 self._take_bytes(bytes(self.server_state.receive_buffer[:nbytes]))
             elif self._in_place:
-                self.body_reader.placed(nbytes, time.monotonic())
+                self.body_reader.buffer_updated(nbytes, time.monotonic())
                 self._body_received(self.body_reader)
             else:
                 self._feed_body(self.body_reader, bytes(self.server_state.receive_buffer[:nbytes]))
@@ -350,8 +350,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _dispatch(self, head: Head, length: int, data: bytes) -> None:
         self.head = head
-        if head.stated_id is not None:
-            self.request_id = head.stated_id
+        if head.client_id is not None:
+            self.request_id = head.client_id
         if self.limit_refusal is not None and not head.path.startswith(HEALTH):
             self.refuse(self.limit_refusal)
         elif head.call is None or not head.direct:
@@ -406,7 +406,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _body_received(self, reader: BodyReader) -> None:
         self.received = reader.received
-        if reader.over:
+        if reader.complete:
             self.body_reader, self.due = None, NEVER
         else:
             self.due = min(reader.due, self.expires)
@@ -440,11 +440,18 @@ class Connection(asyncio.BufferedProtocol):
         """Whether the answer ends the connection."""
         head = self.head
         ended = self.unread or self.limit_refusal is not None or (self.ended_by_client and not self.pending_bytes)
-        return ended or self.body_reader is not None or self.server_state.draining or head is None or not head.keeps
+        return (
+            ended or self.body_reader is not None or self.server_state.draining or head is None or not head.keep_alive
+        )
 
     def send_continue(self) -> None:
         """Tell a client that waits for it to send its body."""
-        if self.head is not None and self.head.waits and self.body_reader is not None and not self.body_reader.received:
+        if (
+            self.head is not None
+            and self.head.expects_continue
+            and self.body_reader is not None
+            and not self.body_reader.received
+        ):
             self.transport.write(CONTINUE)
 
     def write_bytes(self, data: bytes) -> None:
@@ -563,7 +570,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def disconnect(self, *, linger: bool) -> None:
         """Close; where the client may still be writing, not before it has seen why: a reset would hide the answer."""
-        waits = self.head is not None and self.head.waits and not self.received
+        waits = self.head is not None and self.head.expects_continue and not self.received
         if not linger or waits or self.ended_by_client:
             self.close()
             return

@@ -15,7 +15,7 @@ from service.observe.store import StoreService
 from service.store.tables import no_graph
 from service.web.head import TIMEOUT, parameters_of, timeout_in
 from service.web.responses import answer, from_reply
-from service.web.state import current, state_of, store_of
+from service.web.state import state_of, store_of, wait_until_current
 from service.web.tasks import make_upload_task, receive_body, tenant_of_request
 from service.workers.pool import awaited
 from service.workers.task import FindModel, ModelOfGraph, Task
@@ -47,7 +47,7 @@ def _call(place: FacadeRoute) -> _Endpoint:
         task.find_model = find
         if (name := request.path_params.get("name")) is not None:
             try:
-                await current(request, timeout)
+                await wait_until_current(request, timeout)
                 task.give_model(name)
                 _check_version(request, name, task)
             except BaseException:
@@ -74,7 +74,7 @@ def _check_version(request: Request, name: str, task: Task) -> None:
 
 def _list(listing: Listing) -> _Endpoint:
     async def endpoint(request: Request) -> Response:
-        await current(request)
+        await wait_until_current(request)
         names = store_of(request).models.within(request.state.caller.namespace)
         return answer(listing.write_answer(sorted(names)))
 

@@ -49,14 +49,14 @@ class FastHandler:
         if self._forwards_pieces:  # pieces of a sum go to other servers with it
             credentials = (value.decode("latin-1") for name, value in head.fields if name == b"authorization")
             self._credential = next(credentials, "")
-        if length <= len(data) and not head.chunked and length <= INLINE and length <= head.most:
+        if length <= len(data) and not head.chunked and length <= INLINE and length <= head.max_bytes:
             self._connection.pending_bytes = data[length:]
             self._connection.received = length
             self._submit(call, data[:length], None)
             return None
         try:
             framing = framing_of(head, length, self._connection.server_state.settings.max_chunks)
-            max_bytes = head.most if head.chunked else length
+            max_bytes = head.max_bytes if head.chunked else length
             self._upload = BodyBuffer(self._pool.allocate, max_bytes, self._connection.tenant)
         except Refusal as refusal:
             self._connection.refuse(refusal)

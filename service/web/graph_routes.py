@@ -20,7 +20,7 @@ from service.web.head import page_of, timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import from_reply
 from service.web.routes import add_calls, ended
-from service.web.state import current, state_of, store_of
+from service.web.state import state_of, store_of, wait_until_current
 from service.web.tasks import make_upload_task, receive_body, tenant_of_request
 from service.workers.pool import awaited
 from service.workers.task import REGISTER, Reply, Task
@@ -84,7 +84,7 @@ async def list_graphs(request: Request) -> Response:
     state as `after`.
     """
     limit, after = page_of(request.scope["query_string"])
-    await current(request)
+    await wait_until_current(request)
     namespace, graphs = request.state.caller.namespace, store_of(request).graphs
     listed = iter(graphs.within(namespace).values())
     if after is not None:
@@ -98,7 +98,7 @@ async def list_graphs(request: Request) -> Response:
 @graph_router.get(GRAPHS + "/{graph_id}", operation_id="getGraph", tags=["graphs"])
 async def get_graph(request: Request) -> Response:
     """One graph, whole."""
-    await current(request)
+    await wait_until_current(request)
     graph = store_of(request).graphs.get(request.state.caller.namespace, request.path_params["graph_id"])
     return Response(graph.record, media_type=JSON)
 

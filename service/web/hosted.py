@@ -127,7 +127,7 @@ class Observing:
         asked = _HostedHead(scope["method"], path_within(scope), tuple(scope["headers"]))
         counted = _Counted(receive, send)
         await self._app(scope, counted.receive, counted.send)
-        if counted.over:
+        if counted.complete:
             asked = asked._replace(call=self._order(asked, scope))
             self._observe(counted.finished(asked, scope, time.monotonic() - arrived))
 
@@ -146,7 +146,7 @@ class _Counted:
     def __init__(self, receive: Receive, send: Send) -> None:
         self._receive, self._send = receive, send
         self._received = self._sent = self._status = 0
-        self.over = False
+        self.complete = False
 
     async def receive(self) -> Message:
         message = await self._receive()
@@ -159,7 +159,7 @@ class _Counted:
             self._status = message["status"]
         else:
             self._sent += len(message.get("body", b""))
-            self.over = not message.get("more_body", False)
+            self.complete = not message.get("more_body", False)
 
     def finished(self, asked: _HostedHead, scope: Scope, seconds: float) -> Finished:
         known = scope["state"]

@@ -29,8 +29,8 @@ from service.core.prefix import path_within, prefix_of
 from service.core.settings import Settings
 from service.facades.protocols import Facade, owner_of
 from service.web.head import (
-    HEADER,
     NO_SNIFFING,
+    REQUEST_ID_HEADER,
     OriginPolicy,
     body_limit,
     check_head,
@@ -166,7 +166,7 @@ class Cors(CORSMiddleware):
             allow_origins=origins,
             allow_methods=("GET", "POST", "PUT", "DELETE"),
             allow_headers=("*",),
-            expose_headers=(HEADER, "ETag", "Idempotency-Replayed", "Location", "Retry-After"),
+            expose_headers=(REQUEST_ID_HEADER, "ETag", "Idempotency-Replayed", "Location", "Retry-After"),
         )
 
     def preflight_response(self, request_headers: Headers) -> Response:
@@ -271,11 +271,11 @@ class _Outgoing:
         if message["type"] == "http.response.start":
             self.begun = True
             headers = MutableHeaders(scope=message)
-            headers[HEADER] = self._request_id
+            headers[REQUEST_ID_HEADER] = self._request_id
             headers.setdefault(*NO_SNIFFING)
         await self._send(message)
 
 
 def id_of(scope: Scope) -> str:
     """Return the client's own id for the request where it is sane, else a new one."""
-    return valid_request_id(Headers(scope=scope).get(HEADER, "")) or new_id()
+    return valid_request_id(Headers(scope=scope).get(REQUEST_ID_HEADER, "")) or new_id()

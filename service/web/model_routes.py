@@ -18,7 +18,7 @@ from service.web.head import Media, names_of_page, page_of, parameters_of, timeo
 from service.web.repetition import once, recorded
 from service.web.responses import etag_header, from_reply, not_modified
 from service.web.routes import ended
-from service.web.state import condition_of, current, state_of, store_of
+from service.web.state import condition_of, state_of, store_of, wait_until_current
 from service.web.tasks import Requester, make_task, make_upload_task, receive_body, tenant_of_request
 from service.workers.pool import awaited
 from service.workers.task import PUT_MODEL, READ_MODEL, Reply, Task
@@ -91,7 +91,7 @@ async def get_model(request: Request) -> Response:
     """A model that is kept."""
     name, condition = _name(request), condition_of(request)
     parameters_of(request.scope["query_string"], ())
-    await current(request)
+    await wait_until_current(request)
     model = store_of(request).models.get(request.state.caller.namespace, name)
     known = not_modified(condition, name, model.etag, "model")
     return known or Response(model.record, headers=etag_header(model.etag), media_type=JSON)
@@ -121,7 +121,7 @@ async def list_models(request: Request) -> Response:
     By name, and page by page: where there are more, `next` says what to state as `after`.
     """
     limit, after = page_of(request.scope["query_string"])
-    await current(request)
+    await wait_until_current(request)
     there = store_of(request).models.within(request.state.caller.namespace)
     names, more = names_of_page(there, limit, after)
     behind = b"" if more is None else b',"next":"%b"' % more.encode()

@@ -37,10 +37,10 @@ class Readiness:
     A worker is asked at most once in `FRESH` seconds, however often somebody wants to know.
     """
 
-    def __init__(self, pool: Pool, current: Callable[[float], Awaitable[None]]) -> None:
+    def __init__(self, pool: Pool, wait_until_current: Callable[[float], Awaitable[None]]) -> None:
         """`current` returns where the state is the server's, until a time at most. Raises Refusal."""
         self._pool = pool
-        self._current = current
+        self._current = wait_until_current
         self._proved = float("-inf")
         self._asking: asyncio.Task[Reply] | None = None
 
@@ -96,7 +96,7 @@ def store_of(request: Request) -> StoreService:
     return cast("StoreService", state_of(request).store if found is None else found)
 
 
-async def current(request: Request, seconds: float | None = None) -> None:
+async def wait_until_current(request: Request, seconds: float | None = None) -> None:
     """Return where what is kept here is what there is, in as many seconds from the arrival as the request has.
 
     Raises Refusal: not_ready.

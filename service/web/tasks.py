@@ -24,11 +24,11 @@ class BodyBuffer:
     Memory is claimed as bytes come: nothing is reserved for what a head announces.
     """
 
-    def __init__(self, rent: Callable[[int, str], GrowingAllocation], most: int, tenant: str) -> None:
-        self._rent, self._most, self._tenant = rent, most, tenant
+    def __init__(self, allocate: Callable[[int, str], GrowingAllocation], max_bytes: int, tenant: str) -> None:
+        self._allocate, self._max_bytes, self._tenant = allocate, max_bytes, tenant
         self._small = bytearray()
         #: bytes that came so far
-        self.got = 0
+        self.received = 0
         self.memory: GrowingAllocation | None = None
 
     @property
@@ -37,36 +37,36 @@ class BodyBuffer:
         if self.memory is None:
             return bytes(self._small)
         self.memory.pin()
-        return self.memory.view[: self.got]
+        return self.memory.view[: self.received]
 
     def put(self, part: bytes) -> None:
         """The next part. Raises Refusal where there is no memory for it."""
-        end = self.got + len(part)
+        end = self.received + len(part)
         if self.memory is None and end > INLINE:
-            self.memory = self._rent(self._most, self._tenant)
+            self.memory = self._allocate(self._max_bytes, self._tenant)
             self.memory.reserve(end)
-            self.memory.view[: self.got] = self._small
+            self.memory.view[: self.received] = self._small
             self._small = bytearray()
         if self.memory is None:
             self._small += part
         else:
             self.memory.reserve(end)
-            self.memory.view[self.got : end] = part
-        self.got = end
+            self.memory.view[self.received : end] = part
+        self.received = end
 
-    def place(self, most: int) -> memoryview | None:
+    def get_buffer(self, size: int) -> memoryview | None:
         """Return the memory that is left, where it is to be had and worth it."""
-        if self.memory is None or most < INLINE:
+        if self.memory is None or size < INLINE:
             return None
         try:
-            reserved = self.memory.reserve(self.got + INLINE)
+            reserved = self.memory.reserve(self.received + INLINE)
         except Refusal:
             return None  # it is told of by the next part
-        return self.memory.view[self.got : min(self.got + most, reserved)]
+        return self.memory.view[self.received : min(self.received + size, reserved)]
 
-    def placed(self, nbytes: int) -> None:
+    def buffer_updated(self, nbytes: int) -> None:
         """Note that so many bytes were received there."""
-        self.got += nbytes
+        self.received += nbytes
 
     def give_back(self) -> None:
         """Give back the memory of a body that nobody wants."""
@@ -80,15 +80,19 @@ async def receive_body(request: Request, pool: Pool, settings: Settings, tenant:
     Raises what the guard and the pool raise, and ClientDisconnect; Refusal (bad_request_framing).
     """
     announced = request.headers.get("content-length", "")
-    most = int(announced) if announced.isdecimal() else body_limit(request.state.media, settings)
-    upload = BodyBuffer(pool.allocate, most, tenant)
+    max_bytes = int(announced) if announced.isdecimal() else body_limit(request.state.media, settings)
+    upload = BodyBuffer(pool.allocate, max_bytes, tenant)
     try:
         async for part in request.stream():
-            if upload.got + len(part) > most:
-                raise Refusal("bad_request_framing", f"the body has more bytes than the {most} that were announced")
+            if upload.received + len(part) > max_bytes:
+                raise Refusal(
+                    "bad_request_framing", f"the body has more bytes than the {max_bytes} that were announced"
+                )
             upload.put(part)
-        if announced.isdecimal() and upload.got != most:
-            raise Refusal("bad_request_framing", f"the body has {upload.got} bytes, but {most} were announced")
+        if announced.isdecimal() and upload.received != max_bytes:
+            raise Refusal(
+                "bad_request_framing", f"the body has {upload.received} bytes, but {max_bytes} were announced"
+            )
     except BaseException:
         upload.give_back()
         raise

@@ -20,7 +20,7 @@ from service.web.head import TIMEOUT, Media, choice_in, names_of_page, page_of, 
 from service.web.repetition import once, recorded
 from service.web.responses import answer, etag_header, from_reply, not_modified
 from service.web.routes import ended
-from service.web.state import condition_of, current, state_of, store_of
+from service.web.state import condition_of, state_of, store_of, wait_until_current
 from service.web.tasks import Requester, make_task, make_upload_task, receive_body, tenant_of_request
 from service.workers.pool import awaited
 from service.workers.task import GET_TENSOR, PUT_TENSOR
@@ -73,7 +73,7 @@ async def get_tensor(request: Request) -> Response:
     parameters = parameters_of(request.scope["query_string"], ("encoding", TIMEOUT))
     wanted = orjson.dumps({"tensor_id": name, "encoding": choice_in(parameters, "encoding", ("json", "base64"))})
     timeout = timeout_in(parameters, state.settings.timeout_ms)
-    await current(request, timeout)
+    await wait_until_current(request, timeout)
     version, condition = store_of(request).tensors.get(request.state.caller.namespace, name), condition_of(request)
     if (known := not_modified(condition, name, version.etag)) is not None:
         return known
@@ -107,7 +107,7 @@ async def list_tensors(request: Request) -> Response:
     limit, after = page_of(request.scope["query_string"])
     store, settings = store_of(request), state_of(request).settings
     namespace = request.state.caller.namespace
-    await current(request)
+    await wait_until_current(request)
     there = store.tensors.within(namespace)
     names, more = names_of_page(there, limit, after)
     listed = []

@@ -18,14 +18,14 @@ def taken(pieces: list[bytes]) -> tuple[bytes, bytes, bool] | str:
     framing, body, rest = ChunkedFraming(MOST, MOST_CHUNKS), b"", b""
     try:
         for piece in pieces:
-            if framing.over:
+            if framing.complete:
                 rest += piece
                 continue
             found, rest = framing.unframe(piece)
             body += b"".join(found)
     except Refusal as refusal:
         return refusal.code
-    return body, rest, framing.over
+    return body, rest, framing.complete
 
 
 def cut(sent: bytes, places: list[int]) -> list[bytes]:

@@ -72,7 +72,7 @@ def test_a_number_in_another_header_is_not_a_length(reads: Counted) -> None:
 
 
 def test_few_are_kept_and_those_that_come_again_stay(reads: Counted) -> None:
-    known = HeadCache(reads, most=10)
+    known = HeadCache(reads, capacity=10)
     often = head(b"X: often")
     for i in range(1000):
         known.find(often)
