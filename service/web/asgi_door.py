@@ -19,9 +19,9 @@ from service.web.routing import route_of
 _logger = logging.getLogger("gradserve")
 
 #: bytes of a body that wait for the application; more stay with the client
-_WAITING: Final = 256 << 10
-_BODILESS: Final = (204, 304)
-_READING: Final = ("GET", "HEAD")
+_MAX_WAITING_BYTES: Final = 256 << 10
+_NO_BODY_STATUSES: Final = (204, 304)
+_READ_METHODS: Final = ("GET", "HEAD")
 
 
 class AsgiHandler:
@@ -31,11 +31,11 @@ class AsgiHandler:
         self._connection, self._head = connection, head
         self._parts: deque[bytes] = deque()
         self._waiting = 0
-        self._ended = self._gone = self._over = self._body_asked_for = False
+        self._body_sent = self._disconnected = self._response_sent = self._body_asked_for = False
         self._failure: Refusal | None = None
-        self._news = asyncio.Event()
+        self._event = asyncio.Event()
         self._status, self._sent = 0, 0
-        self._fields: list[tuple[bytes, bytes]] | None = None
+        self._response_fields: list[tuple[bytes, bytes]] | None = None
         self._closes = False
         self._task: asyncio.Task[None] | None = None
         self._scope: Scope = {}
@@ -64,7 +64,7 @@ class AsgiHandler:
     @property
     def full(self) -> bool:
         """Whether more of the body should wait."""
-        return self._waiting > _WAITING
+        return self._waiting > _MAX_WAITING_BYTES
 
     def put(self, part: bytes) -> None:
         """The next part."""
@@ -81,12 +81,12 @@ class AsgiHandler:
         """Tell the application."""
         if self.full:
             self._connection.pause_reading()
-        self._news.set()
+        self._event.set()
 
     def body_failed(self, refusal: Refusal) -> None:
         """Tell the application, which answers with it."""
         self._failure = refusal
-        self._news.set()
+        self._event.set()
 
     # The end.
 
@@ -97,18 +97,18 @@ class AsgiHandler:
 
     def half_closed(self) -> bool:
         """Answer what only reads all the same: it is soon done. Of other work, the client is taken to have left."""
-        return self._head.method in _READING
+        return self._head.method in _READ_METHODS
 
     def connection_lost(self) -> None:
         """Stop the work: nobody is there any more."""
-        self._gone = True
-        self._news.set()
+        self._disconnected = True
+        self._event.set()
         if self._task is not None:
             self._task.cancel()
 
     def resume_writing(self) -> None:
         """Go on writing."""
-        self._news.set()
+        self._event.set()
 
     async def _run_application(self) -> None:
         try:
@@ -118,14 +118,14 @@ class AsgiHandler:
                 "request %s failed", self._connection.request_id, extra={"request_id": self._connection.request_id}
             )
         finally:
-            if not self._over and not self._gone:
+            if not self._response_sent and not self._disconnected:
                 self._connection.fail_request(fault())
 
     def _scope_of(self, length: int) -> Scope:
         connection, head = self._connection, self._head
-        known = {"request_id": connection.request_id, "arrived": connection.arrived}
+        state = {"request_id": connection.request_id, "arrived": connection.arrived}
         if connection.is_authenticated:
-            known["caller"] = connection.caller
+            state["caller"] = connection.caller
         fields = [*head.fields]
         if length:
             fields.append((b"content-length", b"%d" % length))
@@ -142,26 +142,26 @@ class AsgiHandler:
             "headers": fields,
             "client": connection.transport.get_extra_info("peername"),
             "server": connection.transport.get_extra_info("sockname"),
-            "state": known,
+            "state": state,
         }
 
     async def _receive(self) -> Message:
         """Wait for the next part of the body. Raises Refusal where it is not coming."""
         while True:
-            self._news.clear()
-            if self._gone or self._over:
+            self._event.clear()
+            if self._disconnected or self._response_sent:
                 return {"type": "http.disconnect"}
             if self._parts:
                 return self._next_part()
             if self._failure is not None:
                 raise self._failure
-            if self._connection.body_reader is None and not self._ended:
-                self._ended = True
+            if self._connection.body_reader is None and not self._body_sent:
+                self._body_sent = True
                 return {"type": "http.request", "body": b"", "more_body": False}
             if not self._body_asked_for:
                 self._body_asked_for = True
                 self._connection.send_continue()
-            await self._news.wait()
+            await self._event.wait()
 
     def _next_part(self) -> Message:
         part = self._parts.popleft()
@@ -169,38 +169,38 @@ class AsgiHandler:
         if not self.full:
             self._connection.resume_reading()
         more = bool(self._parts) or self._connection.body_reader is not None or self._failure is not None
-        self._ended = not more
+        self._body_sent = not more
         return {"type": "http.request", "body": part, "more_body": more}
 
     async def _send(self, message: Message) -> None:
         """Write a part of the answer, when the client has taken those before."""
-        if self._gone or self._over:
+        if self._disconnected or self._response_sent:
             return
         if message["type"] == "http.response.start":
-            self._status, self._fields = message["status"], list(message["headers"])
+            self._status, self._response_fields = message["status"], list(message["headers"])
             return
         connection, body = self._connection, message.get("body", b"")
-        if self._head.method == "HEAD" or self._status in _BODILESS:
+        if self._head.method == "HEAD" or self._status in _NO_BODY_STATUSES:
             body = b""
         self._sent += len(body)
-        connection.write_bytes(self._beginning() + bytes(body))
+        connection.write_bytes(self._response_head() + bytes(body))
         if not message.get("more_body", False):
-            self._over = True
-            known = self._scope["state"]
-            connection.caller = known.get("caller", ANYONE)
-            route, reply = route_of(self._scope), known.get("reply")
+            self._response_sent = True
+            state = self._scope["state"]
+            connection.caller = state.get("caller", ANYONE)
+            route, reply = route_of(self._scope), state.get("reply")
             connection.answered(self._status, self._sent, closes=self._closes, reply=reply, route=route)
         elif connection.paused:
-            self._news.clear()
-            await self._news.wait()
+            self._event.clear()
+            await self._event.wait()
 
-    def _beginning(self) -> bytes:
+    def _response_head(self) -> bytes:
         """Return the head, where it is still to be written. An answer of unknown length ends with the connection."""
-        if self._fields is None:
+        if self._response_fields is None:
             return b""
-        fields, self._fields = self._fields, None
+        fields, self._response_fields = self._response_fields, None
         lengths = [int(value) for name, value in fields if name == b"content-length"]
         self._connection.note_held_bytes(sum(lengths))
-        whole = bool(lengths) or self._status in _BODILESS
-        self._closes = self._connection.closes or not whole
+        has_known_length = bool(lengths) or self._status in _NO_BODY_STATUSES
+        self._closes = self._connection.closes or not has_known_length
         return self._connection.server_state.head_writer.of(self._status, fields, closes=self._closes)

@@ -27,23 +27,23 @@ def facade_router(facades: Iterable[Facade]) -> APIRouter:
     """Return the routes of these protocols. They stand in no document of ours."""
     router = APIRouter()
     for facade in facades:
-        for place in facade.places:
-            router.add_api_route(place.path, _call(place), methods=[place.method], include_in_schema=False)
+        for route in facade.places:
+            router.add_api_route(route.path, _call(route), methods=[route.method], include_in_schema=False)
         for listing in facade.listings:
             router.add_api_route(listing.path, _list(listing), methods=["GET"], include_in_schema=False)
-        for path, what in facade.health.items():
-            router.add_api_route(path, _health(what), methods=["GET"], include_in_schema=False)
+        for path, status in facade.health.items():
+            router.add_api_route(path, _health(status), methods=["GET"], include_in_schema=False)
     return router
 
 
-def _call(place: FacadeRoute) -> _Endpoint:
+def _call(route: FacadeRoute) -> _Endpoint:
     async def endpoint(request: Request) -> Response:
         state = state_of(request)
-        stated = parameters_of(request.scope["query_string"], (TIMEOUT, *place.ignored))
-        timeout = timeout_in(stated, state.settings.timeout_ms)
+        parameters = parameters_of(request.scope["query_string"], (TIMEOUT, *route.ignored))
+        timeout = timeout_in(parameters, state.settings.timeout_ms)
         find = _finder(store_of(request), request.state.caller.namespace)
         upload = await receive_body(request, state.pool, state.settings, tenant_of_request(request))
-        task = make_upload_task(place.call, request, timeout, upload, subject=place.said(request.headers.get))
+        task = make_upload_task(route.call, request, timeout, upload, subject=route.said(request.headers.get))
         task.find_model = find
         if (name := request.path_params.get("name")) is not None:
             try:
@@ -62,14 +62,14 @@ def _call(place: FacadeRoute) -> _Endpoint:
 
 def _check_version(request: Request, name: str, task: Task) -> None:
     """Raise Refusal (not_found) where a path says another version of a model than there is."""
-    stated = request.path_params.get("version")
-    if stated is None:
+    version = request.path_params.get("version")
+    if version is None:
         return
     graph_id = store_of(request).models.get(task.namespace, name).graph_id
-    if stated != graph_id:
-        shown = printable(stated)
-        detail = f"the model “{name}” has no version “{shown}”; the one that there is, is {graph_id}"
-        raise Refusal("not_found", detail, expected=graph_id, got=shown)
+    if version != graph_id:
+        shown_version = printable(version)
+        detail = f"the model “{name}” has no version “{shown_version}”; the one that there is, is {graph_id}"
+        raise Refusal("not_found", detail, expected=graph_id, got=shown_version)
 
 
 def _list(listing: Listing) -> _Endpoint:
@@ -81,11 +81,11 @@ def _list(listing: Listing) -> _Endpoint:
     return endpoint
 
 
-def _health(what: str) -> _Endpoint:
+def _health(status: str) -> _Endpoint:
     async def endpoint(request: Request) -> Response:
-        if what == "ready":
+        if status == "ready":
             await state_of(request).readiness.check()
-        return answer({what: True})
+        return answer({status: True})
 
     return endpoint
 

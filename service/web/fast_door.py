@@ -26,8 +26,8 @@ class FastHandler:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._pool = connection.server_state.pool
-        self._dated = connection.server_state.head_writer
-        self._order: ComputeCall | None = None
+        self._head_writer = connection.server_state.head_writer
+        self._call: ComputeCall | None = None
         self._graph: Registered | None = None
         self._forwards_pieces = connection.server_state.settings.ingress is not None
         self._credential = ""
@@ -43,7 +43,7 @@ class FastHandler:
 
         Returns what is wanted of its body, unless that is all there.
         """
-        self._order = call
+        self._call = call
         self._graph = graph
         self._credential = ""
         if self._forwards_pieces:  # pieces of a sum go to other servers with it
@@ -73,9 +73,9 @@ class FastHandler:
 
     def body_received(self) -> None:
         """Hand the body to the pool, once it is complete."""
-        if self._connection.body_reader is None and self._upload is not None and self._order is not None:
+        if self._connection.body_reader is None and self._upload is not None and self._call is not None:
             upload, self._upload = self._upload, None
-            self._submit(self._order, upload.body, upload.memory)
+            self._submit(self._call, upload.body, upload.memory)
 
     def body_failed(self, refusal: Refusal) -> None:
         """Refuse the call."""
@@ -139,7 +139,7 @@ class FastHandler:
         connection, parts = self._connection, reply.parts
         length = len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
         closes = connection.closes
-        head = self._dated.reply_head(reply, length, connection.request_id, closes=closes)
+        head = self._head_writer.reply_head(reply, length, connection.request_id, closes=closes)
         if length <= INLINE:
             connection.write_bytes(b"".join((head, *parts)))
             reply.give_back()

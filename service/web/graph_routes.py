@@ -19,7 +19,7 @@ from service.store.tables import Registered
 from service.web.head import page_of, timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import from_reply
-from service.web.routes import add_calls, ended
+from service.web.routes import add_calls, commit_deletion
 from service.web.state import state_of, store_of, wait_until_current
 from service.web.tasks import make_upload_task, receive_body, tenant_of_request
 from service.workers.pool import awaited
@@ -49,31 +49,31 @@ async def register_graph(request: Request) -> Response:
     async def answered(repetition: Repetition | None) -> Response:
         reply = await awaited(state.pool, task)
         if reply.status == 200:
-            reply = await _registered(store, task, reply, repetition)
+            reply = await _store_graph(store, task, reply, repetition)
         return from_reply(reply)
 
     return await once(request, store, answered, upload, timeout)
 
 
-async def _registered(store: StoreService, task: Task, reply: Reply, repetition: Repetition | None) -> Reply:
+async def _store_graph(store: StoreService, task: Task, reply: Reply, repetition: Repetition | None) -> Reply:
     """Keep the graph that a worker has made this record of, and answer. Raises Refusal."""
     graph = Registered.of(reply.body)
     reply.give_back()
     await store.commits.fence.passed(task.expires)
     key = (task.namespace, graph.graph_id)
     location = (("Location", f"{GRAPHS}/{graph.graph_id}"),)
-    if (known := store.graphs.find(key)) is not None:
-        return Reply(200, JSON, [known.record], location)
-    change, answer = new_graph(store.graphs, key, graph), Reply(201, JSON, [graph.record], location)
+    if (existing := store.graphs.find(key)) is not None:
+        return Reply(200, JSON, [existing.record], location)
+    change, response_reply = new_graph(store.graphs, key, graph), Reply(201, JSON, [graph.record], location)
 
     def complete(replaced: Sequence[Any]) -> Sequence[Change]:
         if (first := replaced[0]) is not None:
-            answer.status, answer.parts = 200, [first.record]
-        return [change, *recorded(store.answers, repetition, answer)]
+            response_reply.status, response_reply.parts = 200, [first.record]
+        return [change, *recorded(store.answers, repetition, response_reply)]
 
-    changes = [change, *recorded(store.answers, repetition, answer)]
+    changes = [change, *recorded(store.answers, repetition, response_reply)]
     await store.commit(changes, task.expires, task.timeout, complete)
-    return answer
+    return response_reply
 
 
 @graph_router.get(GRAPHS, operation_id="listGraphs", tags=["graphs"])
@@ -90,9 +90,11 @@ async def list_graphs(request: Request) -> Response:
     if after is not None:
         graphs.get(namespace, after)
         listed = islice(dropwhile(lambda graph: graph.graph_id != after, listed), 1, None)
-    found = list(islice(listed, limit + 1))
-    more = b',"next":"%b"' % found[limit - 1].graph_id.encode() if len(found) > limit else b""
-    return Response(b'{"graphs":[%b]%b}' % (b",".join(graph.summary for graph in found[:limit]), more), media_type=JSON)
+    page = list(islice(listed, limit + 1))
+    next_field = b',"next":"%b"' % page[limit - 1].graph_id.encode() if len(page) > limit else b""
+    return Response(
+        b'{"graphs":[%b]%b}' % (b",".join(graph.summary for graph in page[:limit]), next_field), media_type=JSON
+    )
 
 
 @graph_router.get(GRAPHS + "/{graph_id}", operation_id="getGraph", tags=["graphs"])
@@ -111,7 +113,7 @@ async def delete_graph(request: Request) -> Response:
     """
     store = store_of(request)
     key = request.state.caller.namespace, request.path_params["graph_id"]
-    return await ended(request, end_of_graph(store.graphs, store.models, key), lambda gone: gone.summary)
+    return await commit_deletion(request, end_of_graph(store.graphs, store.models, key), lambda gone: gone.summary)
 
 
 add_calls(graph_router, GRAPHS + "/{graph_id}", OF_GRAPH, " Of a registered graph.")

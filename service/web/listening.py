@@ -23,7 +23,7 @@ BACKLOG: Final = 2048
 MONITOR_CONNECTIONS: Final = 64
 _MONITOR_CONNECTIONS_PER_CLIENT: Final = 16
 #: seconds between two attempts to have an address
-_RETRY: Final = 0.5
+_RETRY_SECONDS: Final = 0.5
 
 
 def bound(host: str, port: int) -> socket.socket:
@@ -34,27 +34,27 @@ def bound(host: str, port: int) -> socket.socket:
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     socket.getaddrinfo(host, port, family)  # raises gaierror, which binding would make an error without a reason
-    made = socket.socket(family, socket.SOCK_STREAM)
+    listening = socket.socket(family, socket.SOCK_STREAM)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        made.bind((host, port))
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listening.bind((host, port))
     except BaseException:
-        made.close()
+        listening.close()
         raise
-    return made
+    return listening
 
 
 def bind_when_free(host: str, port: int, seconds: float) -> socket.socket:
     """Bind a socket; wait so long, at most, for another process to give the address up. Raises OSError."""
-    end = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds
     while True:
         try:
             return bound(host, port)
         except OSError as error:
-            if error.errno != errno.EADDRINUSE or time.monotonic() > end:
+            if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
                 raise
-        time.sleep(_RETRY)
+        time.sleep(_RETRY_SECONDS)
 
 
 def bound_monitor(settings: Settings) -> AbstractContextManager[socket.socket | None]:
@@ -132,12 +132,12 @@ def keep_to_this_machine(settings: Settings, listening: socket.socket) -> None:
     )
 
 
-def allow_descriptors(wanted: int) -> None:
+def allow_descriptors(count: int) -> None:
     """Let this process have so many files and sockets at once, or as many as it may."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    if soft != resource.RLIM_INFINITY and soft < most:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    limit = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
 def tls_context(settings: Settings) -> ssl.SSLContext | None:

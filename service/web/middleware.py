@@ -66,8 +66,8 @@ class Guard:
                 size = len(scope.get("raw_path") or b"") + len(scope["query_string"])
                 if size + sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > limit:
                     raise too_large(limit)
-                holder = self._entered(scope)
-                receive = limit_body(receive, self._most(scope))
+                holder = self._authenticate(scope)
+                receive = limit_body(receive, self._body_limit(scope))
             except Refusal as refusal:
                 app = report(Request(scope), refusal)
             await app(scope, receive, send)
@@ -75,7 +75,7 @@ class Guard:
             if holder is not None:
                 holder.leave()
 
-    def _entered(self, scope: Scope) -> Keyholder | None:
+    def _authenticate(self, scope: Scope) -> Keyholder | None:
         """Count a request for whoever makes it, until it is over. Raises Refusal: they may not make it."""
         if "caller" in scope["state"]:
             return None
@@ -84,17 +84,17 @@ class Guard:
         scope["state"]["caller"] = holder.caller
         return holder
 
-    def _most(self, scope: Scope) -> int:
+    def _body_limit(self, scope: Scope) -> int:
         """Return the bytes that the body may have. Raises Refusal."""
         headers = Headers(scope=scope)
         media = scope["state"]["media"] = media_of(scope["method"], path_within(scope), headers)
-        most, announced = body_limit(media, self._settings), headers.get("content-length", "")
-        if announced.isdecimal() and int(announced) > most:
-            raise too_long(most, f"{announced} bytes")
-        return most
+        limit, announced = body_limit(media, self._settings), headers.get("content-length", "")
+        if announced.isdecimal() and int(announced) > limit:
+            raise too_long(limit, f"{announced} bytes")
+        return limit
 
 
-def limit_body(receive: Receive, most: int) -> Receive:
+def limit_body(receive: Receive, max_bytes: int) -> Receive:
     """`receive`, which raises Refusal (body_too_large) once there was more."""
     count = 0
 
@@ -102,8 +102,8 @@ def limit_body(receive: Receive, most: int) -> Receive:
         nonlocal count
         message = await receive()
         count += len(message.get("body", b""))
-        if count > most:
-            raise too_long(most, "more")
+        if count > max_bytes:
+            raise too_long(max_bytes, "more")
         return message
 
     return receive_counted
@@ -218,12 +218,12 @@ class ProtocolErrors:
             await self._app(scope, receive, send)
             return
 
-        def rewrite(start: Message, held: bytes) -> bytes:
-            start["status"], answer = facade.write_error(orjson.loads(held))
+        def rewrite(start: Message, report_body: bytes) -> bytes:
+            start["status"], answer = facade.write_error(orjson.loads(report_body))
             body = b"".join(answer.parts)
-            kept = [pair for pair in start["headers"] if pair[0].lower() not in (b"content-type", b"content-length")]
-            told = [(b"content-type", answer.media_type.encode()), (b"content-length", b"%d" % len(body))]
-            start["headers"] = kept + told
+            fields = [pair for pair in start["headers"] if pair[0].lower() not in (b"content-type", b"content-length")]
+            body_fields = [(b"content-type", answer.media_type.encode()), (b"content-length", b"%d" % len(body))]
+            start["headers"] = fields + body_fields
             return body
 
         await self._app(scope, receive, ReportRewriter(send, rewrite))
@@ -240,12 +240,12 @@ class Envelope:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        known = {"request_id": id_of(scope), "arrived": time.monotonic()}
-        scope["state"] = {**known, **scope.get("state", {})}  # what holds the connection may have begun it
+        initial_state = {"request_id": id_of(scope), "arrived": time.monotonic()}
+        scope["state"] = {**initial_state, **scope.get("state", {})}  # what holds the connection may have begun it
         request_id = scope["state"]["request_id"]
-        outgoing = _Outgoing(request_id, send)
+        sender = _IdSender(request_id, send)
         try:
-            await self._app(scope, receive, outgoing)
+            await self._app(scope, receive, sender)
         except Refusal as raised:
             refusal = raised
         except asyncio.CancelledError:  # the grace after SIGTERM is over
@@ -255,21 +255,21 @@ class Envelope:
             refusal = fault()
         else:
             return
-        if not outgoing.begun:
-            await report(Request(scope), refusal)(scope, receive, outgoing)
+        if not sender.response_started:
+            await report(Request(scope), refusal)(scope, receive, sender)
 
 
-class _Outgoing:
+class _IdSender:
     """`send`, with the headers that every answer has; remembers whether an answer has begun."""
 
     def __init__(self, request_id: str, send: Send) -> None:
         self._request_id = request_id
         self._send = send
-        self.begun = False
+        self.response_started = False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self.begun = True
+            self.response_started = True
             headers = MutableHeaders(scope=message)
             headers[REQUEST_ID_HEADER] = self._request_id
             headers.setdefault(*NO_SNIFFING)

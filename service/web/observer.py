@@ -95,14 +95,14 @@ def _answered(finished: Finished) -> Answered:
     if not route and call is not None:
         route = f"/v1/{call.name}" if call.graph is None else f"/v1/graphs/{{graph_id}}/{call.name}"
     foreign = foreign_call_of(route)
-    own = "" if call is None else call.name
+    call_name = "" if call is None else call.name
     return Answered(
         mask_keys(finished.request_id),
         finished.caller,
         "?" if head is None else head.method,
         "?" if head is None else mask_keys(head.path),
         route,
-        own if foreign is None else foreign,
+        call_name if foreign is None else foreign,
         "" if call is None else mask_keys(printable(call.graph or "")),
         finished.status,
         finished.received,

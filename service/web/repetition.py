@@ -44,19 +44,19 @@ async def once(
     Raises Refusal: invalid_field, conflict, not_ready. The body, if any, is given back where it is not answered anew.
     """
     caller = request.state.caller
-    stated = request.headers.getlist(KEY_HEADER) if KeyScope.WRITE in caller.scopes else []
-    if not stated:
+    keys = request.headers.getlist(KEY_HEADER) if KeyScope.WRITE in caller.scopes else []
+    if not keys:
         return await answer(None)
     try:
-        key = check_key(", ".join(stated))
+        key = check_key(", ".join(keys))
         repetition = Repetition(caller.namespace, key, await _fingerprint(request, upload))
-        known = await store.begin(repetition, deadline_of(request, seconds))
+        record = await store.begin(repetition, deadline_of(request, seconds))
     except BaseException:
         _give_back(upload)
         raise
-    if known is not None:
+    if record is not None:
         _give_back(upload)
-        return _replayed(known)
+        return _replayed(record)
     refusal: Refusal | None = None
     try:
         response = await answer(repetition)
@@ -65,17 +65,17 @@ async def once(
     finally:
         store.end(repetition)
     if response.status_code == CONFLICT:  # another server may have had the call as well, and kept it first
-        known = await store.begin(repetition, deadline_of(request, seconds))
+        record = await store.begin(repetition, deadline_of(request, seconds))
         store.end(repetition)
-        if known is not None:
-            return _replayed(known)
+        if record is not None:
+            return _replayed(record)
     if refusal is not None:
         raise refusal
     return response
 
 
-def _replayed(known: AnswerRecord) -> Response:
-    return Response(known.body, known.status, {**dict(known.headers), REPLAYED: "true"}, known.media_type)
+def _replayed(record: AnswerRecord) -> Response:
+    return Response(record.body, record.status, {**dict(record.headers), REPLAYED: "true"}, record.media_type)
 
 
 def recorded(answers: AnswerTable, repetition: Repetition | None, reply: Reply) -> Sequence[Change]:

@@ -36,16 +36,16 @@ class ResponseWriter:
         self,
         transport: asyncio.Transport,
         parts: Sequence[bytes | memoryview],
-        ended: Callable[[], None],
+        on_done: Callable[[], None],
         *,
         secure: bool,
     ) -> None:
         self._secure = secure
         self._transport = transport
         self._slices = slices_to_send(parts)
-        self._ended = ended
+        self._on_done = on_done
         self._paused = False
-        self._busy = False
+        self._writing = False
 
     def pause(self) -> None:
         """The client is behind."""
@@ -54,34 +54,34 @@ class ResponseWriter:
     def resume(self) -> None:
         """Go on: what was written is out."""
         self._paused = False
-        if not self._busy:
-            self._go()
+        if not self._writing:
+            self._write()
 
     def begin(self) -> None:
         """Write what can be written at once."""
         # Where it is encrypted, what is written has been copied; and that transport takes 0 for a mark that is passed.
         self._transport.set_write_buffer_limits(int(self._secure), 0)
-        self._go()
+        self._write()
 
-    def _go(self) -> None:
+    def _write(self) -> None:
         """Write until the client is behind, or all is out."""
-        self._busy = True
+        self._writing = True
         while not self._paused:
-            sent = next(self._slices, None)
-            if sent is None:
+            part = next(self._slices, None)
+            if part is None:
                 self._transport.set_write_buffer_limits()
-                self._ended()
+                self._on_done()
                 return
-            self._transport.write(sent)
-        self._busy = False
+            self._transport.write(part)
+        self._writing = False
 
 
 def slices_to_send(parts: Sequence[bytes | memoryview]) -> Iterator[memoryview]:
     """Cut each part into slices of `SENT_AT_ONCE` bytes."""
     for part in parts:
-        whole = memoryview(part)
-        for start in range(0, len(whole), SENT_AT_ONCE):
-            yield whole[start : start + SENT_AT_ONCE]
+        view = memoryview(part)
+        for start in range(0, len(view), SENT_AT_ONCE):
+            yield view[start : start + SENT_AT_ONCE]
 
 
 def unsent_bytes(transport: asyncio.Transport) -> int:
@@ -125,16 +125,16 @@ class PartsResponse(Response):
         """Send head and body."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         if self._reply.claim is not None:
-            self._reply.claim.holder = _Sending(asyncio.current_task())
+            self._reply.claim.holder = _TaskHolder(asyncio.current_task())
         try:
-            for sent in slices_to_send(self._reply.parts):
-                await send({"type": "http.response.body", "body": bytes(sent), "more_body": True})
+            for part in slices_to_send(self._reply.parts):
+                await send({"type": "http.response.body", "body": bytes(part), "more_body": True})
         finally:
             self._reply.give_back()
         await send({"type": "http.response.body", "body": b""})
 
 
-class _Sending:
+class _TaskHolder:
     """Holder of an answer that a task sends."""
 
     revocable = True
@@ -152,9 +152,9 @@ def from_reply(reply: Reply) -> Response:
     """Make the response that says a worker's reply."""
     if len(reply.parts) > 1 or len(reply.parts[0]) > SENT_AT_ONCE:
         return PartsResponse(reply)
-    whole = Response(reply.body, reply.status, dict(reply.headers), reply.media_type)
+    response = Response(reply.body, reply.status, dict(reply.headers), reply.media_type)
     reply.give_back()
-    return whole
+    return response
 
 
 def report(request: Request, refusal: Refusal) -> Response:
@@ -175,11 +175,11 @@ def refusal_of(request: Request, error: Exception) -> Refusal:
     if isinstance(error, ClientDisconnect):
         return Refusal("bad_request_framing", "the connection was closed before the body was complete")
     if isinstance(error, HTTPException):
-        return _routing(request, error)
+        return _routing_refusal(request, error)
     return out_of_memory() if isinstance(error, MemoryError) else fault()
 
 
-def _routing(request: Request, error: HTTPException) -> Refusal:
+def _routing_refusal(request: Request, error: HTTPException) -> Refusal:
     path = printable(request.url.path)
     if error.status_code == 405:
         allow = (error.headers or {}).get("Allow", "")

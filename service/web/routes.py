@@ -33,16 +33,16 @@ health_router: Final = APIRouter()
 metrics_router: Final = APIRouter()
 
 
-def add_calls(to: APIRouter, under: str, suffix: str = "", more: str = "") -> None:
+def add_calls(router: APIRouter, prefix: str, suffix: str = "", note: str = "") -> None:
     """Add a path for each call; `under` a path with `{graph_id}`, it is of a registered graph."""
     for call in calls().values():
-        to.add_api_route(
-            f"{under}/{call.name}",
+        router.add_api_route(
+            f"{prefix}/{call.name}",
             _endpoint(call.name),
             methods=["POST"],
             operation_id=f"{call.name}{suffix}",
             tags=[call.tag],
-            description=f"{inspect.cleandoc(call.__doc__ or '')}{more}",
+            description=f"{inspect.cleandoc(call.__doc__ or '')}{note}",
         )
 
 
@@ -66,14 +66,16 @@ def _endpoint(call: str) -> Callable[[Request], Awaitable[Response]]:
                 upload.give_back()
                 raise unknown
             request.state.reply = reply = await awaited(state.pool, task)
-            return from_reply(await kept(request, state.store, task, reply, repetition))
+            return from_reply(await settle_reply(request, state.store, task, reply, repetition))
 
         return await once(request, state.store, answered, upload, timeout)
 
     return endpoint
 
 
-async def kept(request: Request, store: StateStore, task: Task, reply: Reply, repetition: Repetition | None) -> Reply:
+async def settle_reply(
+    request: Request, store: StateStore, task: Task, reply: Reply, repetition: Repetition | None
+) -> Reply:
     """Return the reply once `store` keeps what it has for keeping, or the refusal that takes its place."""
     try:
         more = recorded(store.answers, repetition, reply) if reply.stored else ()
@@ -83,7 +85,7 @@ async def kept(request: Request, store: StateStore, task: Task, reply: Reply, re
     return await store.settled(task, request.state.caller, reply, more=more)
 
 
-async def ended(request: Request, change: Change, told: Callable[[Any], bytes]) -> Response:
+async def commit_deletion(request: Request, change: Change, write_body: Callable[[Any], bytes]) -> Response:
     """Answer a deletion once it is written: `told` writes the body from the value that it deletes.
 
     What uses it at the time goes on. Raises what `change.check` does, and what a commit does.
@@ -94,7 +96,7 @@ async def ended(request: Request, change: Change, told: Callable[[Any], bytes]) 
         reply = Reply(200, JSON, [])
 
         def complete(replaced: Sequence[Any]) -> Sequence[Change]:
-            reply.parts = [told(replaced[0])]
+            reply.parts = [write_body(replaced[0])]
             return [change, *recorded(store.answers, repetition, reply)]
 
         changes = [change, *recorded(store.answers, repetition, reply)]

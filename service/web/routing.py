@@ -14,14 +14,18 @@ from service.core.keys.caller import KeyScope
 from service.facades.protocols import HEALTH_PATHS, foreign_call_of
 
 #: what is for everybody: whether the server is well, and what it is
-_OPEN: Final = re.compile(r"/|/health/.*|/docs(?:/.*)?|/openapi(?:-sdk)?(?:-3\.0)?\.json")
-_CALL: Final = re.compile(r"/v1/(?:graphs/[^/]+/)?([a-z_]+)")
+_PUBLIC_PATHS: Final = re.compile(r"/|/health/.*|/docs(?:/.*)?|/openapi(?:-sdk)?(?:-3\.0)?\.json")
+_CALL_PATH: Final = re.compile(r"/v1/(?:graphs/[^/]+/)?([a-z_]+)")
 
 
 def shortened_path(scope: Scope, routes: Sequence[BaseRoute]) -> str:
     """Take the slash off the end of a path, where only the path without it leads somewhere."""
     path: str = scope["path"]
-    if path.endswith("/") and _first(scope, routes) is None and _first({**scope, "path": path[:-1]}, routes):
+    if (
+        path.endswith("/")
+        and _first_match(scope, routes) is None
+        and _first_match({**scope, "path": path[:-1]}, routes)
+    ):
         return path[:-1]
     return path
 
@@ -31,8 +35,8 @@ def route_path(scope: Scope, routes: Sequence[BaseRoute]) -> str | None:
 
     Where none takes the method, that of the first one which takes others.
     """
-    found = _first({**scope, "path": shortened_path(scope, routes)}, routes)
-    return found.path if isinstance(found, Route | Mount) else None
+    route = _first_match({**scope, "path": shortened_path(scope, routes)}, routes)
+    return route.path if isinstance(route, Route | Mount) else None
 
 
 def route_of(scope: Scope) -> str:
@@ -41,7 +45,7 @@ def route_of(scope: Scope) -> str:
     return route.path if isinstance(route, Route) else ""
 
 
-def _first(scope: Scope, routes: Sequence[BaseRoute]) -> BaseRoute | None:
+def _first_match(scope: Scope, routes: Sequence[BaseRoute]) -> BaseRoute | None:
     partial = None
     for route in routes:
         match = route.matches(scope)[0]
@@ -58,11 +62,11 @@ def scope_of(method: str, route: str | None, *, metrics: str = "keys") -> KeySco
     What leads nowhere takes a key too: without one, nobody learns what there is.
     """
     route = route or ""
-    if _OPEN.fullmatch(route) or route in HEALTH_PATHS:
+    if _PUBLIC_PATHS.fullmatch(route) or route in HEALTH_PATHS:
         return None
     if route == "/metrics":
         return KeyScope.ADMIN if metrics == "keys" else None
-    found = _CALL.fullmatch(route)
-    if method == "POST" and ((found is not None and found[1] in calls()) or foreign_call_of(route) is not None):
+    match = _CALL_PATH.fullmatch(route)
+    if method == "POST" and ((match is not None and match[1] in calls()) or foreign_call_of(route) is not None):
         return KeyScope.COMPUTE
     return KeyScope.READ if method in ("GET", "HEAD", "OPTIONS") else KeyScope.WRITE

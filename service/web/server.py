@@ -59,19 +59,19 @@ class Server:
     async def serve(self) -> float:
         """Serve until a signal, and end; the seconds of grace that are left."""
         settings, loop = self._main.state.settings, asyncio.get_running_loop()
-        for sign in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(sign, self._on_signal)
-        accepting = [await _accept(listener) for listener in self._listeners]
+        for signal_number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(signal_number, self._on_signal)
+        acceptors = [await _accept(listener) for listener in self._listeners]
         announce(settings, self._main.socket, None if self._monitor is None else self._monitor.socket)
         await self._stopped.wait()
-        over = time.monotonic() + settings.shutdown_grace
-        for each in accepting:
-            each.close()
+        deadline = time.monotonic() + settings.shutdown_grace
+        for acceptor in acceptors:
+            acceptor.close()
         states = [listener.state for listener in self._listeners]
         await self._end(states)
         for state in states:
             state.stop()
-        return 0.0 if self._stopped_twice.is_set() else max(0.0, over - time.monotonic())
+        return 0.0 if self._stopped_twice.is_set() else max(0.0, deadline - time.monotonic())
 
     def _on_signal(self) -> None:
         """End gracefully at the first signal, and at once at the second."""
@@ -85,24 +85,24 @@ class Server:
         grace = self._main.state.settings.shutdown_grace
         for state in states:
             state.drain()
-        if not await self._all_gone(states, max(grace / 2, grace - FINAL_SECONDS)):
+        if not await self._wait_until_empty(states, max(grace / 2, grace - FINAL_SECONDS)):
             _logger.warning("requests were still in work at the end of the grace")
             for state in states:
                 state.give_up()
-            await self._all_gone(states, FINAL_SECONDS)
+            await self._wait_until_empty(states, FINAL_SECONDS)
         for state in states:
             for client in state.clients:
                 client.abort()
             for task in [*state.tasks]:
                 task.cancel()
 
-    async def _all_gone(self, states: Sequence[ServerState], seconds: float) -> bool:
+    async def _wait_until_empty(self, states: Sequence[ServerState], seconds: float) -> bool:
         """Wait until nobody is connected, so long at most, or until the second signal."""
         emptied = asyncio.gather(*(state.emptied() for state in states))
-        ends: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._stopped_twice.wait()), emptied]
-        await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        for end in ends:
-            end.cancel()
+        waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._stopped_twice.wait()), emptied]
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
         return not any(state.clients for state in states)
 
 
@@ -110,7 +110,7 @@ async def _accept(listener: Listener) -> asyncio.Server:
     """Take connections, and watch over them."""
     state = listener.state
     context = tls_context(state.settings)
-    accepting = await asyncio.get_running_loop().create_server(
+    acceptor = await asyncio.get_running_loop().create_server(
         lambda: Connection(state, HANDLERS),
         sock=listener.socket,
         backlog=BACKLOG,
@@ -119,7 +119,7 @@ async def _accept(listener: Listener) -> asyncio.Server:
         ssl_shutdown_timeout=FINAL_SECONDS if context else None,
     )
     state.sweep()
-    return accepting
+    return acceptor
 
 
 def serve(
@@ -142,14 +142,14 @@ def serve(
     ):
         tls_context(settings)  # raises before the workers are made
         keep_to_this_machine(settings, listening)
-        if not runner.run(_served(lifetime, observer, listening, gate, metrics_socket, make_monitor)):
+        if not runner.run(_run_server(lifetime, observer, listening, gate, metrics_socket, make_monitor)):
             # A thread inside a kernel cannot be stopped, and Python would wait for it.
             _logger.warning("work was still running when the grace was over")
             sys.stdout.flush()
             os._exit(0)
 
 
-async def _served(
+async def _run_server(
     lifetime: Lifetime,
     observer: RequestObserver | None,
     listening: socket.socket,
@@ -158,7 +158,7 @@ async def _served(
     make_monitor: Callable[[], ASGIApp] | None,
 ) -> bool:
     """Whether nothing is left that runs."""
-    left = 0.0
+    grace_left = 0.0
     try:
         app = await lifetime.start()
         set_aside()
@@ -166,11 +166,13 @@ async def _served(
         main = Listener(listening, ServerState(settings, app, pool, store, observer, gate))
         monitor = None
         if metrics_socket is not None and make_monitor is not None:
-            own = monitor_settings(settings)
-            monitor = Listener(metrics_socket, ServerState(own, make_monitor(), pool, store, observer, calls=False))
-        left = await Server(main, lifetime.drain, monitor).serve()
+            own_settings = monitor_settings(settings)
+            monitor = Listener(
+                metrics_socket, ServerState(own_settings, make_monitor(), pool, store, observer, calls=False)
+            )
+        grace_left = await Server(main, lifetime.drain, monitor).serve()
     finally:
-        done = await lifetime.close(left)
+        done = await lifetime.close(grace_left)
     return done
 
 

@@ -20,7 +20,7 @@ from service.workers.pool import Pool, awaited
 from service.workers.task import Reply, Task
 
 #: a forward pass of one step, which nothing folds away: through admission, a worker, and the device
-_STEP: Final = (
+_PROBE: Final = (
     b'{"graph":{"nodes":[{"op":"input"},{"op":"exp","operands":[0]}]},'
     b'"feeds":[{"node":0,"tensor":{"dtype":"float64","shape":[2],"data":[0.0,1.0]}}]}'
 )
@@ -28,7 +28,7 @@ _STEP: Final = (
 FRESH: Final = 1.0
 PATIENCE: Final = 2.0
 #: refused or late for want of a free worker: the server is busy, and not out of order
-_BUSY: Final = (503, 504)
+_BUSY_STATUSES: Final = (503, 504)
 
 
 class Readiness:
@@ -41,27 +41,27 @@ class Readiness:
         """`current` returns where the state is the server's, until a time at most. Raises Refusal."""
         self._pool = pool
         self._current = wait_until_current
-        self._proved = float("-inf")
-        self._asking: asyncio.Task[Reply] | None = None
+        self._proved_at = float("-inf")
+        self._probe_task: asyncio.Task[Reply] | None = None
 
     async def check(self) -> None:
         """Return where work is taken and done. Raises Refusal: shutting_down, not_ready."""
         if not self._pool.ready:
             raise stopping()
         await self._current(time.monotonic() + PATIENCE)
-        if time.monotonic() - self._proved < FRESH:
+        if time.monotonic() - self._proved_at < FRESH:
             return
-        if self._asking is None or self._asking.done():
-            self._asking = asyncio.create_task(self._ask())
-        reply = await asyncio.shield(self._asking)
+        if self._probe_task is None or self._probe_task.done():
+            self._probe_task = asyncio.create_task(self._probe())
+        reply = await asyncio.shield(self._probe_task)
         if reply.status == 200:
-            self._proved = time.monotonic()
-        elif reply.status not in _BUSY or not self._pool.busy:
+            self._proved_at = time.monotonic()
+        elif reply.status not in _BUSY_STATUSES or not self._pool.busy:
             raise no_answer()
 
-    async def _ask(self) -> Reply:
+    async def _probe(self) -> Reply:
         now = time.monotonic()
-        reply = await awaited(self._pool, Task("forward", _STEP, "readiness", PATIENCE, now + PATIENCE))
+        reply = await awaited(self._pool, Task("forward", _PROBE, "readiness", PATIENCE, now + PATIENCE))
         reply.give_back()
         return reply
 
@@ -92,8 +92,8 @@ def state_of(request: Request) -> State:
 
 def store_of(request: Request) -> StoreService:
     """Return the store of a request: the server's, or one that was found for the request."""
-    found = getattr(request.state, "store", None)
-    return cast("StoreService", state_of(request).store if found is None else found)
+    store = getattr(request.state, "store", None)
+    return cast("StoreService", state_of(request).store if store is None else store)
 
 
 async def wait_until_current(request: Request, seconds: float | None = None) -> None:

@@ -19,7 +19,7 @@ from service.store.writes import Stored, TensorWrite
 from service.web.head import TIMEOUT, Media, choice_in, names_of_page, page_of, parameters_of, timeout_in
 from service.web.repetition import once, recorded
 from service.web.responses import answer, etag_header, from_reply, not_modified
-from service.web.routes import ended
+from service.web.routes import commit_deletion
 from service.web.state import condition_of, state_of, store_of, wait_until_current
 from service.web.tasks import Requester, make_task, make_upload_task, receive_body, tenant_of_request
 from service.workers.pool import awaited
@@ -60,8 +60,8 @@ async def put_tensor(request: Request) -> Response:
             reply.status = 201 if replaced[0] is None else 200
             return recorded(store.answers, repetition, reply)
 
-        more = recorded(store.answers, repetition, reply)
-        return from_reply(await store.settled(task, request.state.caller, reply, condition, more, complete))
+        changes = recorded(store.answers, repetition, reply)
+        return from_reply(await store.settled(task, request.state.caller, reply, condition, changes, complete))
 
     return await once(request, store, answered, upload, task.timeout)
 
@@ -71,14 +71,14 @@ async def get_tensor(request: Request) -> Response:
     """A tensor that is kept, whole."""
     state, name = state_of(request), _name(request)
     parameters = parameters_of(request.scope["query_string"], ("encoding", TIMEOUT))
-    wanted = orjson.dumps({"tensor_id": name, "encoding": choice_in(parameters, "encoding", ("json", "base64"))})
+    body = orjson.dumps({"tensor_id": name, "encoding": choice_in(parameters, "encoding", ("json", "base64"))})
     timeout = timeout_in(parameters, state.settings.timeout_ms)
     await wait_until_current(request, timeout)
     version, condition = store_of(request).tensors.get(request.state.caller.namespace, name), condition_of(request)
-    if (known := not_modified(condition, name, version.etag)) is not None:
-        return known
-    found, media = cast("Requester", request.state), Media(JSON, request.state.media.accepted)
-    task = make_task(GET_TENSOR, found, tenant_of_request(request), timeout, media, wanted, subject=name)
+    if (unmodified := not_modified(condition, name, version.etag)) is not None:
+        return unmodified
+    requester, media = cast("Requester", request.state), Media(JSON, request.state.media.accepted)
+    task = make_task(GET_TENSOR, requester, tenant_of_request(request), timeout, media, body, subject=name)
     return from_reply(await awaited(state.pool, task))
 
 
@@ -95,7 +95,9 @@ async def delete_tensor(request: Request) -> Response:
     key = request.state.caller.namespace, _name(request)
     parameters_of(request.scope["query_string"], ())
     change = end_of_tensor(store_of(request).tensors, key, condition_of(request))
-    return await ended(request, change, lambda gone: orjson.dumps(_stored(key[1], gone, durable=True).summary()))
+    return await commit_deletion(
+        request, change, lambda gone: orjson.dumps(_stored(key[1], gone, durable=True).summary())
+    )
 
 
 @tensor_router.get(TENSORS, operation_id="listTensors", tags=["tensors"])
@@ -108,14 +110,14 @@ async def list_tensors(request: Request) -> Response:
     store, settings = store_of(request), state_of(request).settings
     namespace = request.state.caller.namespace
     await wait_until_current(request)
-    there = store.tensors.within(namespace)
-    names, more = names_of_page(there, limit, after)
+    versions = store.tensors.within(namespace)
+    names, next_name = names_of_page(versions, limit, after)
     listed = []
     for name in names:
         durable = not store.commits.is_behind((TensorWrite, namespace, name))
-        stored = _stored(name, there[name], durable=durable)
+        stored = _stored(name, versions[name], durable=durable)
         listed.append(stored.summary(None if durable else settings.write_behind_ms))
-    return answer({"tensors": listed} | ({} if more is None else {"next": more}))
+    return answer({"tensors": listed} | ({} if next_name is None else {"next": next_name}))
 
 
 def _name(request: Request) -> str:

@@ -23,10 +23,10 @@ from engine import printable
 from service.core.errors import ERRORS, Refusal
 from service.web.pages.error_pages import ErrorPage, error_pages, laid_out
 
-_INLINE: Final = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
+_INLINE_ELEMENT: Final = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
 #: headers by which a page loads nothing else, and no other page comes near it: by the rules of Mozilla's HTTP
 #: Observatory. Transport security is left out: it would hold for all that the host serves, under any port
-_ALWAYS: Final = {
+_SECURITY_HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -42,8 +42,8 @@ OPENING: Final = (
 _ASSETS: Final = "/docs/assets"
 _ICON: Final = f"{_ASSETS}/favicon-32x32.png"
 #: pages that are kept as they are drawn, and prefixes that the playground is kept for
-_KEPT: Final = 256
-_KEPT_PREFIXES: Final = 16
+_MAX_CACHED_PAGES: Final = 256
+_MAX_CACHED_PREFIXES: Final = 16
 _PLAYGROUND: Final = files(__package__) / "generated" / "playground"
 _STYLE: Final = """
 :root { color-scheme: light dark }
@@ -55,23 +55,23 @@ pre { background: #8882; padding: .8rem; overflow-x: auto }
 
 def policy_of(html: str) -> str:
     """Write the content security policy of a page: the server's files, and what stands in the page, by its hash."""
-    allowed = {"script": "'self'", "style": "'self'"}
-    for kind, text in _INLINE.findall(html):
-        allowed[kind] += f" 'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+    sources = {"script": "'self'", "style": "'self'"}
+    for kind, text in _INLINE_ELEMENT.findall(html):
+        sources[kind] += f" 'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
     return (
-        f"default-src 'none'; script-src {allowed['script']}; style-src {allowed['style']}; img-src 'self' data:; "
+        f"default-src 'none'; script-src {sources['script']}; style-src {sources['style']}; img-src 'self' data:; "
         "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 
 
 def page(html: str) -> HTMLResponse:
     """Answer with a page."""
-    return HTMLResponse(html, headers={**_ALWAYS, "Content-Security-Policy": policy_of(html)})
+    return HTMLResponse(html, headers={**_SECURITY_HEADERS, "Content-Security-Policy": policy_of(html)})
 
 
 def redirection(path: str, status: int) -> RedirectResponse:
     """Redirect to another page."""
-    return RedirectResponse(path, status, headers=_ALWAYS)
+    return RedirectResponse(path, status, headers=_SECURITY_HEADERS)
 
 
 class Assets(StaticFiles):
@@ -83,7 +83,7 @@ class Assets(StaticFiles):
         """Return the response of one file."""
         response = super().file_response(full_path, stat_result, scope, status_code)
         if isinstance(response, FileResponse):
-            response.headers.update(_ALWAYS)
+            response.headers.update(_SECURITY_HEADERS)
         return response
 
 
@@ -92,11 +92,11 @@ def add_playground(app: FastAPI) -> None:
 
     `make playground` builds them. They are under /docs, as what else pages load: that is open where keys are asked for.
     """
-    drawn = (_PLAYGROUND / "index.html").read_text(encoding="utf-8")
+    template = (_PLAYGROUND / "index.html").read_text(encoding="utf-8")
 
-    @lru_cache(maxsize=_KEPT_PREFIXES)
+    @lru_cache(maxsize=_MAX_CACHED_PREFIXES)
     def under(prefix: str) -> HTMLResponse:
-        return page(drawn.replace("{prefix}", prefix))
+        return page(template.replace("{prefix}", prefix))
 
     async def start(request: Request) -> HTMLResponse:
         return under(request.state.prefix)
@@ -112,12 +112,12 @@ def add_pages(app: FastAPI, document: Mapping[str, Any], *, playground: bool) ->
     """
     pages = error_pages(dict(document))
 
-    @lru_cache(maxsize=_KEPT)
-    def drawn(code: str | None, prefix: str) -> HTMLResponse:
+    @lru_cache(maxsize=_MAX_CACHED_PAGES)
+    def rendered(code: str | None, prefix: str) -> HTMLResponse:
         return page(_index(pages.values(), prefix) if code is None else _page(pages[code], prefix))
 
     async def errors(request: Request) -> HTMLResponse:
-        return drawn(None, request.state.prefix)
+        return rendered(None, request.state.prefix)
 
     async def error(request: Request) -> HTMLResponse:
         code = request.path_params["code"]
@@ -125,32 +125,32 @@ def add_pages(app: FastAPI, document: Mapping[str, Any], *, playground: bool) ->
             raise Refusal(
                 "not_found", f"there is no code “{printable(code)}”; {ERRORS} lists them", got=printable(code)
             )
-        return drawn(code, request.state.prefix)
+        return rendered(code, request.state.prefix)
 
     if playground:
         add_playground(app)
     else:
-        app.add_api_route("/", _start, include_in_schema=False, response_class=RedirectResponse)
-    app.add_api_route("/docs", _docs, include_in_schema=False, response_class=HTMLResponse)
+        app.add_api_route("/", _redirect_to_docs, include_in_schema=False, response_class=RedirectResponse)
+    app.add_api_route("/docs", _swagger_page, include_in_schema=False, response_class=HTMLResponse)
     app.add_api_route(ERRORS, errors, include_in_schema=False, response_class=HTMLResponse)
     app.add_api_route(f"{ERRORS}/{{code}}", error, include_in_schema=False, response_class=HTMLResponse)
     app.mount(_ASSETS, Assets(directory=str(files("fastapi_swagger") / "resources")), name="assets")
 
 
-async def _start() -> RedirectResponse:
+async def _redirect_to_docs() -> RedirectResponse:
     return redirection("/docs", 307)  # not for good: with other settings, a page stands here
 
 
-async def _docs(request: Request) -> HTMLResponse:
+async def _swagger_page(request: Request) -> HTMLResponse:
     prefix = request.state.prefix
-    drawn = get_swagger_ui_html(
+    rendered = get_swagger_ui_html(
         openapi_url=f"{prefix}/openapi.json",
         title="gradserve",
         swagger_js_url=f"{prefix}{_ASSETS}/swagger-ui-bundle.js",
         swagger_css_url=f"{prefix}{_ASSETS}/swagger-ui.css",
         swagger_favicon_url=f"{prefix}{_ICON}",
     )
-    return page(bytes(drawn.body).decode())
+    return page(bytes(rendered.body).decode())
 
 
 def _index(pages: Iterable[ErrorPage], prefix: str) -> str:

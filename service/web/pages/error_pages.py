@@ -279,8 +279,8 @@ BEYOND_THE_DOCUMENT: Final = (
 
 
 WIDTH: Final = 96
-_LONGEST: Final = 160  # characters of a string or a header that are shown
-_NAMED: Final = 6  # calls that a page names
+_MAX_SHOWN: Final = 160  # characters of a string or a header that are shown
+_MAX_CALLS: Final = 6  # calls that a page names
 
 
 def laid_out(value: Any, indent: int = 0, before: int = 0) -> str:
@@ -306,7 +306,7 @@ def laid_out(value: Any, indent: int = 0, before: int = 0) -> str:
 
 def shortened(text: str) -> str:
     """`text`, or its beginning and its length where it is long."""
-    return text if len(text) <= _LONGEST else f"{text[:40]}… ({len(text)} characters)"
+    return text if len(text) <= _MAX_SHOWN else f"{text[:40]}… ({len(text)} characters)"
 
 
 @dataclass(frozen=True)
@@ -354,21 +354,21 @@ class ErrorPage:
     def where(self) -> str:
         """Sentence with the calls that answer it, if any; the first ones, where they are many."""
         if self.calls:
-            named = ", ".join(f"`{call}`" for call in self.calls[:_NAMED])
-            more = len(self.calls) - _NAMED
-            return f"Answered by {named}{f' and {more} more' if more > 0 else ''}."
+            names = ", ".join(f"`{call}`" for call in self.calls[:_MAX_CALLS])
+            more = len(self.calls) - _MAX_CALLS
+            return f"Answered by {names}{f' and {more} more' if more > 0 else ''}."
         return "Reserved: no call answers it yet." if self.reserved else "Answered by any path."
 
 
 def error_pages(document: Json) -> dict[str, ErrorPage]:
     """Return a page for every code; calls and examples are those of this OpenAPI document."""
-    documented = list(_documented(document))
+    documented = list(_documented_examples(document))
     return {code: _page(code, documented) for code in KINDS}
 
 
 def _page(code: str, documented: list[tuple[str, str, Example]]) -> ErrorPage:
-    examples = [example for known, _, example in documented if known == code]
-    calls = tuple(call for known, call, _ in documented if known == code)
+    examples = [example for example_code, _, example in documented if example_code == code]
+    calls = tuple(call for example_code, call, _ in documented if example_code == code)
     for failure in BEYOND_THE_DOCUMENT:
         if failure.code == code:
             assert failure.stated is not None
@@ -382,7 +382,7 @@ def _effort(example: Example) -> int:
     return 2 if example.sent is None else int(example.sent.method != "GET")
 
 
-def _documented(document: Json) -> Iterator[tuple[str, str, Example]]:
+def _documented_examples(document: Json) -> Iterator[tuple[str, str, Example]]:
     """Yield every example of a problem: its code, its call, and itself."""
     for path, methods in document["paths"].items():
         for method, operation in methods.items():

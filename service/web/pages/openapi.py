@@ -45,41 +45,41 @@ def version30(document: Json) -> Json:
     return {
         **document,
         "openapi": VERSION,
-        "paths": _around(document["paths"]),
-        "components": {kind: _member_30(kind, of_kind) for kind, of_kind in document["components"].items()},
+        "paths": _convert(document["paths"]),
+        "components": {kind: _convert_member(kind, of_kind) for kind, of_kind in document["components"].items()},
     }
 
 
-def _around(value: Any) -> Any:
+def _convert(value: Any) -> Any:
     """Convert what stands around schemas; an example is data, whatever its keys are called."""
     if isinstance(value, list):
-        return [_around(item) for item in value]
+        return [_convert(item) for item in value]
     if not isinstance(value, dict):
         return value
-    return {key: _member_30(key, item) for key, item in value.items()}
+    return {key: _convert_member(key, item) for key, item in value.items()}
 
 
-def _member_30(key: str, value: Any) -> Any:
+def _convert_member(key: str, value: Any) -> Any:
     if key in {"example", "examples"}:
         return value
     if key == "schemas":
-        return {name: _schema(schema) for name, schema in value.items()}
-    return _schema(value) if key == "schema" else _around(value)
+        return {name: _convert_schema(schema) for name, schema in value.items()}
+    return _convert_schema(value) if key == "schema" else _convert(value)
 
 
-def _schema(schema: Json) -> Json:
-    changed = {key: value for key, value in schema.items() if key != "examples"}
+def _convert_schema(schema: Json) -> Json:
+    converted = {key: value for key, value in schema.items() if key != "examples"}
     if "properties" in schema:
-        changed["properties"] = {name: _schema(each) for name, each in schema["properties"].items()}
+        converted["properties"] = {name: _convert_schema(each) for name, each in schema["properties"].items()}
     if "items" in schema:
-        changed["items"] = _schema(schema["items"])
+        converted["items"] = _convert_schema(schema["items"])
     if "examples" in schema:
-        changed["example"] = schema["examples"][0]
-    if "$ref" in changed and len(changed) > 1:
-        changed["allOf"] = [{"$ref": changed.pop("$ref")}]
-    if changed.get("type") == "object":
-        changed.setdefault("additionalProperties", True)
-    return changed
+        converted["example"] = schema["examples"][0]
+    if "$ref" in converted and len(converted) > 1:
+        converted["allOf"] = [{"$ref": converted.pop("$ref")}]
+    if converted.get("type") == "object":
+        converted.setdefault("additionalProperties", True)
+    return converted
 
 
 def sdk_version(document: Json) -> Json:
@@ -87,12 +87,12 @@ def sdk_version(document: Json) -> Json:
 
     For a body or an answer in two media types, generators make one of two types, or send the wrong one.
     """
-    plain = _plain(document)
-    responses, kept = _merged(plain["components"]["responses"])
+    plain = _without_examples(document)
+    responses, new_names = _merge_responses(plain["components"]["responses"])
     paths = {path: {**methods} for path, methods in plain["paths"].items()}
     for methods in paths.values():
         for method, operation in methods.items():
-            answers = {status: _reference(response, kept) for status, response in operation["responses"].items()}
+            answers = {status: _reference(response, new_names) for status, response in operation["responses"].items()}
             methods[method] = {**operation, "responses": answers}
     return {
         **plain,
@@ -102,37 +102,37 @@ def sdk_version(document: Json) -> Json:
     }
 
 
-def _plain(value: Any) -> Any:
+def _without_examples(value: Any) -> Any:
     """Leave out examples, and what is not JSON where that is spoken."""
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [_without_examples(item) for item in value]
     if not isinstance(value, dict):
         return value
     plain = {}
     for key, item in value.items():
         if key == "properties":  # by their names, whatever these are
-            plain[key] = {name: _plain(schema) for name, schema in item.items()}
+            plain[key] = {name: _without_examples(schema) for name, schema in item.items()}
         elif key == "content" and JSON in item:
-            plain[key] = {JSON: _plain(item[JSON])}
+            plain[key] = {JSON: _without_examples(item[JSON])}
         elif key not in _EXAMPLES:
-            plain[key] = _plain(item)
+            plain[key] = _without_examples(item)
     return plain
 
 
-def _merged(responses: Json) -> tuple[Json, dict[str, str]]:
+def _merge_responses(responses: Json) -> tuple[Json, dict[str, str]]:
     """Merge responses that differed by their examples alone; for each name, say the one that it has now."""
-    first: dict[bytes, str] = {}
-    kept = {
-        name: first.setdefault(orjson.dumps(response, option=orjson.OPT_SORT_KEYS), name)
+    first_name: dict[bytes, str] = {}
+    new_names = {
+        name: first_name.setdefault(orjson.dumps(response, option=orjson.OPT_SORT_KEYS), name)
         for name, response in responses.items()
     }
-    return {name: responses[name] for name in first.values()}, kept
+    return {name: responses[name] for name in first_name.values()}, new_names
 
 
-def _reference(response: Json, kept: dict[str, str]) -> Json:
+def _reference(response: Json, new_names: dict[str, str]) -> Json:
     if "$ref" not in response:
         return response
-    return {"$ref": _RESPONSE + kept[response["$ref"].removeprefix(_RESPONSE)]}
+    return {"$ref": _RESPONSE + new_names[response["$ref"].removeprefix(_RESPONSE)]}
 
 
 class Representation(NamedTuple):
