@@ -1,4 +1,4 @@
-"""Everything but computing calls: a request as an ASGI application takes it, and its answer."""
+"""Slow path of all other requests: an ASGI scope, a task of the application, and its response."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from service.web.routing import route_of
 
 _logger = logging.getLogger("gradserve")
 
-#: bytes of a body that wait for the application; more stay with the client
+#: bytes of a body that wait for the application; beyond that, reading pauses
 _MAX_WAITING_BYTES: Final = 256 << 10
 _NO_BODY_STATUSES: Final = (204, 304)
 _READ_METHODS: Final = ("GET", "HEAD")
 
 
 class AsgiHandler:
-    """One request: a task of the application, `receive` and `send` for it."""
+    """Handler of one request: a task of the application, with its `receive` and `send`."""
 
     def __init__(self, connection: Connection, head: Head) -> None:
         self._connection, self._head = connection, head
@@ -41,7 +41,7 @@ class AsgiHandler:
         self._scope: Scope = {}
 
     def begin(self, length: int, data: bytes) -> BodySpec | None:
-        """Start the application; `data` is what came after the head. What is wanted of a body."""
+        """Start the application; `data` are the bytes after the head. Return how to read the body, if there is one."""
         connection = self._connection
         tasks = connection.server_state.tasks
         self._scope = self._scope_of(length)
@@ -63,51 +63,51 @@ class AsgiHandler:
 
     @property
     def full(self) -> bool:
-        """Whether more of the body should wait."""
+        """Whether the rest of the body should wait."""
         return self._waiting > _MAX_WAITING_BYTES
 
     def put(self, part: bytes) -> None:
-        """The next part."""
+        """Append a part of the body."""
         self._parts.append(part)
         self._waiting += len(part)
 
     def get_buffer(self, size: int) -> None:
-        """Return None: there is no such place."""
+        """Return None: parts come through `put`."""
 
     def buffer_updated(self, nbytes: int) -> None:
         """Do nothing."""
 
     def body_received(self) -> None:
-        """Tell the application."""
+        """Wake the application."""
         if self.full:
             self._connection.pause_reading()
         self._event.set()
 
     def body_failed(self, refusal: Refusal) -> None:
-        """Tell the application, which answers with it."""
+        """Wake the application, which answers with this refusal."""
         self._failure = refusal
         self._event.set()
 
     # The end.
 
     def stop(self, refusal: Refusal) -> None:
-        """End the application; its outermost layer answers."""
+        """Cancel the application; its outermost middleware answers."""
         if self._task is not None:
             self._task.cancel()
 
     def half_closed(self) -> bool:
-        """Answer what only reads all the same: it is soon done. Of other work, the client is taken to have left."""
+        """Return whether the request only reads: it is answered. For others, the client is assumed to have left."""
         return self._head.method in _READ_METHODS
 
     def connection_lost(self) -> None:
-        """Stop the work: nobody is there any more."""
+        """Cancel the application."""
         self._disconnected = True
         self._event.set()
         if self._task is not None:
             self._task.cancel()
 
     def resume_writing(self) -> None:
-        """Go on writing."""
+        """Continue writing."""
         self._event.set()
 
     async def _run_application(self) -> None:
@@ -146,7 +146,7 @@ class AsgiHandler:
         }
 
     async def _receive(self) -> Message:
-        """Wait for the next part of the body. Raises Refusal where it is not coming."""
+        """Wait for the next part of the body. Raises the refusal of a body that failed."""
         while True:
             self._event.clear()
             if self._disconnected or self._response_sent:
@@ -173,7 +173,7 @@ class AsgiHandler:
         return {"type": "http.request", "body": part, "more_body": more}
 
     async def _send(self, message: Message) -> None:
-        """Write a part of the answer, when the client has taken those before."""
+        """Write a part of the response, and wait while the client is behind."""
         if self._disconnected or self._response_sent:
             return
         if message["type"] == "http.response.start":
@@ -195,7 +195,7 @@ class AsgiHandler:
             await self._event.wait()
 
     def _response_head(self) -> bytes:
-        """Return the head, where it is still to be written. An answer of unknown length ends with the connection."""
+        """Return the head if it is not written yet. A response of unknown length ends with the connection."""
         if self._response_fields is None:
             return b""
         fields, self._response_fields = self._response_fields, None

@@ -1,4 +1,4 @@
-"""A body on its way: which of the bytes that come are its, and how fast they have to."""
+"""Request bodies: which received bytes belong to them, and how fast the client must send."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from service.web.head import Head, malformed, too_long
 
 _SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,16})((?:;[^\x00-\x08\x0a-\x1f\x7f]*)?)\r\n")
 _PLAIN_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,8})\r\n")
-#: what may become the line of a size
+#: incomplete line of a chunk size
 _PARTIAL_SIZE: Final = re.compile(rb"[0-9A-Fa-f]{0,16}|[0-9A-Fa-f]{1,16}(;[^\x00-\x08\x0a-\x1f\x7f]*)?\r?")
 _TRAILER: Final = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]+:[^\x00-\x08\x0a-\x1f\x7f]*")
-#: bytes of extensions and trailers of one body, which nobody reads
+#: most bytes of chunk extensions and trailers of one body, which are ignored
 _MAX_OVERHEAD: Final = 4096
 
 
@@ -28,10 +28,10 @@ class _Expected(Enum):
 
 
 class ChunkedFraming:
-    """The framing of a chunked body (RFC 9112, 7.1), of at most `most` bytes in `most_chunks` chunks."""
+    """Framing of a chunked body (RFC 9112, 7.1): at most `max_bytes` in at most `max_chunks` chunks."""
 
     def __init__(self, max_bytes: int, max_chunks: int) -> None:
-        self.remaining = 0  # bytes of the chunk at hand that are still to come
+        self.remaining = 0  # bytes of the current chunk that are still to come
         self._expected = _Expected.SIZE
         self._max_bytes, self._max_chunks = max_bytes, max_chunks
         self._count = self._chunks = self._overhead = 0
@@ -43,9 +43,9 @@ class ChunkedFraming:
         return self._expected is _Expected.NOTHING
 
     def unframe(self, data: bytes) -> tuple[list[bytes], bytes]:
-        """Return the parts of the body in these bytes, and what comes after it. Raises Refusal.
+        """Return the parts of the body in these bytes, and the bytes after its end.
 
-        bad_request_framing, body_too_large: also for a size that is announced.
+        Raises Refusal: bad_request_framing; body_too_large, also as soon as a chunk announces too many bytes.
         """
         data, position, parts = self._partial + data, 0, list[bytes]()
         self._partial = b""
@@ -76,7 +76,7 @@ class ChunkedFraming:
         return parts, data[position:]
 
     def _whole_chunks(self, data: bytes, position: int, parts: list[bytes]) -> int:
-        """Take the chunks that are all there: a flood of small ones must not cost much. Where the next one begins."""
+        """Parse all complete chunks; return where the next one begins. A flood of tiny chunks must be cheap."""
         first = len(parts)
         while (match := _PLAIN_SIZE.match(data, position)) is not None:
             start = match.end()
@@ -91,7 +91,7 @@ class ChunkedFraming:
         return position
 
     def consume(self, nbytes: int) -> None:
-        """Note that so many bytes of the chunk at hand went elsewhere."""
+        """Count bytes of the current chunk that were received directly into the sink."""
         self.remaining -= nbytes
         if not self.remaining:
             self._expected = _Expected.LINE_END
@@ -150,29 +150,29 @@ class ChunkedFraming:
             raise Refusal("bad_request_framing", detail)
 
 
-#: seconds in which as much has to move as is held: who has the server hold much is fast, or gives way
+#: seconds in which a client must transfer as many bytes as the server holds for it
 TURNOVER: Final = 240.0
 
 
 @dataclass(frozen=True, slots=True)
 class MinimumRate:
-    """Seconds of credit, which pass as time does, and the bytes a second that earn them back: more where much is held.
+    """Credit of seconds that passes with time, and the rate in bytes per second that earns it back.
 
-    At `rate` or faster a client is never late, for as long as it takes. One that falls silent is, when its credit is
-    spent; so is one that trickles, a little later. Credit never exceeds its first amount: what came fast once does not
-    pay for hours of silence.
+    A client at `rate` or faster is never late, however long it takes. A silent client is late when its credit is spent,
+    and a trickling one a little later. Credit never exceeds its initial amount: a fast start does not pay for hours of
+    silence. While the server holds many bytes for the client, the rate is higher (`TURNOVER`).
     """
 
     credit: float
     rate: float
 
     def after(self, due: float, now: float, nbytes: int, held: int = 0) -> float:
-        """Move the time at which a client is late, `due`, since it moved so many bytes and so many are held for it."""
+        """Return `due`, the time at which a client is late, moved for `nbytes` transferred with `held` bytes held."""
         return min(due + nbytes / max(self.rate, held / TURNOVER), now + self.credit)
 
 
 class SizedFraming:
-    """A body of the length that its head announced."""
+    """Framing of a body with Content-Length."""
 
     def __init__(self, length: int) -> None:
         self.remaining = length
@@ -183,17 +183,17 @@ class SizedFraming:
         return not self.remaining
 
     def unframe(self, data: bytes) -> tuple[list[bytes], bytes]:
-        """Return the part of these bytes that is the body's, and the rest."""
+        """Return the part of these bytes that belongs to the body, and the bytes after its end."""
         part, rest = data[: self.remaining], data[self.remaining :]
         self.remaining -= len(part)
         return [part], rest
 
     def consume(self, nbytes: int) -> None:
-        """Note that so many bytes went elsewhere."""
+        """Count bytes of the body that were received directly into the sink."""
         self.remaining -= nbytes
 
 
-#: what tells a body from what comes after it
+#: finds the end of a body
 Framing: TypeAlias = ChunkedFraming | SizedFraming
 
 
@@ -201,18 +201,18 @@ class Sink(Protocol):
     """Receiver of a body."""
 
     def put(self, part: bytes) -> None:
-        """The next part. Raises Refusal where there is no memory for it."""
+        """Append a part. Raises Refusal if there is no memory for it."""
 
     def get_buffer(self, size: int) -> memoryview | None:
-        """Give memory to receive so many of the next bytes into at most; None where there is no such place."""
+        """Return memory to receive at most `size` of the next bytes into, None if they should come through `put`."""
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Note that so many bytes were received into it."""
+        """Count bytes that were received into that memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class BodySpec:
-    """Wishes of a door for a body: how it is framed, where it goes, and in how many seconds it has to be here."""
+    """Specification of how to read a body: its framing, its sink, and the seconds within which it must be complete."""
 
     framing: Framing
     sink: Sink
@@ -220,7 +220,7 @@ class BodySpec:
 
 
 class BodyReader:
-    """One body, from the connection into `sink`; `due` is when the next of it has to be there."""
+    """Reader of one body, from the connection into `sink`; `due` is when the next bytes must have arrived."""
 
     def __init__(self, framing: Framing, sink: Sink, rate: MinimumRate, now: float) -> None:
         self._framing, self._sink, self._rate = framing, sink, rate
@@ -233,17 +233,17 @@ class BodyReader:
         return self._framing.complete
 
     def get_buffer(self) -> memoryview | None:
-        """Choose where the next bytes may be received straight into."""
+        """Return memory to receive the next bytes into directly, if the sink has it."""
         return self._sink.get_buffer(self._framing.remaining)
 
     def buffer_updated(self, nbytes: int, now: float) -> None:
-        """Note that so many bytes were received there."""
+        """Count bytes that were received into that memory."""
         self._framing.consume(nbytes)
         self._sink.buffer_updated(nbytes)
         self._advance(nbytes, now)
 
     def receive(self, data: bytes, now: float) -> bytes:
-        """Take what is the body's of these bytes; the rest. Raises Refusal."""
+        """Read the bytes that belong to the body, and return those after its end. Raises Refusal."""
         parts, rest = self._framing.unframe(data)
         for part in parts:
             self._sink.put(part)
@@ -256,7 +256,7 @@ class BodyReader:
 
 
 def framing_of(head: Head, length: int, max_chunks: int) -> Framing:
-    """Choose the framing of the body of this head. Raises Refusal: body_too_large."""
+    """Choose the framing of a head's body. Raises Refusal: body_too_large."""
     if head.chunked:
         return ChunkedFraming(head.max_bytes, max_chunks)
     if length > head.max_bytes:

@@ -1,19 +1,32 @@
-"""One connection: bytes in, requests out of them one after another, each handed to its door; answers, and its end.
+"""One HTTP/1.1 connection: reads requests, dispatches each to a handler, and lingers before it closes.
 
-asyncio hands over the bytes that came (`buffer_updated`). In the state HEAD they belong to the head of a request, which
-is found in the cache of heads or parsed. The head decides which door answers, and the door says what it wants of the
-body:
+A connection is a state machine. asyncio delivers received bytes through `get_buffer` and `buffer_updated`. The state
+says what they are:
 
-    POST /v1/gradients …   the call door, one for all calls of the connection: straight to the pool
-    GET /v1/ops …          an application door, one for each request: the ASGI application
+    HEAD     the head of the next request; parsed, or found in the cache of heads
+    ANSWER   the body of the current request, until its framing says that it is complete;
+             bytes after that are the next request, and wait (`pending_bytes`)
+    LINGER   leftovers of a client that has its last response; dropped
+    ENDED    nothing more is read
 
-In the state ANSWER the bytes are the body's, until its framing says that it is over; what comes behind it waits for
-the answer. The door writes that with `write_bytes` or `send`, and ends with `answered`. Then the next request begins,
-in HEAD again, or the connection ends: in the state LINGER it drops what the client still sends, since a reset would
-hide the answer from it.
+A complete head selects the handler, and `begin` of the handler returns a `BodySpec`: the framing, the sink and the
+deadline of the body.
 
-Whatever the connection waits for is `due` at some time, which the sweep of the server looks at: there is no timer for
-each connection. A client that is slow to send or to take is late once its credit is spent (`MinimumRate`).
+    POST /v1/gradients …   the call handler, one for all calls of the connection: straight to the worker pool
+    GET /v1/ops …          an application handler, one for each request: the ASGI application
+
+For example, a client pipelines two calls. The first read contains both heads and half of the second body. The first
+call is submitted and the rest goes to `pending_bytes`. When the worker replies, the handler writes the response with
+`write_bytes` (or `send` if it is large) and calls `answered`. The state is HEAD again, and `advance` parses the pending
+bytes as the second request, whose `BodyReader` waits for the other half.
+
+After an error in the middle of a body the client may still be sending. A close would make the kernel send a reset,
+which can discard the response before the client has read it. So the connection shuts down its sending side and reads on
+for a while: LINGER.
+
+There are no timers per connection. `due` is when the client must have sent something, and the server's sweep compares
+it with the clock. Slow senders and readers have a credit of seconds, which they lose as time passes and earn back with
+the bytes that they transfer (`MinimumRate`).
 """
 
 from __future__ import annotations
@@ -39,13 +52,13 @@ from service.workers.task import Reply
 _logger = logging.getLogger("gradserve")
 
 _HEAD_END: Final = b"\r\n\r\n"
-#: bytes of a chunked body that are looked at without a pause: they may be thousands of chunks
+#: bytes of a chunked body that are parsed in one turn of the event loop: they may be thousands of chunks
 _CHUNKED_READ_BYTES: Final = 16 << 10
-#: bytes of further requests that wait for the one at hand; more stay with the client
+#: bytes of pipelined requests that are buffered; beyond that, reading pauses
 _PIPELINE_BYTES: Final = 64 << 10
-#: when nothing is due
+#: deadline of a connection that waits for nothing
 NEVER: Final = float("inf")
-#: seconds of silence after which a client that was refused has stopped sending
+#: seconds of silence after which a refused client is assumed to have stopped sending
 QUIET_SECONDS: Final = 0.25
 
 
@@ -53,12 +66,12 @@ class ConnectionState(Enum):
     """State of a connection."""
 
     HEAD = auto()  # waits for a request, or for the rest of its head
-    ANSWER = auto()  # a door has the request, of which the body may still be coming
-    LINGER = auto()  # an answer has ended the connection; what still comes is dropped
+    ANSWER = auto()  # a handler has the request; its body may be incomplete
+    LINGER = auto()  # the last response is written; what still arrives is dropped
     ENDED = auto()
 
 
-#: every request meets them: in Python 3.11 a member of an enumeration takes ten times as long to find as a name
+#: global names, since every request uses them: in Python 3.11 access to a member of an Enum takes ten times as long
 _HEAD, _ANSWER, _LINGER, _ENDED = ConnectionState
 
 
@@ -67,55 +80,55 @@ class RequestHandler(Protocol):
 
     @property
     def full(self) -> bool:
-        """Whether more of the body should wait."""
+        """Whether the handler's buffer is full, so that the rest of the body should wait."""
 
     def body_received(self) -> None:
-        """More of the body is there; or all of it, where nothing is incoming any more."""
+        """Handle more of the body, or the end of it if the connection has no body reader any more."""
 
     def body_failed(self, refusal: Refusal) -> None:
-        """The body is not coming, and why."""
+        """Handle a body that will not arrive, for this reason."""
 
     def stop(self, refusal: Refusal) -> None:
-        """The server gives up on the request: answer with this."""
+        """Give up the request because the server is stopping: answer with this refusal."""
 
     def half_closed(self) -> bool:
-        """Note that the client has ended its side after its request; returns whether it is answered all the same."""
+        """Handle the end of the client's side after its request; return whether to answer all the same."""
 
     def connection_lost(self) -> None:
-        """Nobody is there any more."""
+        """Handle the loss of the connection."""
 
     def resume_writing(self) -> None:
-        """The client has taken what was written."""
+        """Continue writing: the client has read what was written."""
 
 
 class CallHandler(RequestHandler, Protocol):
-    """Handler that answers computing calls, one after the other."""
+    """Handler of computing calls, one after the other."""
 
     def begin(
         self, head: Head, call: ComputeCall, graph: Registered | None, length: int, data: bytes
     ) -> BodySpec | None:
-        """Take up a call that its caller may make; returns what is wanted of its body, of which `data` is there."""
+        """Begin an authorized call; return what to read of its body, of which `data` has arrived."""
 
     def deny(self, head: Head, refusal: Refusal, length: int, data: bytes) -> None:
-        """Refuse a call by its head; where its body is all there, the connection goes on."""
+        """Refuse a call because of its head. If its whole body has arrived, the connection stays open."""
 
 
 class ApplicationHandler(RequestHandler, Protocol):
-    """Handler that has an application answer one request."""
+    """Handler that passes one request to an ASGI application."""
 
     def begin(self, length: int, data: bytes) -> BodySpec | None:
-        """Hand it over: what is wanted of its body, of which `data` is there."""
+        """Start the application; return what to read of the body, of which `data` has arrived."""
 
 
 class HandlerFactory(NamedTuple):
-    """Maker of the doors of a connection: one for all of its calls, and one for each other request."""
+    """Factories of a connection's handlers: one for all of its calls, and one for each other request."""
 
     calls: Callable[[Connection], CallHandler]
     application: Callable[[Connection, Head], ApplicationHandler]
 
 
 class Connection(asyncio.BufferedProtocol):
-    """A transport, and the request that is at hand. What is answered is the doors' business."""
+    """A transport and its current request. Handlers decide what is answered."""
 
     def __init__(self, server_state: ServerState, handlers: HandlerFactory) -> None:
         self.server_state = server_state
@@ -132,29 +145,29 @@ class Connection(asyncio.BufferedProtocol):
         self.head: Head | None = None
         self.request_id = ""
         self.caller = ANYONE
-        self._holder: Keyholder | None = None  # whose request is counted
+        self._holder: Keyholder | None = None  # the key that the current request counts against
         self.arrived = 0.0
         self.body_reader: BodyReader | None = None
         self.received = 0  # bytes of the body
-        self.unread = False  # whether a part of the body will never be looked at
-        self.expires = NEVER  # when the body has to be complete, or lingering ends
-        self.response_started = False  # the answer
+        self.unread = False  # whether a part of the body will never be read
+        self.expires = NEVER  # when the body must be complete, or lingering ends
+        self.response_started = False
         self.sending: ResponseWriter | None = None
-        self.pending_bytes = b""  # what came after the request at hand, or the part of a head
-        self.paused = False  # writing
-        self.reading_paused = False  # reading is paused
+        self.pending_bytes = b""  # received, but not part of the current request: a partial head, or pipelined requests
+        self.paused = False  # writing is
+        self.reading_paused = False
         self.ended_by_client = False
         self.drain_remaining = 0
-        self._held_bytes = 0  # bytes of the answer at hand, where it is large
+        self._held_bytes = 0  # memory of a large response
         self._unsent_bytes = 0
         self._late_at = NEVER
         self._resumed_at = 0.0
         self._in_place = self._advancing = False
 
-    # What the transport says.
+    # Callbacks of the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Somebody is there."""
+        """Register a new connection."""
         self.transport = cast("asyncio.Transport", transport)
         peer = transport.get_extra_info("peername")
         self.client = str(peer[0]) if isinstance(peer, tuple) else ""
@@ -167,7 +180,7 @@ class Connection(asyncio.BufferedProtocol):
         )
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nobody is there any more."""
+        """Release everything that the connection holds."""
         self.state, self.due, self.body_reader = _ENDED, NEVER, None
         self.server_state.unregister(self)
         self._release_caller()
@@ -177,7 +190,7 @@ class Connection(asyncio.BufferedProtocol):
             self.handler = None
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Choose where to receive: straight into a large body's place, or into memory that all connections share."""
+        """Choose where to receive: directly into the memory of a large body, or into the shared receive buffer."""
         if self.body_reader is not None:
             buffer = self.body_reader.get_buffer()
             self._in_place = buffer is not None
@@ -188,7 +201,7 @@ class Connection(asyncio.BufferedProtocol):
         return self.server_state.receive_buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Take bytes that are there. The shared memory is let go of before this returns."""
+        """Handle received bytes. They leave the shared buffer before this returns."""
         try:
             if self.body_reader is None:
                 self._take_bytes(bytes(self.server_state.receive_buffer[:nbytes]))
@@ -202,7 +215,7 @@ class Connection(asyncio.BufferedProtocol):
             self.fail()
 
     def eof_received(self) -> bool:
-        """Note that the client has ended its side; returns whether ours stays open."""
+        """Handle the end of the client's side; return whether ours stays open."""
         self.ended_by_client = True
         if self.state is not _ANSWER:
             self.close()
@@ -213,13 +226,13 @@ class Connection(asyncio.BufferedProtocol):
         return self.state is _ANSWER and not self.secure
 
     def pause_writing(self) -> None:
-        """The client is behind."""
+        """Note that the client reads more slowly than the server writes."""
         self.paused = True
         if self.sending is not None:
             self.sending.pause()
         self._unsent_bytes = unsent_bytes(self.transport)
         now = time.monotonic()
-        # What it has left of its credit is for the whole answer: else each part of it would be a new beginning.
+        # The remaining credit is for the whole response: otherwise each part would begin with a full one.
         self._late_at = (
             now + self.server_state.send_rate.credit
             if self._late_at == NEVER
@@ -228,7 +241,7 @@ class Connection(asyncio.BufferedProtocol):
         self.server_state.blocked.add(self)
 
     def resume_writing(self) -> None:
-        """The client has taken enough."""
+        """Continue: the client has read enough."""
         self.paused = False
         self.server_state.blocked.discard(self)
         self._resumed_at = time.monotonic()
@@ -240,20 +253,20 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self.advance()
 
-    # What the server asks and says.
+    # The interface of the server: `server_state.Client`.
 
     @property
     def idle(self) -> bool:
-        """Whether it asks for nothing, or has not said yet for what."""
+        """Whether no request has begun."""
         return self.state is _HEAD
 
     @property
     def has_key(self) -> bool:
-        """Whether its last request came with a key."""
+        """Whether the last request came with a key."""
         return self.caller is not ANYONE
 
     def check_writes(self, now: float) -> None:
-        """See whether the client takes what is written to it."""
+        """Abort if the client reads the response too slowly."""
         self._update_progress(now)
         if now > self._late_at:
             self.abort()
@@ -266,9 +279,9 @@ class Connection(asyncio.BufferedProtocol):
         self._unsent_bytes = unsent
 
     def handle_timeout(self, now: float) -> None:
-        """Handle lateness: something that was due has not come."""
+        """Handle a deadline that has passed."""
         if self.state is _ENDED:
-            if not self.paused:  # else `look` decides: the client may be taking what was written
+            if not self.paused:  # otherwise `check_writes` decides: the client may still be reading
                 self.abort()
         elif self.state is _ANSWER:
             self._abort_body(self._timeout_refusal(now))
@@ -280,22 +293,22 @@ class Connection(asyncio.BufferedProtocol):
             self.close()
 
     def drain(self) -> None:
-        """The server stops: end soon, where nothing has begun.
+        """Close soon if no request has begun: the server is stopping.
 
-        Not at once: a request that is on its way would be lost without a word, and nobody knew whether it was done.
+        Not at once: a request on its way would be lost, and the client would not know whether it had been executed.
         """
         if self.state is _HEAD and not self.pending_bytes:
             self.due = min(self.due, time.monotonic() + QUIET_SECONDS)
 
     def give_up(self) -> None:
-        """The server's patience is over."""
+        """Refuse the current request: the server's grace period is over."""
         if self.state is _ANSWER and self.handler is not None and not self.response_started:
             self.handler.stop(Refusal("shutting_down", "the server stopped before this was done"))
         elif self.state is _HEAD:
             self.close()
 
     def abort(self) -> None:
-        """End at once; what is not sent is dropped."""
+        """Close at once, and drop unsent bytes."""
         self.state, self.due = _ENDED, NEVER
         self.transport.abort()
 
@@ -319,7 +332,7 @@ class Connection(asyncio.BufferedProtocol):
                 self.close()
 
     def advance(self) -> None:
-        """Hand out the requests that are there; while one is answered, the others wait."""
+        """Dispatch the requests that have arrived, one at a time: the next one waits until this one is answered."""
         if self._advancing:
             return
         self._advancing = True
@@ -330,7 +343,7 @@ class Connection(asyncio.BufferedProtocol):
             self.close() if self.ended_by_client else self.resume_reading()
 
     def _next_request(self) -> bool:
-        """Hand out the next request; False where its head is not complete."""
+        """Dispatch the next request; return False if its head is incomplete."""
         rest, limit = self.pending_bytes, self.server_state.settings.max_header_bytes
         end = rest.find(_HEAD_END) + 4
         if end == 3 and len(rest) <= limit and not is_hopeless(rest):
@@ -360,7 +373,7 @@ class Connection(asyncio.BufferedProtocol):
             self._dispatch_call(head, head.call, length, data)
 
     def _dispatch_call(self, head: Head, call: ComputeCall, length: int, data: bytes) -> None:
-        """Hand out a computing call, once its caller may make it."""
+        """Dispatch a computing call, if its caller may make it."""
         try:
             self.authenticate(head)
         except Refusal as refusal:
@@ -383,7 +396,7 @@ class Connection(asyncio.BufferedProtocol):
     # Bodies.
 
     def _begin_body(self, spec: BodySpec | None, data: bytes) -> None:
-        """A body is coming, of which `data` is the beginning, or more than all."""
+        """Begin to receive a body. `data` is the beginning of it, or all of it and more."""
         if spec is None:
             return
         self.body_reader = BodyReader(spec.framing, spec.sink, self.server_state.receive_rate, time.monotonic())
@@ -411,7 +424,8 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self.due = min(reader.due, self.expires)
             if self.head is not None and self.head.chunked:
-                # Let others go on: thousands of chunks may come at once, and the transport would read many times.
+                # Yield to other connections: thousands of chunks may arrive at once, and the transport would read
+                # again and again in the same turn of the loop.
                 self.pause_reading()
                 asyncio.get_running_loop().call_soon(self._resume_after_turn)
         if self.handler is not None:
@@ -433,11 +447,11 @@ class Connection(asyncio.BufferedProtocol):
         rate = f"less than {settings.min_rate} a second"
         return Refusal("request_timeout", f"no byte of the body came for {settings.body_timeout:g} s, or {rate}")
 
-    # What the doors say.
+    # The interface of the handlers.
 
     @property
     def closes(self) -> bool:
-        """Whether the answer ends the connection."""
+        """Whether the connection ends with this response."""
         head = self.head
         ended = self.unread or self.limit_refusal is not None or (self.ended_by_client and not self.pending_bytes)
         return (
@@ -445,7 +459,7 @@ class Connection(asyncio.BufferedProtocol):
         )
 
     def send_continue(self) -> None:
-        """Tell a client that waits for it to send its body."""
+        """Send 100 Continue to a client that waits for it before it sends the body."""
         if (
             self.head is not None
             and self.head.expects_continue
@@ -455,25 +469,25 @@ class Connection(asyncio.BufferedProtocol):
             self.transport.write(CONTINUE)
 
     def write_bytes(self, data: bytes) -> None:
-        """Write a part of the answer that may be copied."""
+        """Write a part of the response that may be copied."""
         self.response_started = True
         self.transport.write(data)
 
     def note_held_bytes(self, nbytes: int) -> None:
-        """Note that so many bytes are held for the answer that is about to be written."""
+        """Record how many bytes of memory the next response holds until the client has read it."""
         self._held_bytes = nbytes
 
     @property
     def revocable(self) -> bool:
-        """Whether what is held for the answer may be taken back, which is on its way."""
+        """Whether the response is being sent, so that its memory can be taken back."""
         return self.sending is not None
 
     def revoke(self, refusal: Refusal) -> None:
-        """End the answer, since others wait for what is held for it: the client can only see that it ends."""
+        """Abort the response because its memory is needed elsewhere; the client sees that it is cut off."""
         self.abort()
 
     def send(self, parts: Sequence[bytes | memoryview], on_sent: Callable[[], None]) -> None:
-        """Write a large answer from where it lies; `ended` is called when it is out."""
+        """Write a large response from the memory that it lies in; call `on_sent` when all of it is written."""
         self.response_started = True
         self.note_held_bytes(sum(map(len, parts)))
 
@@ -485,7 +499,7 @@ class Connection(asyncio.BufferedProtocol):
         self.sending.begin()
 
     def answered(self, status: int, sent: int, *, closes: bool, reply: Reply | None = None, route: str = "") -> None:
-        """The answer is written."""
+        """Finish a request whose response has been written."""
         self._release_caller()
         now = time.monotonic()
         seconds = now - self.arrived
@@ -503,7 +517,7 @@ class Connection(asyncio.BufferedProtocol):
             self.advance()
 
     def refuse(self, refusal: Refusal, *, unread: bool = True) -> None:
-        """Answer with a refusal, and end; not at once, where a part of the request is `unread`."""
+        """Answer with a refusal and close; linger if a part of the request is `unread`."""
         reply = self.server_state.report(self.head, refusal, self.request_id)
         body = reply.body
         self.write_bytes(
@@ -513,14 +527,14 @@ class Connection(asyncio.BufferedProtocol):
         self.answered(refusal.status, len(body), closes=True)
 
     def fail_request(self, refusal: Refusal) -> None:
-        """Answer with this and nothing else, where that is still possible."""
+        """Answer with this refusal, or abort if a response has begun."""
         if self.response_started or self.state is not _ANSWER:
             self.abort()
         else:
             self.refuse(refusal)
 
     def fail(self) -> None:
-        """Answer as the last resort: no client is left without an answer."""
+        """Answer an unexpected exception with a fault, so that no client is left without a response."""
         if self.state is _HEAD:
             self.begin_request()
         if self.handler is not None:
@@ -528,29 +542,29 @@ class Connection(asyncio.BufferedProtocol):
         self.fail_request(fault())
 
     def pause_reading(self) -> None:
-        """Leave what comes with the client."""
+        """Stop reading, so that TCP holds the client back."""
         if not self.reading_paused:
             self.reading_paused = True
             self.transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Read on."""
+        """Continue reading."""
         if self.reading_paused and self.state is not _ENDED:
             self.reading_paused = False
             self.transport.resume_reading()
 
     @property
     def tenant(self) -> str:
-        """Return the tenant whose share the current request comes out of."""
+        """Tenant whose share the current request counts against."""
         return self.address if self.caller is ANYONE else tenant_of(self.caller, self.client)
 
     @property
     def is_authenticated(self) -> bool:
-        """Whether it is known who makes the request."""
+        """Whether the caller of the request is known."""
         return self._holder is not None
 
     def authenticate(self, head: Head) -> None:
-        """Learn who makes the request of this head, and count it. Raises Refusal: they may not."""
+        """Identify the caller and count the request. Raises Refusal if the key is not valid for it."""
         self._holder = holder = self.server_state.gate.enter(head.access)
         self.caller = holder.caller
 
@@ -562,14 +576,14 @@ class Connection(asyncio.BufferedProtocol):
     # Beginning and end.
 
     def begin_request(self) -> None:
-        """Something that wants an answer is there."""
+        """Reset the state for a new request."""
         self.arrived = time.monotonic()
         self.head, self.request_id, self.caller = None, new_id(), ANYONE
         self.state, self.due, self.response_started, self.unread, self.received = _ANSWER, NEVER, False, False, 0
         self._late_at, self._held_bytes = NEVER, 0
 
     def disconnect(self, *, linger: bool) -> None:
-        """Close; where the client may still be writing, not before it has seen why: a reset would hide the answer."""
+        """Close; with `linger`, drain the client's bytes first, since a reset would discard the response."""
         waits = self.head is not None and self.head.expects_continue and not self.received
         if not linger or waits or self.ended_by_client:
             self.close()
@@ -583,7 +597,7 @@ class Connection(asyncio.BufferedProtocol):
         self.resume_reading()
 
     def close(self) -> None:
-        """End once what is written has been taken."""
+        """Close once the client has read what was written."""
         self.state, self.due = _ENDED, time.monotonic() + self.server_state.settings.send_timeout
         self.pending_bytes = b""
         self.transport.close()

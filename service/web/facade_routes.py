@@ -1,4 +1,4 @@
-"""The paths of other protocols. A route finds the model, where the path says which, and hands the body on."""
+"""Routes of other protocols. A route finds the model that its path names, if any, and passes the body on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def facade_router(facades: Iterable[Facade]) -> APIRouter:
-    """Return the routes of these protocols. They stand in no document of ours."""
+    """Return the routes of these protocols, which are not in our OpenAPI document."""
     router = APIRouter()
     for facade in facades:
         for route in facade.places:
@@ -61,7 +61,7 @@ def _call(route: FacadeRoute) -> _Endpoint:
 
 
 def _check_version(request: Request, name: str, task: Task) -> None:
-    """Raise Refusal (not_found) where a path says another version of a model than there is."""
+    """Raise Refusal (not_found) if the path names another version of a model than the existing one."""
     version = request.path_params.get("version")
     if version is None:
         return
@@ -94,7 +94,7 @@ def _finder(store: StoreService, namespace: str) -> FindModel:
     def find(name: str) -> ModelOfGraph:
         model = store.models.get(namespace, name)
         graph = store.graphs.find((namespace, model.graph_id))
-        if graph is None:  # nothing that the server does, but a state may have been restored in part
+        if graph is None:  # the server prevents that, but a state may have been restored in part
             raise no_graph(model.graph_id)
         return ModelOfGraph(model.record, graph.key, graph.record)
 

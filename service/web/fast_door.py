@@ -1,4 +1,4 @@
-"""Computing calls: from the connection straight to the pool, and from its reply to the transport."""
+"""Fast path of computing calls: from the connection directly to the pool, and from its reply to the transport."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _logger = logging.getLogger("gradserve")
 
 
 class FastHandler:
-    """The calls of one connection, one at a time. No task, no timer, and nothing made that a call does not need."""
+    """Handler of a connection's computing calls, one at a time, without an asyncio task or timer for each."""
 
-    full = False  # its body lies in memory that was reserved for it
+    full = False  # bodies lie in memory that is reserved for them
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -39,14 +39,14 @@ class FastHandler:
     def begin(
         self, head: Head, call: ComputeCall, graph: Registered | None, length: int, data: bytes
     ) -> BodySpec | None:
-        """Take up a call, of a registered `graph` if of any; `data` is what came after its head.
+        """Begin a call, on a registered `graph` if there is one; `data` are the bytes after its head.
 
-        Returns what is wanted of its body, unless that is all there.
+        Returns how to read the rest of the body, None if it has all arrived.
         """
         self._call = call
         self._graph = graph
         self._credential = ""
-        if self._forwards_pieces:  # pieces of a sum go to other servers with it
+        if self._forwards_pieces:  # other servers that compute pieces of a sum get the caller's credential
             credentials = (value.decode("latin-1") for name, value in head.fields if name == b"authorization")
             self._credential = next(credentials, "")
         if length <= len(data) and not head.chunked and length <= INLINE and length <= head.max_bytes:
@@ -64,7 +64,7 @@ class FastHandler:
         return BodySpec(framing, self._upload, call.timeout)
 
     def deny(self, head: Head, refusal: Refusal, length: int, data: bytes) -> None:
-        """Refuse a call by its head; where its body is all there, the connection goes on."""
+        """Refuse a call because of its head. If its whole body has arrived, the connection stays open."""
         if head.chunked or length > len(data):
             self._connection.refuse(refusal)
             return
@@ -72,7 +72,7 @@ class FastHandler:
         self._answer(refused(refusal, self._connection.request_id))
 
     def body_received(self) -> None:
-        """Hand the body to the pool, once it is complete."""
+        """Submit the task once the body is complete."""
         if self._connection.body_reader is None and self._upload is not None and self._call is not None:
             upload, self._upload = self._upload, None
             self._submit(self._call, upload.body, upload.memory)
@@ -83,22 +83,22 @@ class FastHandler:
         self._connection.refuse(refusal)
 
     def stop(self, refusal: Refusal) -> None:
-        """Refuse the call; but for one of which something is being kept: nobody knows yet how that ends."""
+        """Refuse the call, unless its results are being committed: the outcome is not known yet."""
         if self._settling is not None:
             return
         self._release()
         self._connection.refuse(refusal, unread=self._connection.body_reader is not None)
 
     def half_closed(self) -> bool:
-        """Stop the work of a client that ends its side: it is taken to have left."""
+        """Return False, to cancel the work: a client that closes its side is assumed to have left."""
         return False
 
     def connection_lost(self) -> None:
-        """Nobody is there any more."""
+        """Cancel the work, and release memory."""
         self._release()
 
     def resume_writing(self) -> None:
-        """Do nothing: what is large is sent by the connection."""
+        """Do nothing: the connection sends large responses."""
 
     def _submit(self, call: ComputeCall, body: bytes | memoryview, memory: GrowingAllocation | None) -> None:
         connection = self._connection
@@ -123,7 +123,7 @@ class FastHandler:
             self._connection.fail()
 
     def _when_settled(self, task: Task) -> Done:
-        """Make what answers a task whose reply the store has; keeping goes on when the client has left."""
+        """Make the callback for a reply that the store is settling. The commit continues even if the client leaves."""
         self._settling = task
 
         def done(reply: Reply) -> None:
@@ -156,7 +156,7 @@ class FastHandler:
         connection.send([head, *parts], sent)
 
     def _release(self) -> None:
-        """Let go of whatever the call holds."""
+        """Cancel the task and release the memory of the call."""
         self._settling = None
         if self._task is not None:
             task, self._task = self._task, None

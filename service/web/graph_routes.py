@@ -1,4 +1,4 @@
-"""The paths of registered graphs. They are kept as the bytes that a worker has made of them."""
+"""Routes of registered graphs, which are stored as the bytes that a worker has written."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from service.workers.pool import awaited
 from service.workers.task import REGISTER, Reply, Task
 
 GRAPHS: Final = "/v1/graphs"
-#: what the id of an operation on a registered graph ends with, behind the name of the call
+#: suffix of the ids of operations on a registered graph
 OF_GRAPH: Final = "OfGraph"
 
 graph_router: Final = APIRouter()
@@ -56,7 +56,7 @@ async def register_graph(request: Request) -> Response:
 
 
 async def _store_graph(store: StoreService, task: Task, reply: Reply, repetition: Repetition | None) -> Reply:
-    """Keep the graph that a worker has made this record of, and answer. Raises Refusal."""
+    """Store the graph of this record, which a worker has written, and make the reply. Raises Refusal."""
     graph = Registered.of(reply.body)
     reply.give_back()
     await store.commits.fence.passed(task.expires)

@@ -1,4 +1,31 @@
-"""Decisions that a request's head alone allows: framing, size, media types, and what a computing call asks for."""
+"""Request heads: what the request line and the headers decide before the body is read.
+
+`HeadReader` turns the bytes up to the empty line into a `Head`. Nothing here reads a body, so that a request can be
+refused, and sent to the right handler, before its body arrives. Of
+
+    POST /v1/gradients?timeout_ms=500 HTTP/1.1
+    Host: localhost:8000
+    Content-Type: application/json
+    Content-Length: 58
+
+the reader checks in this order:
+
+- Syntax: h11 parses. Everything that it lets pass and that two parsers could read differently is refused (two Hosts,
+  two lengths, bare line ends), since such requests can be smuggled past a proxy.
+- Media: the types of the body and of the response, and so the limit on the body's bytes.
+- Origin: `OriginPolicy` compares Host and Origin with the names of the server. This keeps web pages of other sites from
+  calling a server on localhost.
+- Call: `ComputeCall("gradients", None, media, 0.5)`, since the path is that of a computing call. The second
+  field is the id of a registered graph, which is None here.
+
+A head that fails one of the last three has `call` None: it goes to the ASGI application, which repeats the check and
+reports the error. Only heads with a call can take the fast path to the worker pool.
+
+Parsing costs about a hundred times as much as a lookup, and clients send the same few heads over and over. `HeadCache`
+therefore caches `Head` objects by their bytes. It leaves the digits of Content-Length out of the key, because the
+length is the part that changes from call to call; `find` returns it beside the head. A `Head` must then not depend on
+time or on the connection: whether the key is still valid is checked for each request.
+"""
 
 from __future__ import annotations
 
@@ -28,25 +55,23 @@ from service.facades.protocols import BINARY_PATH, LENGTH_HEADER
 from service.store.idempotency import KEY_HEADER
 from service.workers.task import Reply
 
-# By which names the server may be called, and by which web pages: a browser sends what any page tells it to.
-#
-# A page from elsewhere reaches a server on the loopback in two ways. It calls it by its address: then the browser says
-# where the page is from. Or the page's own name leads to 127.0.0.1 all at once (DNS rebinding), so that the browser
-# takes server and page for the same: then the name is a stranger's.
+# A browser sends whatever any web page tells it to, so a foreign page can reach a server on localhost in two ways. It
+# uses the server's address: then the browser states the page's origin. Or the page's own name suddenly resolves to
+# 127.0.0.1 (DNS rebinding), so that the browser takes server and page for the same origin: then Host is a foreign name.
 
 _AUTHORITY: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:@/?#,\s]+)(?::([0-9]*))?")
 _ORIGIN: Final = re.compile(r"(https?)://(.*)", re.IGNORECASE)
 _DEFAULT_PORTS: Final = {"http": "80", "https": "443"}
-#: what is asked of any server under any address: whether it is well
+#: prefix of health checks, which a server answers under any name
 HEALTH: Final = "/health/"
 
 
 class OriginPolicy:
-    """Policy of a server of these settings on origins."""
+    """Names that the server may be called by, and web pages that may call it."""
 
     def __init__(self, settings: Settings) -> None:
         allowed = settings.allowed_hosts
-        # Who has to send a key is not helped by a name: a browser that is led astray sends none.
+        # With keys, names need no check: a browser that was led astray by DNS rebinding sends no key.
         self._allowed_hosts = (
             None if settings.asks_for_keys or EVERY in allowed else frozenset(map(canonical_origin, allowed))
         )
@@ -54,9 +79,9 @@ class OriginPolicy:
         self._open_to_others = settings.asks_for_keys or settings.insecure == "on"
 
     def check_address(self, host: str) -> None:
-        """Raise Refusal (forbidden) where others reach the address that a request came to, and may not.
+        """Raise Refusal (forbidden) for an address that other machines reach, if the server has no keys.
 
-        Our own connections are on the loopback then. Of another server's it is known with the first request.
+        Own listeners are on the loopback then. For another server's, the address is known only with the first request.
         """
         address = None if self._open_to_others else _ip_address(host)
         if address is not None and not is_loopback(address):
@@ -67,10 +92,10 @@ class OriginPolicy:
             raise Refusal("forbidden", detail, expected="a server on the loopback, or one with keys")
 
     def check(self, headers: Headers, scheme: str, route: str | None, *, visits: bool) -> None:
-        """Raise Refusal (misdirected, forbidden) where the request is not to be served.
+        """Raise Refusal (misdirected, forbidden) for a request by a foreign name or from a foreign page.
 
-        `route` is the path that leads to what is asked for, None where none does; a page that is open to everybody may
-        be visited from anywhere, by a click on a link.
+        `route` is the path of the matching route, None if no route matches. With `visits`, the route is a page that is
+        open to everybody, which links on any site may lead to.
         """
         host = headers.get("host", "")
         is_named = self._allowed_hosts is None or is_of_this_machine(host) or _host_name(host) in self._allowed_hosts
@@ -90,13 +115,13 @@ class OriginPolicy:
 
 
 def canonical_origin(name: str) -> str:
-    """Write a host's name or address as it is compared: in lower case, without a dot at its end; addresses in short."""
+    """Normalize a host's name (lower case, no trailing dot) or address (shortest form) for comparison."""
     address = _ip_address(name)
     return str(address) if address is not None else name.lower().removesuffix(".")
 
 
 def is_of_this_machine(host: str) -> bool:
-    """Whether the value of `Host` names the loopback, under whatever port (RFC 6761, 6.3 for names)."""
+    """Return whether a `Host` header names the loopback, under any port (names: RFC 6761, 6.3)."""
     name = _host_name(host)
     if name is None:
         return False
@@ -107,23 +132,23 @@ def is_of_this_machine(host: str) -> bool:
 
 
 def is_loopback(address: IPv4Address | IPv6Address) -> bool:
-    """Whether only this machine reaches it."""
+    """Return whether only this machine reaches an address."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return (mapped or address).is_loopback
 
 
 def is_of_a_browser(headers: Headers) -> bool:
-    """Whether a browser sends this for a page, as far as it says."""
+    """Return whether a browser sends this for a page, judging by its headers."""
     return "origin" in headers or any(name.startswith("sec-fetch-") for name in headers)
 
 
 def is_cross_site(headers: Headers) -> bool:
-    """Whether a browser says that a page of another site asks."""
+    """Return whether a browser says that the request comes from a page of another site."""
     return "cross-site" in headers.get("sec-fetch-site", "").lower()
 
 
 def is_visit(headers: Headers) -> bool:
-    """Whether a person goes there, in a tab of its own, rather than a page fetches or frames it."""
+    """Return whether this is a top-level navigation by a person, not a fetch or a frame of a page."""
     return headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
 
 
@@ -147,7 +172,7 @@ def _host_name(authority: str) -> str | None:
 
 
 def _ip_address(name: str) -> IPv4Address | IPv6Address | None:
-    """Read a name that is an address; those of IPv6 are in brackets, or were before `canonical_origin`."""
+    """Parse a name that is an IP address; IPv6 addresses are in brackets, or were before `canonical_origin`."""
     try:
         address = ip_address(name.removeprefix("[").removesuffix("]"))
     except ValueError:
@@ -160,17 +185,17 @@ def _forbidden_origin(origin: str) -> Refusal:
     return Refusal("forbidden", f"pages of {got} may not make this call", got=got)
 
 
-#: the query's parameter that every call with a deadline takes
+#: query parameter of every call with a deadline
 TIMEOUT: Final = "timeout_ms"
 _MILLISECONDS: Final = re.compile(r"[0-9]{1,18}")
-#: entries of a page
+#: default and greatest number of entries on a page
 _DEFAULT_LIMIT: Final = 100
 _MAX_LIMIT: Final = 1000
 _LIMIT: Final = re.compile(r"[0-9]{1,9}")
 
 
 def parameters_of(query: bytes, known: Sequence[str]) -> dict[str, str]:
-    """Read these parameters of a query, each once. Raises Refusal (invalid_field)."""
+    """Parse the query's parameters, each at most once. Raises Refusal (invalid_field), also for others than `known`."""
     parameters: dict[str, str] = {}
     for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
         if name not in known or name in parameters:
@@ -185,12 +210,12 @@ def parameters_of(query: bytes, known: Sequence[str]) -> dict[str, str]:
 
 
 def timeout_of(query: bytes, max_ms: int) -> float:
-    """Seconds that a request may take: `timeout_ms`, lowered to the server's. Raises Refusal (invalid_field)."""
+    """Return the timeout of a request in seconds: `timeout_ms`, at most `max_ms`. Raises Refusal (invalid_field)."""
     return timeout_in(parameters_of(query, (TIMEOUT,)), max_ms)
 
 
 def timeout_in(parameters: dict[str, str], max_ms: int) -> float:
-    """Read it where the query may state other things, too."""
+    """Return the timeout in seconds, as `timeout_of`, from a query that may have other parameters too."""
     timeout = parameters.get(TIMEOUT)
     if timeout is None:
         return max_ms / 1000
@@ -202,13 +227,13 @@ def timeout_in(parameters: dict[str, str], max_ms: int) -> float:
 
 
 def without_time(query: bytes) -> str:
-    """Leave the time out of a query: whoever asks the same with more time, or with less, has the same text."""
+    """Remove the timeout from a query, so that requests that differ in it alone have equal texts."""
     parameters = query.decode("latin-1").split("&")
     return "&".join(part for part in parameters if unquote_plus(part.partition("=")[0]) != TIMEOUT)
 
 
 def choice_in(parameters: dict[str, str], name: str, choices: Sequence[str]) -> str:
-    """Read a choice of the query, the first one where nothing is stated. Raises Refusal (invalid_field)."""
+    """Read a parameter that is one of `choices`, by default the first. Raises Refusal (invalid_field)."""
     value = parameters.get(name, choices[0])
     if value not in choices:
         expected, got = " or ".join(choices), printable(value) or "nothing"
@@ -217,20 +242,20 @@ def choice_in(parameters: dict[str, str], name: str, choices: Sequence[str]) -> 
 
 
 class Page(NamedTuple):
-    """Page of a long listing: so many entries, from behind the one that is called `after`; None: from the first on."""
+    """Page of a long listing: at most `limit` entries, after the one named `after`, or from the start if it is None."""
 
     limit: int
     after: str | None
 
 
 def names_of_page(existing: Iterable[str], limit: int, after: str | None) -> tuple[list[str], str | None]:
-    """Return the names of a page, in their order, and the `after` of the next page, if there is one."""
+    """Return the names of a page, sorted, and the `after` of the next page, if there is one."""
     page = nsmallest(limit + 1, existing if after is None else (name for name in existing if name > after))
     return page[:limit], page[limit - 1] if len(page) > limit else None
 
 
 def page_of(query: bytes) -> Page:
-    """Return the page that a query asks for. Raises Refusal (invalid_field)."""
+    """Parse the page that a query asks for. Raises Refusal (invalid_field)."""
     parameters = parameters_of(query, ("limit", "after"))
     limit = parameters.get("limit", str(_DEFAULT_LIMIT))
     if not _LIMIT.fullmatch(limit) or not 1 <= int(limit) <= _MAX_LIMIT:
@@ -249,7 +274,7 @@ _CALL_PATH: Final = re.compile(r"/v1/(?:graphs/([^/]+)/)?([a-z_]+)")
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """The media types of a body and of its answer."""
+    """Media types of a body and of its response."""
 
     sent: str
     accepted: str
@@ -257,7 +282,7 @@ class Media:
 
 @dataclass(frozen=True, slots=True)
 class ComputeCall:
-    """Order of a computing call: which one, of which registered graph if of any, and in how many seconds."""
+    """A computing call: its name, the id of its registered graph (if any), its media types, its timeout in seconds."""
 
     name: str
     graph: str | None
@@ -266,10 +291,10 @@ class ComputeCall:
 
 
 def check_head(version: str, path: str, headers: Headers) -> None:
-    """Refuse what two readers could take differently. Raises Refusal (bad_request_framing).
+    """Refuse a head that two parsers could read differently. Raises Refusal (bad_request_framing).
 
-    Two statements of where the body ends are how requests are smuggled past a proxy; of two hosts, each reader
-    believes another; and a line that ends within a path ends a pattern, too.
+    Two statements of where the body ends allow a request to be smuggled past a proxy. With two hosts, each parser
+    believes another one. A line end within a path would end a match of the path's pattern early.
     """
     hosts = len(headers.getlist("host"))
     if hosts > 1 or (not hosts and version != "1.0") or _CONTROL.search(path):
@@ -280,11 +305,11 @@ def check_head(version: str, path: str, headers: Headers) -> None:
 
 
 def media_of(method: str, path: str, headers: Headers) -> Media:
-    """Decide the types of body and answer. Raises Refusal: unsupported_media_type, not_acceptable."""
+    """Choose the types of body and response. Raises Refusal: unsupported_media_type, not_acceptable."""
     if not path.startswith(_API_PREFIX):
         if method == "POST":
             _check_content_encoding(headers)
-        # A body that has tensors as bytes behind its JSON may be as long as safetensors.
+        # A body with binary tensors after its JSON may be as long as one in safetensors.
         has_bytes = LENGTH_HEADER in headers and BINARY_PATH.fullmatch(path) is not None
         return Media(SAFETENSORS if has_bytes else JSON, JSON)
     if method in ("POST", "PUT"):
@@ -296,7 +321,7 @@ def media_of(method: str, path: str, headers: Headers) -> Media:
 
 
 def compute_call_of(path: str, query: bytes, media: Media, max_ms: int) -> ComputeCall | None:
-    """Return the computing call that a POST to this path is; None for any other. Raises Refusal: invalid_field."""
+    """Return the computing call of a POST to this path, None if it is not one. Raises Refusal: invalid_field."""
     match = _CALL_PATH.fullmatch(path)
     if match is None or match[2] not in calls():
         return None
@@ -304,24 +329,24 @@ def compute_call_of(path: str, query: bytes, media: Media, max_ms: int) -> Compu
 
 
 def body_limit(media: Media, settings: Settings) -> int:
-    """Return the bytes that a body of this type may have."""
+    """Return the most bytes that a body of this type may have."""
     return settings.max_binary_bytes if media.sent == SAFETENSORS else settings.max_body_bytes
 
 
 def too_large(limit: int) -> Refusal:
-    """Return the report for a head over the limit."""
+    """Return the refusal of a head over the limit."""
     detail = f"the request line and headers may have at most {limit} bytes together"
     return Refusal("headers_too_large", detail, expected=f"at most {limit} bytes", got="more")
 
 
 def too_long(limit: int, got: str) -> Refusal:
-    """Return the report for a body over the limit; `got` is what it has."""
+    """Return the refusal of a body over the limit; `got` describes its length."""
     detail = f"the body may have at most {limit} bytes, but has {got}"
     return Refusal("body_too_large", detail, expected=f"at most {limit} bytes", got=got)
 
 
 def malformed() -> Refusal:
-    """Return the report for what is not HTTP."""
+    """Return the refusal of malformed HTTP."""
     return Refusal("bad_request_framing", "the request is not well-formed HTTP/1.1")
 
 
@@ -334,7 +359,11 @@ def _check_content_encoding(headers: Headers) -> None:
 
 
 def _body_type(headers: Headers) -> str:
-    """Take a body without a type to be JSON; not of a browser, which asks nobody before it sends such."""
+    """Return the type of the body: JSON if none is stated.
+
+    A browser has to state it: it sends a cross-site request of certain types, or of none, without asking the server
+    first.
+    """
     content_type = ", ".join(headers.getlist("content-type"))
     media_type = content_kind(content_type)
     if media_type is None or (not content_type.strip() and is_of_a_browser(headers)):
@@ -355,32 +384,30 @@ def _accepted_type(headers: Headers, spoken: Sequence[str]) -> str:
     return media_type
 
 
-# A head, read: bytes up to the empty line become what the connection and both doors need to know.
-#
-# h11 parses, which is safe and slow; what it lets pass and two readers could take differently is refused here.
+# Parsing of heads.
 
-#: of a request's id: the client's own where it is sane, else a new one
+#: header with the id of a request: the client's own if it is valid, otherwise a new one
 REQUEST_ID_HEADER: Final = "X-Request-Id"
 _VALID_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:+/=-]{1,128}")
-#: tells processes apart, and those that were started before
+#: prefix of the ids of this process, unique among all processes
 _ID_PREFIX: Final = secrets.token_hex(12)
 _request_numbers: Final = count()
 
 
 def new_id() -> str:
-    """Return an id that no other request has."""
+    """Return a unique request id."""
     return f"{_ID_PREFIX}{next(_request_numbers):08x}"
 
 
 def valid_request_id(stated: str) -> str | None:
-    """Return the client's id for a request, where it can stand in a header, a report and a log."""
+    """Return the client's own request id if it is safe in headers, reports and logs, otherwise None."""
     return stated if _VALID_REQUEST_ID.fullmatch(stated) else None
 
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 CLOSE: Final = b"connection: close\r\n"
 _ID_FIELD: Final = REQUEST_ID_HEADER.lower().encode()
-#: a browser is to take no answer for a page or a script, whatever its bytes look like
+#: header that keeps browsers from guessing that a response is a page or a script
 NO_SNIFFING: Final = ("x-content-type-options", "nosniff")
 _NO_SNIFFING: Final = (NO_SNIFFING[0].encode(), NO_SNIFFING[1].encode())
 _STATUS_LINES: Final = {
@@ -389,13 +416,13 @@ _STATUS_LINES: Final = {
 
 
 class HeadWriter:
-    """Writer of heads with the date, which is made once a second at most."""
+    """Writer of response heads, with the date, which is formatted once per second at most."""
 
     def __init__(self) -> None:
         self.tick()
 
     def tick(self) -> None:
-        """Look at the clock."""
+        """Update the date."""
         date = formatdate(usegmt=True).encode()
         self._starts = {status: line + date + b"\r\n" for status, line in _STATUS_LINES.items()}
         self._ok = b"".join((
@@ -404,13 +431,13 @@ class HeadWriter:
         ))  # fmt: skip
 
     def of(self, status: int, fields: Iterable[tuple[bytes, bytes]], *, closes: bool) -> bytes:
-        """Return the head with these fields."""
+        """Write a head with these header fields."""
         lines = b"".join([b"%b: %b\r\n" % field for field in fields])
         start = self._starts.get(status) or b"HTTP/1.1 %d \r\n" % status
         return b"%b%b%b\r\n" % (start, lines, CLOSE if closes else b"")
 
     def reply_head(self, reply: Reply, length: int, request_id: str, *, closes: bool) -> bytes:
-        """Write the head of a body of this length, with the same fields in the same order as through the other door."""
+        """Write the head of a reply; the fields and their order are the same as through the ASGI application."""
         connection_field = CLOSE if closes else b""
         media_type, id_value = reply.media_type.encode(), request_id.encode()
         if reply.status == 200 and not reply.headers:
@@ -425,14 +452,14 @@ class HeadWriter:
         return self.of(reply.status, fields, closes=closes)
 
 
-#: a control character, a line end that is half of one, or a line that goes on with the one before it
+#: a control character, a CR or LF alone, or a folded line
 _ILL_FORMED: Final = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|(?<!\r)\n|\r(?!\n)|\n[ \t]")
 _CONTENT_LENGTHS: Final = re.compile(rb"\r\ncontent-length:[ \t]*([^\r]*?)[ \t]*(?=\r\n)", re.IGNORECASE)
 _DIGITS: Final = re.compile(rb"[0-9]{1,20}")
 _ABSOLUTE_FORM: Final = re.compile(rb"https?://([^/?]*)", re.IGNORECASE)
-#: how heads of no HTTP begin: TLS, binary protocols, an empty line
+#: least first byte of a head: TLS, binary protocols and empty lines begin with smaller ones
 _FIRST_VISIBLE: Final = b"\x21"
-#: heads that are kept, at least; and the bytes that one may have
+#: heads per generation of the cache, and the most bytes of a head in it
 HEAD_CACHE_ENTRIES: Final = 1024
 _MAX_CACHED_BYTES: Final = 2048
 _CONTENT_LENGTH: Final = re.compile(rb"\r\n[Cc]ontent-[Ll]ength: ([0-9]{1,18})\r\n")
@@ -442,12 +469,12 @@ Key = bytes | tuple[bytes, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A request's line and headers; `fields` are without Content-Length, since heads that differ in it alone are one.
+    """Parsed request line and headers. `fields` lack Content-Length: heads that differ in it alone share one Head.
 
-    `order` is what a computing call asks for; None for all else, for what its head gets wrong, and for what comes by a
-    name or from a page that may not call. It is `direct` where nothing but a worker has to answer it: no other origin
-    is to be let in, no earlier answer given. `access` is what the call needs, and has the digest of the key that it
-    comes with: whether that is good is asked for each request, since heads are kept.
+    `call` is the computing call. It is None for other requests, for heads with an error, and for callers that
+    `OriginPolicy` refuses. A call is `direct` if a worker alone can answer it: it needs neither CORS headers nor a
+    stored answer for its Idempotency-Key. `access` is the scope that a call needs, and the digest of the caller's key.
+    Whether that key is valid is checked for each request, since heads are cached.
     """
 
     method: str
@@ -468,10 +495,10 @@ class Head:
 
 
 class HeadReader:
-    """Reader of heads for a server of these settings."""
+    """Parser of heads for a server with these settings."""
 
     def __init__(self, settings: Settings, *, calls: bool = True) -> None:
-        """`calls` says whether there are computing calls where this server listens."""
+        """With `calls` False, this listener serves no computing calls."""
         self._settings = settings
         self._calls = calls
         self._allows_origins = bool(settings.cors_origins)
@@ -479,11 +506,11 @@ class HeadReader:
         self._scheme = "http" if settings.tls_cert is None else "https"
 
     def __call__(self, raw: bytes) -> Head:
-        """The head that these bytes are. Raises Refusal: bad_request_framing."""
+        """Parse a head. Raises Refusal: bad_request_framing."""
         request = _parse_head(raw)
         authority, raw_path, query = _split_target(request.target)
         fields = tuple(request.headers)
-        if authority is not None:  # the host of the target counts before another
+        if authority is not None:  # the host of the target overrides Host (RFC 9112, 3.2.2)
             fields = ((b"host", authority), *(field for field in fields if field[0] != b"host"))
         headers = Headers(raw=list(fields))
         path = unquote_to_bytes(raw_path).decode("utf-8", "replace")
@@ -513,7 +540,7 @@ class HeadReader:
         )
 
     def _classify(self, method: str, path: str, query: bytes, headers: Headers) -> tuple[ComputeCall | None, int]:
-        """Return the computing call, and the bytes that the body may have."""
+        """Return the computing call, and the most bytes that the body may have."""
         try:
             media = media_of(method, path, headers)
             max_bytes = body_limit(media, self._settings)
@@ -526,7 +553,7 @@ class HeadReader:
 
 
 def is_hopeless(beginning: bytes) -> bool:
-    """Whether these first bytes cannot become a head, whatever follows."""
+    """Return whether no head can begin with these bytes."""
     ends_in_cr = beginning.endswith(b"\r")
     return beginning[:1] < _FIRST_VISIBLE or bool(_ILL_FORMED.search(beginning, 0, len(beginning) - ends_in_cr))
 
@@ -547,7 +574,7 @@ def _parse_head(raw: bytes) -> h11.Request:
 
 
 def _split_target(target: bytes) -> tuple[bytes | None, bytes, bytes]:
-    """Host and port where it has them, path and query. The form of proxies means the same (RFC 9112, 3.2.2)."""
+    """Split a target into host and port (if any), path and query. Absolute form means the same (RFC 9112, 3.2.2)."""
     match = _ABSOLUTE_FORM.match(target)
     if match:
         target = target[match.end() :] or b"/"
@@ -556,10 +583,10 @@ def _split_target(target: bytes) -> tuple[bytes | None, bytes, bytes]:
 
 
 class HeadCache:
-    """Cache of heads by their bytes, but for the number of their length.
+    """Cache of heads by their bytes, without the digits of Content-Length.
 
-    Clients send the same few again and again; to look one up costs a hundredth of parsing it. Two generations stand
-    for an order by use: what is met in the old one moves to the young one, and when that is full, the old one goes.
+    Two generations approximate LRU order: a hit in the old one moves the head to the young one, and when that is full,
+    it becomes the old one.
     """
 
     def __init__(self, read: Callable[[bytes], Head], capacity: int = HEAD_CACHE_ENTRIES) -> None:
@@ -571,7 +598,7 @@ class HeadCache:
     def find(self, raw: bytes) -> tuple[Head, int]:
         """Return a head, and the length of the body that it announces. Raises Refusal: bad_request_framing."""
         match = _CONTENT_LENGTH.search(raw)
-        # Two parts and not a whole: a head that states no number at all must not be found as one that states some.
+        # The key is a pair, not the joined bytes: a head without a number must not hit one with a number.
         key: Key = (raw[: match.start(1)], raw[match.end(1) :]) if match else raw
         head = self._young.get(key)
         if head is None:

@@ -1,4 +1,4 @@
-"""The application as another server than ours runs it, or another application that has it under a prefix."""
+"""The application under another ASGI server, or mounted under a prefix in another application."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from service.web.routing import route_of
 
 
 class DisconnectWatcher:
-    """Middleware that ends the application when the client has left, once it has all of the request.
+    """Middleware that cancels the application when the client disconnects after sending its request.
 
-    A connection of our own tells that by itself. Another server tells it to whoever asks for more of the request.
+    Own connections do that themselves. Another server reports a disconnect only to a caller of `receive`.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -41,7 +41,7 @@ class DisconnectWatcher:
 
 
 class _Client:
-    """Client who asked, and the task that answers."""
+    """The client's `receive` and `send`, and the task that answers."""
 
     def __init__(self, receive: Receive, send: Send, task: asyncio.Task[object] | None) -> None:
         self._receive, self._send = receive, send
@@ -60,7 +60,7 @@ class _Client:
             await self._send(message)
 
     async def watch(self) -> None:
-        """End the task when the client leaves."""
+        """Cancel the task when the client disconnects."""
         await self._request_received.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass
@@ -69,13 +69,13 @@ class _Client:
             self._task.cancel()
 
     def restore_task(self) -> None:
-        """Let the task go on as if it had not been cancelled: the application has dealt with its end."""
+        """Uncancel the task, since the application has handled the cancellation."""
         if self._disconnected and self._task is not None:
             self._task.uncancel()
 
 
 class PrefixedLinks:
-    """Middleware that puts the prefix before paths in answers: the header `Location`, and the types of reports."""
+    """Middleware that puts the prefix before paths in responses: in `Location`, and in the types of reports."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -105,7 +105,7 @@ class PrefixedLinks:
 
 
 class _HostedHead(NamedTuple):
-    """The head of a request, as far as observers ask."""
+    """Head of a request, as observers read it."""
 
     method: str
     path: str
@@ -114,7 +114,7 @@ class _HostedHead(NamedTuple):
 
 
 class ObserverMiddleware:
-    """Middleware that tells an observer of each request that was answered."""
+    """Middleware that calls an observer for each answered request."""
 
     def __init__(self, app: ASGIApp, settings: Settings, observe: RequestObserver) -> None:
         self._app = app
@@ -132,7 +132,7 @@ class ObserverMiddleware:
             self._observe(exchange.finished(head, scope, time.monotonic() - arrived))
 
     def _compute_call(self, head: _HostedHead, scope: Scope) -> ComputeCall | None:
-        """Return the computing call that the request was, where nothing was wrong with its head."""
+        """Return the computing call of the request, None if it is not one or its head has an error."""
         media = scope["state"].get("media")
         if head.method == "POST" and media is not None:
             with suppress(Refusal):
@@ -141,7 +141,7 @@ class ObserverMiddleware:
 
 
 class _CountedExchange:
-    """`receive` and `send`, which count."""
+    """`receive` and `send` of one request, with counts of bytes."""
 
     def __init__(self, receive: Receive, send: Send) -> None:
         self._receive, self._send = receive, send
@@ -172,14 +172,14 @@ class _CountedExchange:
 
 
 class Hosted:
-    """Application with what a connection of our own does, beside limits on slow clients: who asks, and who leaves."""
+    """The application with the features of own connections, except limits on slow clients."""
 
     def __init__(self, app: ASGIApp, settings: Settings, observe: RequestObserver = unobserved) -> None:
         self._app = app
         self._observed = ObserverMiddleware(DisconnectWatcher(PrefixedLinks(app)), settings, observe)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request. What a host has noted of it is the host's: a caller is known by a key of ours alone."""
+        """Serve one request. The host's state of it is dropped: callers are identified by our keys alone."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

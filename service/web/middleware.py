@@ -1,8 +1,8 @@
-"""In front of the body: a request is refused by its head where that suffices, else its body is counted as it comes.
+"""ASGI middleware in front of the routes: origins, limits, keys, CORS, problem reports.
 
-Where the connection has not asked who makes the request, that is asked here.
-
-How long a body may take is the business of whoever holds the connection.
+`Guard` refuses a request because of its head if it can, and counts the bytes of its body otherwise. It authenticates
+the caller, unless the connection has done so. How long a body may take is checked by the server that holds the
+connection.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _logger = logging.getLogger("gradserve")
 
 
 class Guard:
-    """Check of heads, and count of bodies."""
+    """Middleware that authenticates callers, checks heads, and limits bodies."""
 
     def __init__(self, app: ASGIApp, settings: Settings, gate: Gate) -> None:
         self._app = app
@@ -76,7 +76,7 @@ class Guard:
                 holder.leave()
 
     def _authenticate(self, scope: Scope) -> Keyholder | None:
-        """Count a request for whoever makes it, until it is over. Raises Refusal: they may not make it."""
+        """Identify the caller, and count the request until it is answered. Raises Refusal for keys without the scope."""
         if "caller" in scope["state"]:
             return None
         needed = scope_of(scope["method"], scope["state"]["route_path"], metrics=self._settings.metrics)
@@ -85,7 +85,7 @@ class Guard:
         return holder
 
     def _body_limit(self, scope: Scope) -> int:
-        """Return the bytes that the body may have. Raises Refusal."""
+        """Return the most bytes that the body may have. Raises Refusal."""
         headers = Headers(scope=scope)
         media = scope["state"]["media"] = media_of(scope["method"], path_within(scope), headers)
         limit, announced = body_limit(media, self._settings), headers.get("content-length", "")
@@ -95,7 +95,7 @@ class Guard:
 
 
 def limit_body(receive: Receive, max_bytes: int) -> Receive:
-    """`receive`, which raises Refusal (body_too_large) once there was more."""
+    """Wrap `receive` so that it raises Refusal (body_too_large) after more than `max_bytes` bytes."""
     count = 0
 
     async def receive_counted() -> Message:
@@ -110,9 +110,9 @@ def limit_body(receive: Receive, max_bytes: int) -> Receive:
 
 
 class OriginCheck:
-    """Middleware that refuses strangers' names and pages, and heads that two readers could take differently.
+    """Middleware that refuses foreign hosts and origins, and heads that two parsers could read differently.
 
-    Notes the route that the request takes, `route_path`, and the `prefix` of links, for what depends on them.
+    It stores the path of the matching route as `route_path`, and the `prefix` of links, in the state of the request.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings, routes: Sequence[BaseRoute]) -> None:
@@ -141,9 +141,9 @@ class OriginCheck:
 
 
 class TrailingSlash:
-    """Middleware for `/path/` as `/path`. Not by a redirect: many clients lose their body then, or turn it into a GET.
+    """Middleware that treats `/path/` as `/path`. Without a redirect: many clients drop the body then, or send a GET.
 
-    A path that leads nowhere in either form stays as it was sent, and so it stands in the report.
+    A path that matches no route in either form stays as it was sent, so that the report shows that.
     """
 
     def __init__(self, app: ASGIApp, routes: Sequence[BaseRoute]) -> None:
@@ -158,7 +158,7 @@ class TrailingSlash:
 
 
 class Cors(CORSMiddleware):
-    """Starlette's CORS, with a problem report for a page that may not call."""
+    """Starlette's CORS middleware, with a problem report for pages that may not call."""
 
     def __init__(self, app: ASGIApp, origins: tuple[str, ...]) -> None:
         super().__init__(
@@ -170,7 +170,7 @@ class Cors(CORSMiddleware):
         )
 
     def preflight_response(self, request_headers: Headers) -> Response:
-        """Answer a browser before it calls. Raises Refusal (forbidden)."""
+        """Answer a preflight request. Raises Refusal (forbidden)."""
         response = super().preflight_response(request_headers)
         if response.status_code == 200:
             return response
@@ -179,9 +179,9 @@ class Cors(CORSMiddleware):
 
 
 class ReportRewriter:
-    """`send`, which holds a problem report back until it is whole, and sends what `rewrite` makes of it.
+    """Wrapper of `send` that buffers a problem report until it is complete, and sends what `rewrite` returns.
 
-    `rewrite` gets the start of the response, which it may change, and the report; it returns the body.
+    `rewrite` gets the start of the response, which it may change, and the report; it returns the new body.
     """
 
     def __init__(self, send: Send, rewrite: Callable[[Message, bytes], bytes]) -> None:
@@ -190,7 +190,7 @@ class ReportRewriter:
         self._report = b""
 
     async def __call__(self, message: Message) -> None:
-        """Send the next part of an answer."""
+        """Send the next part of a response."""
         is_start = message["type"] == "http.response.start"
         if is_start and Headers(raw=message["headers"]).get("content-type", "").startswith(PROBLEM):
             self._start = message
@@ -205,7 +205,7 @@ class ReportRewriter:
 
 
 class ProtocolErrors:
-    """Middleware that writes problem reports in the form of the protocol whose path was called."""
+    """Middleware that rewrites problem reports in the form of the protocol whose path was called."""
 
     def __init__(self, app: ASGIApp, facades: Sequence[Facade]) -> None:
         self._app = app
@@ -230,25 +230,25 @@ class ProtocolErrors:
 
 
 class Envelope:
-    """Outermost layer: a request gets its id and its time of arrival, and a fault of ours still gets a report."""
+    """Outermost middleware: gives a request its id and time of arrival, and reports every exception as a fault."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request. Never raises: a server would close the connection."""
+        """Serve one request. Never raises, since servers close the connection after an exception."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         initial_state = {"request_id": id_of(scope), "arrived": time.monotonic()}
-        scope["state"] = {**initial_state, **scope.get("state", {})}  # what holds the connection may have begun it
+        scope["state"] = {**initial_state, **scope.get("state", {})}  # the connection may have set them already
         request_id = scope["state"]["request_id"]
         sender = _IdSender(request_id, send)
         try:
             await self._app(scope, receive, sender)
         except Refusal as raised:
             refusal = raised
-        except asyncio.CancelledError:  # the grace after SIGTERM is over
+        except asyncio.CancelledError:  # the grace period after SIGTERM is over
             refusal = Refusal("shutting_down", "the server stopped before this was done")
         except Exception:
             _logger.exception("request %s failed", request_id, extra={"request_id": request_id})
@@ -260,7 +260,7 @@ class Envelope:
 
 
 class _IdSender:
-    """`send`, with the headers that every answer has; remembers whether an answer has begun."""
+    """Wrapper of `send` that adds the headers of every response, and records whether a response has started."""
 
     def __init__(self, request_id: str, send: Send) -> None:
         self._request_id = request_id
@@ -277,5 +277,5 @@ class _IdSender:
 
 
 def id_of(scope: Scope) -> str:
-    """Return the client's own id for the request where it is sane, else a new one."""
+    """Return the client's own request id if it is valid, otherwise a new one."""
     return valid_request_id(Headers(scope=scope).get(REQUEST_ID_HEADER, "")) or new_id()

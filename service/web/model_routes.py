@@ -1,4 +1,4 @@
-"""The paths of models. What they say is read and checked by workers; here they are bytes that are kept."""
+"""Routes of models. Workers read and check their contents; here they are bytes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def put_model(request: Request) -> Response:
 
 
 def _check_task(request: Request, read: Task, reply: Reply) -> Task:
-    """Return the task that checks what a reply says was asked, on its graph where that is kept."""
+    """Make the task that checks a model against its graph, if that is registered."""
     body, requester = reply.body, cast("Requester", request.state)
     reply.give_back()
     graph = store_of(request).graphs.find((read.namespace, graph_of_request(body)))
@@ -70,7 +70,7 @@ def _check_task(request: Request, read: Task, reply: Reply) -> Task:
 async def _store_model(
     request: Request, task: Task, reply: Reply, condition: Condition, repetition: Repetition | None
 ) -> Reply:
-    """Keep the model that a worker has made this record of, and answer. Raises Refusal."""
+    """Store the model of this record, which a worker has written, and make the reply. Raises Refusal."""
     store, model, key = store_of(request), KeptModel.of(reply.body), (task.namespace, task.subject or "")
     reply.give_back()
     await store.commits.fence.passed(task.expires)
@@ -97,7 +97,7 @@ async def get_model(request: Request) -> Response:
     return unmodified or Response(model.record, headers=etag_header(model.etag), media_type=JSON)
 
 
-# The same, of which the answer's body is not sent.
+# HEAD: the same without the body of the response.
 model_router.add_api_route(_MODEL, get_model, methods=["HEAD"], include_in_schema=False)
 
 
@@ -130,5 +130,5 @@ async def list_models(request: Request) -> Response:
 
 
 def _name(request: Request) -> str:
-    """Return the name that the path has. Raises Refusal: invalid_field."""
+    """Return the name in the path. Raises Refusal: invalid_field."""
     return checked_name(request.path_params["name"], "the name of a model")

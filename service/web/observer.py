@@ -1,4 +1,4 @@
-"""Observers of every request that was answered, whichever door it came through."""
+"""Observers of all answered requests, whichever handler answered."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class RequestHead(Protocol):
-    """Parts of a request's head that observers are told, whoever has read it; see Head, of our own connections."""
+    """Parts of a request's head that observers read; `Head` is the one of own connections."""
 
     @property
     def method(self) -> str:
-        """GET and the like."""
+        """The method."""
 
     @property
     def path(self) -> str:
@@ -30,18 +30,18 @@ class RequestHead(Protocol):
 
     @property
     def fields(self) -> tuple[tuple[bytes, bytes], ...]:
-        """The headers."""
+        """The header fields."""
 
     @property
     def call(self) -> ComputeCall | None:
-        """The computing call that is asked for, if any."""
+        """The computing call, if it is one."""
 
 
 class Finished(NamedTuple):
-    """A request, and how it ended: bytes of its body and of the answer's, seconds from its head to the last byte.
+    """An answered request: status, bytes of its body and of the response's, and seconds from its head to the last byte.
 
-    There is no `head` where the bytes were none, and no `reply` where the connection asked no worker. `route` is the
-    path as the API's document has it, where the application found one; `caller` is the name of the key, if any.
+    `head` is None if it could not be parsed, `reply` if no worker was asked. `route` is the path of the matched route,
+    as in the OpenAPI document. `caller` is the name of the key, if any.
     """
 
     request_id: str
@@ -55,16 +55,16 @@ class Finished(NamedTuple):
     caller: str = ""
 
 
-#: counts, or writes down; called once for each request, on the event loop: it must not take long
+#: observer that is called once for each request, on the event loop, and so must be fast
 RequestObserver = Callable[[Finished], None]
 
 
 def unobserved(_: Finished) -> None:
-    """Tells nobody."""
+    """Ignore a request."""
 
 
 class Recorder:
-    """Recorder that tells the tally, and the log and the traces where there are any."""
+    """Observer that counts in the tally, and writes to the log and the traces if there are any."""
 
     def __init__(self, tally: Tally, log: RequestLog | None, tracing: Tracing | None = None) -> None:
         self._tally = tally
@@ -72,7 +72,7 @@ class Recorder:
         self._tracing = tracing
 
     def __call__(self, finished: Finished) -> None:
-        """Observe a request."""
+        """Record a request."""
         head, reply = finished.head, finished.reply
         call = None if head is None else head.call
         call_name, facade = None if call is None else call.name, facade_name_of(finished.route)

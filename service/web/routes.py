@@ -1,4 +1,4 @@
-"""The paths. A route takes raw bytes and hands them on; nothing here parses or computes."""
+"""Routes of computing calls, the catalogue, health and metrics. They pass raw bytes on, without parsing them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from service.workers.pool import awaited
 from service.workers.task import Reply, Task
 
 router: Final = APIRouter()
-#: on the metrics listener as well
+#: routes that are on the metrics listener, too
 health_router: Final = APIRouter()
-#: on the metrics listener, or beside all others where there is none
+#: routes that are on the metrics listener, or beside all others if there is none
 metrics_router: Final = APIRouter()
 
 
 def add_calls(router: APIRouter, prefix: str, suffix: str = "", note: str = "") -> None:
-    """Add a path for each call; `under` a path with `{graph_id}`, it is of a registered graph."""
+    """Add a route for each call. If `prefix` contains `{graph_id}`, it is for registered graphs."""
     for call in calls().values():
         router.add_api_route(
             f"{prefix}/{call.name}",
@@ -47,7 +47,7 @@ def add_calls(router: APIRouter, prefix: str, suffix: str = "", note: str = "") 
 
 
 def _endpoint(call: str) -> Callable[[Request], Awaitable[Response]]:
-    """Make the endpoint of a computing call, on its own graph or on one that is registered."""
+    """Make the endpoint of a computing call, on its own graph or on a registered one."""
 
     async def endpoint(request: Request) -> Response:
         state, graph_id = state_of(request), request.path_params.get("graph_id")
@@ -62,7 +62,7 @@ def _endpoint(call: str) -> Callable[[Request], Awaitable[Response]]:
         task = make_upload_task(call, request, timeout, upload, graph=graph)
 
         async def answered(repetition: Repetition | None) -> Response:
-            if unknown is not None:  # now; it may have been there when the call came for the first time
+            if unknown is not None:  # now; the graph may have existed when the call came for the first time
                 upload.give_back()
                 raise unknown
             request.state.reply = reply = await awaited(state.pool, task)
@@ -76,7 +76,7 @@ def _endpoint(call: str) -> Callable[[Request], Awaitable[Response]]:
 async def settle_reply(
     request: Request, store: StateStore, task: Task, reply: Reply, repetition: Repetition | None
 ) -> Reply:
-    """Return the reply once `store` keeps what it has for keeping, or the refusal that takes its place."""
+    """Return the reply once `store` has committed its results, or the refusal that replaces it."""
     try:
         more = recorded(store.answers, repetition, reply) if reply.stored else ()
     except BaseException:
@@ -86,9 +86,9 @@ async def settle_reply(
 
 
 async def commit_deletion(request: Request, change: Change, write_body: Callable[[Any], bytes]) -> Response:
-    """Answer a deletion once it is written: `told` writes the body from the value that it deletes.
+    """Commit a deletion, and answer with the body that `write_body` makes of the deleted value.
 
-    What uses it at the time goes on. Raises what `change.check` does, and what a commit does.
+    Calls that are using the value go on. Raises the exceptions of `change.check` and of a commit.
     """
     store = store_of(request)
 
@@ -129,7 +129,7 @@ async def get_op(request: Request) -> Response:
 
 
 def no_such_op(name: str, hint: str | None) -> Refusal:
-    """Refuse an op that does not exist, with a suggestion if there is one."""
+    """Return the refusal of an unknown op, with a suggestion if there is one."""
     shown, advice = printable(name), hint or "GET /v1/ops lists all ops"
     return Refusal("not_found", f"there is no op called “{shown}”; {advice}", expected="an op", got=shown)
 
@@ -157,6 +157,6 @@ async def ready(request: Request) -> Response:
 
 @metrics_router.get("/metrics", include_in_schema=False)
 async def metrics(request: Request) -> Response:
-    """Counts, for Prometheus."""
+    """Return the metrics for Prometheus."""
     text, media_type = state_of(request).metrics.text(request.headers.get("accept", ""))
     return Response(text, headers={"Content-Type": media_type})

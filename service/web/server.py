@@ -1,4 +1,4 @@
-"""The process: a socket, an event loop, connections on it, and an orderly end."""
+"""The server process: sockets, an event loop, connections, and a graceful end."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ from service.web.listening import (
 from service.web.observer import RequestObserver
 from service.web.server_state import FINAL_SECONDS, Lifetime, ServerState
 
-#: of every connection
+#: handlers of every connection
 HANDLERS: Final = HandlerFactory(FastHandler, AsgiHandler)
 
 _logger = logging.getLogger("gradserve")
 
 
 class Listener(NamedTuple):
-    """A bound socket, and what its connections share."""
+    """A bound socket, and the state that its connections share."""
 
     socket: socket.socket
     state: ServerState
 
 
 class Server:
-    """One server, from the announcement to the last answer."""
+    """One server, from its announcement to its last response."""
 
     def __init__(self, main: Listener, drain: Callable[[], None], monitor: Listener | None = None) -> None:
-        """`drain` has workers and what is kept take nothing new; `monitor` is the metrics listener."""
+        """`drain` makes the workers and the store accept nothing new; `monitor` is the metrics listener."""
         self._main = main
         self._monitor = monitor
         self._listeners = [main] if monitor is None else [main, monitor]
@@ -57,7 +57,7 @@ class Server:
         self._stopped_twice = asyncio.Event()
 
     async def serve(self) -> float:
-        """Serve until a signal, and end; the seconds of grace that are left."""
+        """Serve until a signal, then end; return the seconds of the grace period that are left."""
         settings, loop = self._main.state.settings, asyncio.get_running_loop()
         for signal_number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(signal_number, self._on_signal)
@@ -81,7 +81,7 @@ class Server:
         self._stopped.set()
 
     async def _end(self, states: Sequence[ServerState]) -> None:
-        """Let the connections finish within the grace, and tell those that are left just before its end."""
+        """Let connections finish within the grace period, and refuse the remaining requests just before its end."""
         grace = self._main.state.settings.shutdown_grace
         for state in states:
             state.drain()
@@ -97,7 +97,7 @@ class Server:
                 task.cancel()
 
     async def _wait_until_empty(self, states: Sequence[ServerState], seconds: float) -> bool:
-        """Wait until nobody is connected, so long at most, or until the second signal."""
+        """Wait until all connections are closed, or until `seconds` or a second signal; return whether all are closed."""
         emptied = asyncio.gather(*(state.emptied() for state in states))
         waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._stopped_twice.wait()), emptied]
         await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -107,7 +107,7 @@ class Server:
 
 
 async def _accept(listener: Listener) -> asyncio.Server:
-    """Take connections, and watch over them."""
+    """Accept connections, and start the sweep over them."""
     state = listener.state
     context = tls_context(state.settings)
     acceptor = await asyncio.get_running_loop().create_server(
@@ -130,8 +130,8 @@ def serve(
 ) -> None:
     """Serve until a signal; `make_monitor` makes the application of the metrics listener, after the main one.
 
-    Raises OSError when the address cannot be had, RuntimeError for the device, the files of TLS or the address of the
-    metrics, or where it would be open to other machines.
+    Raises OSError if the address is not available. Raises RuntimeError for the device, the TLS files, or the metrics
+    address, or if other machines would reach a server without keys.
     """
     collect_in_short_steps()
     settings = lifetime.settings
@@ -157,7 +157,7 @@ async def _run_server(
     metrics_socket: socket.socket | None,
     make_monitor: Callable[[], ASGIApp] | None,
 ) -> bool:
-    """Whether nothing is left that runs."""
+    """Serve; return whether nothing is left running."""
     grace_left = 0.0
     try:
         app = await lifetime.start()
@@ -177,7 +177,7 @@ async def _run_server(
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop, where there is one."""
+    """Return uvloop's factory if it is installed."""
     try:
         import uvloop  # noqa: PLC0415 - not on every system
     except ImportError:

@@ -1,4 +1,4 @@
-"""State that the connections of a server share, and what is done for all of them together."""
+"""State that the connections of a server share, and the sweep over all of them."""
 
 from __future__ import annotations
 
@@ -25,56 +25,56 @@ from service.workers.pool import Pool
 from service.workers.process_pool import ProcessPool
 from service.workers.task import Reply, refused
 
-#: seconds between two looks at who is late; one who is late is looked at twice, so that a stall of the whole machine,
-#: after which what was sent meanwhile is still to be read, is not taken for a client's
+#: seconds between two sweeps. A client must be late in two of them: after a stall of the whole machine, bytes that
+#: arrived in time are still unread in the first one
 SWEEP: Final = 0.25
-#: connections beyond the most, which may ask for the server's health and nothing else
+#: connections beyond the limit, for health checks alone
 HEALTH_CONNECTIONS: Final = 32
-#: connections that are dealt with in one turn of the loop
+#: connections whose timeouts are handled in one turn of the loop
 _CLIENTS_PER_TURN: Final = 32
-#: bytes that are received at once
+#: size of the receive buffer in bytes
 _RECEIVE_BYTES: Final = 64 << 10
-#: descriptors of a process beside its connections and the tensors that it keeps
+#: descriptors of a process beside those of connections and stored tensors
 _OTHER_DESCRIPTORS: Final = 512
-#: seconds of the grace that are kept for last answers to leave
+#: seconds of the grace period that are reserved for sending the last responses
 FINAL_SECONDS: Final = 1.0
 
 _logger = logging.getLogger("gradserve")
 
 
 class Client(Protocol):
-    """A connection, as it is seen from here."""
+    """A connection, as the server sees it."""
 
     due: float
-    address: str  # one of a site's, which counts as one client
-    since: float  # when it came, or was answered
+    address: str  # the client that the connection counts against; one site, for IPv6
+    since: float  # when the connection was made, or its last request answered
 
     @property
     def idle(self) -> bool:
-        """Whether it asks for nothing, or has not said yet for what."""
+        """Whether no request has begun."""
 
     @property
     def has_key(self) -> bool:
-        """Whether its last request came with a key."""
+        """Whether the last request came with a key."""
 
     def handle_timeout(self, now: float) -> None:
-        """Handle lateness: something that was due has not come."""
+        """Handle a deadline that has passed."""
 
     def check_writes(self, now: float) -> None:
-        """See whether the client takes what is written to it."""
+        """Abort if the client reads the response too slowly."""
 
     def abort(self) -> None:
-        """End at once."""
+        """Close at once."""
 
     def drain(self) -> None:
-        """The server stops: end soon, where nothing has begun."""
+        """Close soon if no request has begun: the server is stopping."""
 
     def give_up(self) -> None:
-        """The server's patience is over."""
+        """Refuse the current request: the server's grace period is over."""
 
 
 class ServerState:
-    """The settings, the doors, and everybody who is connected. Belongs to one event loop."""
+    """Settings, application, pool, store and connections of a listener. Belongs to one event loop."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class ServerState:
         *,
         calls: bool = True,
     ) -> None:
-        """`calls` says whether computing calls are served; if not, `app` answers every request."""
+        """With `calls` False, no computing calls are served: `app` answers every request."""
         self.settings = settings
         self.app, self.pool, self.store = app, pool, store
         self.gate = gate or Gate()
@@ -105,13 +105,13 @@ class ServerState:
         self._over_limit: dict[Client, None] = {}
         self._connections_of: Counter[str] = Counter()
         self._overdue: set[Client] = set()
-        self._idle: list[Client] = []  # who was found idle, who is to go first at the end
-        self._idle_collected = False  # whether that was since the last sweep
+        self._idle: list[Client] = []  # idle connections, the first to close at the end
+        self._idle_collected = False  # whether the list was made since the last sweep
         self._timer: asyncio.TimerHandle | None = None
         self._empty: asyncio.Event | None = None
 
     def report(self, head: Head | None, refusal: Refusal, request_id: str) -> Reply:
-        """Make the reply that says a refusal, in the form of the protocol of this head, if it could be read."""
+        """Make the reply to a refused request, in the form of the protocol that its path belongs to."""
         reply = refused(refusal, request_id)
         facade = None if head is None else owner_of(head.path, self._facades)
         if facade is None:
@@ -125,7 +125,7 @@ class ServerState:
         return [*self._clients, *self._over_limit]
 
     def register(self, client: Client) -> Refusal | None:
-        """Count a connection; where there are too many, why all but a health check gets refused on it."""
+        """Count a connection. Over a limit, return the refusal of all its requests but health checks."""
         self._connections_of[client.address] += 1
         refusal = self._refusal(client)
         (self._clients if refusal is None else self._over_limit)[client] = None
@@ -136,7 +136,7 @@ class ServerState:
         return refusal
 
     def unregister(self, client: Client) -> None:
-        """The connection is gone."""
+        """Remove a closed connection."""
         self._clients.pop(client, None)
         self._over_limit.pop(client, None)
         self.blocked.discard(client)
@@ -147,24 +147,24 @@ class ServerState:
             self._empty.set()
 
     async def emptied(self) -> None:
-        """Return when nobody is connected."""
+        """Wait until all connections are closed."""
         self._empty = asyncio.Event()
         if self.clients:
             await self._empty.wait()
 
     def drain(self) -> None:
-        """Nothing new begins: who does not ask for anything is let go, and who still does is told."""
+        """Begin to stop: close idle connections, and close the others after their current response."""
         self.draining = True
         for client in self.clients:
             client.drain()
 
     def give_up(self) -> None:
-        """Have every client tell that its request is not answered."""
+        """Refuse the requests that are not answered yet."""
         for client in self.clients:
             client.give_up()
 
     def sweep(self) -> None:
-        """Look at everybody, now and every `SWEEP` seconds."""
+        """Check the deadlines of all connections, now and every `SWEEP` seconds."""
         self._timer = asyncio.get_running_loop().call_later(SWEEP, self.sweep)
         now = time.monotonic()
         self.head_writer.tick()
@@ -176,7 +176,7 @@ class ServerState:
             client.check_writes(now)
 
     def _time_out(self, late: list[Client]) -> None:
-        """Deal with those who are late; where they are many, with others' turns in between."""
+        """Handle the deadlines of late clients; if there are many, yield to other callbacks in between."""
         now = time.monotonic()
         for client in late[:_CLIENTS_PER_TURN]:
             if client.due <= now:
@@ -185,7 +185,7 @@ class ServerState:
             asyncio.get_running_loop().call_soon(self._time_out, late[_CLIENTS_PER_TURN:])
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop the sweep."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -199,9 +199,10 @@ class ServerState:
         return None
 
     def _evict_idle(self) -> bool:
-        """Let an idle connection go: one without a key before all others, then who has asked for nothing for longest.
+        """Close an idle connection if there is one: connections without a key first, then the one idle the longest.
 
-        All are looked at once between two sweeps at most, so that a crowd at the door does not cost as much for each.
+        Idle connections are listed and sorted once per sweep at most, so that a flood of connections costs no sort for
+        each.
         """
         if not self._idle and not self._idle_collected:
             self._idle_collected = True
@@ -217,13 +218,13 @@ class ServerState:
 
 
 def descriptors_of(settings: Settings) -> int:
-    """Descriptors that a server of these settings may need at a time."""
+    """Return the most file descriptors that a server with these settings may use at a time."""
     monitor = 0 if settings.metrics_port is None else MONITOR_CONNECTIONS + HEALTH_CONNECTIONS
     return settings.max_connections + HEALTH_CONNECTIONS + monitor + settings.max_tensors + _OTHER_DESCRIPTORS
 
 
 class Lifetime:
-    """Start and end of workers, state and application, once each, and on one event loop."""
+    """Start and end of workers, store and application, once each, on one event loop."""
 
     def __init__(
         self, settings: Settings, pool: ProcessPool, store: StateStore, make_app: Callable[[], ASGIApp]
@@ -232,15 +233,15 @@ class Lifetime:
         self._make_app = make_app
 
     async def start(self) -> ASGIApp:
-        """Start all; returns the application, once work can be done and what was kept is there.
+        """Start everything; return the application when workers are ready and the state is loaded.
 
-        Raises RuntimeError for the device or the state; `close` is due then, too.
+        Raises RuntimeError for the device or the state; call `close` in that case too.
         """
         settings, pool, store = self.settings, self.pool, self.store
         allow_descriptors(descriptors_of(settings))
         starting = asyncio.create_task(pool.start())
         try:
-            await asyncio.sleep(0)  # the workers are spawned, and start while the application is made
+            await asyncio.sleep(0)  # spawns the workers, which start while the application is made
             loading = asyncio.get_running_loop().run_in_executor(None, store.load)
             app = self._make_app()
             await starting
@@ -252,12 +253,12 @@ class Lifetime:
         return app
 
     def drain(self) -> None:
-        """Take nothing new; what was taken goes on."""
+        """Accept nothing new; finish what was accepted."""
         self.pool.drain()
         self.store.drain()
 
     async def close(self, grace: float) -> bool:
-        """Write what is behind and end the workers, within so many seconds; whether nothing is left that runs."""
+        """Write pending changes and end the workers within `grace` seconds; return whether nothing is left running."""
         written = await self.store.close(max(grace, FINAL_SECONDS))
         ended = await self.pool.close(grace)
         return ended and written

@@ -1,4 +1,4 @@
-"""The task that a request is, made in one place for both doors."""
+"""Tasks of requests, made in one place for both handlers."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from service.workers.task import Task
 
 
 class BodyBuffer:
-    """A body of `most` bytes at most, in what `rent` gives for so many of a tenant's.
+    """Buffer of a body of at most `max_bytes`: small bodies in a bytearray, others in memory that `allocate` returns.
 
-    Memory is claimed as bytes come: nothing is reserved for what a head announces.
+    Memory is reserved as bytes arrive, never in advance for the length that a head announces.
     """
 
     def __init__(self, allocate: Callable[[int, str], GrowingAllocation], max_bytes: int, tenant: str) -> None:
         self._allocate, self._max_bytes, self._tenant = allocate, max_bytes, tenant
         self._small = bytearray()
-        #: bytes that came so far
+        #: bytes received so far
         self.received = 0
         self.memory: GrowingAllocation | None = None
 
     @property
     def body(self) -> bytes | memoryview:
-        """Bytes that came; many, as memory of the pool, which nobody takes back from now on."""
+        """The received bytes. A large body is a view of pool memory, which is pinned from now on."""
         if self.memory is None:
             return bytes(self._small)
         self.memory.pin()
         return self.memory.view[: self.received]
 
     def put(self, part: bytes) -> None:
-        """The next part. Raises Refusal where there is no memory for it."""
+        """Append a part. Raises Refusal if there is no memory for it."""
         end = self.received + len(part)
         if self.memory is None and end > INLINE:
             self.memory = self._allocate(self._max_bytes, self._tenant)
@@ -55,29 +55,29 @@ class BodyBuffer:
         self.received = end
 
     def get_buffer(self, size: int) -> memoryview | None:
-        """Return the memory that is left, where it is to be had and worth it."""
+        """Return memory for the next bytes, None for few bytes or if there is no more memory."""
         if self.memory is None or size < INLINE:
             return None
         try:
             reserved = self.memory.reserve(self.received + INLINE)
         except Refusal:
-            return None  # it is told of by the next part
+            return None  # `put` raises it for the next part
         return self.memory.view[self.received : min(self.received + size, reserved)]
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Note that so many bytes were received there."""
+        """Count bytes that were received into that memory."""
         self.received += nbytes
 
     def give_back(self) -> None:
-        """Give back the memory of a body that nobody wants."""
+        """Free the memory of a body that is not needed."""
         if self.memory is not None:
             self.memory.give_back()
 
 
 async def receive_body(request: Request, pool: Pool, settings: Settings, tenant: str) -> BodyBuffer:
-    """Receive a body, into memory of the pool where it is large, out of a tenant's share.
+    """Receive a body, into pool memory if it is large, on the tenant's share.
 
-    Raises what the guard and the pool raise, and ClientDisconnect; Refusal (bad_request_framing).
+    Raises the exceptions of the middleware and the pool, ClientDisconnect, and Refusal (bad_request_framing).
     """
     announced = request.headers.get("content-length", "")
     max_bytes = int(announced) if announced.isdecimal() else body_limit(request.state.media, settings)
@@ -100,7 +100,7 @@ async def receive_body(request: Request, pool: Pool, settings: Settings, tenant:
 
 
 class Requester(Protocol):
-    """Request that a task is for; `arrived` is on the monotonic clock."""
+    """Request that a task is made for; `arrived` is a time of the monotonic clock."""
 
     request_id: str
     arrived: float
@@ -120,10 +120,10 @@ def make_task(
     subject: str | None = None,
     credential: str = "",
 ) -> Task:
-    """Make the task that has so many seconds from the request's arrival on; its body lies in `memory`, if in any.
+    """Make a task that must end within `timeout` seconds of the request's arrival. `memory`, if any, holds its body.
 
-    It is made of a registered `graph`, or of its own; `subject` is the name of the tensor that it is about. It came
-    with this `credential`, where that may be needed.
+    The graph is the registered `graph`, or in the body. `subject` is the name of the tensor or model that the task is
+    about. `credential` is the Authorization header, if workers may need it.
     """
     return Task(
         call,
@@ -152,7 +152,7 @@ def make_upload_task(
     graph: Registered | None = None,
     subject: str | None = None,
 ) -> Task:
-    """Make the task that a request is, once its body is there."""
+    """Make the task of a request whose body has been received."""
     body, asker = upload.body, cast("Requester", request.state)
     tenant, credential = tenant_of_request(request), request.headers.get("authorization", "")
     return make_task(
@@ -170,5 +170,5 @@ def make_upload_task(
 
 
 def tenant_of_request(request: Request) -> str:
-    """Return the tenant whose share a request comes out of."""
+    """Return the tenant whose share a request counts against."""
     return tenant_of(request.state.caller, request.client.host if request.client else "")

@@ -1,4 +1,4 @@
-"""The paths of resident tensors. Their elements are read and written by workers; here they are bytes that are kept."""
+"""Routes of resident tensors. Workers read and write their elements; here they are bytes."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ async def get_tensor(request: Request) -> Response:
     return from_reply(await awaited(state.pool, task))
 
 
-# The same, of which the answer's body is not sent.
+# HEAD: the same without the body of the response.
 tensor_router.add_api_route(_TENSOR, get_tensor, methods=["HEAD"], include_in_schema=False)
 
 
@@ -121,7 +121,7 @@ async def list_tensors(request: Request) -> Response:
 
 
 def _name(request: Request) -> str:
-    """Return the name that the path has. Raises Refusal: invalid_field."""
+    """Return the name in the path. Raises Refusal: invalid_field."""
     return checked_name(request.path_params["name"], "the name of a tensor")
 
 

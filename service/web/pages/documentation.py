@@ -1,4 +1,4 @@
-"""The pages for people. Their assets come with a package: nothing is loaded from the network."""
+"""Pages for people. Their assets are in a package, so that nothing is loaded from the network."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from service.core.errors import ERRORS, Refusal
 from service.web.pages.error_pages import ErrorPage, error_pages, laid_out
 
 _INLINE_ELEMENT: Final = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
-#: headers by which a page loads nothing else, and no other page comes near it: by the rules of Mozilla's HTTP
-#: Observatory. Transport security is left out: it would hold for all that the host serves, under any port
+#: headers that isolate a page: it loads nothing else, and no other page can embed it. They follow Mozilla's HTTP
+#: Observatory. Strict-Transport-Security is left out: it would apply to everything on the host, on any port
 _SECURITY_HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -41,7 +41,7 @@ OPENING: Final = (
 )
 _ASSETS: Final = "/docs/assets"
 _ICON: Final = f"{_ASSETS}/favicon-32x32.png"
-#: pages that are kept as they are drawn, and prefixes that the playground is kept for
+#: most rendered pages in the cache, and most prefixes of the playground
 _MAX_CACHED_PAGES: Final = 256
 _MAX_CACHED_PREFIXES: Final = 16
 _PLAYGROUND: Final = files(__package__) / "generated" / "playground"
@@ -54,7 +54,7 @@ pre { background: #8882; padding: .8rem; overflow-x: auto }
 
 
 def policy_of(html: str) -> str:
-    """Write the content security policy of a page: the server's files, and what stands in the page, by its hash."""
+    """Write the content security policy of a page: the server's files, and inline scripts and styles by hash."""
     sources = {"script": "'self'", "style": "'self'"}
     for kind, text in _INLINE_ELEMENT.findall(html):
         sources[kind] += f" 'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
@@ -65,7 +65,7 @@ def policy_of(html: str) -> str:
 
 
 def page(html: str) -> HTMLResponse:
-    """Answer with a page."""
+    """Return the response of a page."""
     return HTMLResponse(html, headers={**_SECURITY_HEADERS, "Content-Security-Policy": policy_of(html)})
 
 
@@ -88,9 +88,9 @@ class Assets(StaticFiles):
 
 
 def add_playground(app: FastAPI) -> None:
-    """Serve the playground at `/`, where a request is written, drawn and run, and its files.
+    """Serve the playground at `/`, where people write, draw and run a request, and its files.
 
-    `make playground` builds them. They are under /docs, as what else pages load: that is open where keys are asked for.
+    `make playground` builds the files. They are under /docs, like other assets, since those paths need no key.
     """
     template = (_PLAYGROUND / "index.html").read_text(encoding="utf-8")
 
@@ -106,9 +106,9 @@ def add_playground(app: FastAPI) -> None:
 
 
 def add_pages(app: FastAPI, document: Mapping[str, Any], *, playground: bool) -> None:
-    """Serve `/docs`, its assets, and the pages that explain the error codes, whose examples are those of this document.
+    """Serve `/docs`, its assets, and the pages of the error codes, whose examples are from this document.
 
-    At `/` is the playground, if there is to be one, or the way to `/docs`.
+    At `/` is the playground, or a redirect to `/docs`.
     """
     pages = error_pages(dict(document))
 
@@ -138,7 +138,7 @@ def add_pages(app: FastAPI, document: Mapping[str, Any], *, playground: bool) ->
 
 
 async def _redirect_to_docs() -> RedirectResponse:
-    return redirection("/docs", 307)  # not for good: with other settings, a page stands here
+    return redirection("/docs", 307)  # temporary: with other settings, there is a page here
 
 
 async def _swagger_page(request: Request) -> HTMLResponse:
@@ -189,7 +189,7 @@ def _block(text: str) -> str:
 
 
 def _prose(text: str, prefix: str = "") -> str:
-    """Text with code between backticks, and with links, as HTML; those to pages of ours are under a prefix."""
+    """Convert text with `code` and links to HTML; links to our pages get the prefix."""
     coded = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text)).replace("](/", f"]({prefix}/")
     return re.sub(r"\[([^]]+)\]\(([^)]+)\)", r'<a href="\2">\1</a>', coded)
 

@@ -1,4 +1,4 @@
-"""Pages of codes: for each its explanation, the calls that answer it, and an example."""
+"""Pages of the error codes: explanation, calls that answer with the code, and an example."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from service.api.calls.description import Json
 from service.api.media import PROBLEM
 from service.core.errors import KINDS, Kind, Refusal, fault
 
-#: of every request that is shown
+#: request id in all examples
 REQUEST_ID: Final = "6f1c2d7e9a4b4c0f8d3e5a7b9c1d2e3f"
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A refusal of one code, by a request: a JSON `body` or a `raw` one; or by a `head`, and then it is `stated`.
+    """A refusal, and the request that causes it: a JSON `body`, a `raw` one, or a `head` (with the refusal `stated`).
 
-    Neither body nor head: a state of the server or of the connection, which no single request brings about.
+    Without body and head: a state of the server or the connection, which no single request causes.
     """
 
     code: str
@@ -37,13 +37,13 @@ class Failure:
 
 
 class Explanation(NamedTuple):
-    """Cause, and what to do about it, in a sentence or two each."""
+    """Cause of an error and its remedy, in a sentence or two each."""
 
     meaning: str
     remedy: str
 
 
-#: the text of the pages that `type` leads to, of the server and of the site. Words between backticks are code
+#: text of the pages that `type` links to, on the server and on the site; code is in backticks
 EXPLAINED: Final[dict[str, Explanation]] = {
     "invalid_json": Explanation(
         "The bytes of the body are not JSON: the sentence says what is wrong, and at which line and column.",
@@ -259,7 +259,7 @@ EXPLAINED: Final[dict[str, Explanation]] = {
     ),
 }
 
-#: what no call of the OpenAPI document lists, since any path may answer it or none in particular
+#: failures that no call of the OpenAPI document lists, since any path may answer with them, or none in particular
 BEYOND_THE_DOCUMENT: Final = (
     Failure(
         "method_not_allowed",
@@ -284,9 +284,9 @@ _MAX_CALLS: Final = 6  # calls that a page names
 
 
 def laid_out(value: Any, indent: int = 0, before: int = 0) -> str:
-    """Write `value` as JSON, as a person would: objects and lists are broken only where a line would get too long.
+    """Format `value` as JSON for people: objects and lists are broken only where a line would get too long.
 
-    The line starts with `indent` spaces and has `before` more characters in front of the value.
+    The line begins with `indent` spaces, and `before` more characters precede the value.
     """
     flat = json.dumps(value, ensure_ascii=False)
     if indent + before + len(flat) <= WIDTH or not isinstance(value, dict | list):
@@ -305,13 +305,13 @@ def laid_out(value: Any, indent: int = 0, before: int = 0) -> str:
 
 
 def shortened(text: str) -> str:
-    """`text`, or its beginning and its length where it is long."""
+    """Shorten a long text to its beginning and its length."""
     return text if len(text) <= _MAX_SHOWN else f"{text[:40]}… ({len(text)} characters)"
 
 
 @dataclass(frozen=True)
 class Sent:
-    """A whole request: `content` is its body as it is sent."""
+    """A complete request; `content` is its body as it is sent."""
 
     method: str
     path: str
@@ -321,7 +321,7 @@ class Sent:
 
     @property
     def text(self) -> str:
-        """The request for a reader: long parts shortened, the body laid out."""
+        """The request for people: long parts shortened, the body formatted."""
         head = [f"{self.method} {self.path}", *(f"{name}: {shortened(value)}" for name, value in self.headers.items())]
         body = shortened(self.content) if self.body is None else laid_out(self.body)
         return "\n".join([*head, "", body]) if body else "\n".join(head)
@@ -329,7 +329,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class Example:
-    """A problem as the server reports it; and the request that brings it about, where one alone does."""
+    """A problem as the server reports it, and the request that causes it, if one request does."""
 
     problem: Json
     sent: Sent | None = None
@@ -337,7 +337,7 @@ class Example:
 
 @dataclass(frozen=True)
 class ErrorPage:
-    """Page of one code: all that is said of it."""
+    """Page of one code."""
 
     code: str
     kind: Kind
@@ -347,12 +347,12 @@ class ErrorPage:
 
     @property
     def reserved(self) -> bool:
-        """Whether the code is kept for calls of a later version."""
+        """Whether the code is reserved for calls of a later version."""
         return self.example is None
 
     @property
     def where(self) -> str:
-        """Sentence with the calls that answer it, if any; the first ones, where they are many."""
+        """Sentence that lists the first calls that answer with the code, if any."""
         if self.calls:
             names = ", ".join(f"`{call}`" for call in self.calls[:_MAX_CALLS])
             more = len(self.calls) - _MAX_CALLS
@@ -361,7 +361,7 @@ class ErrorPage:
 
 
 def error_pages(document: Json) -> dict[str, ErrorPage]:
-    """Return a page for every code; calls and examples are those of this OpenAPI document."""
+    """Make a page for every code, with the calls and examples of this OpenAPI document."""
     documented = list(_documented_examples(document))
     return {code: _page(code, documented) for code in KINDS}
 
@@ -378,7 +378,7 @@ def _page(code: str, documented: list[tuple[str, str, Example]]) -> ErrorPage:
 
 
 def _effort(example: Example) -> int:
-    """Prefer a request to none, and one without a body to one with."""
+    """Rank examples: a GET first, then other requests, and none last."""
     return 2 if example.sent is None else int(example.sent.method != "GET")
 
 
@@ -404,7 +404,7 @@ def _resolved(document: Json, described: Json) -> Json:
 
 
 def _sent(call: str, stated: Json | None) -> Sent | None:
-    """Write the request of an example, which states what differs from a plain one. None where nothing is stated."""
+    """Write the request of an example from its differences to a plain one; None without such."""
     if stated is None:
         return None
     method, path = call.split()
