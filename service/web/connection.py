@@ -154,7 +154,7 @@ class Connection(asyncio.BufferedProtocol):
         self.response_started = False
         self.sending: ResponseWriter | None = None
         self.pending_bytes = b""  # received, but not part of the current request: a partial head, or pipelined requests
-        self.paused = False  # writing is
+        self.paused = False  # writing is paused
         self.reading_paused = False
         self.ended_by_client = False
         self.drain_remaining = 0
@@ -345,7 +345,7 @@ class Connection(asyncio.BufferedProtocol):
     def _next_request(self) -> bool:
         """Dispatch the next request; return False if its head is incomplete."""
         rest, limit = self.pending_bytes, self.server_state.settings.max_header_bytes
-        end = rest.find(_HEAD_END) + 4
+        end = rest.find(_HEAD_END) + 4  # 3 if the head is incomplete
         if end == 3 and len(rest) <= limit and not is_hopeless(rest):
             return False
         self.begin_request()
@@ -384,6 +384,7 @@ class Connection(asyncio.BufferedProtocol):
         if call.graph is not None:
             graph = self.server_state.store.known_graph(self.caller.namespace, call.graph)
         if call.graph is not None and graph is None:
+            # The application can wait for the graph's owner or the store, and reports an unknown graph.
             self._to_application(head, length, data)
         else:
             self.handler = self._call_handler

@@ -76,7 +76,7 @@ class Guard:
                 holder.leave()
 
     def _authenticate(self, scope: Scope) -> Keyholder | None:
-        """Identify the caller, and count the request until it is answered. Raises Refusal for keys without the scope."""
+        """Identify the caller, and count the request until it is answered. Raises Refusal if the key lacks the scope."""
         if "caller" in scope["state"]:
             return None
         needed = scope_of(scope["method"], scope["state"]["route_path"], metrics=self._settings.metrics)
