@@ -54,19 +54,19 @@ class HttpPeers:
         """Ask a question. Raises Moved, Unreachable, Silent, Slow, and what the other server refuses."""
         message = message_of({**head, "left": min(expires - time.monotonic(), 86_400.0)}, blobs)
 
-        async def answered() -> tuple[aiohttp.ClientResponse, bytes]:
+        async def send_question() -> tuple[aiohttp.ClientResponse, bytes]:
             url = f"{address}{BETWEEN_SERVERS}{what}"
             async with await self._connections.request("POST", url, *body_of(message)) as response:
                 return response, await response.read()
 
-        response, content = await self.watched(address, answered(), expires)
-        check(response, content, address)
-        said, rest = read_message(content)
-        if "refused" in said:
-            raise refusal_of_row(said["refused"])
-        return Answer(said, rest)
+        response, content = await self.await_answer(address, send_question(), expires)
+        check_response(response, content, address)
+        answer, rest = read_message(content)
+        if "refused" in answer:
+            raise refusal_of_row(answer["refused"])
+        return Answer(answer, rest)
 
-    async def passed(
+    async def forward(
         self,
         address: str,
         method: str,
@@ -79,11 +79,11 @@ class HttpPeers:
 
         Raises Moved, Unreachable, Silent, Slow.
         """
-        asked = self._connections.request(method, f"{address}{path}", headers, body)
-        response = await self.watched(address, asked, expires)
+        responding = self._connections.request(method, f"{address}{path}", headers, body)
+        response = await self.await_answer(address, responding, expires)
         try:
             content = await response.read() if response.status == MISDIRECTED else b""
-            check(response, content, address)
+            check_response(response, content, address)
         except BaseException:
             response.close()
             raise
@@ -93,9 +93,9 @@ class HttpPeers:
         """Ask nothing more."""
         await self._connections.close()
 
-    async def watched(self, address: str, answering: Awaitable[_T], expires: float) -> _T:
+    async def await_answer(self, address: str, answering: Awaitable[_T], expires: float) -> _T:
         """Wait for an answer as long as the server lives. Raises Unreachable, Silent, Slow."""
-        watch = _Watch(address, self._lives, expires)
+        watch = _Watch(address, self._is_alive, expires)
         try:
             async with watch.patience:
                 watch.begin()
@@ -103,14 +103,14 @@ class HttpPeers:
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise Unreachable(address) from error
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise watch.why or Silent(address) from error
+            raise watch.failure or Silent(address) from error
         finally:
             watch.end()
 
-    async def _lives(self, address: str) -> bool:
+    async def _is_alive(self, address: str) -> bool:
         url = f"{address}{BETWEEN_SERVERS}{ALIVE}"
         try:
-            async with await self._connections.request("GET", url, within=PEER_SILENCE) as response:
+            async with await self._connections.request("GET", url, total_seconds=PEER_SILENCE) as response:
                 return response.status == HTTPStatus.OK
         except (aiohttp.ClientError, TimeoutError):
             return False
@@ -124,13 +124,13 @@ class _Watch:
     """
 
     def __init__(self, address: str, lives: Callable[[str], Awaitable[bool]], expires: float) -> None:
-        self._address, self._lives, self._expires = address, lives, expires
+        self._address, self._is_alive, self._expires = address, lives, expires
         self._loop = asyncio.get_running_loop()
         self.patience = asyncio.timeout(None)
         #: why nothing is awaited any more
-        self.why: Silent | Slow | None = None
+        self.failure: Silent | Slow | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._looking: asyncio.Task[None] | None = None
+        self._probe_task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
         """Begin to wait."""
@@ -140,33 +140,33 @@ class _Watch:
         """Look no more."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._looking is not None:
-            self._looking.cancel()
+        if self._probe_task is not None:
+            self._probe_task.cancel()
 
     def _fell_silent(self) -> None:
-        self._looking = self._loop.create_task(self._look())
+        self._probe_task = self._loop.create_task(self._probe())
 
-    async def _look(self) -> None:
+    async def _probe(self) -> None:
         if time.monotonic() >= self._expires:
-            self.why = Slow(self._address)
-        elif not await self._lives(self._address):
-            self.why = Silent(self._address)
-        if self.why is None:
+            self.failure = Slow(self._address)
+        elif not await self._is_alive(self._address):
+            self.failure = Silent(self._address)
+        if self.failure is None:
             self.begin()
         else:
             self.patience.reschedule(self._loop.time())
 
 
-def check(response: aiohttp.ClientResponse, content: bytes, address: str) -> None:
+def check_response(response: aiohttp.ClientResponse, content: bytes, address: str) -> None:
     """Raise Moved, or Refusal where the servers do not understand each other."""
-    stated = response.headers.get(PROTOCOL_HEADER)
-    if stated is not None and speaks(stated):
+    version = response.headers.get(PROTOCOL_HEADER)
+    if version is not None and speaks(version):
         if response.status == MISDIRECTED:
             raise Moved(owner_of_body(content))
         return
-    if stated is None:
+    if version is None:
         _logger.error("%s does not know the secret of this server, and is not of its cluster", address)
     else:
-        _logger.error("%s speaks version %s between servers, and this one %d", address, stated, PROTOCOL)
+        _logger.error("%s speaks version %s between servers, and this one %d", address, version, PROTOCOL)
     detail = "the server that has what this is about cannot be asked for it; the log says why"
     raise Refusal("not_ready", detail, retry_after=5)

@@ -32,16 +32,16 @@ from service.web.head import REQUEST_ID_HEADER
 from service.web.responses import report
 
 #: bytes of a body that are kept until it is known that the owner takes it; of a longer one, the owner is tried once
-_KEPT: Final = 1 << 20
-_REPEATABLE: Final = ("GET", "HEAD")
+_MAX_REPLAYED_BYTES: Final = 1 << 20
+_READ_METHODS: Final = ("GET", "HEAD")
 #: header fields that are one connection's business, or made anew
-_OF_A_CONNECTION: Final = frozenset(
+_HOP_HEADERS: Final = frozenset(
     {"connection", "keep-alive", "transfer-encoding", "host", "date", "server", "expect"}
     | {name.lower() for name in (SECRET_HEADER, PROTOCOL_HEADER, CALLER_HEADER, REQUEST_ID_HEADER)}
 )
 
 
-class Placing:
+class OwnerRouting:
     """Way to whoever has what a request is about, where its route is one of `paths`."""
 
     def __init__(
@@ -62,7 +62,7 @@ class Placing:
             await self._app(scope, receive, send)
             return
         try:
-            await self._placed(scope, receive, send)
+            await self._route(scope, receive, send)
         except ClientDisconnect:
             return
         except Moved as moved:
@@ -71,81 +71,85 @@ class Placing:
         except Refusal as refusal:
             await report(Request(scope), refusal)(scope, receive, send)
 
-    async def _placed(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         state = scope["state"]
         namespace, expires = state["caller"].namespace, state["arrived"] + self._seconds
         if state.get("passed"):
-            await self._serve(await self._owners.own(namespace, expires), scope, receive, send)
+            await self._serve(await self._owners.owned_store(namespace, expires), scope, receive, send)
             return
-        body = _Body(receive)
+        body = _ReplayableBody(receive)
         while True:
-            holder = await self._owners.found(namespace, expires)
-            if not isinstance(holder, Owner):
-                if await self._owners.still_has(holder, expires):
-                    await self._serve(holder, scope, body.receive, send)
+            location = await self._owners.locate(namespace, expires)
+            if not isinstance(location, Owner):
+                if await self._owners.still_owns(location, expires):
+                    await self._serve(location, scope, body.receive, send)
                     return
                 continue
             try:
-                answer = await self._asked(holder, scope, body, expires)
+                answer = await self._forward(location, scope, body, expires)
             except (Moved, Unreachable, Silent, Slow) as error:
                 if body.failed is not None:  # what the owner saw is a request that broke off
                     raise body.failed from None
-                repeats = scope["method"] in _REPEATABLE
-                await self._owners.unanswered(namespace, holder, error, expires, repeats=repeats)
+                repeats = scope["method"] in _READ_METHODS
+                await self._owners.unanswered(namespace, location, error, expires, repeats=repeats)
                 if not body.is_whole:
                     detail = "the part of the state that this is about has another server since; send it again"
                     raise Refusal("not_ready", detail, retry_after=1) from None
                 continue
-            await _answered(answer, send)
+            await _relay(answer, send)
             return
 
     async def _serve(self, store: StoreService, scope: Scope, receive: Receive, send: Send) -> None:
         scope["state"]["store"] = store
         await self._app(scope, receive, send)
 
-    async def _asked(self, owner: Owner, scope: Scope, body: _Body, expires: float) -> aiohttp.ClientResponse:
+    async def _forward(
+        self, owner: Owner, scope: Scope, body: _ReplayableBody, expires: float
+    ) -> aiohttp.ClientResponse:
         """Pass a request on to its owner; returns the beginning of the answer."""
         self._store.passed_on["request"] += 1
         query = f"?{scope['query_string'].decode('ascii')}" if scope["query_string"] else ""
         raw = scope.get("raw_path") or scope["path"].encode()
         path = f"{PASSED}{raw.decode('ascii')}{query}"
-        stated = [(_text(name), _text(value)) for name, value in scope["headers"]]
-        headers = [(name, value) for name, value in stated if name not in _OF_A_CONNECTION and name != "authorization"]
+        request_headers = [(_text(name), _text(value)) for name, value in scope["headers"]]
+        headers = [
+            (name, value) for name, value in request_headers if name not in _HOP_HEADERS and name != "authorization"
+        ]
         headers += [
             (CALLER_HEADER, row_of_caller(scope["state"]["caller"])),
             (REQUEST_ID_HEADER, scope["state"]["request_id"]),
         ]
         content = None
-        if scope["method"] not in _REPEATABLE:
+        if scope["method"] not in _READ_METHODS:
             content = body.parts()  # an iterator: a DELETE without one would be sent again, and find nothing
             if not any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"]):
                 headers.append(("content-length", "0"))
-        return await self._peers.passed(owner.address, scope["method"], path, headers, content, expires)
+        return await self._peers.forward(owner.address, scope["method"], path, headers, content, expires)
 
 
-class _Body:
+class _ReplayableBody:
     """The body of a request, which can be read again as long as it is short."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
-        self._kept: list[bytes] = []
+        self._parts: list[bytes] = []
         self._nbytes = 0
-        self._over = False
+        self._received_all = False
         self.is_whole = True
         #: why the rest of it does not come
         self.failed: Exception | None = None
 
     async def parts(self) -> AsyncIterator[bytes]:
         """Yield the body from its beginning; it ends early where it has `failed`."""
-        for part in [*self._kept]:
+        for part in [*self._parts]:
             yield part
-        while not self._over:
+        while not self._received_all:
             message = await self._received()
             part = message.get("body", b"")
-            self._over = not message.get("more_body", False)
+            self._received_all = not message.get("more_body", False)
             self._nbytes += len(part)
-            self.is_whole = self._nbytes <= _KEPT
-            self._kept = [*self._kept, part] if self.is_whole else []
+            self.is_whole = self._nbytes <= _MAX_REPLAYED_BYTES
+            self._parts = [*self._parts, part] if self.is_whole else []
             if part:
                 yield part
 
@@ -161,17 +165,17 @@ class _Body:
         return message
 
     async def receive(self) -> dict[str, object]:
-        if self._kept:
-            more = len(self._kept) > 1 or not self._over
-            return {"type": "http.request", "body": self._kept.pop(0), "more_body": more}
+        if self._parts:
+            more = len(self._parts) > 1 or not self._received_all
+            return {"type": "http.request", "body": self._parts.pop(0), "more_body": more}
         return dict(await self._receive())
 
 
-async def _answered(answer: aiohttp.ClientResponse, send: Send) -> None:
+async def _relay(answer: aiohttp.ClientResponse, send: Send) -> None:
     """Pass an answer on as it comes."""
     try:
         headers = [
-            (name.lower(), value) for name, value in answer.raw_headers if name.lower().decode() not in _OF_A_CONNECTION
+            (name.lower(), value) for name, value in answer.raw_headers if name.lower().decode() not in _HOP_HEADERS
         ]
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
         async for part in answer.content.iter_any():

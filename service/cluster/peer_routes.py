@@ -54,16 +54,16 @@ _logger = logging.getLogger("gradserve.cluster")
 _LEAVE: Final = 10.0
 
 #: what is answered: the head of a message, and the bytes behind it
-Said = tuple[Mapping[str, Any], Sequence[bytes | memoryview]]
+PeerResponse = tuple[Mapping[str, Any], Sequence[bytes | memoryview]]
 
 
-class Questions:
+class PeerQuestions:
     """Answers to questions of other servers, for the shards that this server has."""
 
     def __init__(self, owners: Owners) -> None:
         self._owners = owners
         #: each gets what a question says, the bytes behind that, and when its time is up. Raises Moved, Refusal
-        self.by_name: Mapping[str, Callable[[dict[str, Any], memoryview, float], Awaitable[Said]]] = {
+        self.by_name: Mapping[str, Callable[[dict[str, Any], memoryview, float], Awaitable[PeerResponse]]] = {
             "versions": self._versions,
             "graph": self._graph,
             "answer": self._answer,
@@ -71,72 +71,78 @@ class Questions:
             "release": self._release,
         }
 
-    async def _versions(self, asked: dict[str, Any], _: memoryview, expires: float) -> Said:
+    async def _versions(self, question: dict[str, Any], _: memoryview, expires: float) -> PeerResponse:
         """Tell the etags of all names, of one moment; and send the versions that whoever asks does not have."""
-        namespace = asked["namespace"]
-        store = await self._owners.own(namespace, expires)
-        there = await store.versions(namespace, asked["names"], expires)
-        sent = {version.etag: version for version in there.values() if version.etag not in asked["known"]}
-        etags = {name: version.etag for name, version in there.items()}
+        namespace = question["namespace"]
+        store = await self._owners.owned_store(namespace, expires)
+        versions = await store.versions(namespace, question["names"], expires)
+        sent = {version.etag: version for version in versions.values() if version.etag not in question["known"]}
+        etags = {name: version.etag for name, version in versions.items()}
         head = {"versions": etags, "sent": [row_of_version(version) for version in sent.values()]}
         return head, [version.memory.view for version in sent.values()]
 
-    async def _graph(self, asked: dict[str, Any], _: memoryview, expires: float) -> Said:
+    async def _graph(self, question: dict[str, Any], _: memoryview, expires: float) -> PeerResponse:
         """Tell what workers know a graph by, and send the graph where whoever asks has another."""
-        namespace = asked["namespace"]
-        store = await self._owners.own(namespace, expires)
-        graph = await store.graph(namespace, asked["graph_id"], expires)
+        namespace = question["namespace"]
+        store = await self._owners.owned_store(namespace, expires)
+        graph = await store.graph(namespace, question["graph_id"], expires)
         if graph is None:
             return {"key": None}, ()
-        return {"key": graph.key}, () if graph.key == asked["known"] else (graph.record,)
+        return {"key": graph.key}, () if graph.key == question["known"] else (graph.record,)
 
-    async def _answer(self, asked: dict[str, Any], _: memoryview, expires: float) -> Said:
+    async def _answer(self, question: dict[str, Any], _: memoryview, expires: float) -> PeerResponse:
         """Tell what a call was answered before, if it was."""
-        repetition = Repetition(*asked["asked"])
-        store = await self._owners.own(repetition.namespace, expires)
+        repetition = Repetition(*question["asked"])
+        store = await self._owners.owned_store(repetition.namespace, expires)
         await store.commits.fence.passed(expires)
         record = store.answers.asked_before(repetition)
         return ({"record": None}, ()) if record is None else ({"record": row_of_record(record)}, (record.body,))
 
-    async def _proposal(self, asked: dict[str, Any], blobs: memoryview, expires: float) -> Said:
+    async def _proposal(self, question: dict[str, Any], blobs: memoryview, expires: float) -> PeerResponse:
         """Keep what the reply to a task of another server has for keeping."""
-        namespace = asked["namespace"]
-        store = await self._owners.own(namespace, expires)
-        stored = [stored_of(row) for row in asked["stored"]]
-        kept, at = [], 0
-        for each in stored:
-            kept.append(blobs[at : at + nbytes_of(each.dtype, each.shape)])
-            at += len(kept[-1])
+        namespace = question["namespace"]
+        store = await self._owners.owned_store(namespace, expires)
+        stored = [stored_of(row) for row in question["stored"]]
+        values, position = [], 0
+        for tensor in stored:
+            values.append(blobs[position : position + nbytes_of(tensor.dtype, tensor.shape)])
+            position += len(values[-1])
         changes = []
-        for row in asked["records"]:
-            changes.append(new_answer(store.answers, record_of(row, bytes(blobs[at : at + row["body"]]))))
-            at += row["body"]
-        task = Task("proposal", b"", asked["request_id"], asked["timeout"], expires, namespace=namespace)
+        for row in question["records"]:
+            changes.append(new_answer(store.answers, record_of(row, bytes(blobs[position : position + row["body"]]))))
+            position += row["body"]
+        task = Task("proposal", b"", question["request_id"], question["timeout"], expires, namespace=namespace)
         caller = Caller("", namespace, frozenset([KeyScope.WRITE]))
-        reply = Reply(200, JSON, [b""], stored=stored, kept=kept)
+        reply = Reply(200, JSON, [b""], stored=stored, kept=values)
         result = await settling(store.settle, task, caller, reply, ALWAYS, changes)
         if result is reply:
             return {"kept": True}, ()
         return {"kept": False, "status": result.status, "headers": result.headers}, result.parts
 
-    async def _release(self, asked: dict[str, Any], _: memoryview, __: float) -> Said:
+    async def _release(self, question: dict[str, Any], _: memoryview, __: float) -> PeerResponse:
         """Leave a shard to whoever asks, if that asks for what it has more than all others do."""
-        shard = int(asked["shard"])
-        goes = self._owners.should_go(shard, int(asked["asked"]))
-        if goes:
-            self._owners.owning.release(shard, _LEAVE)
-        return {"released": goes}, ()
+        shard = int(question["shard"])
+        releases = self._owners.should_release(shard, int(question["asked"]))
+        if releases:
+            self._owners.owned_shards.release(shard, _LEAVE)
+        return {"released": releases}, ()
 
 
-class Between:
+class PeerApplication:
     """Application that answers other servers; all else goes to `app`. Requests that were passed on go to `passed`."""
 
     def __init__(
-        self, app: ASGIApp, passed: ASGIApp, routes: Sequence[BaseRoute], questions: Questions, secret: str, most: int
+        self,
+        app: ASGIApp,
+        forwarded: ASGIApp,
+        routes: Sequence[BaseRoute],
+        questions: PeerQuestions,
+        secret: str,
+        max_bytes: int,
     ) -> None:
         """Take questions of `most` bytes at most."""
-        self._app, self._passed, self._routes = app, passed, routes
-        self._questions, self._secret, self._most = questions, secret.encode(), most
+        self._app, self._forwarded, self._routes = app, forwarded, routes
+        self._questions, self._secret, self._max_bytes = questions, secret.encode(), max_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -146,20 +152,20 @@ class Between:
             await self._app(scope, receive, send)
         elif not speaks(stated := headers.get(PROTOCOL_HEADER, "")):
             _logger.error("another server speaks version %r between servers, and this one %d", stated, PROTOCOL)
-            await _say(send, 409, [b""])
+            await _respond(send, 409, [b""])
         elif path.startswith(f"{PASSED}/"):
-            await self._serve_passed(scope, receive, send, headers)
+            await self._serve_forwarded(scope, receive, send, headers)
         elif path == BETWEEN_SERVERS + ALIVE:
-            await _say(send, 200, [b""])
+            await _respond(send, 200, [b""])
         else:
             await self._answer(path.removeprefix(BETWEEN_SERVERS), scope, receive, send)
 
-    async def _answer(self, what: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _answer(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
         status = 200
         try:
-            said, blobs = read_message(await Request(scope, limit_body(receive, self._most)).body())
-            answer = self._questions.by_name[what]
-            parts = message_of(*await answer(said, blobs, time.monotonic() + float(said["left"])))
+            question, blobs = read_message(await Request(scope, limit_body(receive, self._max_bytes)).body())
+            answer = self._questions.by_name[name]
+            parts = message_of(*await answer(question, blobs, time.monotonic() + float(question["left"])))
         except ClientDisconnect:
             return
         except Moved as moved:
@@ -167,11 +173,11 @@ class Between:
         except Refusal as refusal:
             status, parts = refusal.status, message_of({"refused": row_of_refusal(refusal)})
         except Exception:
-            _logger.exception("a question of another server could not be answered: %s", what)
+            _logger.exception("a question of another server could not be answered: %s", name)
             status, parts = 500, message_of({"refused": row_of_refusal(fault())})
-        await _say(send, status, parts)
+        await _respond(send, status, parts)
 
-    async def _serve_passed(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
+    async def _serve_forwarded(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
         """Serve a request that another server has let in, for this caller."""
         inner: dict[str, Any] = {**scope, "path": path_within(scope).removeprefix(PASSED), "root_path": ""}
         inner["raw_path"] = scope["raw_path"][scope["raw_path"].index(PASSED.encode()) + len(PASSED) :]
@@ -184,10 +190,10 @@ class Between:
                 MutableHeaders(scope=message)[PROTOCOL_HEADER] = str(PROTOCOL)
             await send(message)
 
-        await self._passed(inner, receive, marked)
+        await self._forwarded(inner, receive, marked)
 
 
-async def _say(send: Send, status: int, parts: Sequence[bytes | memoryview]) -> None:
+async def _respond(send: Send, status: int, parts: Sequence[bytes | memoryview]) -> None:
     nbytes = sum(map(len, parts))
     version = (PROTOCOL_HEADER.lower().encode(), str(PROTOCOL).encode())
     fields = [version, (b"content-type", b"application/octet-stream"), (b"content-length", b"%d" % nbytes)]

@@ -29,15 +29,15 @@ from service.workers.worker_process import COMMAND
 _logger = logging.getLogger("gradserve.cluster")
 
 #: bytes at the beginning of a body by which tasks are alike that are of no registered graph
-_BEGINNING: Final = 256
+_PREFIX_BYTES: Final = 256
 #: kinds of tasks that are remembered
-_KINDS: Final = 1024
+_MAX_KINDS: Final = 1024
 #: what tasks read of which nobody has asked yet: nothing is known under it
-_UNASKED: Final = "?"
+_NO_VERSIONS: Final = "?"
 #: bytes of versions in buffers that a worker knows beside those of its next task
-_MOST_MAPPED: Final = 256 << 20
+_MAX_MAPPED_BYTES: Final = 256 << 20
 #: seconds in which what a task is expected to read has to be found, or it is sent without: it may read something else
-_EXPECTING: Final = 0.05
+_LOOK_AHEAD_SECONDS: Final = 0.05
 
 #: the versions that a task reads, by name; they are lent
 Versions = Mapping[str, TensorVersion]
@@ -55,7 +55,7 @@ class Expectation:
     etags: Mapping[str, str] = field(default_factory=dict)
     is_steady: bool = False
 
-    def found(self, versions: Versions) -> None:
+    def record(self, versions: Versions) -> None:
         """Note the versions that a task has found."""
         etags = etags_of(versions)
         self.is_steady, self.etags = etags == self.etags, etags
@@ -65,7 +65,7 @@ class ExpectedReads:
     """Memory of what tasks have asked for, by their graphs or beginnings; what is wrong is asked once more."""
 
     def __init__(self) -> None:
-        self._kinds: LRU[Hashable, Expectation] = LRU(_KINDS)
+        self._kinds: LRU[Hashable, Expectation] = LRU(_MAX_KINDS)
 
     def of(self, task: Task) -> Expectation | None:
         """Look up what a task is expected to read; None where that is not known."""
@@ -82,7 +82,7 @@ def etags_of(versions: Versions) -> Mapping[str, str]:
 
 
 def _kind_of(task: Task) -> Hashable:
-    return task.namespace, task.call, task.graph or bytes(task.body[:_BEGINNING])
+    return task.namespace, task.call, task.graph or bytes(task.body[:_PREFIX_BYTES])
 
 
 class SpeculativeTask:
@@ -104,59 +104,59 @@ class SpeculativeTask:
         """`submit` takes up a task that reads these versions; with a refusal, they are given back."""
         self._task, self._done, self._expected = task, done, expected
         self._lending, self._submit = lending, submit
-        self._looking: asyncio.Task[None] | None = None
+        self._lookup: asyncio.Task[None] | None = None
         self._reply: Reply | None = None
         #: what becomes of the reply, once that is known
-        self._settle: Callable[[Reply], None] | None = None
+        self._on_reply: Callable[[Reply], None] | None = None
         #: what there is, lent until it is known whether the task is done again with it
-        self._found: Versions | None = None
+        self._versions: Versions | None = None
 
     def begin(self, known: Versions, find: Callable[[], Awaitable[Versions]]) -> None:
         """Have it done with what is known, while `find` finds what there is."""
-        self._looking = asyncio.get_running_loop().create_task(self._look(etags_of(known), find))
-        self._submit(self._task, self._came, known)
+        self._lookup = asyncio.get_running_loop().create_task(self._look_up(etags_of(known), find))
+        self._submit(self._task, self._handle_reply, known)
 
     def end(self) -> None:
         """End the look, since nobody waits for the reply, or nothing of it is in doubt."""
-        if self._looking is not None:
-            self._looking.cancel()
+        if self._lookup is not None:
+            self._lookup.cancel()
         if self._reply is not None:
             reply, self._reply = self._reply, None
             reply.give_back()
-        if self._found is not None:
-            found, self._found = self._found, None
-            self._lending.give_back(*found.values())
+        if self._versions is not None:
+            versions, self._versions = self._versions, None
+            self._lending.give_back(*versions.values())
 
     def leave_to_pool(self) -> None:
         """Leave a task to the pool that reads something else than was expected, which is found for it."""
         self.end()
-        self._settle = self._answer
+        self._on_reply = self._answer
 
-    async def _look(self, known: Mapping[str, str], find: Callable[[], Awaitable[Versions]]) -> None:
-        settle: Callable[[Reply], None]
+    async def _look_up(self, known: Mapping[str, str], find: Callable[[], Awaitable[Versions]]) -> None:
+        on_reply: Callable[[Reply], None]
         try:
-            found = await find()
+            versions = await find()
         except Refusal as refusal:
-            settle = partial(self._refuse, refusal)
+            on_reply = partial(self._refuse, refusal)
         except Exception:
             _logger.exception("request %s: what it reads could not be looked for", self._task.request_id)
-            settle = partial(self._refuse, fault())
+            on_reply = partial(self._refuse, fault())
         else:
-            self._expected.found(found)
-            self._found = found
-            settle = self._answer if etags_of(found) == known else self._repeat
-        self._settle = settle
+            self._expected.record(versions)
+            self._versions = versions
+            on_reply = self._answer if etags_of(versions) == known else self._repeat
+        self._on_reply = on_reply
         if self._reply is not None:
             reply, self._reply = self._reply, None
-            settle(reply)
+            on_reply(reply)
 
-    def _came(self, reply: Reply) -> None:
+    def _handle_reply(self, reply: Reply) -> None:
         if not reply.consulted:  # then it does not matter what there is
             self._answer(reply)
-        elif self._settle is None:
+        elif self._on_reply is None:
             self._reply = reply
         else:
-            self._settle(reply)
+            self._on_reply(reply)
 
     def _answer(self, reply: Reply) -> None:
         self.end()
@@ -168,9 +168,9 @@ class SpeculativeTask:
 
     def _repeat(self, reply: Reply) -> None:
         reply.give_back()
-        assert self._found is not None, "it was found"
-        found, self._found = self._found, None
-        self._submit(self._task, self._answer, found)
+        assert self._versions is not None, "it was found"
+        versions, self._versions = self._versions, None
+        self._submit(self._task, self._answer, versions)
 
 
 class ClusterPool(ProcessPool):
@@ -181,7 +181,7 @@ class ClusterPool(ProcessPool):
 
     def __init__(self, settings: Settings, lending: Lending, command: Sequence[str] = COMMAND) -> None:
         super().__init__(settings, command, lending)
-        self.most_mapped = _MOST_MAPPED
+        self.most_mapped = _MAX_MAPPED_BYTES
         self._current: dict[TensorKey, TensorVersion] = {}
         self._finding: dict[Ticket, asyncio.Task[None]] = {}
         self._expected = ExpectedReads()
@@ -198,10 +198,10 @@ class ClusterPool(ProcessPool):
     def submit(self, task: Task, done: Done) -> None:
         """Take up a task, with the versions that it is expected to read."""
         expected = self._expected.of(task)
-        if expected is not None and (known := self._known_to_be_steady(task, expected)):
+        if expected is not None and (known := self._steady_versions(task, expected)):
             self._speculate(task, done, expected, known)
             return
-        task.reads = _UNASKED
+        task.reads = _NO_VERSIONS
         ticket = self._admit(task, done)
         if ticket is not None and expected is not None:
             self._finding[ticket] = self._loop.create_task(self._look_ahead(ticket, expected))
@@ -214,7 +214,7 @@ class ClusterPool(ProcessPool):
             run.end()
         super().cancel(task)
 
-    def _known_to_be_steady(self, task: Task, expected: Expectation) -> Versions:
+    def _steady_versions(self, task: Task, expected: Expectation) -> Versions:
         """Find what a short task reads, lent, where that is known here and likely to be what there is; or nothing."""
         if not expected.is_steady or task.memory is not None or len(task.body) > INLINE:
             return {}
@@ -232,7 +232,7 @@ class ClusterPool(ProcessPool):
 
     def _submit_reading(self, task: Task, done: Done, versions: Versions) -> None:
         """Take up a task that reads these, which are lent."""
-        task.reads = _UNASKED
+        task.reads = _NO_VERSIONS
         ticket = self._admit(task, done)
         if ticket is None:
             self._lending.give_back(*versions.values())
@@ -248,18 +248,18 @@ class ClusterPool(ProcessPool):
     async def _look_ahead(self, ticket: Ticket, expected: Expectation) -> None:
         """Send a task with what it is expected to read, so that its worker need not ask."""
         task = ticket.task
-        found: Versions = {}
+        versions: Versions = {}
         try:
-            async with asyncio.timeout(_EXPECTING):
-                found = await self.find(task.namespace, expected.names, task.expires)
+            async with asyncio.timeout(_LOOK_AHEAD_SECONDS):
+                versions = await self.find(task.namespace, expected.names, task.expires)
         except (Refusal, TimeoutError):
             pass  # it is told so where it does read them
         except Exception:
             _logger.exception("request %s: what it may read could not be looked for", task.request_id)
         del self._finding[ticket]
-        if found:
-            expected.found(found)
-            self._give_versions(ticket, found)
+        if versions:
+            expected.record(versions)
+            self._give_versions(ticket, versions)
         self._enqueue(ticket)
 
     def _find_tensors(self, ticket: Ticket) -> None:
@@ -271,24 +271,24 @@ class ClusterPool(ProcessPool):
             run.leave_to_pool()
         self._unpin(ticket)  # it was expected to read something else
         self._lanes.hold(ticket)
-        self._finding[ticket] = self._loop.create_task(self._look_for(ticket))
+        self._finding[ticket] = self._loop.create_task(self._look_up(ticket))
 
-    async def _look_for(self, ticket: Ticket) -> None:
+    async def _look_up(self, ticket: Ticket) -> None:
         task = ticket.task
         try:
-            found = await self.find(task.namespace, ticket.wanted, task.expires)
+            versions = await self.find(task.namespace, ticket.wanted, task.expires)
         except Refusal as refusal:
-            self._not_found(ticket, refusal)
+            self._fail_lookup(ticket, refusal)
         except Exception:
             _logger.exception("request %s: its tensors could not be found", task.request_id)
-            self._not_found(ticket, fault())
+            self._fail_lookup(ticket, fault())
         else:
             del self._finding[ticket]
-            self._read_together(ticket, found)
+            self._read_together(ticket, versions)
             self._lanes.put_first(ticket)
         self._pump()
 
-    def _not_found(self, ticket: Ticket, refusal: Refusal) -> None:
+    def _fail_lookup(self, ticket: Ticket, refusal: Refusal) -> None:
         del self._finding[ticket]
         self._end(ticket, refused(refusal, ticket.task.request_id))
 

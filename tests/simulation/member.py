@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from service.cluster.owners import OwnerDirectory, Owners, Owning
-from service.cluster.peer_routes import Questions, Said
+from service.cluster.owners import OwnedShards, OwnerDirectory, Owners
+from service.cluster.peer_routes import PeerQuestions, PeerResponse
 from service.cluster.protocol import (
     Answer,
     Moved,
@@ -67,12 +67,12 @@ class Member:
         self._lease, self._address = lease, address
         self._remote = Remote(store, process)
         directory = OwnerDirectory(self._remote)
-        owning = Owning(self._make, process.threads(4))
-        self.owners = Owners(address, owning, directory, process.threads(4), process.now, process.today)
+        owned_shards = OwnedShards(self._make, process.threads(4))
+        self.owners = Owners(address, owned_shards, directory, process.threads(4), process.now, process.today)
         links = _Links(self, peers)
         self.store = SharedStore(SETTINGS, Pool(), self.owners, links, Lending())  # type: ignore[arg-type]
         self.questions: Mapping[str, Callable[..., Any]] = {
-            **Questions(self.owners).by_name,
+            **PeerQuestions(self.owners).by_name,
             _DELETION: self._delete_for_another,
         }
         self._links = links
@@ -162,8 +162,8 @@ class Member:
 
         return await self.owners.at_owner("", here, there, expires, repeats=False)
 
-    async def _delete_for_another(self, head: dict[str, Any], _: memoryview, expires: float) -> Said:
-        return {"answer": await _delete(await self.owners.own("", expires), head, expires)}, ()
+    async def _delete_for_another(self, head: dict[str, Any], _: memoryview, expires: float) -> PeerResponse:
+        return {"answer": await _delete(await self.owners.owned_store("", expires), head, expires)}, ()
 
 
 async def _delete(store: StoreService, head: Mapping[str, Any], expires: float) -> object:
