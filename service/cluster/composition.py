@@ -1,4 +1,4 @@
-"""The parts of a server that shares its state with others, put together."""
+"""Composition of a server that shares its state with others."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from service.web.model_routes import MODELS
 from service.web.tensor_routes import TENSORS
 from service.workers.residents import Lending
 
-#: bytes of a question beside the tensors that it brings
+#: bytes of a question beside its tensors
 _QUESTION_OVERHEAD: Final = 4 << 20
-#: of a shard: whoever takes it over reads all of its objects first, while callers wait
+#: compaction of a shard: a new owner reads all of its objects first, while callers wait
 _TIDINESS: Final = Tidiness(small_objects=128)
 
 
 class Cluster:
-    """A server of a cluster: its pool and its store, and what is in front of its routes."""
+    """Parts of a server in a cluster: its pool, its store, and the middleware in front of its routes."""
 
     def __init__(self, settings: Settings) -> None:
-        """Raises RuntimeError with one sentence where the settings, or the place, are none that servers can share."""
+        """Raises RuntimeError with one sentence for settings, or a place, that servers cannot share."""
         address, self._secret = _address_and_secret(settings)
         self._settings = settings
         self._lending = Lending()
@@ -49,8 +49,9 @@ class Cluster:
         self._address = address
 
     def open_store(self, on_commit: CommitCallback, key_limits: StatedLimit | None) -> SharedStore:
-        """Open the store; `on_commit` is told of commits, and `stated` are the limits that keys state."""
-        threads = ThreadPoolExecutor(2 * SHARDS, "gradserve-shards")  # one that takes a shard may wait for long
+        """Open the store; `on_commit` is called after commits, and `key_limits` are the limits of keys."""
+        # Two for each shard: an opening may block for long, and reads of last commits must not wait for it.
+        threads = ThreadPoolExecutor(2 * SHARDS, "gradserve-shards")
 
         def make(shard: int) -> StoreService:
             return StoreService(self._settings, self.pool, self._journal(shard), on_commit, key_limits)
@@ -61,13 +62,13 @@ class Cluster:
         return self.store
 
     def in_front_of(self, routes: FastAPI) -> ASGIApp:
-        """Have each request to the routes answered by the owner of what it is about."""
+        """Wrap the routes so that the owner answers each request."""
         return OwnerRouting(
             routes, self._settings, self._owners, self._peers, self.store, paths_of_state(self._settings)
         )
 
     def between(self, app: ASGIApp, guarded: ASGIApp, routes: Sequence[BaseRoute]) -> ASGIApp:
-        """Put the paths between servers beside the application; what others pass on is `guarded` alone."""
+        """Add the paths between servers to the application. Forwarded requests go to `guarded` alone."""
         max_bytes = self._settings.max_tensor_bytes + _QUESTION_OVERHEAD
         return PeerApplication(app, guarded, routes, PeerQuestions(self._owners), self._secret, max_bytes)
 
@@ -79,7 +80,7 @@ class Cluster:
 
 
 def paths_of_state(settings: Settings) -> frozenset[str]:
-    """Return the paths of routes that are about what is kept, and not computing calls of ours."""
+    """Return the paths of routes about stored state, except our own computing calls."""
     collections = [(GRAPHS, "graph_id"), (TENSORS, "name"), (MODELS, "name")]
     own = [path for root, parameter in collections for path in (root, f"{root}/{{{parameter}}}")]
     facades = facades_of(settings.facades)
@@ -89,7 +90,7 @@ def paths_of_state(settings: Settings) -> frozenset[str]:
 
 
 def _address_and_secret(settings: Settings) -> tuple[str, str]:
-    """Return the address of this server, and the secret of all. Raises RuntimeError."""
+    """Return the address of this server, and the secret of the cluster. Raises RuntimeError."""
     option = f"{flag('cluster')} on"
     if "://" not in settings.state:
         kind = "a state in memory" if settings.state == NO_STATE else f"the folder {settings.state}"

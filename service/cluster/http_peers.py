@@ -1,4 +1,4 @@
-"""Other servers over HTTP: connections that are kept, questions, and whole requests that are passed on."""
+"""HTTP client for other servers: keep-alive connections, questions, and forwarded requests."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from service.cluster.protocol import (
 from service.core.errors import Refusal
 from service.core.prefix import BETWEEN_SERVERS
 
-#: seconds without an answer after which a server is asked whether it lives, and that it has to say so
+#: seconds without an answer after which a server is probed, and the timeout of a probe
 PEER_SILENCE: Final = 1.0
-#: connections to all servers together
+#: most connections to all servers together
 _CONNECTIONS: Final = 256
 _T = TypeVar("_T")
 
@@ -42,7 +42,7 @@ _logger = logging.getLogger("gradserve.cluster")
 
 
 class HttpPeers:
-    """Questions to other servers, for one event loop."""
+    """Client of other servers, for one event loop."""
 
     def __init__(self, secret: str) -> None:
         headers = {SECRET_HEADER: secret, PROTOCOL_HEADER: str(PROTOCOL)}
@@ -51,7 +51,7 @@ class HttpPeers:
     async def ask(
         self, address: str, what: str, head: Mapping[str, Any], blobs: Sequence[bytes | memoryview], expires: float
     ) -> Answer:
-        """Ask a question. Raises Moved, Unreachable, Silent, Slow, and what the other server refuses."""
+        """Ask a question. Raises Moved, Unreachable, Silent, Slow, and the refusal of the other server."""
         message = message_of({**head, "left": min(expires - time.monotonic(), 86_400.0)}, blobs)
 
         async def send_question() -> tuple[aiohttp.ClientResponse, bytes]:
@@ -75,7 +75,7 @@ class HttpPeers:
         body: AsyncIterator[bytes] | None,
         expires: float,
     ) -> aiohttp.ClientResponse:
-        """Pass on a request; returns the beginning of the answer, which has to be closed.
+        """Forward a request; return the beginning of the response, which must be closed.
 
         Raises Moved, Unreachable, Silent, Slow.
         """
@@ -90,11 +90,11 @@ class HttpPeers:
         return response
 
     async def close(self) -> None:
-        """Ask nothing more."""
+        """Close all connections."""
         await self._connections.close()
 
     async def await_answer(self, address: str, answering: Awaitable[_T], expires: float) -> _T:
-        """Wait for an answer as long as the server lives. Raises Unreachable, Silent, Slow."""
+        """Wait for an answer as long as the server is alive. Raises Unreachable, Silent, Slow."""
         watch = _Watch(address, self._is_alive, expires)
         try:
             async with watch.patience:
@@ -117,17 +117,17 @@ class HttpPeers:
 
 
 class _Watch:
-    """Watch over a server that is asked: whenever it has been silent for a while, it is seen whether it lives.
+    """Watch over a server that was asked: after a while without an answer, it is probed.
 
-    What is awaited is in the task of whoever asks, which is told by its timeout: a task of its own for each question
-    would cost a fifth of that.
+    The answer is awaited in the caller's own task, which the watch wakes through its timeout. A task for each question
+    would cost a fifth of the question's time.
     """
 
     def __init__(self, address: str, lives: Callable[[str], Awaitable[bool]], expires: float) -> None:
         self._address, self._is_alive, self._expires = address, lives, expires
         self._loop = asyncio.get_running_loop()
         self.patience = asyncio.timeout(None)
-        #: why nothing is awaited any more
+        #: why the wait has ended
         self.failure: Silent | Slow | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._probe_task: asyncio.Task[None] | None = None
@@ -137,7 +137,7 @@ class _Watch:
         self._timer = self._loop.call_later(PEER_SILENCE, self._fell_silent)
 
     def end(self) -> None:
-        """Look no more."""
+        """End the watch."""
         if self._timer is not None:
             self._timer.cancel()
         if self._probe_task is not None:
@@ -154,11 +154,12 @@ class _Watch:
         if self.failure is None:
             self.begin()
         else:
+            # The waiting task gets TimeoutError, and `await_answer` replaces it by `failure`.
             self.patience.reschedule(self._loop.time())
 
 
 def check_response(response: aiohttp.ClientResponse, content: bytes, address: str) -> None:
-    """Raise Moved, or Refusal where the servers do not understand each other."""
+    """Raise Moved, or Refusal if the servers do not understand each other."""
     version = response.headers.get(PROTOCOL_HEADER)
     if version is not None and speaks(version):
         if response.status == MISDIRECTED:

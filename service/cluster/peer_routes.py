@@ -1,4 +1,4 @@
-"""The paths between servers, in front of all others: whoever does not know the secret finds nothing there."""
+"""Paths between servers, in front of all others. Without the secret, they do not exist."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ from service.workers.task import Reply, Task
 
 _logger = logging.getLogger("gradserve.cluster")
 
-#: seconds that the owner of a shard has to leave it, where another server is to have it
+#: seconds to write the pending changes of a shard that is released to another server
 _LEAVE: Final = 10.0
 
-#: what is answered: the head of a message, and the bytes behind it
+#: response to a question: the head of a message, and the bytes after it
 PeerResponse = tuple[Mapping[str, Any], Sequence[bytes | memoryview]]
 
 
 class PeerQuestions:
-    """Answers to questions of other servers, for the shards that this server has."""
+    """Answers to questions of other servers, for the shards that this server owns."""
 
     def __init__(self, owners: Owners) -> None:
         self._owners = owners
-        #: each gets what a question says, the bytes behind that, and when its time is up. Raises Moved, Refusal
+        #: handlers of questions: head, bytes after it, deadline → response. They raise Moved, Refusal
         self.by_name: Mapping[str, Callable[[dict[str, Any], memoryview, float], Awaitable[PeerResponse]]] = {
             "versions": self._versions,
             "graph": self._graph,
@@ -72,7 +72,7 @@ class PeerQuestions:
         }
 
     async def _versions(self, question: dict[str, Any], _: memoryview, expires: float) -> PeerResponse:
-        """Tell the etags of all names, of one moment; and send the versions that whoever asks does not have."""
+        """Return the etags of all names at one moment, and the versions that the other server does not have."""
         namespace = question["namespace"]
         store = await self._owners.owned_store(namespace, expires)
         versions = await store.versions(namespace, question["names"], expires)
@@ -82,7 +82,7 @@ class PeerQuestions:
         return head, [version.memory.view for version in sent.values()]
 
     async def _graph(self, question: dict[str, Any], _: memoryview, expires: float) -> PeerResponse:
-        """Tell what workers know a graph by, and send the graph where whoever asks has another."""
+        """Return the key of a graph, and the graph unless the other server has it."""
         namespace = question["namespace"]
         store = await self._owners.owned_store(namespace, expires)
         graph = await store.graph(namespace, question["graph_id"], expires)
@@ -91,7 +91,7 @@ class PeerQuestions:
         return {"key": graph.key}, () if graph.key == question["known"] else (graph.record,)
 
     async def _answer(self, question: dict[str, Any], _: memoryview, expires: float) -> PeerResponse:
-        """Tell what a call was answered before, if it was."""
+        """Return the stored response of a call, if there is one."""
         repetition = Repetition(*question["asked"])
         store = await self._owners.owned_store(repetition.namespace, expires)
         await store.commits.fence.passed(expires)
@@ -99,9 +99,10 @@ class PeerQuestions:
         return ({"record": None}, ()) if record is None else ({"record": row_of_record(record)}, (record.body,))
 
     async def _proposal(self, question: dict[str, Any], blobs: memoryview, expires: float) -> PeerResponse:
-        """Keep what the reply to a task of another server has for keeping."""
+        """Store the results of another server's task."""
         namespace = question["namespace"]
         store = await self._owners.owned_store(namespace, expires)
+        # The bytes of the message are those of all tensors in order, then those of all stored responses.
         stored = [stored_of(row) for row in question["stored"]]
         values, position = [], 0
         for tensor in stored:
@@ -120,7 +121,7 @@ class PeerQuestions:
         return {"kept": False, "status": result.status, "headers": result.headers}, result.parts
 
     async def _release(self, question: dict[str, Any], _: memoryview, __: float) -> PeerResponse:
-        """Leave a shard to whoever asks, if that asks for what it has more than all others do."""
+        """Release a shard to the other server if it uses the shard more than all others together."""
         shard = int(question["shard"])
         releases = self._owners.should_release(shard, int(question["asked"]))
         if releases:
@@ -129,7 +130,7 @@ class PeerQuestions:
 
 
 class PeerApplication:
-    """Application that answers other servers; all else goes to `app`. Requests that were passed on go to `passed`."""
+    """Application that answers other servers. Forwarded requests go to `forwarded`, everything else to `app`."""
 
     def __init__(
         self,
@@ -140,7 +141,7 @@ class PeerApplication:
         secret: str,
         max_bytes: int,
     ) -> None:
-        """Take questions of `most` bytes at most."""
+        """Questions have at most `max_bytes` bytes."""
         self._app, self._forwarded, self._routes = app, forwarded, routes
         self._questions, self._secret, self._max_bytes = questions, secret.encode(), max_bytes
 
@@ -148,6 +149,7 @@ class PeerApplication:
         """Serve one request."""
         path = path_within(scope) if scope["type"] == "http" else ""
         headers = Headers(scope=scope) if path.startswith(BETWEEN_SERVERS) else None
+        # A wrong secret falls through to the routes, which answer 404: outsiders cannot tell that the paths exist.
         if headers is None or not compare_digest(headers.get(SECRET_HEADER, "").encode(), self._secret):
             await self._app(scope, receive, send)
         elif not speaks(stated := headers.get(PROTOCOL_HEADER, "")):
@@ -171,6 +173,7 @@ class PeerApplication:
         except Moved as moved:
             status, parts = MISDIRECTED, [body_of_owner(moved.owner)]
         except Refusal as refusal:
+            # As a message, so that the other server raises the same refusal to its client.
             status, parts = refusal.status, message_of({"refused": row_of_refusal(refusal)})
         except Exception:
             _logger.exception("a question of another server could not be answered: %s", name)
@@ -178,7 +181,7 @@ class PeerApplication:
         await _respond(send, status, parts)
 
     async def _serve_forwarded(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
-        """Serve a request that another server has let in, for this caller."""
+        """Serve a request that another server has authenticated, for the caller that it states."""
         inner: dict[str, Any] = {**scope, "path": path_within(scope).removeprefix(PASSED), "root_path": ""}
         inner["raw_path"] = scope["raw_path"][scope["raw_path"].index(PASSED.encode()) + len(PASSED) :]
         caller = caller_of(headers[CALLER_HEADER])
@@ -198,7 +201,7 @@ async def _respond(send: Send, status: int, parts: Sequence[bytes | memoryview])
     version = (PROTOCOL_HEADER.lower().encode(), str(PROTOCOL).encode())
     fields = [version, (b"content-type", b"application/octet-stream"), (b"content-length", b"%d" % nbytes)]
     await send({"type": "http.response.start", "status": status, "headers": fields})
-    if nbytes <= INLINE:  # at once, or whoever asks is woken up several times
+    if nbytes <= INLINE:  # in one write, since each wakes the other server
         await send({"type": "http.response.body", "body": b"".join(parts)})
         return
     for part in slices_to_send(parts):

@@ -1,6 +1,6 @@
-"""Pieces of sums that other servers do: ordinary requests through the ingress, with the key of whoever asked for all.
+"""Pieces of sums that other servers compute: ordinary requests through the ingress, with the original caller's key.
 
-Whatever else than the sums comes back, the piece is run by somebody else, or here: it keeps nothing.
+If the response is anything but the sums, the piece runs elsewhere, or here: it stores nothing, so it can be repeated.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from service.cluster.connecting import PeerConnections, body_of
 from service.workers.sums import NotElsewhere
 from service.workers.task import PIECE_HEADER, Reply, Task
 
-#: seconds in which the ingress is connected to
+#: seconds to connect to the ingress
 _CONNECT_SECONDS: Final = 1.0
-#: connections to the ingress
+#: most connections to the ingress
 _CONNECTIONS: Final = 64
-#: who says so may have room in a moment: 429, 502 to 504
+#: statuses of an ingress or server that may have room in a moment
 _RETRYABLE: Final = frozenset({429, 502, 503, 504})
 
 
 class IngressPieces:
-    """Client that asks for them, for one event loop."""
+    """Client that sends pieces to the ingress, for one event loop."""
 
     def __init__(self, ingress: str) -> None:
         self._ingress = ingress
         self._connections = PeerConnections(_CONNECTIONS, _CONNECT_SECONDS)
 
     async def sums(self, task: Task, request: Reply, nbytes: int) -> Reply:
-        """Ask another server for the sums of a piece of a task, which take so many bytes.
+        """Ask another server for the sums of a piece of a task, which have `nbytes` bytes.
 
         Raises NotElsewhere.
         """
@@ -51,7 +51,7 @@ class IngressPieces:
             raise NotElsewhere(f"{type(error).__name__}: {error}", later=True) from error
 
     async def close(self) -> None:
-        """Ask no more."""
+        """Close all connections."""
         await self._connections.close()
 
 
@@ -67,7 +67,7 @@ def _headers(task: Task, request: Reply) -> list[tuple[str, str]]:
 
 
 async def _read_sums(response: aiohttp.ClientResponse, nbytes: int) -> Reply:
-    """Read the sums of an answer. Raises NotElsewhere where it has none, and aiohttp.ClientError."""
+    """Read the sums in a response. Raises NotElsewhere if it has none, and aiohttp.ClientError."""
     if response.status != HTTPStatus.OK:
         raise NotElsewhere(f"status {response.status}", later=response.status in _RETRYABLE)
     length = response.headers.get("Content-Length", "")

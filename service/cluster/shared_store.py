@@ -1,8 +1,8 @@
-"""State that servers share, as computing calls need it: what this server owns is here, the owner is asked for the rest.
+"""Store of a cluster's server, as computing calls use it: own shards directly, other shards through their owners.
 
-Versions of tensors are found before a task reads them, all names of it in one question, and are those of one moment.
-What a reply has for keeping is decided by the owner, like that of its own workers. A question is repeated where another
-server has become the owner; a proposal is not, once it may have reached one.
+The versions of tensors are found before a task reads them, all names in one question, so that they are of one moment.
+The owner stores the results of a reply, as it does for its own workers. A question is repeated if another server has
+become the owner. A proposal is not, once it may have reached one.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from service.workers.pool import Done, Pool
 from service.workers.residents import Lending
 from service.workers.task import Reply, Task, refused
 
-#: the part of what tensors and graphs may take, that those of other servers may take here beside
+#: caches of other servers' tensors and graphs have this fraction of the limits for stored ones
 _CACHE_DIVISOR: Final = 4
-#: questions of a shard in so many seconds from which on its owner is asked whether it lets go of it
+#: questions about a shard in one window, and seconds of a window, after which its owner is asked to release it
 _RELEASE_THRESHOLD: Final = 100
 WINDOW: Final = 10.0
 
@@ -45,7 +45,7 @@ _logger = logging.getLogger("gradserve.cluster")
 
 
 class SharedStore:
-    """Store that a server of a cluster has for its calls. For one event loop."""
+    """Store for the calls of a cluster's server. For one event loop."""
 
     def __init__(self, settings: Settings, pool: Pool, owners: Owners, peers: HttpPeers, lending: Lending) -> None:
         self._pool, self._owners, self._peers, self._lending = pool, owners, peers, lending
@@ -60,7 +60,7 @@ class SharedStore:
             settings.max_graph_bytes // _CACHE_DIVISOR, lambda graph: graph.nbytes, keep_newest=True
         )
         self._graph_keys: LRU[str, str] = LRU(settings.max_graphs, keep_newest=True)
-        #: of calls that other servers keep the answers of
+        #: calls under way whose responses other servers store
         self.answers = AnswerTable(total_quota(settings, "answer"), settings.idempotency_seconds)
         self._begun: dict[TableKey, StoreService] = {}
         self._settling: set[asyncio.Task[None]] = set()
@@ -69,23 +69,23 @@ class SharedStore:
         self.passed_on: Counter[str] = Counter()
 
     async def current(self, expires: float) -> None:
-        """Return at once: each shard is looked at when it is asked for."""
+        """Return at once: each shard is checked when it is used."""
 
     def load(self) -> Loaded:
-        """Read nothing: a shard is taken when somebody asks for what it has."""
+        """Load nothing: a shard is taken when it is first used."""
         return Loaded()
 
     def restore(self, loaded: Loaded) -> None:
-        """Begin to move shards to where they are asked for."""
+        """Begin to move shards to the servers that use them."""
         self._balancer = asyncio.get_running_loop().create_task(self.balance())
 
     def known_graph(self, namespace: str, graph_id: str) -> Registered | None:
-        """Return a graph, where it is known at once what is there."""
+        """Return a graph if it is in memory and known to be current."""
         store = self._owners.local_store(namespace)
         return None if store is None else store.known_graph(namespace, graph_id)
 
     async def graph(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
-        """Find the graph of an id here or at its owner. Raises Refusal: not_ready."""
+        """Find a graph here or at its owner. Raises Refusal: not_ready."""
 
         async def there(address: str) -> Registered | None:
             name = f"{namespace}\n{graph_id}"
@@ -106,7 +106,7 @@ class SharedStore:
         )
 
     async def versions(self, namespace: str, names: Sequence[str], expires: float) -> Mapping[str, TensorVersion]:
-        """Lend the versions of these names, of one moment. Raises Refusal: not_ready, deadline_exceeded."""
+        """Lend the versions of these names at one moment. Raises Refusal: not_ready, deadline_exceeded."""
 
         async def here(store: StoreService) -> Mapping[str, TensorVersion]:
             return self._lend(await store.versions(namespace, names, expires))
@@ -117,7 +117,7 @@ class SharedStore:
         return await self._owners.at_owner(namespace, here, there, expires)
 
     def recall(self, namespace: str, names: Sequence[str]) -> Mapping[str, TensorVersion]:
-        """These as they were last known, where another server has them and all are here: lent, and perhaps outdated."""
+        """Lend the last known versions, perhaps outdated, if another server owns them and all are in memory here."""
         if self._owners.owns(namespace):
             return {}
         known = self._last_known(namespace, names)
@@ -133,6 +133,7 @@ class SharedStore:
             return record
 
         async def there(address: str) -> AnswerRecord | None:
+            # Under way here as well, so that a second one on this server gets `conflict` without a question.
             self.answers.begin(repetition)
             try:
                 answer = await self._ask(address, "answer", {"asked": list(repetition)}, (), expires)
@@ -148,7 +149,7 @@ class SharedStore:
         return await self._owners.at_owner(repetition.namespace, here, there, expires)
 
     def end(self, repetition: Repetition) -> None:
-        """End a call that is done, or given up."""
+        """End a call that is finished, or given up."""
         store = self._begun.pop((repetition.namespace, repetition.key), None)
         (self.answers if store is None else store.answers).end(repetition)
 
@@ -161,7 +162,7 @@ class SharedStore:
         condition: Condition = ALWAYS,
         more: Sequence[Change] = (),
     ) -> None:
-        """Settle a reply. What it rests on was found for it, and is as of then."""
+        """Store the results of a reply, and call `done`. What it read was found for it, and was current then."""
         if not reply.stored:
             done(reply)
             return
@@ -172,15 +173,15 @@ class SharedStore:
     async def settled(
         self, task: Task, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
     ) -> Reply:
-        """Settle a reply, and return what `done` would get."""
+        """Settle a reply, and return what `done` gets."""
         return await outcome(settling(self.settle, task, caller, reply, condition, more))
 
     def drain(self) -> None:
-        """Leave every shard to others, so that they need not wait."""
+        """Release all shards, so that other servers need not wait."""
         self._owners.owned_shards.drain(self._grace)
 
     async def close(self, seconds: float) -> bool:
-        """Leave every shard to others; returns whether all was written in time."""
+        """Release all shards; return whether everything was written in time."""
         if self._balancer is not None:
             self._balancer.cancel()
         closed = await self._owners.owned_shards.close(seconds)
@@ -188,17 +189,17 @@ class SharedStore:
         return closed
 
     def holdings(self) -> Holdings:
-        """Count what is kept here at this moment, of all shards that this server has."""
+        """Count what is stored at this moment, in all shards of this server."""
         holdings = [store.holdings() for store in self._owners.owned_shards]
         return Holdings(*map(sum, zip(*holdings, strict=True))) if holdings else Holdings()
 
     def figures(self) -> ClusterFigures:
-        """Return the figures of this server."""
+        """Return the metrics of this server."""
         owning = self._owners.owned_shards
         return ClusterFigures(len(list(owning)), self._owners.takeovers, owning.looks, self.passed_on)
 
     async def balance(self) -> None:
-        """Ask owners for the shards that this server is asked for more than they are; again and again."""
+        """Ask for the shards that this server uses more than all others do, once per window."""
         while True:
             await asyncio.sleep(WINDOW)
             forwarded, self._owners.forwarded = self._owners.forwarded, Counter()
@@ -235,7 +236,7 @@ class SharedStore:
         done(result)
 
     async def _propose(self, address: str, task: Task, reply: Reply, records: Sequence[AnswerRecord]) -> Reply:
-        """Have the owner keep what a reply has for keeping; returns the reply, or what the owner says instead."""
+        """Let the owner store the results of a reply; return the reply, or the owner's response instead."""
         head = {
             "namespace": task.namespace,
             "request_id": task.request_id,
@@ -253,7 +254,8 @@ class SharedStore:
     async def _versions_of(
         self, address: str, namespace: str, names: Sequence[str], expires: float
     ) -> Mapping[str, TensorVersion]:
-        """Ask an owner for versions; it sends those that are not here."""
+        """Ask an owner for versions; it sends those that are not in memory here."""
+        # Lent until the answer is here: the owner leaves out what this server claims to have.
         lent = [*self._lend(self._last_known(namespace, names)).values()]
         try:
             head = {"namespace": namespace, "names": list(names), "known": [version.etag for version in lent]}
@@ -262,7 +264,7 @@ class SharedStore:
             for etag, dtype, shape in answer.head["sent"]:
                 end = position + nbytes_of(dtype, shape)
                 lent.append(self._cache_version(etag, dtype, tuple(shape), answer.blobs[position:end]))
-                self._lending.lend(lent[-1])  # or the next one might take its place
+                self._lending.lend(lent[-1])  # otherwise the next version might evict it
                 position = end
             by_etag = {version.etag: version for version in lent}
             versions = {name: by_etag[etag] for name, etag in answer.head["versions"].items()}
@@ -273,12 +275,12 @@ class SharedStore:
             self._lending.give_back(*lent)
 
     def _last_known(self, namespace: str, names: Sequence[str]) -> Mapping[str, TensorVersion]:
-        """Return the versions of these names that were told of last, as far as they are here."""
+        """Return the last known versions of these names, as far as they are in memory."""
         cached = ((name, self._versions.hit(self._latest.hit(f"{namespace}\n{name}"))) for name in names)
         return {name: version for name, version in cached if version}
 
     def _cache_version(self, etag: str, dtype: str, shape: tuple[int, ...], data: memoryview) -> TensorVersion:
-        """Keep a version that came, for whoever asks for it next."""
+        """Copy a received version into memory, and cache it."""
         if (cached := self._versions.hit(etag)) is not None:
             return cached
         memory = self._pool.allocate_tensor(len(data))
