@@ -52,6 +52,7 @@ class HttpPeers:
         self, address: str, what: str, head: Mapping[str, Any], blobs: Sequence[bytes | memoryview], expires: float
     ) -> Answer:
         """Ask a question. Raises Moved, Unreachable, Silent, Slow, and the refusal of the other server."""
+        # Remaining seconds instead of a deadline: the monotonic clocks of two machines are unrelated.
         message = message_of({**head, "left": min(expires - time.monotonic(), 86_400.0)}, blobs)
 
         async def send_question() -> tuple[aiohttp.ClientResponse, bytes]:

@@ -113,6 +113,7 @@ class PeerQuestions:
             changes.append(new_answer(store.answers, record_of(row, bytes(blobs[position : position + row["body"]]))))
             position += row["body"]
         task = Task("proposal", b"", question["request_id"], question["timeout"], expires, namespace=namespace)
+        # The other server has checked that its caller may write.
         caller = Caller("", namespace, frozenset([KeyScope.WRITE]))
         reply = Reply(200, JSON, [b""], stored=stored, kept=values)
         result = await settling(store.settle, task, caller, reply, ALWAYS, changes)

@@ -50,7 +50,7 @@ RecallVersions = Callable[[str, Sequence[str]], Versions]
 
 @dataclass
 class Expectation:
-    """Names that similar tasks read, the versions that the last one found, and whether the one before found the same."""
+    """Names that similar tasks read, the versions that the last task found, and whether those were found twice in a row."""
 
     names: Sequence[str]
     etags: Mapping[str, str] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Expectation:
 
 
 class ExpectedReads:
-    """Memory of what tasks have asked for, by their graphs or first bytes. A wrong expectation costs one more question."""
+    """Memory of what tasks have asked for, by their graphs or first bytes. A wrong entry costs one more question."""
 
     def __init__(self) -> None:
         self._kinds: LRU[Hashable, Expectation] = LRU(_MAX_KINDS)

@@ -55,10 +55,12 @@ class SharedStore:
             keep_newest=True,
             evicted=lending.retire,
         )
+        #: etags of the last known versions, by name; the versions themselves may have been evicted
         self._latest: LRU[str, str] = LRU(settings.max_tensors, keep_newest=True)
         self._graphs: LRU[str, Registered] = LRU(
             settings.max_graph_bytes // _CACHE_DIVISOR, lambda graph: graph.nbytes, keep_newest=True
         )
+        #: keys of graphs by id, for the question whether the owner still has the same graph
         self._graph_keys: LRU[str, str] = LRU(settings.max_graphs, keep_newest=True)
         #: calls under way whose responses other servers store
         self.answers = AnswerTable(total_quota(settings, "answer"), settings.idempotency_seconds)
@@ -224,6 +226,7 @@ class SharedStore:
             return await self._propose(address, task, reply, records)
 
         try:
+            # Not repeated at another owner: the first one may have stored the results before it failed.
             caller.require(KeyScope.WRITE)
             result = await self._owners.at_owner(task.namespace, here, there, task.expires, repeats=False)
         except Refusal as refusal:
