@@ -50,7 +50,7 @@ RecallVersions = Callable[[str, Sequence[str]], Versions]
 
 @dataclass
 class Expectation:
-    """Names that similar tasks read, the versions that the last task found, and whether those were found twice in a row."""
+    """Names that similar tasks read, the versions that the last one found, and whether they were the same before."""
 
     names: Sequence[str]
     etags: Mapping[str, str] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Expectation:
 
 
 class ExpectedReads:
-    """Memory of what tasks have asked for, by their graphs or first bytes. A wrong entry costs one more question."""
+    """Cache of the names that tasks have asked for, by their graphs or first bytes. A wrong entry costs a question."""
 
     def __init__(self) -> None:
         self._kinds: LRU[Hashable, Expectation] = LRU(_MAX_KINDS)

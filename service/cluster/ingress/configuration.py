@@ -212,8 +212,8 @@ def _frontend(layout: IngressLayout) -> Iterator[str]:
 
 def _servers(layout: IngressLayout) -> Iterator[str]:
     yield f"backend {BACKEND}"
-    # A caller's requests go to one server. Pieces of a sum have keys of their own: they are spread over the servers, and
-    # the piece of the same rows goes to the same server each time.
+    # A caller's requests go to one server. Pieces of a sum have keys of their own: they are spread over the servers,
+    # and the piece of the same rows goes to the same server each time.
     yield "http-request set-var(txn.of) req.hdr(Authorization)"
     yield f"http-request set-var(txn.of) req.hdr({PIECE_HEADER}) if {{ req.hdr({PIECE_HEADER}) -m found }}"
     yield "balance hash var(txn.of)"
