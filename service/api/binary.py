@@ -219,8 +219,8 @@ def _is_numbers(value: Any) -> TypeGuard[list[int]]:
 def _array(name: str, entry: Mapping[str, Any], data: memoryview, limits: Limits, has_parts: bool) -> HostArray:
     dtype, shape, (start, stop) = entry.get("dtype"), entry.get("shape"), entry["data_offsets"]
     if not isinstance(dtype, str) or dtype not in _DTYPES:
-        known, got = ", ".join(_DTYPES), printable(str(dtype))
-        raise _bad_tensor(name, f"has the dtype {got}; one of {known} is expected", f"one of {known}", got)
+        supported, got = ", ".join(_DTYPES), printable(str(dtype))
+        raise _bad_tensor(name, f"has the dtype {got}; one of {supported} is expected", f"one of {supported}", got)
     if not _is_numbers(shape):
         raise _bad_tensor(
             name, "has no shape: a list of whole numbers is expected", "a list of whole numbers", "something else"

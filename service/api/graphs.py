@@ -58,33 +58,39 @@ class Translator:
     def program(self, graph: Graph, constants: Mapping[NodePlace, HostArray]) -> Program:
         """Translate a graph; `constants` were sent beside the JSON. Raises Refusal and EngineError."""
         opset = _opset(graph)
-        beside, functions = dict(constants), list[Function]()
-        for sent in graph.get("functions", ()):
-            functions.append(self._function(sent, functions, beside))
+        unused_constants, functions = dict(constants), list[Function]()
+        for function_json in graph.get("functions", ()):
+            functions.append(self._function(function_json, functions, unused_constants))
         faults = Faults()
-        statements = self._statements(graph["nodes"], None, beside, faults)
+        statements = self._statements(graph["nodes"], None, unused_constants, faults)
         program = Program(self._registry, statements, self._limits, faults, opset, functions)
-        for place in beside:
+        for place in unused_constants:
             raise _unplaced_constant(place, program)
         return program
 
-    def _function(self, sent: Any, before: Sequence[Function], beside: dict[NodePlace, HostArray]) -> Function:
+    def _function(
+        self, function_json: Any, before: Sequence[Function], unused_constants: dict[NodePlace, HostArray]
+    ) -> Function:
         """Translate the function that follows `before`."""
         index = len(before)
-        function = validate(GraphFunction, sent, FunctionPlace(index).location)
+        function = validate(GraphFunction, function_json, FunctionPlace(index).location)
         faults = Faults(index)
-        statements = self._statements(function["nodes"], index, beside, faults)
+        statements = self._statements(function["nodes"], index, unused_constants, faults)
         label = function.get("name")
         return Function(self._registry, statements, function["outputs"], self._limits, faults, before, label)
 
     def _statements(
-        self, nodes: Sequence[GraphNode], function: int | None, beside: dict[NodePlace, HostArray], faults: Faults
+        self,
+        nodes: Sequence[GraphNode],
+        function: int | None,
+        unused_constants: dict[NodePlace, HostArray],
+        faults: Faults,
     ) -> list[Statement | None]:
         """Read the statements of nodes; None for a node with a fault, which `faults` records."""
         statements: list[Statement | None] = []
         for i, node in enumerate(nodes):
             try:
-                statements.append(self._statement(NodePlace(i, function), node, beside))
+                statements.append(self._statement(NodePlace(i, function), node, unused_constants))
             except EngineError:
                 statements.append(None)
                 # Only after an error: entering it for each node would take as long as the statement.
@@ -92,15 +98,17 @@ class Translator:
                     raise
         return statements
 
-    def _statement(self, node_place: NodePlace, node: GraphNode, beside: dict[NodePlace, HostArray]) -> Statement:
+    def _statement(
+        self, node_place: NodePlace, node: GraphNode, unused_constants: dict[NodePlace, HostArray]
+    ) -> Statement:
         op, label = self._registry.find(node["op"]) or self._registry.get(node["op"]), node.get("name")
         sent_attrs = node.get("attrs")
         attrs = self._attributes(node_place, node, op, sent_attrs) if sent_attrs else {}
-        constant = beside.pop(node_place, None) if beside else None
+        constant = unused_constants.pop(node_place, None) if unused_constants else None
         if constant is not None:
             if op.name != "constant" or "value" in attrs:
-                why = f"{node_place.spoken} is no constant without a value of its own"
-                raise unexpected_tensor(node_place.tensor_name("constants"), why)
+                reason = f"{node_place.spoken} is no constant without a value of its own"
+                raise unexpected_tensor(node_place.tensor_name("constants"), reason)
             attrs["value"] = constant
         return Statement(op, tuple(node.get("operands", ())), attrs, label)
 
@@ -224,9 +232,9 @@ def _unplaced_constant(place: NodePlace, program: Program) -> Refusal:
     return unexpected_tensor(place.tensor_name("constants"), description)
 
 
-def unexpected_tensor(name: str, why: str) -> Refusal:
+def unexpected_tensor(name: str, reason: str) -> Refusal:
     """Return the refusal of a tensor beside the JSON that does not belong to the request."""
-    return Refusal("invalid_field", f"the body has a tensor “{printable(name)}”, but {why}", got=printable(name))
+    return Refusal("invalid_field", f"the body has a tensor “{printable(name)}”, but {reason}", got=printable(name))
 
 
 def _bad_attribute(node_place: NodePlace, node: GraphNode, place: Location, expected: str, value: object) -> Refusal:
@@ -239,9 +247,9 @@ def _opset(graph: Graph) -> int:
     """Return the opset of a graph. Raises Refusal if it is unknown, and for functions in opset 1."""
     opset = graph.get("opset", OPSET)
     if not OPSET <= opset <= LATEST:
-        known = f"{OPSET} or {LATEST}"
-        detail = f"the graph is of opset {opset}, and this server has opset {known}"
-        raise Refusal("invalid_field", detail, expected=known, got=str(opset), pointer="/graph/opset")
+        supported = f"{OPSET} or {LATEST}"
+        detail = f"the graph is of opset {opset}, and this server has opset {supported}"
+        raise Refusal("invalid_field", detail, expected=supported, got=str(opset), pointer="/graph/opset")
     if opset == OPSET and graph.get("functions"):
         detail, place = "graph.functions must be absent or empty: opset 1 has no functions", "/graph/functions"
         raise Refusal("invalid_field", detail, expected="an empty list", got="functions", pointer=place)

@@ -61,30 +61,30 @@ _FRACTION_BYTES: Final = (b".", b"e", b"E")
 _LIST_STUB: Final = secrets.token_hex(16)
 
 
-def parse_json(body: bytes, max_depth: int, what: str = "the body") -> dict[str, Any]:
-    """Parse a JSON object; errors call it `what`.
+def parse_json(body: bytes, max_depth: int, subject: str = "the body") -> dict[str, Any]:
+    """Parse a JSON object; errors call it `subject`.
 
     Raises Refusal: invalid_json, duplicate_key, too_deep, over_budget, invalid_field; MemoryError.
     """
-    value = parse_value(body, max_depth, what)
+    value = parse_value(body, max_depth, subject)
     if not isinstance(value, dict):
         got = json_kind(value)
-        detail = f"{what} must be a JSON object, but is {got}"
+        detail = f"{subject} must be a JSON object, but is {got}"
         raise Refusal("invalid_field", detail, expected="an object", got=got, pointer="")
     return value
 
 
-def parse_value(body: bytes, max_depth: int, what: str) -> object:
+def parse_value(body: bytes, max_depth: int, subject: str) -> object:
     """Parse a JSON value. Raises Refusal, as `parse_json` does, and MemoryError."""
     if not body:
-        raise Refusal("invalid_json", f"{what} is empty; a JSON object is expected")
+        raise Refusal("invalid_json", f"{subject} is empty; a JSON object is expected")
     if body.startswith(b"\xef\xbb\xbf"):
-        raise Refusal("invalid_json", f"{what} starts with a byte-order mark; send plain UTF-8")
-    _check_structure(body, max_depth, what)
+        raise Refusal("invalid_json", f"{subject} starts with a byte-order mark; send plain UTF-8")
+    _check_structure(body, max_depth, subject)
     try:
         value: object = jiter.from_json(body, allow_inf_nan=False, catch_duplicate_keys=True)
     except ValueError as error:
-        raise _refusal(body, str(error), what) from None
+        raise _refusal(body, str(error), subject) from None
     except BaseException as error:
         if type(error).__name__ == _RUST_PANIC:
             raise MemoryError from None
@@ -114,7 +114,7 @@ def elements(array: bytes) -> int:
     return commas + 1 if array.strip()[1:-1].strip() else 0
 
 
-def _check_structure(body: bytes, max_depth: int, what: str) -> None:
+def _check_structure(body: bytes, max_depth: int, subject: str) -> None:
     """Raise Refusal (too_deep, over_budget) for a text that is nested too deeply, or would become too many objects.
 
     The text is read chunk by chunk up to the first excess: refusing 60 MB of brackets costs as much as one chunk.
@@ -132,7 +132,7 @@ def _check_structure(body: bytes, max_depth: int, what: str) -> None:
         nbytes = _LIST_BYTES * lists + _OBJECT_BYTES * objects
         if nbytes > limit:
             detail = (
-                f"{what} has more lists and objects than fit into {limit} bytes, the limit for a text of this length"
+                f"{subject} has more lists and objects than fit into {limit} bytes, the limit for a text of this length"
             )
             got = f"{nbytes} bytes for {lists} lists and {objects} objects, and more to come"
             raise Refusal("over_budget", detail, expected=f"at most {limit} bytes", got=got)
@@ -173,7 +173,7 @@ def _levels(body: bytes, selected: bytes) -> Iterator[tuple[HostArray, HostArray
         yield np.frombuffer(outside, np.uint8), depths
 
 
-def _refusal(body: bytes, reason: str, what: str) -> Refusal:
+def _refusal(body: bytes, reason: str, subject: str) -> Refusal:
     duplicate = _DUPLICATE.fullmatch(reason)
     if duplicate:
         key, place = printable(duplicate[1]), duplicate[2]
@@ -181,9 +181,9 @@ def _refusal(body: bytes, reason: str, what: str) -> Refusal:
     try:
         jiter.from_json(body, allow_inf_nan=True)
     except ValueError:
-        return Refusal("invalid_json", f"{what} is not JSON: {reason}")
+        return Refusal("invalid_json", f"{subject} is not JSON: {reason}")
     hint = "JSON has no NaN and no Infinity; send tensors that hold them as data_b64"
-    return Refusal("invalid_json", f"{what} is not JSON ({reason}): {hint}")
+    return Refusal("invalid_json", f"{subject} is not JSON ({reason}): {hint}")
 
 
 class LongList:
@@ -234,7 +234,7 @@ class WithoutLists(NamedTuple):
         return cls(b"".join((*parts, body[end:])), lists) if lists else None
 
     def put_into(self, fields: Mapping[str, Any]) -> bool:
-        """Put the lists into the tensors of a request; return False if one is not tensor data: the request is unusable."""
+        """Put the lists into the tensors of a request; return False, with the request unusable, if one does not fit."""
         unplaced = dict(self.lists)
         for tensor in _possible_tensors(fields):
             data = tensor.get("data")

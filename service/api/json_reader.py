@@ -139,9 +139,9 @@ class JsonReader:
         self._programs = programs
         self._max_nodes = max_nodes
 
-    def read_request(self, text: bytes, what: str = "the body") -> Message:
-        """Read a request; errors call it `what`. Raises Refusal, as `parse_json` does, and too_many_nodes."""
-        return self._without_lists(text) or self._in_parts(text) or Message(parse_json(text, self.depth, what))
+    def read_request(self, text: bytes, subject: str = "the body") -> Message:
+        """Read a request; errors call it `subject`. Raises Refusal, as `parse_json` does, and too_many_nodes."""
+        return self._without_lists(text) or self._in_parts(text) or Message(parse_json(text, self.depth, subject))
 
     def _without_lists(self, text: bytes) -> Message | None:
         """Read a request with long lists of numbers; return None if it has none, or if anything is wrong with it."""
@@ -184,15 +184,15 @@ def _length(nodes: bytes) -> int:
     return elements(nodes) if nodes.startswith(b"[") else 0
 
 
-def admit_nodes(own: int, limit: int, inside: Iterable[int] = ()) -> None:
+def admit_nodes(own_count: int, limit: int, function_counts: Iterable[int] = ()) -> None:
     """Raise Refusal (too_many_nodes) for a graph that is too long: its own nodes, and those of its functions.
 
     A function counts as at least one node, which bounds the number of functions. Counting stops at the limit.
     """
-    if own > limit:
-        raise _too_many_nodes_refusal(own, limit, f"the graph has {own} nodes")
-    count = own
-    for nodes in inside:
+    if own_count > limit:
+        raise _too_many_nodes_refusal(own_count, limit, f"the graph has {own_count} nodes")
+    count = own_count
+    for nodes in function_counts:
         count += max(nodes, 1)
         if count > limit:
             raise _too_many_nodes_refusal(count, limit, f"the graph and its functions have {count} nodes or more")

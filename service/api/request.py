@@ -72,8 +72,8 @@ class RequestReader:
         graph = body.get("graph")
         if isinstance(graph, dict):
             functions = graph.get("functions")
-            inside = map(_length, functions) if isinstance(functions, list) else ()
-            admit_nodes(_length(graph), self._max_nodes, inside)
+            function_lengths = map(_length, functions) if isinstance(functions, list) else ()
+            admit_nodes(_length(graph), self._max_nodes, function_lengths)
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,8 @@ class ParsedRequest:
     def tensors(self, role: str) -> dict[int, HostArray]:
         """Read the tensors of a role, by node: those sent beside the JSON, and those in the field of that name."""
         arrays = self.message.of_role(role)
-        listed: Sequence[Feed] = self.fields.get(role, [])
-        for i, entry in enumerate(listed):
+        entries: Sequence[Feed] = self.fields.get(role, [])
+        for i, entry in enumerate(entries):
             if entry["node"] in arrays:
                 raise _named_twice(role, i, entry["node"])
             arrays[entry["node"]] = self._tensor(entry, role, i)
@@ -141,9 +141,11 @@ class ParsedRequest:
 
     def residents(self, role: str) -> dict[int, ResidentFeed]:
         """Return the resident tensors of a role, by node."""
-        listed: Sequence[Feed] = self.fields.get(role, [])
+        entries: Sequence[Feed] = self.fields.get(role, [])
         return {
-            entry["node"]: ResidentFeed(entry["tensor_id"], "rows" in entry) for entry in listed if "tensor_id" in entry
+            entry["node"]: ResidentFeed(entry["tensor_id"], "rows" in entry)
+            for entry in entries
+            if "tensor_id" in entry
         }
 
     def wanted(self, roles: Sequence[str]) -> list[str]:
@@ -157,8 +159,8 @@ class ParsedRequest:
         """Types of leaves, by node, if the request has types instead of values."""
         types: dict[int, TensorType] = {}
         limits = replace(self.reader.limits, bytes=NO_END)  # nothing of these types is allocated
-        listed: Sequence[NodeType] = self.fields.get("types", [])
-        for i, entry in enumerate(listed):
+        entries: Sequence[NodeType] = self.fields.get("types", [])
+        for i, entry in enumerate(entries):
             if entry["node"] in types:
                 raise _named_twice("types", i, entry["node"])
             try:
@@ -372,9 +374,9 @@ class AnswerTemplate:
         placeholders = [{"tensor": {"dtype": dtype_name(t.dtype), "shape": list(t.shape), "data": []}} for t in types]
         labelled = zip(labels, placeholders, strict=True)
         text = orjson.dumps(result_fields(labelled, disconnected, stats.after(0.0, RunReport())))
-        first, *rest = text.split(_NO_DATA)
-        before, _, after = rest[-1].partition(_TIME_TEXT)
-        parts_around = [first, *(b"]" + part for part in (*rest[:-1], before))]
+        first, *following = text.split(_NO_DATA)
+        before, _, after = following[-1].partition(_TIME_TEXT)
+        parts_around = [first, *(b"]" + part for part in (*following[:-1], before))]
         parts = [*(part + b'"data":[' for part in parts_around[:-1]), parts_around[-1] + b'"execute_ms":', after]
         return cls(parts, plain=all(map(has_plain_numbers, types)))
 

@@ -122,15 +122,15 @@ class Storing:
     def _new_version(self, destination: Destination, array: HostArray, condition: str | None) -> Kept:
         etag = new_etag()
         stored = Stored(destination.name, etag, dtype_name(array.dtype), array.shape, condition, destination.durable)
-        told: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "node": destination.node,
             "tensor_id": destination.name,
             "etag": etag,
             "durable": destination.durable,
         }
         if not destination.durable:
-            told["written_within_ms"] = self.written_within_ms
-        return Kept(stored, told, array)
+            entry["written_within_ms"] = self.written_within_ms
+        return Kept(stored, entry, array)
 
 
 def sources_of(places: Sequence[Destination]) -> tuple[tuple[bool, int], ...]:

@@ -368,8 +368,8 @@ def type_of(tensor: Tensor | NodeType, limits: Limits) -> TensorType:
     """Read the type in a message. Raises Refusal (bad_tensor), and OverBudget of the engine."""
     dtype, shape = tensor["dtype"], tensor["shape"]
     if dtype not in DTYPES:
-        known, got = "one of " + ", ".join(DTYPES), printable(dtype)
-        raise _bad_tensor(f"has the dtype “{got}”; {known} is expected", known, got)
+        supported, got = "one of " + ", ".join(DTYPES), printable(dtype)
+        raise _bad_tensor(f"has the dtype “{got}”; {supported} is expected", supported, got)
     if shape and min(shape) < 0:
         raise _bad_tensor("has a negative extent in its shape", "extents of 0 or more", str(min(shape)))
     limits.admit_rank(len(shape))

@@ -82,11 +82,11 @@ class Cluster:
 def paths_of_state(settings: Settings) -> frozenset[str]:
     """Return the paths of routes about stored state, except our own computing calls."""
     collections = [(GRAPHS, "graph_id"), (TENSORS, "name"), (MODELS, "name")]
-    own = [path for root, parameter in collections for path in (root, f"{root}/{{{parameter}}}")]
+    own_paths = [path for root, parameter in collections for path in (root, f"{root}/{{{parameter}}}")]
     facades = facades_of(settings.facades)
-    foreign = [route.path for facade in facades for route in facade.places]
+    facade_paths = [route.path for facade in facades for route in facade.places]
     listings = [listing.path for facade in facades for listing in facade.listings]
-    return frozenset([*own, *foreign, *listings])
+    return frozenset([*own_paths, *facade_paths, *listings])
 
 
 def _address_and_secret(settings: Settings) -> tuple[str, str]:

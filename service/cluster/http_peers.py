@@ -49,23 +49,23 @@ class HttpPeers:
         self._connections = PeerConnections(_CONNECTIONS, PEER_SILENCE, headers)
 
     async def ask(
-        self, address: str, what: str, head: Mapping[str, Any], blobs: Sequence[bytes | memoryview], expires: float
+        self, address: str, question: str, head: Mapping[str, Any], blobs: Sequence[bytes | memoryview], expires: float
     ) -> Answer:
         """Ask a question. Raises Moved, Unreachable, Silent, Slow, and the refusal of the other server."""
         # Remaining seconds instead of a deadline: the monotonic clocks of two machines are unrelated.
         message = message_of({**head, "left": min(expires - time.monotonic(), 86_400.0)}, blobs)
 
         async def send_question() -> tuple[aiohttp.ClientResponse, bytes]:
-            url = f"{address}{BETWEEN_SERVERS}{what}"
+            url = f"{address}{BETWEEN_SERVERS}{question}"
             async with await self._connections.request("POST", url, *body_of(message)) as response:
                 return response, await response.read()
 
         response, content = await self.await_answer(address, send_question(), expires)
         check_response(response, content, address)
-        answer, rest = read_message(content)
+        answer, payload = read_message(content)
         if "refused" in answer:
             raise refusal_of_row(answer["refused"])
-        return Answer(answer, rest)
+        return Answer(answer, payload)
 
     async def forward(
         self,

@@ -191,8 +191,8 @@ class _ReplayableBody:
     async def receive(self) -> dict[str, object]:
         # This server has become the owner after it forwarded the request: replay what it has read.
         if self._parts:
-            more = len(self._parts) > 1 or not self._received_all
-            return {"type": "http.request", "body": self._parts.pop(0), "more_body": more}
+            has_more = len(self._parts) > 1 or not self._received_all
+            return {"type": "http.request", "body": self._parts.pop(0), "more_body": has_more}
         return dict(await self._receive())
 
 

@@ -76,10 +76,10 @@ class PeerQuestions:
         namespace = question["namespace"]
         store = await self._owners.owned_store(namespace, expires)
         versions = await store.versions(namespace, question["names"], expires)
-        sent = {version.etag: version for version in versions.values() if version.etag not in question["known"]}
+        missing = {version.etag: version for version in versions.values() if version.etag not in question["known"]}
         etags = {name: version.etag for name, version in versions.items()}
-        head = {"versions": etags, "sent": [row_of_version(version) for version in sent.values()]}
-        return head, [version.memory.view for version in sent.values()]
+        head = {"versions": etags, "sent": [row_of_version(version) for version in missing.values()]}
+        return head, [version.memory.view for version in missing.values()]
 
     async def _graph(self, question: dict[str, Any], _: memoryview, expires: float) -> PeerResponse:
         """Return the key of a graph, and the graph unless the other server has it."""
@@ -153,8 +153,8 @@ class PeerApplication:
         # A wrong secret falls through to the routes, which answer 404: outsiders cannot tell that the paths exist.
         if headers is None or not compare_digest(headers.get(SECRET_HEADER, "").encode(), self._secret):
             await self._app(scope, receive, send)
-        elif not speaks(stated := headers.get(PROTOCOL_HEADER, "")):
-            _logger.error("another server speaks version %r between servers, and this one %d", stated, PROTOCOL)
+        elif not speaks(version := headers.get(PROTOCOL_HEADER, "")):
+            _logger.error("another server speaks version %r between servers, and this one %d", version, PROTOCOL)
             await _respond(send, 409, [b""])
         elif path.startswith(f"{PASSED}/"):
             await self._serve_forwarded(scope, receive, send, headers)

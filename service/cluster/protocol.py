@@ -44,9 +44,9 @@ def read_message(message: bytes) -> tuple[dict[str, Any], memoryview]:
     return dict(orjson.loads(memoryview(message)[_LENGTH:end])), memoryview(message)[end:]
 
 
-def speaks(stated: str) -> bool:
+def speaks(version: str) -> bool:
     """Return whether this server can talk to one that states this version of the protocol."""
-    return stated.isdecimal() and len(stated) < _LENGTH and abs(int(stated) - PROTOCOL) <= 1
+    return version.isdecimal() and len(version) < _LENGTH and abs(int(version) - PROTOCOL) <= 1
 
 
 def body_of_owner(owner: str | None) -> bytes:

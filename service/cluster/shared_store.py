@@ -299,7 +299,7 @@ class SharedStore:
         return versions
 
     async def _ask(
-        self, address: str, what: str, head: Mapping[str, Any], blobs: Sequence[bytes | memoryview], expires: float
+        self, address: str, question: str, head: Mapping[str, Any], blobs: Sequence[bytes | memoryview], expires: float
     ) -> Answer:
-        self.passed_on[what] += 1
-        return await self._peers.ask(address, what, head, blobs, expires)
+        self.passed_on[question] += 1
+        return await self._peers.ask(address, question, head, blobs, expires)

@@ -168,9 +168,9 @@ class AsgiHandler:
         self._waiting -= len(part)
         if not self.full:
             self._connection.resume_reading()
-        more = bool(self._parts) or self._connection.body_reader is not None or self._failure is not None
-        self._body_sent = not more
-        return {"type": "http.request", "body": part, "more_body": more}
+        has_more = bool(self._parts) or self._connection.body_reader is not None or self._failure is not None
+        self._body_sent = not has_more
+        return {"type": "http.request", "body": part, "more_body": has_more}
 
     async def _send(self, message: Message) -> None:
         """Write a part of the response, and wait while the client is behind."""

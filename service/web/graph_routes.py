@@ -86,11 +86,11 @@ async def list_graphs(request: Request) -> Response:
     limit, after = page_of(request.scope["query_string"])
     await wait_until_current(request)
     namespace, graphs = request.state.caller.namespace, store_of(request).graphs
-    listed = iter(graphs.within(namespace).values())
+    graphs_after = iter(graphs.within(namespace).values())
     if after is not None:
         graphs.get(namespace, after)
-        listed = islice(dropwhile(lambda graph: graph.graph_id != after, listed), 1, None)
-    page = list(islice(listed, limit + 1))
+        graphs_after = islice(dropwhile(lambda graph: graph.graph_id != after, graphs_after), 1, None)
+    page = list(islice(graphs_after, limit + 1))
     next_field = b',"next":"%b"' % page[limit - 1].graph_id.encode() if len(page) > limit else b""
     return Response(
         b'{"graphs":[%b]%b}' % (b",".join(graph.summary for graph in page[:limit]), next_field), media_type=JSON

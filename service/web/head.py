@@ -399,9 +399,9 @@ def new_id() -> str:
     return f"{_ID_PREFIX}{next(_request_numbers):08x}"
 
 
-def valid_request_id(stated: str) -> str | None:
+def valid_request_id(client_id: str) -> str | None:
     """Return the client's own request id if it is safe in headers, reports and logs, otherwise None."""
-    return stated if _VALID_REQUEST_ID.fullmatch(stated) else None
+    return client_id if _VALID_REQUEST_ID.fullmatch(client_id) else None
 
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"

@@ -125,8 +125,8 @@ async def list_models(request: Request) -> Response:
     models = store_of(request).models.within(request.state.caller.namespace)
     names, next_name = names_of_page(models, limit, after)
     next_field = b"" if next_name is None else b',"next":"%b"' % next_name.encode()
-    listed = b",".join(models[name].record for name in names)
-    return Response(b'{"models":[%b]%b}' % (listed, next_field), media_type=JSON)
+    records = b",".join(models[name].record for name in names)
+    return Response(b'{"models":[%b]%b}' % (records, next_field), media_type=JSON)
 
 
 def _name(request: Request) -> str:

@@ -108,10 +108,10 @@ def etag_header(etag: str) -> Mapping[str, str]:
     return {"ETag": f'"{etag}"'}
 
 
-def not_modified(condition: Condition, name: str, etag: str, what: str = "tensor") -> Response | None:
+def not_modified(condition: Condition, name: str, etag: str, kind: str = "tensor") -> Response | None:
     """Return a 304 response if the reader has this version, None to send it. Raises Refusal: precondition_failed."""
     if not Condition(match=condition.match).holds(etag):
-        condition.require(name, etag, what)
+        condition.require(name, etag, kind)
     return None if condition.holds(etag) else Response(None, 304, etag_header(etag))
 
 

@@ -78,11 +78,11 @@ async def settle_reply(
 ) -> Reply:
     """Return the reply once `store` has committed its results, or the refusal that replaces it."""
     try:
-        more = recorded(store.answers, repetition, reply) if reply.stored else ()
+        changes = recorded(store.answers, repetition, reply) if reply.stored else ()
     except BaseException:
         reply.give_back()
         raise
-    return await store.settled(task, request.state.caller, reply, more=more)
+    return await store.settled(task, request.state.caller, reply, more=changes)
 
 
 async def commit_deletion(request: Request, change: Change, write_body: Callable[[Any], bytes]) -> Response:
@@ -130,8 +130,8 @@ async def get_op(request: Request) -> Response:
 
 def no_such_op(name: str, hint: str | None) -> Refusal:
     """Return the refusal of an unknown op, with a suggestion if there is one."""
-    shown, advice = printable(name), hint or "GET /v1/ops lists all ops"
-    return Refusal("not_found", f"there is no op called “{shown}”; {advice}", expected="an op", got=shown)
+    shown_name, advice = printable(name), hint or "GET /v1/ops lists all ops"
+    return Refusal("not_found", f"there is no op called “{shown_name}”; {advice}", expected="an op", got=shown_name)
 
 
 @health_router.get("/health/live", operation_id="live", tags=["health"])

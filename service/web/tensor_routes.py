@@ -112,12 +112,12 @@ async def list_tensors(request: Request) -> Response:
     await wait_until_current(request)
     versions = store.tensors.within(namespace)
     names, next_name = names_of_page(versions, limit, after)
-    listed = []
+    summaries = []
     for name in names:
         durable = not store.commits.is_behind((TensorWrite, namespace, name))
         stored = _stored(name, versions[name], durable=durable)
-        listed.append(stored.summary(None if durable else settings.write_behind_ms))
-    return answer({"tensors": listed} | ({} if next_name is None else {"next": next_name}))
+        summaries.append(stored.summary(None if durable else settings.write_behind_ms))
+    return answer({"tensors": summaries} | ({} if next_name is None else {"next": next_name}))
 
 
 def _name(request: Request) -> str:

@@ -20,7 +20,9 @@ class OpCatalogue:
     def __init__(self, content: Catalogue) -> None:
         self.content = content
         self._rows = {row["name"]: row for row in content["ops"]}
-        self._spellings = Spellings({row["name"]: [one["name"] for one in row["aliases"]] for row in content["ops"]})
+        self._spellings = Spellings(
+            {row["name"]: [alias["name"] for alias in row["aliases"]] for row in content["ops"]}
+        )
 
     def find(self, spelling: str) -> OpInfo | None:
         """Return the row of an op by its name or an alias, ignoring case."""

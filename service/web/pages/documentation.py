@@ -168,8 +168,10 @@ def _index(pages: Iterable[ErrorPage], prefix: str) -> str:
 def _page(page: ErrorPage, prefix: str) -> str:
     example = []
     if page.example is not None:
-        sent = page.example.sent
-        request = f"<p>This request:{_block(sent.text)}<p>is answered:" if sent else "<p>Such a report:"
+        example_request = page.example.sent
+        request = (
+            f"<p>This request:{_block(example_request.text)}<p>is answered:" if example_request else "<p>Such a report:"
+        )
         example = [f"<h2>Example</h2>{request}{_block(laid_out(page.example.problem))}"]
     return _html(
         page.code,

@@ -294,14 +294,14 @@ def laid_out(value: Any, indent: int = 0, before: int = 0) -> str:
     space, inner = " " * indent, indent + 2
     if isinstance(value, dict):
         keyed = ((f"{json.dumps(key, ensure_ascii=False)}: ", item) for key, item in value.items())
-        inside = ",\n".join(f"{space}  {key}{laid_out(item, inner, len(key))}" for key, item in keyed)
-        return f"{{\n{inside}\n{space}}}"
+        lines_inside = ",\n".join(f"{space}  {key}{laid_out(item, inner, len(key))}" for key, item in keyed)
+        return f"{{\n{lines_inside}\n{space}}}"
     if any(isinstance(item, dict | list) for item in value):
-        inside = ",\n".join(f"{space}  {laid_out(item, inner)}" for item in value)
+        lines_inside = ",\n".join(f"{space}  {laid_out(item, inner)}" for item in value)
     else:  # a long list of plain values, filled as a paragraph
         lines = wrap(flat[1:-1], WIDTH - inner, break_long_words=False, break_on_hyphens=False)
-        inside = "\n".join(f"{space}  {line}" for line in lines)
-    return f"[\n{inside}\n{space}]"
+        lines_inside = "\n".join(f"{space}  {line}" for line in lines)
+    return f"[\n{lines_inside}\n{space}]"
 
 
 def shortened(text: str) -> str:
@@ -390,8 +390,8 @@ def _documented_examples(document: Json) -> Iterator[tuple[str, str, Example]]:
             for response in operation["responses"].values():
                 described = _resolved(document, response).get("content", {}).get(PROBLEM, {})
                 for code, referred in described.get("examples", {}).items():
-                    shown = _resolved(document, referred)
-                    yield code, call, Example(shown["value"], _sent(call, shown.get("x-request")))
+                    example = _resolved(document, referred)
+                    yield code, call, Example(example["value"], _sent(call, example.get("x-request")))
 
 
 def _resolved(document: Json, described: Json) -> Json:
@@ -403,16 +403,16 @@ def _resolved(document: Json, described: Json) -> Json:
     return component
 
 
-def _sent(call: str, stated: Json | None) -> Sent | None:
+def _sent(call: str, differences: Json | None) -> Sent | None:
     """Write the request of an example from its differences to a plain one; None without such."""
-    if stated is None:
+    if differences is None:
         return None
     method, path = call.split()
-    body = stated.get("body", {} if method != "GET" and "raw" not in stated else None)
+    body = differences.get("body", {} if method != "GET" and "raw" not in differences else None)
     return Sent(
-        stated.get("method", method),
-        stated.get("path", path),
-        stated.get("headers", {}),
-        stated.get("raw", "" if body is None else json.dumps(body)),
+        differences.get("method", method),
+        differences.get("path", path),
+        differences.get("headers", {}),
+        differences.get("raw", "" if body is None else json.dumps(body)),
         body,
     )

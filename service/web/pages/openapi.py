@@ -70,7 +70,9 @@ def _convert_member(key: str, value: Any) -> Any:
 def _convert_schema(schema: Json) -> Json:
     converted = {key: value for key, value in schema.items() if key != "examples"}
     if "properties" in schema:
-        converted["properties"] = {name: _convert_schema(each) for name, each in schema["properties"].items()}
+        converted["properties"] = {
+            name: _convert_schema(property_schema) for name, property_schema in schema["properties"].items()
+        }
     if "items" in schema:
         converted["items"] = _convert_schema(schema["items"])
     if "examples" in schema:
@@ -151,8 +153,8 @@ def shipped_document() -> Json:
 def documents(described: Json) -> Mapping[str, bytes]:
     """Write all documents, by name, as JSON, from this one in OpenAPI 3.1."""
     plain = sdk_version(described)
-    each = (described, version30(described), plain, version30(plain))
-    return {name: orjson.dumps(document) for name, document in zip(DOCUMENT_NAMES, each, strict=True)}
+    converted = (described, version30(described), plain, version30(plain))
+    return {name: orjson.dumps(document) for name, document in zip(DOCUMENT_NAMES, converted, strict=True)}
 
 
 @lru_cache(maxsize=4 * len(DOCUMENT_NAMES))
