@@ -55,7 +55,7 @@ def body_of_owner(owner: str | None) -> bytes:
 
 
 def owner_of_body(body: bytes) -> str | None:
-    """Read the owner from such a body."""
+    """Read the owner from the body of a `MISDIRECTED` response."""
     owner: str | None = orjson.loads(body)["owner"]
     return owner
 

@@ -128,7 +128,7 @@ class HandlerFactory(NamedTuple):
 
 
 class Connection(asyncio.BufferedProtocol):
-    """A transport and its current request. Handlers decide what is answered."""
+    """A transport and its current request. Handlers write the responses."""
 
     def __init__(self, server_state: ServerState, handlers: HandlerFactory) -> None:
         self.server_state = server_state

@@ -95,7 +95,7 @@ BUFFER_BYTES: Final = 32 << 10
 PIPE_BYTES: Final = 1 << 20
 #: seconds beyond a request's timeout, so that the server's own report of it can arrive
 LATE_SECONDS: Final = 5
-#: seconds for the rest of such a body to arrive
+#: seconds for the rest of a body that may be sent again
 BODY_SECONDS: Final = 8
 #: condition: a request that is executed once, however often it is sent
 _HAS_IDEMPOTENCY_KEY: Final = "{ req.hdr(Idempotency-Key) -m found }"

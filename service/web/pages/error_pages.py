@@ -404,7 +404,7 @@ def _resolved(document: Json, described: Json) -> Json:
 
 
 def _sent(call: str, differences: Json | None) -> Sent | None:
-    """Write the request of an example from its differences to a plain one; None without such."""
+    """Write the request of an example from its differences to a plain one; None without differences."""
     if differences is None:
         return None
     method, path = call.split()
