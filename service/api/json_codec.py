@@ -209,7 +209,7 @@ class LongList:
         return numbers
 
 
-class WithoutLists(NamedTuple):
+class ExtractedLists(NamedTuple):
     """Text in which a stub, a string, replaces the numbers of each long list; and the lists by their stubs."""
 
     text: bytes
@@ -245,7 +245,7 @@ class WithoutLists(NamedTuple):
 
 def parse_tensors(body: bytes, max_depth: int) -> dict[str, Any]:
     """Parse JSON like `parse_json`; the data of tensors may be a `LongList`."""
-    extracted = WithoutLists.of(body)
+    extracted = ExtractedLists.of(body)
     if extracted is not None:
         with suppress(Refusal):
             fields = parse_json(extracted.text, max_depth)

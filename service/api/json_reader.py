@@ -22,7 +22,7 @@ import numpy as np
 
 from engine import HostArray
 from service.api.graphs import GraphSource, Programs
-from service.api.json_codec import BYTES_OF_A_PART, WithoutLists, elements, parse_json
+from service.api.json_codec import BYTES_OF_A_PART, ExtractedLists, elements, parse_json
 from service.api.tensors import NodePlace
 from service.core.errors import Refusal
 
@@ -145,7 +145,7 @@ class JsonReader:
 
     def _without_lists(self, text: bytes) -> Message | None:
         """Read a request with long lists of numbers; return None if it has none, or if anything is wrong with it."""
-        extracted = WithoutLists.of(text)
+        extracted = ExtractedLists.of(text)
         if extracted is None:
             return None
         text_without_lists = extracted.text

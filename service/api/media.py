@@ -14,7 +14,7 @@ PIECE_SUMS: Final = "application/vnd.gradserve.sums"  # of a piece of a sum, bet
 GZIP: Final = "gzip"
 
 #: media types of the bodies and answers of computing calls, the default first
-SPOKEN: Final = (JSON, SAFETENSORS)
+SUPPORTED: Final = (JSON, SAFETENSORS)
 
 
 def content_kind(content_type: str) -> str | None:
@@ -27,7 +27,7 @@ def content_kind(content_type: str) -> str | None:
     return JSON if kind in ("", JSON) and charset in ("", "utf-8", "utf8") else None
 
 
-def accepted(accept: str, supported: Sequence[str]) -> str | None:
+def negotiate(accept: str, supported: Sequence[str]) -> str | None:
     """Return the supported type that an Accept header prefers, the earlier of two equal ones; None if there is none.
 
     The most specific range that matches a type determines its weight (RFC 9110, 12.5.1).

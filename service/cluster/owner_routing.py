@@ -50,7 +50,7 @@ from service.core.errors import Refusal
 from service.core.settings import Settings
 from service.observe.store import StoreService
 from service.web.head import REQUEST_ID_HEADER
-from service.web.responses import report
+from service.web.responses import problem_response
 
 #: most bytes of a body that are kept until the owner has answered; a request with a longer one is sent once
 _MAX_REPLAYED_BYTES: Final = 1 << 20
@@ -90,7 +90,7 @@ class OwnerRouting:
             await send({"type": "http.response.start", "status": MISDIRECTED, "headers": []})
             await send({"type": "http.response.body", "body": body_of_owner(moved.owner)})
         except Refusal as refusal:
-            await report(Request(scope), refusal)(scope, receive, send)
+            await problem_response(Request(scope), refusal)(scope, receive, send)
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         state = scope["state"]
@@ -113,7 +113,7 @@ class OwnerRouting:
                 if body.failed is not None:  # the client's fault: to the owner, the request was cut off
                     raise body.failed from None
                 repeats = scope["method"] in _READ_METHODS
-                await self._owners.unanswered(namespace, location, error, expires, repeats=repeats)
+                await self._owners.handle_failure(namespace, location, error, expires, repeats=repeats)
                 if not body.is_whole:
                     detail = "the part of the state that this is about has another server since; send it again"
                     raise Refusal("not_ready", detail, retry_after=1) from None

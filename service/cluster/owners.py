@@ -305,11 +305,11 @@ class Owners:
                     raise
             except (Moved, Unreachable, Silent, Slow) as error:
                 assert isinstance(location, Owner), "nothing that is here raises these"
-                await self.unanswered(namespace, location, error, expires, repeats=repeats)
+                await self.handle_failure(namespace, location, error, expires, repeats=repeats)
             if self.clock() >= expires:
                 raise _no_owner()
 
-    async def unanswered(
+    async def handle_failure(
         self, namespace: str, owner: Owner, error: Moved | Unreachable | Silent | Slow, expires: float, *, repeats: bool
     ) -> None:
         """Find another owner, or become it, after `owner` failed with `error`; return when the call can be repeated."""

@@ -189,7 +189,7 @@ class AsgiHandler:
             state = self._scope["state"]
             connection.caller = state.get("caller", ANYONE)
             route, reply = route_of(self._scope), state.get("reply")
-            connection.answered(self._status, self._sent, closes=self._closes, reply=reply, route=route)
+            connection.finish_response(self._status, self._sent, closes=self._closes, reply=reply, route=route)
         elif connection.paused:
             self._event.clear()
             await self._event.wait()
@@ -203,4 +203,4 @@ class AsgiHandler:
         self._connection.note_held_bytes(sum(lengths))
         has_known_length = bool(lengths) or self._status in _NO_BODY_STATUSES
         self._closes = self._connection.closes or not has_known_length
-        return self._connection.server_state.head_writer.of(self._status, fields, closes=self._closes)
+        return self._connection.server_state.head_writer.head(self._status, fields, closes=self._closes)

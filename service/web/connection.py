@@ -17,8 +17,8 @@ deadline of the body.
 
 For example, a client pipelines two calls. The first read contains both heads and half of the second body. The first
 call is submitted and the rest goes to `pending_bytes`. When the worker replies, the handler writes the response with
-`write_bytes` (or `send` if it is large) and calls `answered`. The state is HEAD again, and `advance` parses the pending
-bytes as the second request, whose `BodyReader` waits for the other half.
+`write_bytes` (or `send` if it is large) and calls `finish_response`. The state is HEAD again, and `advance` parses the
+pending bytes as the second request, whose `BodyReader` waits for the other half.
 
 After an error in the middle of a body the client may still be sending. A close would make the kernel send a reset,
 which can discard the response before the client has read it. So the connection shuts down its sending side and reads on
@@ -499,7 +499,9 @@ class Connection(asyncio.BufferedProtocol):
         self.sending = ResponseWriter(self.transport, parts, done, secure=self.secure)
         self.sending.begin()
 
-    def answered(self, status: int, sent: int, *, closes: bool, reply: Reply | None = None, route: str = "") -> None:
+    def finish_response(
+        self, status: int, sent: int, *, closes: bool, reply: Reply | None = None, route: str = ""
+    ) -> None:
         """Finish a request whose response has been written."""
         self._release_caller()
         now = time.monotonic()
@@ -519,13 +521,13 @@ class Connection(asyncio.BufferedProtocol):
 
     def refuse(self, refusal: Refusal, *, unread: bool = True) -> None:
         """Answer with a refusal and close; linger if a part of the request is `unread`."""
-        reply = self.server_state.report(self.head, refusal, self.request_id)
+        reply = self.server_state.refusal_reply(self.head, refusal, self.request_id)
         body = reply.body
         self.write_bytes(
             self.server_state.head_writer.reply_head(reply, len(body), self.request_id, closes=True) + body
         )
         self.unread = unread
-        self.answered(refusal.status, len(body), closes=True)
+        self.finish_response(refusal.status, len(body), closes=True)
 
     def fail_request(self, refusal: Refusal) -> None:
         """Answer with this refusal, or abort if a response has begun."""

@@ -14,7 +14,7 @@ from service.facades.protocols import Facade, FacadeRoute, Listing
 from service.observe.store import StoreService
 from service.store.tables import no_graph
 from service.web.head import TIMEOUT, parameters_of, timeout_in
-from service.web.responses import answer, from_reply
+from service.web.responses import from_reply, json_response
 from service.web.state import state_of, store_of, wait_until_current
 from service.web.tasks import make_upload_task, receive_body, tenant_of_request
 from service.workers.pool import awaited
@@ -76,7 +76,7 @@ def _list(listing: Listing) -> _Endpoint:
     async def endpoint(request: Request) -> Response:
         await wait_until_current(request)
         names = store_of(request).models.within(request.state.caller.namespace)
-        return answer(listing.write_answer(sorted(names)))
+        return json_response(listing.write_answer(sorted(names)))
 
     return endpoint
 
@@ -85,7 +85,7 @@ def _health(status: str) -> _Endpoint:
     async def endpoint(request: Request) -> Response:
         if status == "ready":
             await state_of(request).readiness.check()
-        return answer({status: True})
+        return json_response({status: True})
 
     return endpoint
 

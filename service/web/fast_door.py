@@ -143,13 +143,13 @@ class FastHandler:
         if length <= INLINE:
             connection.write_bytes(b"".join((head, *parts)))
             reply.give_back()
-            connection.answered(reply.status, length, closes=closes, reply=reply)
+            connection.finish_response(reply.status, length, closes=closes, reply=reply)
             return
         self._reply = reply
 
         def sent() -> None:
             self._release()
-            connection.answered(reply.status, length, closes=closes, reply=reply)
+            connection.finish_response(reply.status, length, closes=closes, reply=reply)
 
         if reply.claim is not None:
             reply.claim.holder = connection

@@ -17,7 +17,7 @@ from service.store.changes import Change, end_of_graph, new_graph
 from service.store.idempotency import Repetition
 from service.store.tables import Registered
 from service.web.head import page_of, timeout_of
-from service.web.repetition import once, recorded
+from service.web.repetition import answer_changes, once
 from service.web.responses import from_reply
 from service.web.routes import add_calls, commit_deletion
 from service.web.state import state_of, store_of, wait_until_current
@@ -46,13 +46,13 @@ async def register_graph(request: Request) -> Response:
     upload = await receive_body(request, state.pool, state.settings, tenant_of_request(request))
     task = make_upload_task(REGISTER, request, timeout, upload)
 
-    async def answered(repetition: Repetition | None) -> Response:
+    async def run(repetition: Repetition | None) -> Response:
         reply = await awaited(state.pool, task)
         if reply.status == 200:
             reply = await _store_graph(store, task, reply, repetition)
         return from_reply(reply)
 
-    return await once(request, store, answered, upload, timeout)
+    return await once(request, store, run, upload, timeout)
 
 
 async def _store_graph(store: StoreService, task: Task, reply: Reply, repetition: Repetition | None) -> Reply:
@@ -69,9 +69,9 @@ async def _store_graph(store: StoreService, task: Task, reply: Reply, repetition
     def complete(replaced: Sequence[Any]) -> Sequence[Change]:
         if (first := replaced[0]) is not None:
             response_reply.status, response_reply.parts = 200, [first.record]
-        return [change, *recorded(store.answers, repetition, response_reply)]
+        return [change, *answer_changes(store.answers, repetition, response_reply)]
 
-    changes = [change, *recorded(store.answers, repetition, response_reply)]
+    changes = [change, *answer_changes(store.answers, repetition, response_reply)]
     await store.commit(changes, task.expires, task.timeout, complete)
     return response_reply
 

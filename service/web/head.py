@@ -46,7 +46,7 @@ from starlette.datastructures import Headers
 
 from engine import printable
 from service.api.calls import calls
-from service.api.media import JSON, PIECE_SUMS, SAFETENSORS, SPOKEN, accepted, content_kind
+from service.api.media import JSON, PIECE_SUMS, SAFETENSORS, SUPPORTED, content_kind, negotiate
 from service.core.errors import Refusal
 from service.core.keys.authentication import Access
 from service.core.keys.caller import KeyScope, credential_of
@@ -313,11 +313,11 @@ def media_of(method: str, path: str, headers: Headers) -> Media:
         has_bytes = LENGTH_HEADER in headers and BINARY_PATH.fullmatch(path) is not None
         return Media(SAFETENSORS if has_bytes else JSON, JSON)
     if method in ("POST", "PUT"):
-        accepted_type = _accepted_type(headers, SPOKEN if method == "POST" else (JSON,))
+        accepted_type = _accepted_type(headers, SUPPORTED if method == "POST" else (JSON,))
         _check_content_encoding(headers)
         return Media(_body_type(headers), accepted_type)
     reads_tensor = method in ("GET", "HEAD") and _TENSOR_PATH.fullmatch(path) is not None
-    return Media(JSON, _accepted_type(headers, SPOKEN if reads_tensor else (JSON,)))
+    return Media(JSON, _accepted_type(headers, SUPPORTED if reads_tensor else (JSON,)))
 
 
 def compute_call_of(path: str, query: bytes, media: Media, max_ms: int) -> ComputeCall | None:
@@ -369,16 +369,16 @@ def _body_type(headers: Headers) -> str:
     if media_type is None or (not content_type.strip() and is_of_a_browser(headers)):
         got = printable(content_type) if media_type is None else "none"
         problem = f"of the type {got} is not understood" if media_type is None else "of a browser has to say its type"
-        detail = f"a body {problem}; send {JSON} in UTF-8 or {SPOKEN[1]}"
-        raise Refusal("unsupported_media_type", detail, expected=" or ".join(SPOKEN), got=got)
+        detail = f"a body {problem}; send {JSON} in UTF-8 or {SUPPORTED[1]}"
+        raise Refusal("unsupported_media_type", detail, expected=" or ".join(SUPPORTED), got=got)
     return media_type
 
 
-def _accepted_type(headers: Headers, spoken: Sequence[str]) -> str:
+def _accepted_type(headers: Headers, supported: Sequence[str]) -> str:
     accept = ",".join(headers.getlist("accept"))
-    media_type = PIECE_SUMS if accept == PIECE_SUMS and spoken is SPOKEN else accepted(accept, spoken)
+    media_type = PIECE_SUMS if accept == PIECE_SUMS and supported is SUPPORTED else negotiate(accept, supported)
     if media_type is None:
-        expected, got = " or ".join(spoken), printable(accept)
+        expected, got = " or ".join(supported), printable(accept)
         detail = f"the answer is {expected}, which Accept: {got} rules out"
         raise Refusal("not_acceptable", detail, expected=expected, got=got)
     return media_type
@@ -430,7 +430,7 @@ class HeadWriter:
             b"%b: %b\r\n" % _NO_SNIFFING, b"%b\r\n",
         ))  # fmt: skip
 
-    def of(self, status: int, fields: Iterable[tuple[bytes, bytes]], *, closes: bool) -> bytes:
+    def head(self, status: int, fields: Iterable[tuple[bytes, bytes]], *, closes: bool) -> bytes:
         """Write a head with these header fields."""
         lines = b"".join([b"%b: %b\r\n" % field for field in fields])
         start = self._starts.get(status) or b"HTTP/1.1 %d \r\n" % status
@@ -449,7 +449,7 @@ class HeadWriter:
             (_ID_FIELD, id_value),
             _NO_SNIFFING,
         ]
-        return self.of(reply.status, fields, closes=closes)
+        return self.head(reply.status, fields, closes=closes)
 
 
 #: a control character, a CR or LF alone, or a folded line

@@ -40,7 +40,7 @@ from service.web.head import (
     too_long,
     valid_request_id,
 )
-from service.web.responses import report
+from service.web.responses import problem_response
 from service.web.routing import route_path, scope_of, shortened_path
 
 _logger = logging.getLogger("gradserve")
@@ -69,14 +69,14 @@ class Guard:
                 holder = self._authenticate(scope)
                 receive = limit_body(receive, self._body_limit(scope))
             except Refusal as refusal:
-                app = report(Request(scope), refusal)
+                app = problem_response(Request(scope), refusal)
             await app(scope, receive, send)
         finally:
             if holder is not None:
                 holder.leave()
 
     def _authenticate(self, scope: Scope) -> Keyholder | None:
-        """Identify the caller, and count the request until it is answered. Raises Refusal if the key lacks the scope."""
+        """Identify the caller, and count the request until its response. Raises Refusal for a key without the scope."""
         if "caller" in scope["state"]:
             return None
         needed = scope_of(scope["method"], scope["state"]["route_path"], metrics=self._settings.metrics)
@@ -126,7 +126,7 @@ class OriginCheck:
             try:
                 self._check(scope)
             except Refusal as refusal:
-                await report(Request(scope), refusal)(scope, receive, send)
+                await problem_response(Request(scope), refusal)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
@@ -256,7 +256,7 @@ class Envelope:
         else:
             return
         if not sender.response_started:
-            await report(Request(scope), refusal)(scope, receive, sender)
+            await problem_response(Request(scope), refusal)(scope, receive, sender)
 
 
 class _IdSender:

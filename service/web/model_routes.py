@@ -15,7 +15,7 @@ from service.store.changes import Change, Condition, end_of_model, new_model
 from service.store.idempotency import Repetition
 from service.store.tables import KeptModel, checked_name, graph_of_request
 from service.web.head import Media, names_of_page, page_of, parameters_of, timeout_of
-from service.web.repetition import once, recorded
+from service.web.repetition import answer_changes, once
 from service.web.responses import etag_header, from_reply, not_modified
 from service.web.routes import commit_deletion
 from service.web.state import condition_of, state_of, store_of, wait_until_current
@@ -46,7 +46,7 @@ async def put_model(request: Request) -> Response:
     upload = await receive_body(request, state.pool, state.settings, tenant_of_request(request))
     read = make_upload_task(READ_MODEL, request, timeout, upload, subject=name)
 
-    async def answered(repetition: Repetition | None) -> Response:
+    async def run(repetition: Repetition | None) -> Response:
         reply = await awaited(state.pool, read)
         if reply.status == 200:
             task = _check_task(request, read, reply)
@@ -55,7 +55,7 @@ async def put_model(request: Request) -> Response:
                 reply = await _store_model(request, task, reply, condition, repetition)
         return from_reply(reply)
 
-    return await once(request, store, answered, upload, timeout)
+    return await once(request, store, run, upload, timeout)
 
 
 def _check_task(request: Request, read: Task, reply: Reply) -> Task:
@@ -79,9 +79,9 @@ async def _store_model(
 
     def complete(replaced: Sequence[Any]) -> Sequence[Change]:
         response_reply.status = 201 if replaced[0] is None else 200
-        return [change, *recorded(store.answers, repetition, response_reply)]
+        return [change, *answer_changes(store.answers, repetition, response_reply)]
 
-    changes = [change, *recorded(store.answers, repetition, response_reply)]
+    changes = [change, *answer_changes(store.answers, repetition, response_reply)]
     await store.commit(changes, task.expires, task.timeout, complete)
     return response_reply
 

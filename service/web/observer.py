@@ -81,14 +81,14 @@ class Recorder:
             self._tally.count_work(reply)
         if self._log is None and self._tracing is None:
             return
-        answered, trace_id = _answered(finished), ""
+        summary, trace_id = _summary(finished), ""
         if self._tracing is not None:
-            trace_id = self._tracing.add(answered, () if head is None else head.fields, reply)
+            trace_id = self._tracing.add(summary, () if head is None else head.fields, reply)
         if self._log is not None:
-            self._log.add(answered, trace_id)
+            self._log.add(summary, trace_id)
 
 
-def _answered(finished: Finished) -> Answered:
+def _summary(finished: Finished) -> Answered:
     head = finished.head
     call = None if head is None else head.call
     route = finished.route

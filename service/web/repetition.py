@@ -78,7 +78,7 @@ def _replayed(record: AnswerRecord) -> Response:
     return Response(record.body, record.status, {**dict(record.headers), REPLAYED: "true"}, record.media_type)
 
 
-def recorded(answers: AnswerTable, repetition: Repetition | None, reply: Reply) -> Sequence[Change]:
+def answer_changes(answers: AnswerTable, repetition: Repetition | None, reply: Reply) -> Sequence[Change]:
     """Return the change that stores a response for its Idempotency-Key; none without a key.
 
     Raises Refusal: over_budget.

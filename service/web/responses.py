@@ -98,7 +98,7 @@ def unsent_bytes(transport: asyncio.Transport) -> int:
     return waiting
 
 
-def answer(content: Mapping[str, Any]) -> Response:
+def json_response(content: Mapping[str, Any]) -> Response:
     """Return a response with status 200 and this JSON."""
     return Response(orjson.dumps(content), media_type=JSON)
 
@@ -160,7 +160,7 @@ def from_reply(reply: Reply) -> Response:
     return response
 
 
-def report(request: Request, refusal: Refusal) -> Response:
+def problem_response(request: Request, refusal: Refusal) -> Response:
     """Return the problem report of a refusal."""
     body = refusal.body(request.state.request_id)
     return Response(body, refusal.status, refusal.headers, media_type=PROBLEM)
@@ -168,7 +168,7 @@ def report(request: Request, refusal: Refusal) -> Response:
 
 async def on_error(request: Request, error: Exception) -> Response:
     """Return the problem report of an exception in a route."""
-    return report(request, refusal_of(request, error))
+    return problem_response(request, refusal_of(request, error))
 
 
 def refusal_of(request: Request, error: Exception) -> Refusal:

@@ -19,8 +19,8 @@ from service.store.changes import Change
 from service.store.idempotency import KEY_HEADER, Repetition
 from service.store.tables import no_graph
 from service.web.head import timeout_of
-from service.web.repetition import once, recorded
-from service.web.responses import answer, from_reply
+from service.web.repetition import answer_changes, once
+from service.web.responses import from_reply, json_response
 from service.web.state import deadline_of, state_of, store_of
 from service.web.tasks import make_upload_task, receive_body, tenant_of_request
 from service.workers.pool import awaited
@@ -61,14 +61,14 @@ def _endpoint(call: str) -> Callable[[Request], Awaitable[Response]]:
         upload = await receive_body(request, state.pool, state.settings, tenant_of_request(request))
         task = make_upload_task(call, request, timeout, upload, graph=graph)
 
-        async def answered(repetition: Repetition | None) -> Response:
+        async def run(repetition: Repetition | None) -> Response:
             if unknown is not None:  # now; the graph may have existed when the call came for the first time
                 upload.give_back()
                 raise unknown
             request.state.reply = reply = await awaited(state.pool, task)
             return from_reply(await settle_reply(request, state.store, task, reply, repetition))
 
-        return await once(request, state.store, answered, upload, timeout)
+        return await once(request, state.store, run, upload, timeout)
 
     return endpoint
 
@@ -78,7 +78,7 @@ async def settle_reply(
 ) -> Reply:
     """Return the reply once `store` has committed its results, or the refusal that replaces it."""
     try:
-        changes = recorded(store.answers, repetition, reply) if reply.stored else ()
+        changes = answer_changes(store.answers, repetition, reply) if reply.stored else ()
     except BaseException:
         reply.give_back()
         raise
@@ -92,18 +92,18 @@ async def commit_deletion(request: Request, change: Change, write_body: Callable
     """
     store = store_of(request)
 
-    async def answered(repetition: Repetition | None) -> Response:
+    async def run(repetition: Repetition | None) -> Response:
         reply = Reply(200, JSON, [])
 
         def complete(replaced: Sequence[Any]) -> Sequence[Change]:
             reply.parts = [write_body(replaced[0])]
-            return [change, *recorded(store.answers, repetition, reply)]
+            return [change, *answer_changes(store.answers, repetition, reply)]
 
-        changes = [change, *recorded(store.answers, repetition, reply)]
+        changes = [change, *answer_changes(store.answers, repetition, reply)]
         await store.commit(changes, deadline_of(request), state_of(request).settings.timeout_ms / 1000, complete)
         return from_reply(reply)
 
-    return await once(request, store, answered)
+    return await once(request, store, run)
 
 
 add_calls(router, "/v1")
@@ -115,7 +115,7 @@ async def list_ops(request: Request) -> Response:
 
     Operands, attributes, dtypes, the gradient as a formula, and how other systems spell the op.
     """
-    return answer(state_of(request).catalogue.content)
+    return json_response(state_of(request).catalogue.content)
 
 
 @router.get("/v1/ops/{name}", operation_id="getOp", tags=["catalogue"])
@@ -125,7 +125,7 @@ async def get_op(request: Request) -> Response:
     op = catalogue.find(name)
     if op is None:
         raise no_such_op(name, catalogue.hint(name))
-    return answer(op)
+    return json_response(op)
 
 
 def no_such_op(name: str, hint: str | None) -> Refusal:
@@ -140,7 +140,7 @@ async def live() -> Response:
 
     Says nothing of whether it takes work; restart a server that fails this.
     """
-    return answer({"status": "live"})
+    return json_response({"status": "live"})
 
 
 @health_router.get("/health/ready", operation_id="ready", tags=["health"])
@@ -152,7 +152,7 @@ async def ready(request: Request) -> Response:
     """
     state = state_of(request)
     await state.readiness.check()
-    return answer({"status": "ready", "device": state.pool.device})
+    return json_response({"status": "ready", "device": state.pool.device})
 
 
 @metrics_router.get("/metrics", include_in_schema=False)

@@ -98,7 +98,7 @@ class Server:
 
     async def _wait_until_empty(self, states: Sequence[ServerState], seconds: float) -> bool:
         """Wait until all connections are closed, or until `seconds` or a second signal; return whether they are."""
-        emptied = asyncio.gather(*(state.emptied() for state in states))
+        emptied = asyncio.gather(*(state.wait_until_empty() for state in states))
         waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._stopped_twice.wait()), emptied]
         await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:

@@ -110,7 +110,7 @@ class ServerState:
         self._timer: asyncio.TimerHandle | None = None
         self._empty: asyncio.Event | None = None
 
-    def report(self, head: Head | None, refusal: Refusal, request_id: str) -> Reply:
+    def refusal_reply(self, head: Head | None, refusal: Refusal, request_id: str) -> Reply:
         """Make the reply to a refused request, in the form of the protocol that its path belongs to."""
         reply = refused(refusal, request_id)
         facade = None if head is None else owner_of(head.path, self._facades)
@@ -146,7 +146,7 @@ class ServerState:
         if self._empty is not None and not self.clients:
             self._empty.set()
 
-    async def emptied(self) -> None:
+    async def wait_until_empty(self) -> None:
         """Wait until all connections are closed."""
         self._empty = asyncio.Event()
         if self.clients:

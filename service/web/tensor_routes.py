@@ -17,8 +17,8 @@ from service.store.idempotency import Repetition
 from service.store.tables import TensorVersion, checked_name
 from service.store.writes import Stored, TensorWrite
 from service.web.head import TIMEOUT, Media, choice_in, names_of_page, page_of, parameters_of, timeout_in
-from service.web.repetition import once, recorded
-from service.web.responses import answer, etag_header, from_reply, not_modified
+from service.web.repetition import answer_changes, once
+from service.web.responses import etag_header, from_reply, json_response, not_modified
 from service.web.routes import commit_deletion
 from service.web.state import condition_of, state_of, store_of, wait_until_current
 from service.web.tasks import Requester, make_task, make_upload_task, receive_body, tenant_of_request
@@ -47,7 +47,7 @@ async def put_tensor(request: Request) -> Response:
     timeout = timeout_in(parameters, state.settings.timeout_ms)
     task = make_upload_task(PUT_TENSOR, request, timeout, upload, subject=name)
 
-    async def answered(repetition: Repetition | None) -> Response:
+    async def run(repetition: Repetition | None) -> Response:
         reply = await awaited(state.pool, task)
         if not reply.stored:
             return from_reply(reply)
@@ -58,12 +58,12 @@ async def put_tensor(request: Request) -> Response:
 
         def complete(replaced: Sequence[Any]) -> Sequence[Change]:
             reply.status = 201 if replaced[0] is None else 200
-            return recorded(store.answers, repetition, reply)
+            return answer_changes(store.answers, repetition, reply)
 
-        changes = recorded(store.answers, repetition, reply)
+        changes = answer_changes(store.answers, repetition, reply)
         return from_reply(await store.settled(task, request.state.caller, reply, condition, changes, complete))
 
-    return await once(request, store, answered, upload, task.timeout)
+    return await once(request, store, run, upload, task.timeout)
 
 
 @tensor_router.get(_TENSOR, operation_id=GET_TENSOR, tags=["tensors"])
@@ -117,7 +117,7 @@ async def list_tensors(request: Request) -> Response:
         durable = not store.commits.is_behind((TensorWrite, namespace, name))
         stored = _stored(name, versions[name], durable=durable)
         summaries.append(stored.summary(None if durable else settings.write_behind_ms))
-    return answer({"tensors": summaries} | ({} if next_name is None else {"next": next_name}))
+    return json_response({"tensors": summaries} | ({} if next_name is None else {"next": next_name}))
 
 
 def _name(request: Request) -> str:

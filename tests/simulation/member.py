@@ -31,7 +31,7 @@ from service.store.idempotency import Repetition
 from service.store.journal import Loaded
 from service.store.object_journal import ObjectJournal
 from service.store.objects import ShardObjects
-from service.web.repetition import recorded
+from service.web.repetition import answer_changes
 from service.workers.residents import Lending
 from service.workers.task import Reply, Task
 from tests.simulation.server import (
@@ -142,7 +142,7 @@ class Member:
     async def _written(self, request: Request, asked: Repetition | None, expires: float) -> object:
         operation = request.operation
         reply = Reply(200, "text/plain", [b"ok"])
-        more = recorded(self.store.answers, asked, reply)
+        more = answer_changes(self.store.answers, asked, reply)
         reply.stored = [stored_of(operation, name) for name in operation.writes]
         reply.kept = [b"\0" for _ in reply.stored]
         job = Task("forward", b"", "request", request.seconds, expires)

@@ -11,7 +11,7 @@ BUSY: Final = 0.7
 
 
 def by_work(context: Any) -> tuple[int, dict[str, Any]]:
-    """Autoscaling policy of Serve: as many servers as keep the fraction BUSY of their workers busy.
+    """Return how many servers keep the fraction BUSY of their workers busy: the autoscaling policy of Serve.
 
     `context` is Ray's AutoscalingContext. Serve keeps the number within the bounds of the deployment, and follows it
     after the configured delays. The second part of the result is state to remember: none.

@@ -21,7 +21,7 @@ from starlette.types import Scope
 
 from engine import printable
 from service.core.errors import ERRORS, Refusal
-from service.web.pages.error_pages import ErrorPage, error_pages, laid_out
+from service.web.pages.error_pages import ErrorPage, error_pages, format_json
 
 _INLINE_ELEMENT: Final = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
 #: headers that isolate a page: it loads nothing else, and no other page can embed it. They follow Mozilla's HTTP
@@ -172,7 +172,7 @@ def _page(page: ErrorPage, prefix: str) -> str:
         request = (
             f"<p>This request:{_block(example_request.text)}<p>is answered:" if example_request else "<p>Such a report:"
         )
-        example = [f"<h2>Example</h2>{request}{_block(laid_out(page.example.problem))}"]
+        example = [f"<h2>Example</h2>{request}{_block(format_json(page.example.problem))}"]
     return _html(
         page.code,
         prefix,

@@ -44,7 +44,7 @@ class Explanation(NamedTuple):
 
 
 #: text of the pages that `type` links to, on the server and on the site; code is in backticks
-EXPLAINED: Final[dict[str, Explanation]] = {
+EXPLANATIONS: Final[dict[str, Explanation]] = {
     "invalid_json": Explanation(
         "The bytes of the body are not JSON: the sentence says what is wrong, and at which line and column.",
         "Write the body with a JSON library, in UTF-8 without a byte-order mark. JSON has no NaN and no infinity: "
@@ -283,7 +283,7 @@ _MAX_SHOWN: Final = 160  # characters of a string or a header that are shown
 _MAX_CALLS: Final = 6  # calls that a page names
 
 
-def laid_out(value: Any, indent: int = 0, before: int = 0) -> str:
+def format_json(value: Any, indent: int = 0, before: int = 0) -> str:
     """Format `value` as JSON for people: objects and lists are broken only where a line would get too long.
 
     The line begins with `indent` spaces, and `before` more characters precede the value.
@@ -294,17 +294,17 @@ def laid_out(value: Any, indent: int = 0, before: int = 0) -> str:
     space, inner = " " * indent, indent + 2
     if isinstance(value, dict):
         keyed = ((f"{json.dumps(key, ensure_ascii=False)}: ", item) for key, item in value.items())
-        lines_inside = ",\n".join(f"{space}  {key}{laid_out(item, inner, len(key))}" for key, item in keyed)
+        lines_inside = ",\n".join(f"{space}  {key}{format_json(item, inner, len(key))}" for key, item in keyed)
         return f"{{\n{lines_inside}\n{space}}}"
     if any(isinstance(item, dict | list) for item in value):
-        lines_inside = ",\n".join(f"{space}  {laid_out(item, inner)}" for item in value)
+        lines_inside = ",\n".join(f"{space}  {format_json(item, inner)}" for item in value)
     else:  # a long list of plain values, filled as a paragraph
         lines = wrap(flat[1:-1], WIDTH - inner, break_long_words=False, break_on_hyphens=False)
         lines_inside = "\n".join(f"{space}  {line}" for line in lines)
     return f"[\n{lines_inside}\n{space}]"
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Shorten a long text to its beginning and its length."""
     return text if len(text) <= _MAX_SHOWN else f"{text[:40]}… ({len(text)} characters)"
 
@@ -322,8 +322,8 @@ class Sent:
     @property
     def text(self) -> str:
         """The request for people: long parts shortened, the body formatted."""
-        head = [f"{self.method} {self.path}", *(f"{name}: {shortened(value)}" for name, value in self.headers.items())]
-        body = shortened(self.content) if self.body is None else laid_out(self.body)
+        head = [f"{self.method} {self.path}", *(f"{name}: {shorten(value)}" for name, value in self.headers.items())]
+        body = shorten(self.content) if self.body is None else format_json(self.body)
         return "\n".join([*head, "", body]) if body else "\n".join(head)
 
 
@@ -374,7 +374,7 @@ def _page(code: str, documented: list[tuple[str, str, Example]]) -> ErrorPage:
             assert failure.stated is not None
             sent = _sent("GET /", failure.request) if failure.request else None
             examples.append(Example(dict(failure.stated.problem(REQUEST_ID)), sent))
-    return ErrorPage(code, KINDS[code], EXPLAINED[code], calls, min(examples, key=_effort, default=None))
+    return ErrorPage(code, KINDS[code], EXPLANATIONS[code], calls, min(examples, key=_effort, default=None))
 
 
 def _effort(example: Example) -> int:

@@ -46,13 +46,13 @@ def placed(method: str, *messages: object) -> tuple[list[dict[str, Any]], list[b
         server = await asyncio.start_server(owner, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
 
-        async def unanswered(*_: object, repeats: bool) -> None:
+        async def handle_failure(*_: object, repeats: bool) -> None:
             raise Refusal("unconfirmed", f"repeats: {repeats}")
 
         async def locate(*_: object) -> Owner:
             return Owner(f"http://127.0.0.1:{port}", 0.0)
 
-        owners: Any = SimpleNamespace(locate=locate, unanswered=unanswered)
+        owners: Any = SimpleNamespace(locate=locate, handle_failure=handle_failure)
         store: Any = SimpleNamespace(passed_on={"request": 0})
         app: Any = None
         state = {"route_path": PATH, "caller": ANYONE, "arrived": 0.0, "request_id": "r", "prefix": ""}

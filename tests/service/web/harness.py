@@ -200,7 +200,7 @@ async def house(
         for connected in state.clients:
             connected.abort()
         async with asyncio.timeout(PATIENCE):
-            await state.emptied()
+            await state.wait_until_empty()
 
 
 def loops() -> list[Callable[[], asyncio.AbstractEventLoop]]:
