@@ -37,7 +37,7 @@ from engine.compiler.compiler import Cache, collector_paused
 from engine.ir.op import Definition
 from schemas import Graph, GraphFunction, GraphNode, Tensor
 from service.api.json_codec import json_kind, parse_json
-from service.api.tensors import FunctionPlace, Location, NodePlace, decode, pointer, spoken, validate
+from service.api.tensors import FunctionPlace, Location, NodePlace, decode, format_location, pointer, validate
 from service.core.errors import Refusal, from_engine
 
 #: bytes of a program for each of its nodes, without tensors, and for each function, as measured in CPython
@@ -107,7 +107,7 @@ class Translator:
         constant = unused_constants.pop(node_place, None) if unused_constants else None
         if constant is not None:
             if op.name != "constant" or "value" in attrs:
-                reason = f"{node_place.spoken} is no constant without a value of its own"
+                reason = f"{node_place.description} is no constant without a value of its own"
                 raise unexpected_tensor(node_place.tensor_name("constants"), reason)
             attrs["value"] = constant
         return Statement(op, tuple(node.get("operands", ())), attrs, label)
@@ -215,7 +215,9 @@ def read_array(tensor: Tensor, limits: Limits, place: Location, node: NodePlace 
 def located(error: EngineError | Refusal, place: Location, node: NodePlace | None) -> Refusal:
     """Add the location of a tensor to the report of an error in it or its type."""
     refusal = from_engine(error) if isinstance(error, EngineError) else error
-    place_name, fields = (spoken(place), {}) if node is None else (f"{node.spoken}: {spoken(place)}", node.fields)
+    place_name, fields = (
+        (format_location(place), {}) if node is None else (f"{node.description}: {format_location(place)}", node.fields)
+    )
     detail = f"{place_name} {refusal.detail}" if refusal.code == "bad_tensor" else f"{place_name}: {refusal.detail}"
     return replace(refusal, detail=detail, pointer=pointer(place), **fields)
 
@@ -239,7 +241,9 @@ def unexpected_tensor(name: str, reason: str) -> Refusal:
 
 def _bad_attribute(node_place: NodePlace, node: GraphNode, place: Location, expected: str, value: object) -> Refusal:
     got = json_kind(value)
-    detail = f"{node_place.spoken} ({printable(node['op'])}): attribute {place[-1]} must be {expected}, but is {got}"
+    detail = (
+        f"{node_place.description} ({printable(node['op'])}): attribute {place[-1]} must be {expected}, but is {got}"
+    )
     return Refusal("bad_attribute", detail, expected=expected, got=got, pointer=pointer(place), **node_place.fields)
 
 

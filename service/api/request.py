@@ -28,12 +28,12 @@ class PrecisionChoice(NamedTuple):
     """Precision of requests that state none, and the coarsest that a request may state."""
 
     default: Precision = IEEE
-    least: Precision = PRECISIONS[-1]
+    coarsest: Precision = PRECISIONS[-1]
 
     def of(self, precision_of_request: Precision | None) -> Precision:
         """Return the precision of a request that states this one, or none. Raises Refusal."""
         precision = self.default if precision_of_request is None else precision_of_request
-        allowed = PRECISIONS[: PRECISIONS.index(self.least) + 1]
+        allowed = PRECISIONS[: PRECISIONS.index(self.coarsest) + 1]
         if precision in allowed:
             return precision
         expected, got = f"one of {', '.join(allowed)}" if len(allowed) > 1 else allowed[0], f"“{precision}”"

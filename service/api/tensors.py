@@ -77,7 +77,7 @@ class FunctionPlace(NamedTuple):
         return ("graph", "functions", self.function)
 
     @property
-    def spoken(self) -> str:
+    def description(self) -> str:
         """Description of the place at the start of messages."""
         return f"function {self.function}"
 
@@ -100,7 +100,7 @@ class NodePlace(NamedTuple):
         return (*prefix, "nodes", self.node)
 
     @property
-    def spoken(self) -> str:
+    def description(self) -> str:
         """Description of the place at the start of messages."""
         return f"node {self.node}" if self.function is None else f"function {self.function}, node {self.node}"
 
@@ -178,7 +178,7 @@ def pointer(place: Location) -> str:
     return "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in place)
 
 
-def spoken(place: Location) -> str:
+def format_location(place: Location) -> str:
     """Format a location for a sentence: `feeds[0].tensor`."""
     keys = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in place]
     return "".join(keys).removeprefix(".")
@@ -217,13 +217,13 @@ def _refusal(model: type, value: object, detail: ErrorDetails, root: Location, n
 
 
 def _refusal_at(expected: str, got: str, sentence: str, code: str, place: Location, node: GraphPlace | None) -> Refusal:
-    detail, fields = (sentence, {}) if node is None else (f"{node.spoken}: {sentence}", node.fields)
+    detail, fields = (sentence, {}) if node is None else (f"{node.description}: {sentence}", node.fields)
     return Refusal(code, detail, expected=expected, got=got, pointer=pointer(place), **fields)
 
 
 def _describe_error(model: type | None, detail: ErrorDetails, place: Location) -> tuple[str, str, str]:
     """Return what was expected, what was received, and the sentence."""
-    place_name = spoken(place)
+    place_name = format_location(place)
     if detail["type"] == "missing":
         return f"the field {place[-1]}", "nothing", f"{place_name} is missing, and required"
     if detail["type"] == "extra_forbidden":
@@ -252,7 +252,7 @@ def _expected_and_got(detail: ErrorDetails) -> tuple[str, str]:
 
 def _unknown_field(model: type, place: Location) -> tuple[str, str, str]:
     name, known_fields = str(place[-1]), ", ".join(_field_models(model))
-    container = spoken(place[:-1]) or "the request"
+    container = format_location(place[:-1]) or "the request"
     sentence = f"{container} has no field “{name}” (known: {known_fields})"
     return f"one of: {known_fields}", name, "; ".join(filter(None, [sentence, advice(name, _field_models(model))]))
 

@@ -53,12 +53,12 @@ class ComputingDescription(CallDescription):
     #: roles of tensors that it takes in addition to feeds, in fields of the same names
     beside: ClassVar[tuple[str, ...]] = ()
     #: fields that hold one additional tensor each
-    single: ClassVar[tuple[str, ...]] = ()
+    extra_fields: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
         cls.roles = ("feeds", "constants", *cls.beside)
         # in the order of `Computation.tensors`
-        cls.tensor_fields = ("feeds", *cls.beside, *cls.single)
+        cls.tensor_fields = ("feeds", *cls.beside, *cls.extra_fields)
 
 
 def feed(shape: list[int], data: list[float], node: int = 0, dtype: str = "float64") -> Json:
