@@ -68,7 +68,7 @@ class ChunkedFraming:
                     if self._expected is _Expected.TRAILER
                     else self._line_end(data, position)
                 )
-            if next_position == position:
+            if next_position == position:  # the line is incomplete: its beginning waits for the next bytes
                 self._partial = data[position:]
                 position = len(data)
                 break
@@ -86,6 +86,7 @@ class ChunkedFraming:
             parts.append(data[start:end])
             self._admit(end - start)
             position = end + 2
+        # One part instead of many, since each costs the sink a call.
         if len(parts) > first + 1:
             parts[first:] = [b"".join(parts[first:])]
         return position

@@ -319,6 +319,7 @@ class Connection(asyncio.BufferedProtocol):
             is_new_head = not self.pending_bytes
             self.pending_bytes = data if is_new_head else self.pending_bytes + data
             self.advance()
+            # Only the first bytes of a head set its deadline: a slow client must not extend it with each further byte.
             if is_new_head and self.pending_bytes and self.handler is None:
                 self.due = time.monotonic() + self.server_state.settings.header_timeout
         elif self.state is _ANSWER:
@@ -333,7 +334,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def advance(self) -> None:
         """Dispatch the requests that have arrived, one at a time: the next one waits until this one is answered."""
-        if self._advancing:
+        if self._advancing:  # called by a handler that answered at once: the loop below goes on
             return
         self._advancing = True
         while self.state is _HEAD and self.pending_bytes and not self.paused and self._next_request():

@@ -141,6 +141,7 @@ class FastHandler:
         closes = connection.closes
         head = self._head_writer.reply_head(reply, length, connection.request_id, closes=closes)
         if length <= INLINE:
+            # One write for head and body: two would be two packets, and joining copies little.
             connection.write_bytes(b"".join((head, *parts)))
             reply.give_back()
             connection.finish_response(reply.status, length, closes=closes, reply=reply)

@@ -129,6 +129,7 @@ class ServerState:
         self._connections_of[client.address] += 1
         refusal = self._refusal(client)
         (self._clients if refusal is None else self._over_limit)[client] = None
+        # The oldest one goes, so that a flood cannot keep health checks from getting a connection.
         if len(self._over_limit) > HEALTH_CONNECTIONS:
             oldest = next(iter(self._over_limit))
             del self._over_limit[oldest]
