@@ -4,9 +4,9 @@
      │       └── state         └── transport
      └── pages
 
-`app` puts them together; `settings`, `machine` and `errors` are known to all. Left of the worker is the front: it reads
-heads and bytes, and neither parses nor computes. From there on it is the work, which knows no HTTP.
+`app` composes it; `settings`, `machine` and `errors` are used everywhere. Left of the worker is the front: it reads
+heads and bytes, without parsing or computing. The rest executes calls, and knows nothing of HTTP.
 
-What may live here: HTTP, settings, and the way between messages and the engine. What may not: anything of
-mathematics (that is `engine`) or of the shape of messages (that is `schemas`).
+What may live here: HTTP, settings, and the conversion between messages and the engine. What may not: mathematics
+(`engine`), or the shape of messages (`schemas`).
 """

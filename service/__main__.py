@@ -1,7 +1,7 @@
 """The command `gradserve`, which is also `python -m service`.
 
-The packages have plain names, and another project's `schemas.py` or `engine/` may stand before them on Python's path.
-That is looked for before they are imported. (Another `service` there would run in place of this file.)
+The packages have plain names, and another project's `schemas.py` or `engine/` may come first on Python's path. This is
+checked before they are imported. (Another `service` would run instead of this file.)
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ HERE = Path(__file__).resolve().parent
 
 
 def main() -> None:
-    """Run the command; with status 2 and a sentence where a package of ours is hidden."""
+    """Run the command. Exit with status 2 and an explanation if another package hides one of ours."""
     for package in ("engine", "schemas"):
-        if found := stranger(package):
+        if location := find_foreign_package(package):
             sys.stderr.write(
-                f"gradserve: {found} stands before gradserve's own {package} on Python's path; "
+                f"gradserve: {location} stands before gradserve's own {package} on Python's path; "
                 "start gradserve in another folder, or install it in an environment of its own\n"
             )
             raise SystemExit(2)
-    from service.cli import main as command  # noqa: PLC0415 - imports the packages that have just been looked for
+    from service.cli import main as command  # noqa: PLC0415 - imports the packages that have just been checked
 
     command()
 
 
-def stranger(package: str) -> str | None:
-    """The file or folder that would be imported in place of this package beside ours; None where it is ours."""
+def find_foreign_package(package: str) -> str | None:
+    """Return the file or folder that Python would import instead of our package, None if it is ours."""
     spec = find_spec(package)
     if spec is None:
-        return None  # importing it says so
-    place = spec.origin or next(iter(spec.submodule_search_locations or ()), "")
-    return None if HERE.with_name(package) in Path(place).resolve().parents else place
+        return None  # the import raises an error
+    location = spec.origin or next(iter(spec.submodule_search_locations or ()), "")
+    return None if HERE.with_name(package) in Path(location).resolve().parents else location
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The composition root: settings in, application out. The only place that knows all parts."""
+"""Composition root: settings in, application out. The only module that knows all parts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from service.store.places import open_state
 from service.web.facade_routes import facade_router
 from service.web.graph_routes import graph_router
 from service.web.listening import monitor_settings
-from service.web.middleware import Cors, Envelope, ForeignErrors, Guard, Origins, Slashes
+from service.web.middleware import Cors, Envelope, Guard, OriginCheck, ProtocolErrors, TrailingSlash
 from service.web.model_routes import model_router
 from service.web.observer import Recorder
 from service.web.pages.catalogue import shipped_catalogue
@@ -47,12 +47,12 @@ if TYPE_CHECKING:
     from service.cluster.composition import Cluster
     from service.observe.tracing import Tracing
 
-#: seconds that the last lines of the log have to be read, and the last spans to be taken
-_LAST_LINES: Final = 2.0
+#: seconds to write the last lines of the log, and to export the last spans
+_CLOSE_SECONDS: Final = 2.0
 
 
 class Composition(NamedTuple):
-    """The parts of a server that whoever holds its connections needs to know."""
+    """Parts of a server that the holder of its connections uses."""
 
     lifetime: Lifetime
     recorder: Recorder
@@ -63,8 +63,8 @@ class Composition(NamedTuple):
 def run_server(settings: Settings) -> None:
     """Serve until a signal.
 
-    Raises OSError when the address cannot be had, RuntimeError for the device, the keys, the files of TLS or the
-    address of the metrics.
+    Raises OSError if the address is not available, RuntimeError for the device, the keys, the TLS files, or the metrics
+    address.
     """
     with composed(settings) as parts:
         serve(parts.lifetime, parts.recorder, parts.gate, parts.make_monitor)
@@ -72,9 +72,9 @@ def run_server(settings: Settings) -> None:
 
 @contextmanager
 def composed(settings: Settings) -> Iterator[Composition]:
-    """A server with workers in processes of their own, and with a record of what is served; nothing is started yet.
+    """Compose a server with worker processes, metrics and a log, without starting it.
 
-    Raises RuntimeError for the keys, or where state cannot be had.
+    Raises RuntimeError for the keys, or if the state is not available.
     """
     if settings.confine == "on":
         forbid_looking_in()
@@ -82,12 +82,12 @@ def composed(settings: Settings) -> Iterator[Composition]:
     tally, pool = Tally(), ProcessPool(settings) if cluster is None else cluster.pool
     if settings.ingress is not None:
         pool.elsewhere = open_ingress(settings.ingress)
-    ring = open_ring(settings)
-    gate, store = Gate(ring, tally.denied), open_store(settings, pool, tally, ring, cluster)
+    key_ring = open_ring(settings)
+    gate, store = Gate(key_ring, tally.denied), open_store(settings, pool, tally, key_ring, cluster)
     tracing = None if settings.trace_endpoint is None else open_tracing(settings.trace_endpoint)
-    form = settings.log_format
-    lines = Lines(sys.stderr.write, remark(form)) if settings.log_level in ("debug", "info") else None
-    recorder = Recorder(tally, RequestLog(lines, form) if lines else None, tracing)
+    log_format = settings.log_format
+    lines = Lines(sys.stderr.write, remark(log_format)) if settings.log_level in ("debug", "info") else None
+    recorder = Recorder(tally, RequestLog(lines, log_format) if lines else None, tracing)
     routes = cache(partial(create_routes, settings, pool, store, tally))
     try:
         yield Composition(
@@ -98,27 +98,27 @@ def composed(settings: Settings) -> Iterator[Composition]:
         )
     finally:
         if lines is not None:
-            lines.close(_LAST_LINES)
+            lines.close(_CLOSE_SECONDS)
         if tracing is not None:
-            tracing.close(_LAST_LINES)
+            tracing.close(_CLOSE_SECONDS)
 
 
 def open_tracing(endpoint: str) -> Tracing:
-    """Traces to this collector. Raises RuntimeError where OpenTelemetry is not installed."""
+    """Open traces to this collector. Raises RuntimeError if OpenTelemetry is not installed."""
     with needs_extra("--trace-endpoint", "OpenTelemetry", "otel"):
         from service.observe.tracing import tracing_to  # noqa: PLC0415 - an extra, and slow to load
     return tracing_to(endpoint)
 
 
 def open_cluster(settings: Settings) -> Cluster:
-    """Return the parts of a server that shares its state. Raises RuntimeError for its settings, or without aiohttp."""
+    """Make the parts of a server in a cluster. Raises RuntimeError for its settings, or without aiohttp."""
     with needs_extra("--cluster on", "aiohttp", "cluster"):
         from service.cluster.composition import Cluster  # noqa: PLC0415 - an HTTP client, which no other server needs
     return Cluster(settings)
 
 
 def open_ingress(address: str) -> Elsewhere:
-    """Return the other servers, which do pieces of sums. Raises RuntimeError without aiohttp."""
+    """Make the client for other servers, which compute pieces of sums. Raises RuntimeError without aiohttp."""
     with needs_extra("--ingress", "aiohttp", "cluster"):
         from service.cluster.remote_pieces import IngressPieces  # noqa: PLC0415 - as above
     return IngressPieces(address)
@@ -127,22 +127,24 @@ def open_ingress(address: str) -> Elsewhere:
 def open_store(
     settings: Settings, pool: Pool, tally: Tally, ring: KeyRing | None = None, cluster: Cluster | None = None
 ) -> StateStore:
-    """Open the store of tensors and graphs that the settings name, counted in `tally`; shared out by `ring`, if any.
+    """Open the store that the settings name; `tally` counts it, and `ring` limits the share of each key.
 
-    Raises RuntimeError where that place cannot be had.
+    Raises RuntimeError if the place is not available.
     """
-    stated = None if ring is None else ring.stated
+    key_limits = None if ring is None else ring.stated
     if cluster is not None:
-        shared = cluster.open_store(tally.committed, stated)
+        shared = cluster.open_store(tally.committed, key_limits)
         tally.holdings, tally.cluster = shared.holdings, shared.figures
         return shared
-    store = StoreService(settings, pool, open_state(settings.state, settings.lease_ms / 1000), tally.committed, stated)
+    store = StoreService(
+        settings, pool, open_state(settings.state, settings.lease_ms / 1000), tally.committed, key_limits
+    )
     tally.holdings = store.holdings
     return store
 
 
 def open_ring(settings: Settings) -> KeyRing | None:
-    """The keys, where any are set. Raises RuntimeError as one sentence where they cannot be read."""
+    """Read the keys, if any are set. Raises RuntimeError with one sentence if they cannot be read."""
     if not settings.asks_for_keys:
         return None
     key = settings.api_key
@@ -150,20 +152,20 @@ def open_ring(settings: Settings) -> KeyRing | None:
 
 
 def create_routes(settings: Settings, pool: Pool, store: StateStore, tally: Tally) -> FastAPI:
-    """The paths, and what they share. What /metrics tells of requests is counted in `tally`, by whoever serves."""
+    """Make the application of all routes and their shared state. `tally` has the request counts for /metrics."""
     metrics = [metrics_router] if settings.metrics_port is None else []
     facades = facade_router(facades_of(settings.facades))
-    app = _routed([
+    app = _app_of_routers([
         router, health_router, *metrics, graph_router, tensor_router, model_router, document_router, facades
     ])  # fmt: skip
-    described = shipped_document()
-    add_pages(app, described, playground=settings.playground == "on")
+    document = shipped_document()
+    add_pages(app, document, playground=settings.playground == "on")
     app.state.service = State(
         settings=settings,
         pool=pool,
         store=store,
         catalogue=shipped_catalogue(),
-        documents=documents(described),
+        documents=documents(document),
         readiness=Readiness(pool, store.current),
         metrics=Exposition(tally, pool, settings),
     )
@@ -171,31 +173,31 @@ def create_routes(settings: Settings, pool: Pool, store: StateStore, tally: Tall
 
 
 def create_monitor(routes: FastAPI, settings: Settings) -> ASGIApp:
-    """The application of the metrics listener: metrics and health of the server that has these routes, nothing else."""
-    app = _routed([health_router, metrics_router])
+    """Make the application of the metrics listener: metrics and health of the server with these routes."""
+    app = _app_of_routers([health_router, metrics_router])
     app.state.service = routes.state.service
-    return Envelope(Origins(app, monitor_settings(settings), app.routes))
+    return Envelope(OriginCheck(app, monitor_settings(settings), app.routes))
 
 
-def _routed(routers: Iterable[APIRouter]) -> FastAPI:
-    """An application of these routes, whose errors are problem reports."""
+def _app_of_routers(routers: Iterable[APIRouter]) -> FastAPI:
+    """Make an application of these routes, whose errors are problem reports."""
     app = FastAPI(title="gradserve", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
-    for kind in (Refusal, HTTPException, ClientDisconnect, Exception):
-        app.add_exception_handler(kind, on_error)
-    for each in routers:
-        app.router.routes.extend(each.routes)  # flat, for whoever asks which of them a request takes
-    app.add_middleware(Slashes, routes=app.routes)
+    for exception in (Refusal, HTTPException, ClientDisconnect, Exception):
+        app.add_exception_handler(exception, on_error)
+    for api_router in routers:
+        app.router.routes.extend(api_router.routes)  # flat, so that middleware can match them
+    app.add_middleware(TrailingSlash, routes=app.routes)
     return app
 
 
 def wrap(routes: FastAPI, settings: Settings, gate: Gate, cluster: Cluster | None = None) -> ASGIApp:
-    """These routes behind the middleware, the outermost last."""
+    """Wrap the routes in the middleware, the outermost last."""
     guarded: ASGIApp = Guard(routes if cluster is None else cluster.in_front_of(routes), settings, gate)
     app = guarded
     if settings.cors_origins:
         app = Cors(app, settings.cors_origins)
-    app = Origins(app, settings, routes.routes)
+    app = OriginCheck(app, settings, routes.routes)
     app = Envelope(app)
     if settings.facades:
-        app = ForeignErrors(app, facades_of(settings.facades))
+        app = ProtocolErrors(app, facades_of(settings.facades))
     return app if cluster is None else cluster.between(app, Envelope(guarded), routes.routes)

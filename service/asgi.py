@@ -1,12 +1,13 @@
-"""The whole service as an ASGI application, for any server of such: `uvicorn service.asgi:app`.
+"""The whole service as an ASGI application, for any ASGI server: `uvicorn service.asgi:app`.
 
-Its settings are those of the environment. Its workers, processes of their own, live as long as the server's lifespan,
-and so do its state and its keys. In another application it is mounted, and lends its lifespan:
+Its settings come from the environment. Its worker processes, its state and its keys live as long as the server's
+lifespan. Another application can mount it, and has to run its lifespan:
 
     host = FastAPI(lifespan=app.lifespan)
     host.mount("/grad", app)
 
-What gradserve's own connections limit beside (slow heads, bodies and readers, connections) is left to the server.
+The additional limits of gradserve's own connections (slow heads, bodies and readers, connections) are the server's task
+then.
 """
 
 from __future__ import annotations
@@ -36,27 +37,27 @@ _FAILED: Final = "gradserve could not start; the log has the cause"
 
 
 class Application:
-    """The application as it lives: it serves; before and after, it says why it does not."""
+    """ASGI application with a lifespan; before and after that, it answers with the reason why it does not serve."""
 
     def __init__(self) -> None:
         self._served: ASGIApp | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, or live through a server's lifespan."""
+        """Serve one request, or run the lifespan."""
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._run_lifespan(receive, send)
         else:
-            await (self._served or _UNSTARTED)(scope, receive, send)
+            await (self._served or _UNSTARTED_APP)(scope, receive, send)
 
     @asynccontextmanager
     async def lifespan(self, _: object = None) -> AsyncIterator[None]:
-        """The lifespan of an application that has this one within.
+        """Run the lifespan, for an application that mounts this one.
 
         Raises RuntimeError with one sentence: for the settings, the device, the keys or the state.
         """
         if self._served is not None:
             raise RuntimeError("gradserve has been started already; one application has one lifespan at a time")
-        # Without a listener of its own, /metrics stays here.
+        # There is no metrics listener, so /metrics is a route of the application.
         settings = read_settings().model_copy(update={"metrics_port": None})
         begin_log_of_ours(settings)
         for warning in removed_settings(os.environ):
@@ -69,8 +70,8 @@ class Application:
                 self._served = None
                 await parts.lifetime.close(settings.shutdown_grace)
 
-    async def _live(self, receive: Receive, send: Send) -> None:
-        """A server's lifespan, by ASGI's protocol of it."""
+    async def _run_lifespan(self, receive: Receive, send: Send) -> None:
+        """Run the lifespan by ASGI's protocol."""
         async with AsyncExitStack() as life:
             await receive()
             try:
@@ -87,9 +88,9 @@ class Application:
         await send({"type": "lifespan.shutdown.complete"})
 
 
-async def _unstarted(_scope: Scope, _receive: Receive, _send: Send) -> None:
+async def _refuse_unstarted(_scope: Scope, _receive: Receive, _send: Send) -> None:
     raise Refusal("not_ready", _NOT_STARTED)
 
 
-_UNSTARTED: Final = PrefixedLinks(Envelope(_unstarted))
+_UNSTARTED_APP: Final = PrefixedLinks(Envelope(_refuse_unstarted))
 app: Final = Application()

@@ -1,4 +1,4 @@
-"""The command `gradserve`: its arguments, then one of the commands."""
+"""The command `gradserve`: parses its arguments, and runs a subcommand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from service.core.installed import VERSIONS
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command; without one, serve. Ends with status 141, as a shell's tools do, when nobody reads on."""
+    """Run a subcommand, by default `serve`. Exit with status 141, like Unix tools, if the output's reader has gone."""
     try:
         try:
             options = parse(sys.argv[1:] if arguments is None else arguments, VERSIONS["gradserve"])
@@ -22,6 +22,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         finally:
             print(end="", flush=True)
     except BrokenPipeError:
-        # Python writes what is left once more when it ends, and would complain then.
+        # At exit, Python flushes the rest again and would report the error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(128 + signal.SIGPIPE) from None

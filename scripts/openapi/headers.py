@@ -8,7 +8,7 @@ from typing import Final
 from scripts.openapi.operation import Operation
 from scripts.openapi.tensor_operations import IDEMPOTENCY_KEY
 from service.api.calls.description import Json
-from service.web.head import HEADER as REQUEST_ID
+from service.web.head import REQUEST_ID_HEADER as REQUEST_ID
 from service.web.pages.error_pages import Failure
 from service.web.repetition import REPLAYED
 

@@ -9,7 +9,7 @@ from scripts.build_docs import table
 from scripts.website.ops import APART
 from scripts.write_openapi import made_document
 from service.web.pages.documentation import OPENING
-from service.web.pages.error_pages import ErrorPage, Example, error_pages, laid_out
+from service.web.pages.error_pages import ErrorPage, Example, error_pages, format_json
 
 _INDEX = f"""
 # Error codes
@@ -56,7 +56,7 @@ def page(page: ErrorPage) -> str:
 
 
 def _example(example: Example) -> list[str]:
-    problem = f"```json\n{laid_out(example.problem)}\n```"
+    problem = f"```json\n{format_json(example.problem)}\n```"
     if example.sent is None:
         return ["## Example", "Such a report:", problem]
     return ["## Example", "This request:", f"```http\n{example.sent.text}\n```", "is answered:", problem]

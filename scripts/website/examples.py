@@ -17,7 +17,7 @@ from engine.ir.opset import OPSET
 from engine.ir.sample import Operand, Sample
 from engine.ir.tensor_type import TensorType, is_complex, is_differentiable
 from service.api.tensors import numbers_of
-from service.web.pages.error_pages import laid_out
+from service.web.pages.error_pages import format_json
 from service.workers.task import Task
 from service.workers.worker import Worker
 
@@ -92,12 +92,12 @@ class Exchange:
     def command(self) -> str:
         """The request as a command."""
         head = f"curl -s {ADDRESS}/v1/{self.call} -H 'Content-Type: application/json' -d '"
-        return f"{head}\n{laid_out(self.body)}'"
+        return f"{head}\n{format_json(self.body)}'"
 
     @property
     def program(self) -> str:
         """The request as a program of Python's standard library."""
-        body = laid_out(self.body).replace("'", "\\u0027")
+        body = format_json(self.body).replace("'", "\\u0027")
         return (
             f"import json\nimport urllib.request\n\nbody = r'''{body}'''\n"
             f'headers = {{"Content-Type": "application/json"}}\n'

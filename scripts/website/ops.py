@@ -15,7 +15,7 @@ from engine.ops.sections import SECTIONS
 from scripts.build_docs import definition, facts, table
 from scripts.website.examples import Exchange, example
 from service.core.settings import Settings
-from service.web.pages.error_pages import laid_out
+from service.web.pages.error_pages import format_json
 from service.workers.worker import Worker
 
 Row = Mapping[str, Any]
@@ -62,7 +62,7 @@ def page(row: Row, shown: Exchange) -> str:
             "",
             "The answer, without its `stats`:" if shown.call == "forward" else _GRADIENTS,
             "",
-            f"```json\n{laid_out(shown.answer)}\n```",
+            f"```json\n{format_json(shown.answer)}\n```",
             "",
             "[All ops](index.md)",
             "",

@@ -1,9 +1,9 @@
-"""The API: descriptions of its calls, and the reading and writing of messages, whatever call they are of.
+"""The API: descriptions of calls, and reading and writing of their messages.
 
-A body is parsed (`json_codec`, or `binary` for safetensors), except for a graph that was seen before (`json_reader`).
-The rest is validated (`validation`), and the call reads the parts that it needs (`request`): tensors (`tensors`),
-graphs (`graphs`), resident tensors (`residents`). `answers` writes the answer. `templates` shortens both ways for a
-request that comes again with other numbers. The calls are found in `calls`.
+A body is parsed (`json_codec`, or `binary` for safetensors), except for a graph that is in the cache (`json_reader`).
+The rest is validated, and the call reads the parts that it needs (`request`): tensors (`tensors`), graphs (`graphs`),
+resident tensors (`residents`). `answers` writes the answer. Templates shorten both directions for a request that is
+repeated with other numbers. The calls are in `calls`.
 
 HTTP and execution belong elsewhere.
 """

@@ -1,4 +1,4 @@
-"""Answers: from the engine's terms to JSON or safetensors."""
+"""Answers: conversion from the engine's results to JSON or safetensors."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ AnswerBody = list[bytes | memoryview]
 
 #: bound on the bytes of an answer's fields, with the statistics
 FIELD_BYTES: Final = 640
-#: bound on the bytes about a tensor that was stored
+#: bound on the bytes of the entry of a stored tensor
 PLACE_BYTES: Final = 280
-#: fields for the nodes of a result, by its kind
+#: names of the fields for the nodes of a result, by its kind
 _FIELDS: Final = {"jacobian": ("of", "wrt"), "hessian": ("row", "column")}
 
 
@@ -40,27 +40,27 @@ class RunStats:
     opset: int
     dtype: str
     first_nonfinite: Nonfinite | None = None
-    #: of a sum over examples, the number of pieces, and of pieces that were begun again
+    #: number of pieces of a sum over examples, and of pieces that were started again
     pieces: int | None = None
     repeated: int = 0
-    #: if there are several servers
+    #: name of the server, if there are several
     server: str | None = None
 
     def after(self, execute_ms: float, report: RunReport) -> RunStats:
-        """Return the statistics of another run of the plan, which is cached then."""
+        """Return the statistics of another run of the plan, which is in the cache by then."""
         return replace(self, plan_cached=True, execute_ms=execute_ms, report=report)
 
 
-def admit_answer(count: int, encoding: str, limit: int) -> None:
-    """Raise OverBudget for an answer that could get too long, before anything is computed."""
-    if count > limit:
+def admit_answer(nbytes: int, encoding: str, limit: int) -> None:
+    """Raise OverBudget for an answer that may get too long, before anything is computed."""
+    if nbytes > limit:
         advice = "ask for fewer outputs or gradients" + (", or for base64" if encoding == "json" else "")
-        detail = f"the answer may need {count} bytes, and the limit is {limit}; {advice}"
-        raise OverBudget(detail, expected=f"at most {limit} bytes", got=f"{count} bytes")
+        detail = f"the answer may need {nbytes} bytes, and the limit is {limit}; {advice}"
+        raise OverBudget(detail, expected=f"at most {limit} bytes", got=f"{nbytes} bytes")
 
 
 def write_answer(answer: dict[str, Any], encoding: str, tensors: Iterable[tuple[Label, HostArray]] = ()) -> AnswerBody:
-    """Write an answer of these fields; `tensors` go beside them if the encoding is binary."""
+    """Write an answer with these fields; `tensors` follow them if the encoding is binary."""
     if encoding == "binary":
         return write_response(answer, tensors)
     return [orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)]
@@ -73,19 +73,19 @@ def write_result(
     encoding: str,
     stored: Sequence[Mapping[str, Any]] = (),
 ) -> AnswerBody:
-    """Write values and derivatives, and the tensors that are `stored`; `disconnected` is None without gradients."""
-    is_beside = encoding == "binary"
-    named = ((label, {} if is_beside else {"tensor": encode(array, encoding)}) for label, array in arrays)
-    fields = result_fields(named, disconnected, stats)
+    """Write values and derivatives, and the `stored` tensors; `disconnected` is None without gradients."""
+    is_binary = encoding == "binary"
+    labelled = ((label, {} if is_binary else {"tensor": encode(array, encoding)}) for label, array in arrays)
+    fields = result_fields(labelled, disconnected, stats)
     return write_answer(fields | ({"stored": stored} if stored else {}), encoding, arrays)
 
 
 def result_fields(
-    named: Iterable[tuple[Label, Mapping[str, Any]]], disconnected: Sequence[int] | None, stats: RunStats
+    labelled: Iterable[tuple[Label, Mapping[str, Any]]], disconnected: Sequence[int] | None, stats: RunStats
 ) -> dict[str, Any]:
-    """Return the fields of an answer: for each kind of result a list of tensors, or of their placeholders."""
+    """Return the fields of an answer: for each kind of result, a list of tensors or of their placeholders."""
     answer: dict[str, Any] = {}
-    for label, tensor in named:
+    for label, tensor in labelled:
         fields = _FIELDS.get(label.kind, ("node",))
         answer.setdefault(label.kind, []).append({**dict(zip(fields, label.nodes, strict=True)), **tensor})
     if disconnected is not None:
@@ -99,7 +99,7 @@ def int64(count: int) -> int:
 
 
 def stats_fields(stats: RunStats) -> dict[str, Any]:
-    """Return `stats` as in answers."""
+    """Return `stats` as a field of an answer."""
     fields: dict[str, Any] = {
         "device": stats.device,
         "plan_cached": stats.plan_cached,
@@ -125,13 +125,17 @@ def stats_fields(stats: RunStats) -> dict[str, Any]:
 
 
 def _nonfinite(origin: Nonfinite) -> dict[str, Any]:
-    inside = {"function": origin.function, "function_node": origin.function_node, "steps": list(origin.steps) or None}
+    function_place = {
+        "function": origin.function,
+        "function_node": origin.function_node,
+        "steps": list(origin.steps) or None,
+    }
     bounds = (zip(("low", "high"), ends or (), strict=False) for ends in origin.ranges)
     return {
         "node": origin.node,
         "op": origin.op,
         "backward": origin.backward,
-        **{name: value for name, value in inside.items() if value is not None},
+        **{name: value for name, value in function_place.items() if value is not None},
         "computed": origin.computed,
         "operands": [{name: end for name, end in pairs if math.isfinite(end)} for pairs in bounds],
     }

@@ -4,16 +4,16 @@ A text is checked before it is parsed: a few megabytes of brackets would become 
 objects. `_levels` computes the nesting of all brackets outside of strings with NumPy, chunk by chunk, so that
 `parse_json` refuses a text at the first chunk that is too deep, or has too many lists and objects.
 
-Long lists of numbers in a long body, such as the data of a large tensor, would be a Python object for each number.
+Long lists of numbers in a long body, such as the data of a large tensor, would become a Python object for each number.
 `parse_tensors` reads them into arrays instead:
 
     {"tensor": {"shape": [1000000], "data": [0.5, 1.5, …]}}      → find innermost lists that are long, and only numbers
     {"tensor": {"shape": [1000000], "data": ["9f…0"]}}           → replace each by a stub, a string that is random
                                                                    for each process, and parse the short text
-    {"tensor": {"shape": [1000000], "data": LongList(array)}}    → put the arrays in the places of the stubs
+    {"tensor": {"shape": [1000000], "data": LongList(array)}}    → replace the stubs by the arrays
 
-Only data of tensors is taken. If anything is odd, nothing is taken, and the text is parsed like any other, so that
-errors are always reported by one parser.
+Only data of tensors is read like this. If anything is unusual, the whole text is parsed like any other, so that errors
+are always reported by one parser.
 """
 
 from __future__ import annotations
@@ -40,60 +40,60 @@ _OBJECT: Final = ord("{")
 _BRACKETS: Final = b"[]{}"
 #: change of depth by byte, as int8
 _STEPS: Final = bytes({"[": 1, "{": 1, "]": 255, "}": 255}.get(chr(code), 0) for code in range(256))
-#: fewest bytes for each list or object of a long body at which it pays to find them before parsing
+#: least bytes per list or object of a long body at which finding them before parsing pays
 BYTES_OF_A_PART: Final = 8000
-#: bytes of a list and of an object in Python, with their place in another; of an object with its first key
+#: bytes of a list and of an object in Python, with their entry in another one; an object includes its first key
 _LIST_BYTES: Final = 96
 _OBJECT_BYTES: Final = 224
-#: bytes of lists and objects that any body may have
-_FREE: Final = 64 << 20
-#: exception of Rust libraries that get no memory from Python: no Exception, and of a type of each library's own
-_PANIC: Final = "PanicException"
+#: bytes of lists and objects that are allowed for any body
+_FREE_BYTES: Final = 64 << 20
+#: name of the exception of Rust libraries that run out of memory; a BaseException, with a type per library
+_RUST_PANIC: Final = "PanicException"
 _DUPLICATE: Final = re.compile(r'Detected duplicate key "(.*)" (at line .*)', re.DOTALL)
-#: least bytes of a body, and of a list in it, that are read into arrays
+#: least bytes of a body, and of a list in it, for reading the list into an array
 LONG_BODY: Final = 1 << 20
 LONG_LIST: Final = 1 << 18
-#: bytes of a chunk, about: its numbers stay in the processor's caches until they are in the array
+#: approximate bytes of a chunk, whose numbers stay in the processor's caches until they are in the array
 _NUMBERS_CHUNK: Final = 1 << 17
-_OF_NUMBERS: Final = b"0123456789+-.eE, \t\r\n"
-_OF_FRACTIONS: Final = (b".", b"e", b"E")
-#: prefix of the stubs of lists: random, so that no request has it
+_NUMBER_BYTES: Final = b"0123456789+-.eE, \t\r\n"
+_FRACTION_BYTES: Final = (b".", b"e", b"E")
+#: prefix of stubs: random, so that no request contains it
 _LIST_STUB: Final = secrets.token_hex(16)
 
 
-def parse_json(body: bytes, max_depth: int, what: str = "the body") -> dict[str, Any]:
-    """Parse a JSON object; reports call it `what`.
+def parse_json(body: bytes, max_depth: int, subject: str = "the body") -> dict[str, Any]:
+    """Parse a JSON object; errors call it `subject`.
 
     Raises Refusal: invalid_json, duplicate_key, too_deep, over_budget, invalid_field; MemoryError.
     """
-    value = parse_value(body, max_depth, what)
+    value = parse_value(body, max_depth, subject)
     if not isinstance(value, dict):
         got = json_kind(value)
-        detail = f"{what} must be a JSON object, but is {got}"
+        detail = f"{subject} must be a JSON object, but is {got}"
         raise Refusal("invalid_field", detail, expected="an object", got=got, pointer="")
     return value
 
 
-def parse_value(body: bytes, max_depth: int, what: str) -> object:
+def parse_value(body: bytes, max_depth: int, subject: str) -> object:
     """Parse a JSON value. Raises Refusal, as `parse_json` does, and MemoryError."""
     if not body:
-        raise Refusal("invalid_json", f"{what} is empty; a JSON object is expected")
+        raise Refusal("invalid_json", f"{subject} is empty; a JSON object is expected")
     if body.startswith(b"\xef\xbb\xbf"):
-        raise Refusal("invalid_json", f"{what} starts with a byte-order mark; send plain UTF-8")
-    _check_structure(body, max_depth, what)
+        raise Refusal("invalid_json", f"{subject} starts with a byte-order mark; send plain UTF-8")
+    _check_structure(body, max_depth, subject)
     try:
         value: object = jiter.from_json(body, allow_inf_nan=False, catch_duplicate_keys=True)
     except ValueError as error:
-        raise _refusal(body, str(error), what) from None
+        raise _refusal(body, str(error), subject) from None
     except BaseException as error:
-        if type(error).__name__ == _PANIC:
+        if type(error).__name__ == _RUST_PANIC:
             raise MemoryError from None
         raise
     return value
 
 
 def json_kind(value: object) -> str:
-    """Name the JSON type of a parsed value."""
+    """Return the name of a parsed value's JSON type."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     names = {
@@ -114,14 +114,14 @@ def elements(array: bytes) -> int:
     return commas + 1 if array.strip()[1:-1].strip() else 0
 
 
-def _check_structure(body: bytes, max_depth: int, what: str) -> None:
+def _check_structure(body: bytes, max_depth: int, subject: str) -> None:
     """Raise Refusal (too_deep, over_budget) for a text that is nested too deeply, or would become too many objects.
 
-    The text is read chunk by chunk up to the first excess: 60 MB of brackets cost as much to refuse as one chunk.
+    The text is read chunk by chunk up to the first excess: refusing 60 MB of brackets costs as much as one chunk.
     """
     if not _has_more_brackets(body, max_depth):
         return
-    most = max(PARSED * len(body), _FREE)
+    limit = max(PARSED * len(body), _FREE_BYTES)
     lists = objects = 0
     for codes, depths in _levels(body, _BRACKETS):
         if depths.max(initial=0) > max_depth:
@@ -129,28 +129,28 @@ def _check_structure(body: bytes, max_depth: int, what: str) -> None:
             raise Refusal("too_deep", detail, expected=f"at most {max_depth} levels")
         lists += int(np.count_nonzero(codes == _LIST))
         objects += int(np.count_nonzero(codes == _OBJECT))
-        taken = _LIST_BYTES * lists + _OBJECT_BYTES * objects
-        if taken > most:
+        nbytes = _LIST_BYTES * lists + _OBJECT_BYTES * objects
+        if nbytes > limit:
             detail = (
-                f"{what} has more lists and objects than fit into {most} bytes, the limit for a text of this length"
+                f"{subject} has more lists and objects than fit into {limit} bytes, the limit for a text of this length"
             )
-            got = f"{taken} bytes for {lists} lists and {objects} objects, and more to come"
-            raise Refusal("over_budget", detail, expected=f"at most {most} bytes", got=got)
+            got = f"{nbytes} bytes for {lists} lists and {objects} objects, and more to come"
+            raise Refusal("over_budget", detail, expected=f"at most {limit} bytes", got=got)
 
 
-def _has_more_brackets(body: bytes, most: int) -> bool:
-    """Return whether a text has more than `most` opening brackets, those in strings included."""
+def _has_more_brackets(body: bytes, limit: int) -> bool:
+    """Return whether a text has more than `limit` opening brackets, including those in strings."""
     count = 0
     for start in range(0, len(body), _CHUNK):
         count += body.count(b"[", start, start + _CHUNK) + body.count(b"{", start, start + _CHUNK)
-        if count > most:
+        if count > limit:
             return True
     return False
 
 
-def _levels(body: bytes, kept: bytes) -> Iterator[tuple[HostArray, HostArray]]:
-    """Yield the bytes of `kept` outside of strings, and the depth of each, chunk by chunk."""
-    left_out = bytes(set(range(256)) - set(kept + b'"'))
+def _levels(body: bytes, selected: bytes) -> Iterator[tuple[HostArray, HostArray]]:
+    """Yield the `selected` bytes outside of strings, and the depth of each, chunk by chunk."""
+    excluded = bytes(set(range(256)) - set(selected + b'"'))
     depth, start, in_string = 0, 0, False
     while start < len(body):
         chunk = body[start : start + _CHUNK]
@@ -161,9 +161,9 @@ def _levels(body: bytes, kept: bytes) -> Iterator[tuple[HostArray, HostArray]]:
             chunk = chunk.replace(b"\\\\", b"").replace(b'\\"', b"")
         else:
             start += len(chunk)
-        # Two quotes in a row leave the same bytes within strings as none, whether they are one string or end and begin
-        # one. Of most texts no quotes are left: their strings hold no brackets.
-        skeleton = chunk.translate(None, left_out).replace(b'""', b"")
+        # Two quotes in a row can be removed: either they are an empty string, or one ends and the next begins, with
+        # nothing selected in between. Most texts have no quotes left then, since their strings contain no brackets.
+        skeleton = chunk.translate(None, excluded).replace(b'""', b"")
         parts = (b'"' + skeleton if in_string else skeleton).split(b'"')
         in_string = len(parts) % 2 == 0
         outside = b"".join(parts[::2])
@@ -173,7 +173,7 @@ def _levels(body: bytes, kept: bytes) -> Iterator[tuple[HostArray, HostArray]]:
         yield np.frombuffer(outside, np.uint8), depths
 
 
-def _refusal(body: bytes, reason: str, what: str) -> Refusal:
+def _refusal(body: bytes, reason: str, subject: str) -> Refusal:
     duplicate = _DUPLICATE.fullmatch(reason)
     if duplicate:
         key, place = printable(duplicate[1]), duplicate[2]
@@ -181,16 +181,16 @@ def _refusal(body: bytes, reason: str, what: str) -> Refusal:
     try:
         jiter.from_json(body, allow_inf_nan=True)
     except ValueError:
-        return Refusal("invalid_json", f"{what} is not JSON: {reason}")
+        return Refusal("invalid_json", f"{subject} is not JSON: {reason}")
     hint = "JSON has no NaN and no Infinity; send tensors that hold them as data_b64"
-    return Refusal("invalid_json", f"{what} is not JSON ({reason}): {hint}")
+    return Refusal("invalid_json", f"{subject} is not JSON ({reason}): {hint}")
 
 
 class LongList:
-    """Numbers of a list in JSON: int64 if none is written with a point or an exponent, else float64."""
+    """Numbers of a JSON list: int64 if none is written with a point or an exponent, otherwise float64."""
 
     def __init__(self, array: HostArray, text: bytes, start: int, stop: int) -> None:
-        """`start` and `stop` are the place of the list in `text`, without its brackets."""
+        """`start` and `stop` are the position of the list in `text`, without its brackets."""
         self.array = array
         self._place = text, start, stop
 
@@ -199,7 +199,7 @@ class LongList:
 
     @property
     def is_whole(self) -> bool:
-        """True if every number is written as a whole number."""
+        """Whether every number is written as a whole number."""
         return bool(self.array.dtype == np.int64)
 
     def numbers(self) -> list[int | float]:
@@ -209,22 +209,22 @@ class LongList:
         return numbers
 
 
-class WithoutLists(NamedTuple):
-    """Text in which each long list has one string, its stub, in place of the numbers; and the lists by their stubs."""
+class ExtractedLists(NamedTuple):
+    """Text in which a stub, a string, replaces the numbers of each long list; and the lists by their stubs."""
 
     text: bytes
     lists: dict[str, LongList]
 
     @classmethod
     def of(cls, body: bytes) -> Self | None:
-        """Take the long lists out of a text; None if it has none, or one has something else than numbers."""
+        """Extract the long lists of a text; return None if it has none, or one has anything but numbers."""
         if len(body) < LONG_BODY or body.count(b"]") * BYTES_OF_A_PART > len(body):
             return None
         parts, lists, end = list[bytes](), dict[str, LongList](), 0
-        for start, stop in _innermost(body):
+        for start, stop in _innermost_lists(body):
             if stop - start < LONG_LIST:
                 continue
-            numbers = _numbers(body, start, stop)
+            numbers = _read_numbers(body, start, stop)
             if numbers is None:
                 return None
             stub = f"{_LIST_STUB}{len(lists)}"
@@ -234,46 +234,46 @@ class WithoutLists(NamedTuple):
         return cls(b"".join((*parts, body[end:])), lists) if lists else None
 
     def put_into(self, fields: Mapping[str, Any]) -> bool:
-        """Put the lists into the tensors of a request; return False if one is no tensor's: the request is unusable."""
-        left = dict(self.lists)
-        for tensor in _tensors(fields):
+        """Put the lists into the tensors of a request; return False, with the request unusable, if one does not fit."""
+        unplaced = dict(self.lists)
+        for tensor in _possible_tensors(fields):
             data = tensor.get("data")
-            if type(data) is list and len(data) == 1 and type(data[0]) is str and data[0] in left:
-                tensor["data"] = left.pop(data[0])
-        return not left
+            if type(data) is list and len(data) == 1 and type(data[0]) is str and data[0] in unplaced:
+                tensor["data"] = unplaced.pop(data[0])
+        return not unplaced
 
 
 def parse_tensors(body: bytes, max_depth: int) -> dict[str, Any]:
     """Parse JSON like `parse_json`; the data of tensors may be a `LongList`."""
-    without = WithoutLists.of(body)
-    if without is not None:
+    extracted = ExtractedLists.of(body)
+    if extracted is not None:
         with suppress(Refusal):
-            fields = parse_json(without.text, max_depth)
-            if without.put_into(fields):
+            fields = parse_json(extracted.text, max_depth)
+            if extracted.put_into(fields):
                 return fields
     return parse_json(body, max_depth)
 
 
-def _innermost(body: bytes) -> Iterator[tuple[int, int]]:
+def _innermost_lists(body: bytes) -> Iterator[tuple[int, int]]:
     """Yield start and end of each innermost list; text inside a string may look like one."""
-    before, stop = 0, body.find(b"]")
+    previous_end, stop = 0, body.find(b"]")
     while stop >= 0:
-        start = body.rfind(b"[", before, stop)
+        start = body.rfind(b"[", previous_end, stop)
         if start >= 0:
             yield start + 1, stop
-        before, stop = stop + 1, body.find(b"]", stop + 1)
+        previous_end, stop = stop + 1, body.find(b"]", stop + 1)
 
 
-def _numbers(body: bytes, start: int, stop: int) -> HostArray | None:
-    """Read the numbers of a list; None if there is anything else, or int64 and float64 do not hold them."""
-    has_fractions = any(body.find(part, start, stop) >= 0 for part in _OF_FRACTIONS)
+def _read_numbers(body: bytes, start: int, stop: int) -> HostArray | None:
+    """Read the numbers of a list; return None if it has anything else, or numbers beyond int64 and float64."""
+    has_fractions = any(body.find(part, start, stop) >= 0 for part in _FRACTION_BYTES)
     array = np.empty(body.count(b",", start, stop) + 1, np.float64 if has_fractions else np.int64)
     filled = 0
     while start <= stop:
         cut = body.find(b",", min(start + _NUMBERS_CHUNK, stop), stop)  # chunks end at commas
         end = cut if cut >= 0 else stop
         chunk, start = body[start:end], end + 1
-        if chunk.translate(None, _OF_NUMBERS):
+        if chunk.translate(None, _NUMBER_BYTES):
             return None
         try:
             values = orjson.loads(b"[%b]" % chunk)
@@ -287,7 +287,7 @@ def _numbers(body: bytes, start: int, stop: int) -> HostArray | None:
     return array
 
 
-def _tensors(fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _possible_tensors(fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield every object that may be a tensor: the request itself, its fields, and those in lists of feeds."""
     for part in (fields, *fields.values()):
         if type(part) is dict:

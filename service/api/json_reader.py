@@ -1,13 +1,13 @@
-"""Requests in JSON: the text of a graph that was seen before is not parsed again.
+"""Requests in JSON: the text of a graph that is in the cache is not parsed again.
 
 msgspec finds the text of the graph in the request without building objects, by its beginning and end:
 
     {"graph": {"nodes": [ … 100,000 nodes … ]}, "feeds": [ … ]}
     {"graph": {"nodes":[]}, "feeds": [ … ]}                          the rest, with a stub, which is parsed
 
-The hash of the graph's text is the name under which `Programs` has the program. If it has none, the nodes are counted
-in the text before they are parsed. If anything is wrong with one of the parts, the request is parsed as a whole, so
-that errors are always reported by one parser.
+The hash of the graph's text is the key of its program in `Programs`. On a miss, the nodes are counted in the text
+before they are parsed. If anything is wrong with one of the parts, the request is parsed as a whole, so that errors are
+always reported by one parser.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ import numpy as np
 
 from engine import HostArray
 from service.api.graphs import GraphSource, Programs
-from service.api.json_codec import BYTES_OF_A_PART, WithoutLists, elements, parse_json
+from service.api.json_codec import BYTES_OF_A_PART, ExtractedLists, elements, parse_json
 from service.api.tensors import NodePlace
 from service.core.errors import Refusal
 
-#: graph of the rest of a request
+#: graph in the rest of a request
 STUB: Final = b'{"nodes":[]}'
-#: bytes up to which a request is always read in parts. A longer one with few objects is mostly numbers: to find its
-#: graph takes longer than to read that
+#: most bytes of a request that is always read in parts. A longer one with few objects is mostly numbers: finding its
+#: graph takes longer than parsing it
 SHORT: Final = 1 << 16
 
 
 class SplitRequest(NamedTuple):
-    """Text of a graph, and of the request with `STUB` in its place."""
+    """Text of a graph, and text of the request with `STUB` in its place."""
 
     graph: bytes
     rest: bytes
@@ -70,7 +70,7 @@ NO_TENSORS: Final[Mapping[tuple[str, NodePlace], HostArray]] = MappingProxyType(
 
 
 def split_graph(body: bytes) -> SplitRequest | None:
-    """Split a request in JSON; None if it has no graph, or is not JSON."""
+    """Split a request in JSON; return None if it has no graph, or is not JSON."""
     request = _decoded(_REQUEST, body)
     graph = None if request is None else request.graph
     if not isinstance(graph, msgspec.Raw):
@@ -81,14 +81,14 @@ def split_graph(body: bytes) -> SplitRequest | None:
 
 
 class NodeTexts(NamedTuple):
-    """Texts of the nodes of a graph, and of each of its functions; empty for one without nodes."""
+    """Texts of the nodes of a graph, and of each of its functions; empty for a function without nodes."""
 
     own: bytes
     inside: Iterator[bytes]
 
 
 def node_texts(graph: bytes) -> NodeTexts | None:
-    """Find the nodes of a graph, and those of its functions; None if the graph has no nodes of its own."""
+    """Find the nodes of a graph, and those of its functions; return None if the graph has no nodes of its own."""
     outer = _decoded(_GRAPH, graph)
     if outer is None:
         return None
@@ -97,7 +97,7 @@ def node_texts(graph: bytes) -> NodeTexts | None:
 
 
 def _decoded(decoder: msgspec.json.Decoder[_T], text: bytes | msgspec.Raw) -> _T | None:
-    """Decode a text; None if it has another form, or is not JSON."""
+    """Decode a text; return None if it has another form, or is not JSON."""
     try:
         return decoder.decode(text)
     except (msgspec.MsgspecError, RecursionError):
@@ -105,16 +105,16 @@ def _decoded(decoder: msgspec.json.Decoder[_T], text: bytes | msgspec.Raw) -> _T
 
 
 def _address(buffer: bytes | msgspec.Raw) -> int:
-    # A search for the text could find another place: it may stand in the request twice.
+    # By address: a search for the text could find another copy of it in the request.
     address: int = np.frombuffer(buffer, np.uint8).__array_interface__["data"][0]
     return address
 
 
 class Message(NamedTuple):
-    """A parsed request, from JSON or safetensors: its JSON, and the tensors beside it, by (role, node).
+    """A parsed request from JSON or safetensors: its JSON, and the tensors beside it, by (role, node).
 
-    With a `source`, that is the graph, and the field of the body has an empty one in its place. `versions` are the
-    etags that resident tensors must have, by name, if another server has sent the request.
+    If `source` is set, it is the graph, and the body has an empty one in its place. `versions` are the etags that
+    resident tensors must have, by name, if another server has sent the request.
     """
 
     body: Mapping[str, Any]
@@ -132,44 +132,46 @@ class Message(NamedTuple):
 
 
 class JsonReader:
-    """Reader of requests of at most `depth` levels, with graphs of at most `max_nodes` nodes."""
+    """Reader of requests with at most `depth` levels, and with graphs of at most `max_nodes` nodes."""
 
     def __init__(self, programs: Programs, depth: int, max_nodes: int) -> None:
         self.depth = depth
         self._programs = programs
         self._max_nodes = max_nodes
 
-    def read_request(self, text: bytes, what: str = "the body") -> Message:
-        """Read a request; reports call it `what`. Raises Refusal, as `parse_json` does, and too_many_nodes."""
-        return self._without_lists(text) or self._in_parts(text) or Message(parse_json(text, self.depth, what))
+    def read_request(self, text: bytes, subject: str = "the body") -> Message:
+        """Read a request; errors call it `subject`. Raises Refusal, as `parse_json` does, and too_many_nodes."""
+        return self._without_lists(text) or self._in_parts(text) or Message(parse_json(text, self.depth, subject))
 
     def _without_lists(self, text: bytes) -> Message | None:
-        """Read a request with long lists of numbers; None if it has none, or anything is wrong with it."""
-        without = WithoutLists.of(text)
-        if without is None:
+        """Read a request with long lists of numbers; return None if it has none, or if anything is wrong with it."""
+        extracted = ExtractedLists.of(text)
+        if extracted is None:
             return None
-        rest = without.text
-        request = _or_none(lambda: self._in_parts(rest) or Message(parse_json(rest, self.depth)))
-        return request if request is not None and without.put_into(request.body) else None
+        text_without_lists = extracted.text
+        request = _none_if_refused(
+            lambda: self._in_parts(text_without_lists) or Message(parse_json(text_without_lists, self.depth))
+        )
+        return request if request is not None and extracted.put_into(request.body) else None
 
     def _in_parts(self, text: bytes) -> Message | None:
-        """Read the graph and the rest of a request; None if it does not pay, or anything is wrong with one of them."""
+        """Read the graph and the rest of a request; return None if that does not pay, or if a part is invalid."""
         if len(text) > SHORT and text.count(b"{") * BYTES_OF_A_PART < len(text):
             return None
-        apart = split_graph(text)
-        if apart is None or (fields := _or_none(lambda: parse_json(apart.rest, self.depth))) is None:
+        split = split_graph(text)
+        if split is None or (fields := _none_if_refused(lambda: parse_json(split.rest, self.depth))) is None:
             return None
-        name = blake2b(apart.graph, digest_size=32).digest()
+        name = blake2b(split.graph, digest_size=32).digest()
         source = self._programs.known(name)
         if source is None:
-            self._admit_nodes(apart.graph)
-            source = self._programs.source(name, apart.graph)
-            if _or_none(lambda: source.graph) is None:
+            self._admit_nodes(split.graph)
+            source = self._programs.source(name, split.graph)
+            if _none_if_refused(lambda: source.graph) is None:
                 return None
         return Message(fields, source=source)
 
     def _admit_nodes(self, graph: bytes) -> None:
-        """Raise Refusal for a graph that is too long before a million nodes are made of it."""
+        """Raise Refusal for a graph that is too long, before perhaps a million nodes are created."""
         if graph.count(b",") < self._max_nodes:
             return
         texts = node_texts(graph)
@@ -182,26 +184,26 @@ def _length(nodes: bytes) -> int:
     return elements(nodes) if nodes.startswith(b"[") else 0
 
 
-def admit_nodes(own: int, most: int, inside: Iterable[int] = ()) -> None:
+def admit_nodes(own_count: int, limit: int, function_counts: Iterable[int] = ()) -> None:
     """Raise Refusal (too_many_nodes) for a graph that is too long: its own nodes, and those of its functions.
 
-    A function counts as at least one node, so that their number is bounded, too. Those beyond the limit are not read.
+    A function counts as at least one node, which bounds the number of functions. Counting stops at the limit.
     """
-    if own > most:
-        raise _too_many(own, most, f"the graph has {own} nodes")
-    count = own
-    for nodes in inside:
+    if own_count > limit:
+        raise _too_many_nodes_refusal(own_count, limit, f"the graph has {own_count} nodes")
+    count = own_count
+    for nodes in function_counts:
         count += max(nodes, 1)
-        if count > most:
-            raise _too_many(count, most, f"the graph and its functions have {count} nodes or more")
+        if count > limit:
+            raise _too_many_nodes_refusal(count, limit, f"the graph and its functions have {count} nodes or more")
 
 
-def _too_many(count: int, most: int, has: str) -> Refusal:
-    detail = f"{has}, and the limit is {most}"
-    return Refusal("too_many_nodes", detail, expected=f"at most {most} nodes", got=f"{count} nodes")
+def _too_many_nodes_refusal(count: int, limit: int, description: str) -> Refusal:
+    detail = f"{description}, and the limit is {limit}"
+    return Refusal("too_many_nodes", detail, expected=f"at most {limit} nodes", got=f"{count} nodes")
 
 
-def _or_none(part: Callable[[], _T]) -> _T | None:
+def _none_if_refused(part: Callable[[], _T]) -> _T | None:
     try:
         return part()
     except Refusal:

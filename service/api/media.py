@@ -1,4 +1,4 @@
-"""Media types and content coding: those that are supported, and the negotiation of one for a request."""
+"""Media types and content codings: which are supported, and how one is negotiated."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ PROBLEM: Final = "application/problem+json"
 PIECE_SUMS: Final = "application/vnd.gradserve.sums"  # of a piece of a sum, between servers
 GZIP: Final = "gzip"
 
-#: types of the bodies and answers of computing calls, the default first
-SPOKEN: Final = (JSON, SAFETENSORS)
+#: media types of the bodies and answers of computing calls, the default first
+SUPPORTED: Final = (JSON, SAFETENSORS)
 
 
-def content_kind(stated: str) -> str | None:
+def content_kind(content_type: str) -> str | None:
     """Map a Content-Type to JSON, the default, or safetensors; None for anything else."""
-    kind, _, parameters = stated.partition(";")
+    kind, _, parameters = content_type.partition(";")
     kind = kind.strip().lower()
     if kind in (SAFETENSORS, OCTETS):
         return SAFETENSORS
@@ -27,26 +27,28 @@ def content_kind(stated: str) -> str | None:
     return JSON if kind in ("", JSON) and charset in ("", "utf-8", "utf8") else None
 
 
-def accepted(accept: str, spoken: Sequence[str]) -> str | None:
-    """Return the one of `spoken` that an Accept header prefers, the earlier of two equal ones; None if there is none.
+def negotiate(accept: str, supported: Sequence[str]) -> str | None:
+    """Return the supported type that an Accept header prefers, the earlier of two equal ones; None if there is none.
 
-    The most specific range that fits a type decides about it (RFC 9110, 12.5.1).
+    The most specific range that matches a type determines its weight (RFC 9110, 12.5.1).
     """
     if not accept.strip():
-        return spoken[0]
-    stated = dict(_range(item) for item in accept.split(","))
-    if SAFETENSORS not in stated and OCTETS in stated:
-        stated[SAFETENSORS] = stated[OCTETS]
+        return supported[0]
+    weights = dict(_range(item) for item in accept.split(","))
+    if SAFETENSORS not in weights and OCTETS in weights:
+        weights[SAFETENSORS] = weights[OCTETS]
     ranges = ("application/*", "*/*")
-    liked = [(next((stated[r] for r in (kind, *ranges) if r in stated), 0.0), -i) for i, kind in enumerate(spoken)]
-    best, place = max(liked)
-    return spoken[-place] if best > 0 else None
+    ranked = [
+        (next((weights[r] for r in (kind, *ranges) if r in weights), 0.0), -i) for i, kind in enumerate(supported)
+    ]
+    best, index = max(ranked)
+    return supported[-index] if best > 0 else None
 
 
 def takes_gzip(accept_encoding: str) -> bool:
     """Return whether an Accept-Encoding header allows gzip (RFC 9110, 12.5.3)."""
-    stated = dict(_range(item) for item in accept_encoding.split(","))
-    return next((stated[coding] for coding in (GZIP, "x-gzip", "*") if coding in stated), 0.0) > 0
+    weights = dict(_range(item) for item in accept_encoding.split(","))
+    return next((weights[coding] for coding in (GZIP, "x-gzip", "*") if coding in weights), 0.0) > 0
 
 
 def _range(item: str) -> tuple[str, float]:

@@ -1,4 +1,4 @@
-"""Validated requests, whose parts are read as the call needs them."""
+"""Validated requests, whose parts are read when a call needs them."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class PrecisionChoice(NamedTuple):
     """Precision of requests that state none, and the coarsest that a request may state."""
 
     default: Precision = IEEE
-    least: Precision = PRECISIONS[-1]
+    coarsest: Precision = PRECISIONS[-1]
 
-    def of(self, stated: Precision | None) -> Precision:
+    def of(self, precision_of_request: Precision | None) -> Precision:
         """Return the precision of a request that states this one, or none. Raises Refusal."""
-        precision = self.default if stated is None else stated
-        allowed = PRECISIONS[: PRECISIONS.index(self.least) + 1]
+        precision = self.default if precision_of_request is None else precision_of_request
+        allowed = PRECISIONS[: PRECISIONS.index(self.coarsest) + 1]
         if precision in allowed:
             return precision
         expected, got = f"one of {', '.join(allowed)}" if len(allowed) > 1 else allowed[0], f"“{precision}”"
@@ -54,34 +54,35 @@ class RequestReader:
         self._precisions = precisions
 
     def open(self, message: Message, model: type, roles: Sequence[str], find: Find, *, packed: bool) -> ParsedRequest:
-        """Validate a request against `model`; `roles` are those of tensors that may stand beside its JSON.
+        """Validate a request against `model`; `roles` are those of tensors that may be sent beside its JSON.
 
-        `find` gives the resident tensors that it may name. `packed`: the answer is in safetensors. Raises Refusal.
+        `find` returns resident tensors. With `packed`, the answer is in safetensors. Raises Refusal.
         """
         self._admit(message.body)
         fields: Mapping[str, Any] = validate(model, message.body)
         for role, place in message.tensors:
             if role not in roles:
-                takes = ", ".join(f"{name}.NODE" for name in roles)
-                raise unexpected_tensor(place.tensor_name(role), f"this call takes {takes}")
+                expected_names = ", ".join(f"{name}.NODE" for name in roles)
+                raise unexpected_tensor(place.tensor_name(role), f"this call takes {expected_names}")
         encoding = "binary" if packed else fields.get("encoding", "json")
         return ParsedRequest(fields, message, self, encoding, find, self._precisions.of(fields.get("precision")))
 
     def _admit(self, body: Mapping[str, Any]) -> None:
-        """Raise Refusal for a graph that is too long before each of its nodes is validated."""
+        """Raise Refusal for a graph that is too long, before its nodes are validated."""
         graph = body.get("graph")
         if isinstance(graph, dict):
             functions = graph.get("functions")
-            inside = map(_length, functions) if isinstance(functions, list) else ()
-            admit_nodes(_length(graph), self._max_nodes, inside)
+            function_lengths = map(_length, functions) if isinstance(functions, list) else ()
+            admit_nodes(_length(graph), self._max_nodes, function_lengths)
 
 
 @dataclass(frozen=True)
 class ParsedRequest:
-    """Fields of a request, and their values in the engine's terms. Parts raise Refusal and EngineError.
+    """Fields of a request, and their values in the engine's terms. Properties raise Refusal and EngineError.
 
-    `encoding` is that of tensors in the answer: json or base64, or binary for safetensors. `find` gives the resident
-    tensors. `precision` is how products and convolutions may read float32: stated by the request, or the server's.
+    `encoding` is that of tensors in the answer: json, base64, or binary for safetensors. `find` returns resident
+    tensors. `precision` is how products and convolutions may read float32: stated by the request, or the server's
+    default.
     """
 
     fields: Mapping[str, Any]
@@ -97,7 +98,7 @@ class ParsedRequest:
 
     @cached_property
     def program(self) -> Program:
-        """The program that the graph stands for."""
+        """Program of the graph."""
         constants, source = self.message.placed("constants"), self.message.source
         if source is None or constants:
             return self.reader.translator.program(self.graph, constants)
@@ -105,73 +106,77 @@ class ParsedRequest:
 
     @cached_property
     def graph(self) -> Graph:
-        """The graph as it was sent."""
+        """Graph as it was sent."""
         graph: Graph = self.fields["graph"] if self.message.source is None else self.message.source.graph
         return graph
 
     @cached_property
     def feeds(self) -> dict[int, HostArray]:
-        """The values of leaves, by node."""
+        """Values of leaves, by node."""
         return self.tensors("feeds")
 
     def tensors(self, role: str) -> dict[int, HostArray]:
-        """Read the tensors of one role by node: those beside the JSON, and those in its field of that name."""
+        """Read the tensors of a role, by node: those sent beside the JSON, and those in the field of that name."""
         arrays = self.message.of_role(role)
-        listed: Sequence[Feed] = self.fields.get(role, [])
-        for i, one in enumerate(listed):
-            if one["node"] in arrays:
-                raise _twice(role, i, one["node"])
-            arrays[one["node"]] = self._tensor(one, role, i)
+        entries: Sequence[Feed] = self.fields.get(role, [])
+        for i, entry in enumerate(entries):
+            if entry["node"] in arrays:
+                raise _named_twice(role, i, entry["node"])
+            arrays[entry["node"]] = self._tensor(entry, role, i)
         return arrays
 
-    def _tensor(self, one: Feed, role: str, i: int) -> HostArray:
-        if ("tensor" in one) == ("tensor_id" in one):
-            raise _not_one_tensor(one, role, i)
-        if "rows" in one and "tensor" in one:
-            raise rows_refusal(one, role, i, "absent beside a tensor", str(one["rows"]))
-        if "tensor" in one:
-            return read_array(one["tensor"], self.reader.limits, (role, i, "tensor"), NodePlace(one["node"]))
+    def _tensor(self, entry: Feed, role: str, i: int) -> HostArray:
+        if ("tensor" in entry) == ("tensor_id" in entry):
+            raise _not_one_tensor(entry, role, i)
+        if "rows" in entry and "tensor" in entry:
+            raise rows_refusal(entry, role, i, "absent beside a tensor", str(entry["rows"]))
+        if "tensor" in entry:
+            return read_array(entry["tensor"], self.reader.limits, (role, i, "tensor"), NodePlace(entry["node"]))
         place = f"/{role}/{i}/tensor_id"
-        name = checked_name(one["tensor_id"], f"{role}[{i}].tensor_id", place, one["node"])
+        name = checked_name(entry["tensor_id"], f"{role}[{i}].tensor_id", place, entry["node"])
         version = self.find(name)
         if version is None:
-            raise unknown_tensor(name, place, one["node"])
-        return fed_rows(version.array, one, role, i) if "rows" in one else version.array
+            raise unknown_tensor(name, place, entry["node"])
+        return fed_rows(version.array, entry, role, i) if "rows" in entry else version.array
 
     def residents(self, role: str) -> dict[int, ResidentFeed]:
-        """Return the resident tensors of one role, by node."""
-        listed: Sequence[Feed] = self.fields.get(role, [])
-        return {one["node"]: ResidentFeed(one["tensor_id"], "rows" in one) for one in listed if "tensor_id" in one}
+        """Return the resident tensors of a role, by node."""
+        entries: Sequence[Feed] = self.fields.get(role, [])
+        return {
+            entry["node"]: ResidentFeed(entry["tensor_id"], "rows" in entry)
+            for entry in entries
+            if "tensor_id" in entry
+        }
 
     def wanted(self, roles: Sequence[str]) -> list[str]:
-        """Return the names of all resident tensors of these roles, if any of them is unknown here."""
-        named = chain.from_iterable(self.residents(role).values() for role in roles)
-        names = [name for name in dict.fromkeys(one.name for one in named) if is_name(name)]
+        """Return the names of all resident tensors of these roles, if any of them is unknown here; otherwise none."""
+        feeds = chain.from_iterable(self.residents(role).values() for role in roles)
+        names = [name for name in dict.fromkeys(entry.name for entry in feeds) if is_name(name)]
         return names if any(self.find(name) is None for name in names) else []
 
     @cached_property
     def types(self) -> dict[int, TensorType]:
-        """The types of leaves, if the request has types in place of values, by node."""
+        """Types of leaves, by node, if the request has types instead of values."""
         types: dict[int, TensorType] = {}
         limits = replace(self.reader.limits, bytes=NO_END)  # nothing of these types is allocated
-        listed: Sequence[NodeType] = self.fields.get("types", [])
-        for i, one in enumerate(listed):
-            if one["node"] in types:
-                raise _twice("types", i, one["node"])
+        entries: Sequence[NodeType] = self.fields.get("types", [])
+        for i, entry in enumerate(entries):
+            if entry["node"] in types:
+                raise _named_twice("types", i, entry["node"])
             try:
-                types[one["node"]] = type_of(one, limits)
+                types[entry["node"]] = type_of(entry, limits)
             except (EngineError, Refusal) as error:
-                raise located(error, ("types", i), NodePlace(one["node"])) from None
+                raise located(error, ("types", i), NodePlace(entry["node"])) from None
         return types
 
     @cached_property
     def memory_budget(self) -> int | None:
-        """The limit of the peak in bytes; None if the request states none."""
+        """Limit of the peak memory in bytes, None if the request has none."""
         budget: int | None = self.number("memory_budget", None, 1, self.reader.limits.bytes, "d")
         return budget
 
     def number(self, field: str, default: float | None, low: float, high: float, form: str = "g") -> Any:
-        """Return a field that must be from `low` to `high`; sentences have numbers of this form. Raises Refusal."""
+        """Return a field that must be from `low` to `high`; `form` formats numbers in errors. Raises Refusal."""
         value = self.fields.get(field)
         if value is None:
             return default
@@ -193,39 +198,39 @@ def types_of(arrays: Mapping[int, HostArray]) -> dict[int, TensorType]:
     return {node: TensorType.of(array) for node, array in arrays.items()}
 
 
-def _not_one_tensor(one: Feed, role: str, i: int) -> Refusal:
-    node = one["node"]
-    got, has, field = "neither", "neither tensor nor tensor_id", "tensor"
-    if "tensor" in one:
-        got, has, field = "both", "both tensor and tensor_id", "tensor_id"
-    detail, pointer = f"node {node}: {role}[{i}] has {has}; one of them is expected", f"/{role}/{i}/{field}"
+def _not_one_tensor(feed: Feed, role: str, i: int) -> Refusal:
+    node = feed["node"]
+    got, problem, field = "neither", "neither tensor nor tensor_id", "tensor"
+    if "tensor" in feed:
+        got, problem, field = "both", "both tensor and tensor_id", "tensor_id"
+    detail, pointer = f"node {node}: {role}[{i}] has {problem}; one of them is expected", f"/{role}/{i}/{field}"
     return Refusal("invalid_field", detail, node=node, expected="tensor or tensor_id", got=got, pointer=pointer)
 
 
-def _twice(role: str, i: int, node: int) -> Refusal:
+def _named_twice(role: str, i: int, node: int) -> Refusal:
     detail, expected = f"{role} name node {node} twice", f"one of {role} for a node"
     return Refusal("invalid_field", detail, node=node, expected=expected, got="two", pointer=f"/{role}/{i}/node")
 
 
-# Templates: fast paths for requests and answers that come again with other numbers, as in a training loop.
+# Templates: fast paths for requests and answers that are repeated with other numbers, as in a training loop.
 #
-# A request is split into its numbers and the rest, its *shape*, by which a worker finds the plan, and everything that
-# it has validated before:
+# A request is split into its numbers and the rest, its *shape*. The shape is the key under which a worker caches the
+# plan, and everything that it has validated:
 #
 #     {"graph": …, "feeds": [{"node": 0, "tensor": {"dtype": "float64", "shape": [2], "data": [1.5, 2.0]}}]}
 #     the shape: {"graph": …, "feeds": [{"node": 0, "tensor": {"dtype": "float64", "shape": [2]}}]}
 #     the data: [("data", [1.5, 2.0])]
 #
-# The conditions of `store` are numbers, too: a client that writes a tensor again and again states another etag each
-# time. The template of an answer is its text, cut at the elements of its tensors; `fill` puts new elements in.
+# The conditions of `store` count as numbers, too: a client that updates a tensor in a loop states another etag each
+# time. The template of an answer is its text, cut at the elements of its tensors; `fill` inserts new elements.
 
-#: most bytes of a shape that is cached
+#: most bytes of a cached shape
 LONGEST_SHAPE: Final = 1 << 14
-#: most bytes of the elements of an answer that is made from a template: beyond, the copies cost more than they save
+#: most bytes of the elements in a template's answer: beyond that, copies cost more than the template saves
 MOST_ELEMENT_BYTES: Final = 1 << 16
 _NO_DATA: Final = b'"data":[]'
-_TIME: Final = b'"execute_ms":0.0,"tier":"uncompiled","precision":"float32"'
-_REPORTS: Final = {
+_TIME_TEXT: Final = b'"execute_ms":0.0,"tier":"uncompiled","precision":"float32"'
+_REPORT_TEXTS: Final = {
     report: f',"tier":"{report.tier}","precision":"{report.precision}"'.encode()
     for report in starmap(RunReport, product(get_args(RunTier), PRECISIONS))
 }
@@ -234,9 +239,9 @@ _REPORTS: Final = {
 class RequestTemplate:
     """Fields of a request without the data of its tensors.
 
-    `shape` is the rest, as bytes: the same for requests that differ in data alone. It tells 1 from 1.0 and from true.
-    `data` are the payloads, each with its field. Resident tensors have none; if rows of one are fed, `shape` has their
-    number, and `starts` the first row, otherwise None. `conditions` are those of `store`.
+    `shape` is the rest, as bytes: equal for requests that differ in data alone. It distinguishes 1 from 1.0 and from
+    true. `data` are the payloads, each with the name of its field. Resident tensors have none; if rows of one are fed,
+    `shape` has their number and `starts` the first row, otherwise None. `conditions` are those of `store`.
     """
 
     __slots__ = ("_places", "_residents", "_rows", "_tensors", "conditions", "data", "shape", "starts")
@@ -251,17 +256,17 @@ class RequestTemplate:
         self._tensors = tensors
         self._residents = residents
         self._places = places
-        self._rows = [_counted(resident) for resident in residents] if residents else ()
+        self._rows = [_take_rows(resident) for resident in residents] if residents else ()
         self.starts = [None if rows is None else rows[0] for rows in self._rows] if residents else ()
-        self.data = [_taken(tensor) for tensor in tensors]
+        self.data = [_take_payload(tensor) for tensor in tensors]
         self.conditions: Sequence[str | None] = [place.pop("if_match", None) for place in places] if places else ()
-        self.shape = _written(fields)
+        self.shape = _shape_bytes(fields)
 
     @classmethod
     def of(cls, fields: Mapping[str, Any], names: Sequence[str]) -> Self | None:
-        """Split the fields of these names; None if one is neither a tensor nor a list of tensors of nodes.
+        """Split the fields of these names; return None if one is neither a tensor nor a list of tensors of nodes.
 
-        Data and conditions are taken out of `fields` until they are put back.
+        Data and conditions are removed from `fields` until `put_back`.
         """
         tensors: list[Any] = []
         for name in names:
@@ -272,7 +277,7 @@ class RequestTemplate:
                 tensors.append(part)
         residents: list[dict[str, Any]] = []
         if not {dict}.issuperset(map(type, tensors)):
-            parted = _parted(fields, names)
+            parted = _split_residents(fields, names)
             if parted is None:
                 return None
             tensors, residents = parted
@@ -302,10 +307,10 @@ class RequestTemplate:
                     place["if_match"] = condition
 
 
-def _parted(
+def _split_residents(
     fields: Mapping[str, Any], names: Sequence[str]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]] | None:
-    """Separate tensors from feeds of resident ones; None if there is anything else in the place of one."""
+    """Separate tensors from feeds of resident ones; return None if an entry is neither."""
     tensors: list[Any] = []
     residents: list[dict[str, Any]] = []
     for name in names:
@@ -321,8 +326,8 @@ def _parted(
     return (tensors, residents) if {dict}.issuperset(map(type, tensors)) else None
 
 
-def _counted(resident: dict[str, Any]) -> list[int] | None:
-    """Replace the rows of a feed by their number, and return them; None, and no change, if it has none."""
+def _take_rows(resident: dict[str, Any]) -> list[int] | None:
+    """Replace the rows of a feed by their number, and return them; without rows, return None and change nothing."""
     rows: list[int] | None = resident.get("rows")
     if rows is None or not is_span(rows):
         return None
@@ -331,15 +336,15 @@ def _counted(resident: dict[str, Any]) -> list[int] | None:
     return [start, stop]
 
 
-def _taken(tensor: dict[str, Any]) -> tuple[str | None, Any]:
-    """Take out the payload of a tensor, with its field; None, and no change, if there are two payloads, or none."""
+def _take_payload(tensor: dict[str, Any]) -> tuple[str | None, Any]:
+    """Remove the payload of a tensor, and return it with its field's name; (None, None) unless there is exactly one."""
     name = "data" if "data" in tensor else "data_b64"
     if name not in tensor or (name == "data" and "data_b64" in tensor):
         return None, None
     return name, tensor.pop(name)
 
 
-def _written(fields: Mapping[str, Any]) -> bytes | None:
+def _shape_bytes(fields: Mapping[str, Any]) -> bytes | None:
     """Write the fields as bytes; None if they are too long, or have integers beyond 64 bits."""
     try:
         shape = orjson.dumps(fields)
@@ -349,12 +354,12 @@ def _written(fields: Mapping[str, Any]) -> bytes | None:
 
 
 class AnswerTemplate:
-    """JSON answer without the elements of its tensors, the execution time, and the report of the run."""
+    """JSON answer without the elements of its tensors, its execution time, and its run report."""
 
     def __init__(self, parts: Sequence[bytes], *, plain: bool) -> None:
-        """`parts` stand around the elements, each up to `"data":[`, and the last two around the time.
+        """`parts` surround the elements, each up to `"data":[`; the last two surround the time.
 
-        `plain`: all tensors have plain numbers.
+        With `plain`, all tensors have plain numbers.
         """
         self._is_plain = plain
         self._texts = [text for part in parts for text in (part, b"")][:-1]
@@ -363,16 +368,16 @@ class AnswerTemplate:
     def of(
         cls, labels: Sequence[Label], types: Sequence[TensorType], disconnected: Sequence[int] | None, stats: RunStats
     ) -> Self | None:
-        """Make the template of answers of these types; None if elements may need another form, or are many."""
+        """Make the template of answers with these types; None if elements may need another form, or are many."""
         if sum(t.nbytes for t in types) > MOST_ELEMENT_BYTES or any(t.dtype == np.int64 for t in types):
             return None
-        empty = [{"tensor": {"dtype": dtype_name(t.dtype), "shape": list(t.shape), "data": []}} for t in types]
-        named = zip(labels, empty, strict=True)
-        text = orjson.dumps(result_fields(named, disconnected, stats.after(0.0, RunReport())))
-        first, *rest = text.split(_NO_DATA)
-        before, _, after = rest[-1].partition(_TIME)
-        around = [first, *(b"]" + part for part in (*rest[:-1], before))]
-        parts = [*(part + b'"data":[' for part in around[:-1]), around[-1] + b'"execute_ms":', after]
+        placeholders = [{"tensor": {"dtype": dtype_name(t.dtype), "shape": list(t.shape), "data": []}} for t in types]
+        labelled = zip(labels, placeholders, strict=True)
+        text = orjson.dumps(result_fields(labelled, disconnected, stats.after(0.0, RunReport())))
+        first, *following = text.split(_NO_DATA)
+        before, _, after = following[-1].partition(_TIME_TEXT)
+        parts_around = [first, *(b"]" + part for part in (*following[:-1], before))]
+        parts = [*(part + b'"data":[' for part in parts_around[:-1]), parts_around[-1] + b'"execute_ms":', after]
         return cls(parts, plain=all(map(has_plain_numbers, types)))
 
     @property
@@ -387,14 +392,14 @@ class AnswerTemplate:
         report: RunReport,
         stored: Sequence[Mapping[str, Any]] = (),
     ) -> AnswerBody | None:
-        """Write the answer with these elements, and the `stored` tensors; None if an element is not finite."""
+        """Write the answer with these elements and the `stored` tensors; None if an element is not finite."""
         flat = [array.reshape(-1) for array in arrays] if self._is_plain else list(map(numbers_of, arrays))
         elements = orjson.dumps(flat, option=orjson.OPT_SERIALIZE_NUMPY)
         if b"n" in elements:  # null
             return None
         texts = self._texts.copy()
         texts[1:-2:2] = elements[2:-2].split(b"],[")
-        texts[-2] = orjson.dumps(execute_ms) + _REPORTS[report]
+        texts[-2] = orjson.dumps(execute_ms) + _REPORT_TEXTS[report]
         if stored:
             texts[-1] = b"".join((texts[-1][:-1], b',"stored":', orjson.dumps(stored), b"}"))
         return [b"".join(texts)]

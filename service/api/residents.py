@@ -16,8 +16,8 @@ from service.core.errors import Refusal
 from service.store.tables import checked_name
 from service.store.writes import Stored
 
-_CONDITION: Final = re.compile(r"|\*|[0-9a-f]{16}")
-_EXPECTED: Final = "an etag of 16 hexadecimal digits, * or empty"
+_IF_MATCH: Final = re.compile(r"|\*|[0-9a-f]{16}")
+_EXPECTED_IF_MATCH: Final = "an etag of 16 hexadecimal digits, * or empty"
 
 
 class ResidentFeed(NamedTuple):
@@ -27,35 +27,35 @@ class ResidentFeed(NamedTuple):
     is_cut: bool
 
 
-def fed_rows(array: HostArray, one: Feed, role: str, i: int) -> HostArray:
+def fed_rows(array: HostArray, feed: Feed, role: str, i: int) -> HostArray:
     """Return the rows that a feed states, as a view. Raises Refusal for invalid rows."""
-    rows = one["rows"]
+    rows = feed["rows"]
     if len(rows) != 2:
-        raise rows_refusal(one, role, i, "two whole numbers, start and stop", f"{len(rows)} of them")
+        raise rows_refusal(feed, role, i, "two whole numbers, start and stop", f"{len(rows)} of them")
     if not array.ndim:
-        raise rows_refusal(one, role, i, "absent for a tensor that is 0-d", _listed(rows))
+        raise rows_refusal(feed, role, i, "absent for a tensor that is 0-d", _listed(rows))
     start, stop = rows
     if not 0 <= start <= stop <= array.shape[0]:
         expected = f"within 0 to {array.shape[0]}, the start no greater than the stop"
-        raise rows_refusal(one, role, i, expected, _listed(rows))
+        raise rows_refusal(feed, role, i, expected, _listed(rows))
     return array[start:stop]
 
 
 def rows_from(array: HostArray, start: int, count: int) -> HostArray | None:
-    """Return `count` rows from `start`, as a view; None if the tensor has fewer."""
+    """Return `count` rows from `start`, as a view; None if the tensor does not have them."""
     if not array.ndim or not 0 <= start <= start + count <= array.shape[0]:
         return None
     return array[start : start + count]
 
 
 def is_span(rows: Any) -> bool:
-    """Return whether this is a span of rows: two whole numbers in order."""
+    """Return whether this is a valid span of rows: two whole numbers in order."""
     return type(rows) is list and len(rows) == 2 and all(type(row) is int for row in rows) and 0 <= rows[0] <= rows[1]
 
 
-def rows_refusal(one: Feed, role: str, i: int, expected: str, got: str) -> Refusal:
+def rows_refusal(feed: Feed, role: str, i: int, expected: str, got: str) -> Refusal:
     """Return the refusal of invalid rows."""
-    node = one["node"]
+    node = feed["node"]
     detail = f"node {node}: {role}[{i}].rows must be {expected}, but is {got}"
     return Refusal("invalid_field", detail, node=node, expected=expected, got=got, pointer=f"/{role}/{i}/rows")
 
@@ -71,12 +71,12 @@ class Version(NamedTuple):
     array: HostArray
 
 
-#: (name) → its version, or None if it is unknown
+#: returns the version of a name, None if it is unknown
 Find = Callable[[str], Version | None]
 
 
 class Kept(NamedTuple):
-    """A tensor to be kept, and its entry in the answer."""
+    """A tensor to be stored, and its entry in the answer."""
 
     stored: Stored
     told: dict[str, Any]
@@ -85,7 +85,7 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Name under which the value of a node, or the gradient with respect to it, is kept, and the condition for that."""
+    """Name under which to store the value of a node, or the gradient with respect to it, and the condition for that."""
 
     node: int
     name: str
@@ -95,65 +95,79 @@ class Destination:
 
     @property
     def source(self) -> tuple[bool, int]:
-        """The value or gradient that is kept; destinations may share one."""
+        """The value or gradient to store; destinations may share it."""
         return self.is_gradient, self.node
 
 
 class Storing:
-    """Destinations of one request. Those that are not durable are on disk within `written_within_ms` milliseconds."""
+    """Destinations of a request. Tensors that are not durable are on disk within `written_within_ms` milliseconds."""
 
     __slots__ = ("places", "sources", "written_within_ms")
 
     def __init__(self, places: Sequence[Destination], written_within_ms: int) -> None:
         self.places = places
         self.written_within_ms = written_within_ms
-        #: each once: values, then gradients
+        #: sources of all destinations, each once: values, then gradients
         self.sources = sources_of(places)
 
     def kept(self, arrays: Sequence[HostArray], conditions: Sequence[str | None] | None = None) -> list[Kept]:
-        """Make new versions of `sources`, which are these arrays; a cached request may have other `conditions`."""
+        """Make new versions of `sources` from these arrays; a cached request may have other `conditions`."""
         values = dict(zip(self.sources, arrays, strict=True))
-        stated = [place.if_match for place in self.places] if conditions is None else conditions
-        return [self._kept(place, values[place.source], c) for place, c in zip(self.places, stated, strict=True)]
+        if_matches = [destination.if_match for destination in self.places] if conditions is None else conditions
+        return [
+            self._new_version(destination, values[destination.source], c)
+            for destination, c in zip(self.places, if_matches, strict=True)
+        ]
 
-    def _kept(self, place: Destination, array: HostArray, condition: str | None) -> Kept:
+    def _new_version(self, destination: Destination, array: HostArray, condition: str | None) -> Kept:
         etag = new_etag()
-        stored = Stored(place.name, etag, dtype_name(array.dtype), array.shape, condition, place.durable)
-        told: dict[str, Any] = {"node": place.node, "tensor_id": place.name, "etag": etag, "durable": place.durable}
-        if not place.durable:
-            told["written_within_ms"] = self.written_within_ms
-        return Kept(stored, told, array)
+        stored = Stored(destination.name, etag, dtype_name(array.dtype), array.shape, condition, destination.durable)
+        entry: dict[str, Any] = {
+            "node": destination.node,
+            "tensor_id": destination.name,
+            "etag": etag,
+            "durable": destination.durable,
+        }
+        if not destination.durable:
+            entry["written_within_ms"] = self.written_within_ms
+        return Kept(stored, entry, array)
 
 
 def sources_of(places: Sequence[Destination]) -> tuple[tuple[bool, int], ...]:
-    """List the sources of these destinations, each once: values of nodes, then gradients."""
-    return tuple(sorted(dict.fromkeys(place.source for place in places), key=itemgetter(0)))
+    """List the sources of these destinations, each once: values, then gradients."""
+    return tuple(sorted(dict.fromkeys(destination.source for destination in places), key=itemgetter(0)))
 
 
-def check_gradients(places: Sequence[Destination], by: Collection[int]) -> None:
-    """Raise Refusal for a gradient to be kept that the call does not compute."""
-    for i, place in enumerate(places):
-        if place.is_gradient and place.node not in by:
-            node, expected, pointer = place.node, "a node of wrt, of a call that differentiates", f"/store/{i}/gradient"
-            why = "no gradients come of this call" if not by else "there is one by each node of wrt alone"
-            detail = f"node {node}: store[{i}].gradient asks for the gradient by this node, but {why}"
+def check_gradients(places: Sequence[Destination], differentiated: Collection[int]) -> None:
+    """Raise Refusal for a gradient to store that the call does not compute."""
+    for i, destination in enumerate(places):
+        if destination.is_gradient and destination.node not in differentiated:
+            node, expected, pointer = (
+                destination.node,
+                "a node of wrt, of a call that differentiates",
+                f"/store/{i}/gradient",
+            )
+            reason = (
+                "no gradients come of this call" if not differentiated else "there is one by each node of wrt alone"
+            )
+            detail = f"node {node}: store[{i}].gradient asks for the gradient by this node, but {reason}"
             raise Refusal("invalid_field", detail, node=node, expected=expected, got=f"node {node}", pointer=pointer)
 
 
 def new_etag() -> str:
-    """Make an etag that no other version has."""
+    """Return a new, unique etag."""
     return os.urandom(8).hex()
 
 
 def is_condition(value: object) -> bool:
     """Return whether this is a valid `if_match`."""
-    return type(value) is str and _CONDITION.fullmatch(value) is not None
+    return type(value) is str and _IF_MATCH.fullmatch(value) is not None
 
 
 def read_places(fields: Mapping[str, Any]) -> tuple[Destination, ...]:
     """Read the entries of `store`. Raises Refusal (invalid_field)."""
     listed: Sequence[StoreEntry] = fields.get("store", [])
-    places = tuple(_place(one, i) for i, one in enumerate(listed))
+    places = tuple(_read_destination(entry, i) for i, entry in enumerate(listed))
     seen: set[str] = set()
     for i, place in enumerate(places):
         if place.name in seen:
@@ -164,11 +178,11 @@ def read_places(fields: Mapping[str, Any]) -> tuple[Destination, ...]:
     return places
 
 
-def _place(one: StoreEntry, i: int) -> Destination:
-    node, condition = one["node"], one.get("if_match")
-    name = checked_name(one["tensor_id"], f"store[{i}].tensor_id", f"/store/{i}/tensor_id", node)
+def _read_destination(entry: StoreEntry, i: int) -> Destination:
+    node, condition = entry["node"], entry.get("if_match")
+    name = checked_name(entry["tensor_id"], f"store[{i}].tensor_id", f"/store/{i}/tensor_id", node)
     if condition is not None and not is_condition(condition):
         got, pointer = f"“{printable(condition)}”", f"/store/{i}/if_match"
-        detail = f"node {node}: store[{i}].if_match must be {_EXPECTED}, but is {got}"
-        raise Refusal("invalid_field", detail, node=node, expected=_EXPECTED, got=got, pointer=pointer)
-    return Destination(node, name, condition, one.get("durable", True), one.get("gradient", False))
+        detail = f"node {node}: store[{i}].if_match must be {_EXPECTED_IF_MATCH}, but is {got}"
+        raise Refusal("invalid_field", detail, node=node, expected=_EXPECTED_IF_MATCH, got=got, pointer=pointer)
+    return Destination(node, name, condition, entry.get("durable", True), entry.get("gradient", False))

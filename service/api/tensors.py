@@ -1,6 +1,6 @@
-"""Tensors on the wire to arrays and back, without losing a bit.
+"""Tensors in messages: conversion to arrays and back, without loss of a bit.
 
-Shapes and counts are compared before anything is allocated. No message ever contains an element.
+Shapes and counts are compared before anything is allocated. Error messages never contain an element.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from service.core.spelling import hint
 
 #: advice for null in place of a list that may be absent
 OR_LEFT_OUT: Final = "leave the field out or send []"
-#: name of a field in other systems → ours, of which a message has one at most
-_FAMILIAR: Final[Mapping[str, tuple[str, ...]]] = {
+#: names of fields in other systems, with ours; a message has at most one of ours
+_FIELD_ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
     "args": ("operands",),
     "input": ("operands",),
     "inputs": ("operands", "feeds", "types"),
@@ -45,8 +45,8 @@ _FAMILIAR: Final[Mapping[str, tuple[str, ...]]] = {
     "id": ("node",),
     "index": ("node",),
 }
-_MOST_ERRORS: Final = 10
-_EXPECTED: Final = {
+_MAX_ERRORS: Final = 10
+_EXPECTED_KINDS: Final = {
     "int_type": "a whole number",
     "string_type": "a string",
     "list_type": "a list",
@@ -57,56 +57,56 @@ _EXPECTED: Final = {
 
 
 def advice(name: str, fields: Iterable[str]) -> str:
-    """Suggest a field for the unknown field `name` of a message with these; empty if none is near."""
+    """Suggest a field for the unknown field `name` of a message with these fields; empty if none is similar."""
     known = {field: field for field in fields}
-    word = name.lower()
-    if word == "id" and "operands" in known:
+    lower_name = name.lower()
+    if lower_name == "id" and "operands" in known:
         return "a node's id is its index in nodes: leave it out"
-    meant = next((field for field in _FAMILIAR.get(word, ()) if field in known), word)
-    return hint(meant, known, "")
+    field = next((field for field in _FIELD_ALIASES.get(lower_name, ()) if field in known), lower_name)
+    return hint(field, known, "")
 
 
 class FunctionPlace(NamedTuple):
-    """A function of the graph, by its index."""
+    """Place of a function of the graph."""
 
     function: int
 
     @property
     def location(self) -> tuple[str | int, ...]:
-        """The keys that lead there."""
+        """Keys that lead to the function."""
         return ("graph", "functions", self.function)
 
     @property
-    def spoken(self) -> str:
-        """Name of the place at the start of messages."""
+    def description(self) -> str:
+        """Description of the place at the start of messages."""
         return f"function {self.function}"
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The fields of a report that name it."""
+        """Fields of a report that identify the function."""
         return {"function": self.function}
 
 
 class NodePlace(NamedTuple):
-    """A node of the graph, or of a function of it."""
+    """Place of a node of the graph, or of one of its functions."""
 
     node: int
     function: int | None = None
 
     @property
     def location(self) -> tuple[str | int, ...]:
-        """The keys that lead there."""
-        around = ("graph",) if self.function is None else FunctionPlace(self.function).location
-        return (*around, "nodes", self.node)
+        """Keys that lead to the node."""
+        prefix = ("graph",) if self.function is None else FunctionPlace(self.function).location
+        return (*prefix, "nodes", self.node)
 
     @property
-    def spoken(self) -> str:
-        """Name of the place at the start of messages."""
+    def description(self) -> str:
+        """Description of the place at the start of messages."""
         return f"node {self.node}" if self.function is None else f"function {self.function}, node {self.node}"
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The fields of a report that name it: `node` is always one of the graph."""
+        """Fields of a report that identify the node: `node` is always one of the graph."""
         if self.function is None:
             return {"node": self.node}
         return {"function": self.function, "function_node": self.node}
@@ -125,21 +125,21 @@ GraphPlace = NodePlace | FunctionPlace
 T = TypeVar("T")
 
 
-def validate(model: type[T], value: object, at: Location = (), node: NodePlace | None = None) -> T:
-    """Validate `value`, at the place `at` of the request, as the TypedDict `model`.
+def validate(model: type[T], value: object, location: Location = (), node: NodePlace | None = None) -> T:
+    """Validate `value`, at this location of the request, as the TypedDict `model`.
 
-    Raises Refusal: bad_tensor inside a tensor, else invalid_field; with the node, if the place lies in one.
+    Raises Refusal: bad_tensor inside a tensor, otherwise invalid_field; with the node that the location is in, if any.
     """
-    _check_sizes(model, value, at, node)
+    _check_sizes(model, value, location, node)
     try:
         valid: T = _adapter(cast("Any", model)).validate_python(value)
     except ValidationError as error:
-        details = error.errors(include_url=False)[:_MOST_ERRORS]
+        details = error.errors(include_url=False)[:_MAX_ERRORS]
     else:
         return valid
-    # A misspelt field explains the one that is then missing.
+    # First: a misspelt field explains why another one is missing.
     details.sort(key=lambda detail: detail["type"] != "extra_forbidden")
-    refusals = [_refusal(model, value, detail, at, node) for detail in details]
+    refusals = [_refusal(model, value, detail, location, node) for detail in details]
     raise replace(refusals[0], errors=refusals if len(refusals) > 1 else [])
 
 
@@ -149,8 +149,8 @@ def _adapter(model: Any) -> TypeAdapter[Any]:
 
 
 @cache
-def _parts(model: type) -> Mapping[str, type | None]:
-    """List the fields of a message in alphabetical order, with the message in each, or in its list, if any."""
+def _field_models(model: type) -> Mapping[str, type | None]:
+    """Map the fields of a message, sorted, to the message in each or in its list; None if there is none."""
     return {
         name: next((part for part in (hint, *get_args(hint)) if is_typeddict(part)), None)
         for name, hint in sorted(get_type_hints(model).items())
@@ -158,86 +158,87 @@ def _parts(model: type) -> Mapping[str, type | None]:
 
 
 @cache
-def _inner(model: type) -> Mapping[str, type]:
-    """List the fields of a message that hold messages."""
-    return {name: part for name, part in _parts(model).items() if part is not None}
+def _inner_models(model: type) -> Mapping[str, type]:
+    """Map the fields of a message that hold messages to these."""
+    return {name: part for name, part in _field_models(model).items() if part is not None}
 
 
-def _models(model: type, location: Location) -> Iterator[type | None]:
-    """Yield the message at every step from `model` along a location in it; None outside of messages."""
-    inner: type | None = model
-    yield inner
+def _models_along(model: type, location: Location) -> Iterator[type | None]:
+    """Yield the message at every step of a location, starting with `model`; None outside of messages."""
+    current: type | None = model
+    yield current
     for key in location:
         if isinstance(key, str):
-            inner = None if inner is None else _parts(inner).get(key)
-        yield inner
+            current = None if current is None else _field_models(current).get(key)
+        yield current
 
 
 def pointer(place: Location) -> str:
-    """Format a place as a JSON pointer (RFC 6901)."""
+    """Format a location as a JSON pointer (RFC 6901)."""
     return "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in place)
 
 
-def spoken(place: Location) -> str:
-    """Format a place for a sentence: `feeds[0].tensor`."""
+def format_location(place: Location) -> str:
+    """Format a location for a sentence: `feeds[0].tensor`."""
     keys = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in place]
     return "".join(keys).removeprefix(".")
 
 
-def _check_sizes(model: type, value: object, at: Location, node: GraphPlace | None) -> None:
-    """Raise Refusal for an object with more fields than exist: pydantic would report each of maybe millions."""
+def _check_sizes(model: type, value: object, location: Location, node: GraphPlace | None) -> None:
+    """Raise Refusal for an object with more fields than exist: pydantic would report each of perhaps millions."""
     if not isinstance(value, dict):
         return
-    if len(value) > len(_parts(model)):
-        name = next(name for name in value if name not in _parts(model))
-        place = (*at, printable(name))
+    if len(value) > len(_field_models(model)):
+        name = next(name for name in value if name not in _field_models(model))
+        place = (*location, printable(name))
         node = _graph_node(place) if node is None else node
-        raise _located(*_unknown_field(model, place), "invalid_field", place, node)
-    for key, part in _inner(model).items():
-        inner = value.get(key)
-        if isinstance(inner, list):
-            most = 0 if _inner(part) else len(_parts(part))  # most are nodes, which hold no others
-            for i, item in enumerate(inner):
-                if not most or (isinstance(item, dict) and len(item) > most):
-                    _check_sizes(part, item, (*at, key, i), node)
+        raise _refusal_at(*_unknown_field(model, place), "invalid_field", place, node)
+    for field, inner_model in _inner_models(model).items():
+        inner_value = value.get(field)
+        if isinstance(inner_value, list):
+            # Most items are nodes, which hold no messages: they are checked here, without a call for each.
+            max_fields = 0 if _inner_models(inner_model) else len(_field_models(inner_model))
+            for i, item in enumerate(inner_value):
+                if not max_fields or (isinstance(item, dict) and len(item) > max_fields):
+                    _check_sizes(inner_model, item, (*location, field, i), node)
         else:
-            _check_sizes(part, inner, (*at, key), node)
+            _check_sizes(inner_model, inner_value, (*location, field), node)
 
 
-def _refusal(model: type, value: object, detail: ErrorDetails, at: Location, node: GraphPlace | None) -> Refusal:
+def _refusal(model: type, value: object, detail: ErrorDetails, root: Location, node: GraphPlace | None) -> Refusal:
     location = tuple(printable(key) if isinstance(key, str) else key for key in detail["loc"])
-    models, place = list(_models(model, location)), at + location
-    # A finding on a field that holds a tensor, or should not exist, is about the message around it.
+    models, place = list(_models_along(model, location)), root + location
+    # An error about a missing tensor, or a field that should not exist, is about the message around it.
     kind = detail["type"]
     in_tensor = Tensor in models[:-1] or (models[-1] is Tensor and kind != "missing")
     code = "bad_tensor" if in_tensor and kind != "extra_forbidden" else "invalid_field"
     node = _node(model, place, value) if node is None else node
-    return _located(*_finding(models[-2] if location else model, detail, place), code, place, node)
+    return _refusal_at(*_describe_error(models[-2] if location else model, detail, place), code, place, node)
 
 
-def _located(expected: str, got: str, sentence: str, code: str, place: Location, node: GraphPlace | None) -> Refusal:
-    detail, fields = (sentence, {}) if node is None else (f"{node.spoken}: {sentence}", node.fields)
+def _refusal_at(expected: str, got: str, sentence: str, code: str, place: Location, node: GraphPlace | None) -> Refusal:
+    detail, fields = (sentence, {}) if node is None else (f"{node.description}: {sentence}", node.fields)
     return Refusal(code, detail, expected=expected, got=got, pointer=pointer(place), **fields)
 
 
-def _finding(model: type | None, detail: ErrorDetails, place: Location) -> tuple[str, str, str]:
-    """Return what was expected, what came, and the sentence."""
-    where = spoken(place)
+def _describe_error(model: type | None, detail: ErrorDetails, place: Location) -> tuple[str, str, str]:
+    """Return what was expected, what was received, and the sentence."""
+    place_name = format_location(place)
     if detail["type"] == "missing":
-        return f"the field {place[-1]}", "nothing", f"{where} is missing, and required"
+        return f"the field {place[-1]}", "nothing", f"{place_name} is missing, and required"
     if detail["type"] == "extra_forbidden":
         assert model is not None
         return _unknown_field(model, place)
-    expected, got = _sides(detail)
-    sentence = f"{where} must be {expected}, but is {got}"
+    expected, got = _expected_and_got(detail)
+    sentence = f"{place_name} must be {expected}, but is {got}"
     if detail["type"] == "list_type" and detail["input"] is None:
-        stated = get_type_hints(model, include_extras=True)[str(place[-1])]
-        sentence += f"; {OR_LEFT_OUT if get_origin(stated) is NotRequired else 'an empty list is []'}"
+        field_type = get_type_hints(model, include_extras=True)[str(place[-1])]
+        sentence += f"; {OR_LEFT_OUT if get_origin(field_type) is NotRequired else 'an empty list is []'}"
     return expected, got, sentence
 
 
-def _sides(detail: ErrorDetails) -> tuple[str, str]:
-    """Return what was expected, and what came."""
+def _expected_and_got(detail: ErrorDetails) -> tuple[str, str]:
+    """Return what was expected, and what was received."""
     value, kind = detail["input"], detail["type"]
     if kind == "literal_error":
         choices = str(detail["ctx"]["expected"]).replace(" or ", ", ").replace("'", "")
@@ -246,14 +247,14 @@ def _sides(detail: ErrorDetails) -> tuple[str, str]:
         return f"at most {detail['ctx']['max_length']} characters long", f"{len(value)} characters long"
     if kind in ("less_than_equal", "greater_than_equal"):
         return "a whole number of 64 bits", "outside their range"
-    return _EXPECTED.get(kind, "something else"), json_kind(value)
+    return _EXPECTED_KINDS.get(kind, "something else"), json_kind(value)
 
 
 def _unknown_field(model: type, place: Location) -> tuple[str, str, str]:
-    name, listed = str(place[-1]), ", ".join(_parts(model))
-    inside = spoken(place[:-1]) or "the request"
-    sentence = f"{inside} has no field “{name}” (known: {listed})"
-    return f"one of: {listed}", name, "; ".join(filter(None, [sentence, advice(name, _parts(model))]))
+    name, known_fields = str(place[-1]), ", ".join(_field_models(model))
+    container = format_location(place[:-1]) or "the request"
+    sentence = f"{container} has no field “{name}” (known: {known_fields})"
+    return f"one of: {known_fields}", name, "; ".join(filter(None, [sentence, advice(name, _field_models(model))]))
 
 
 def _graph_node(place: Location) -> GraphPlace | None:
@@ -268,11 +269,11 @@ def _graph_node(place: Location) -> GraphPlace | None:
 
 
 def _node(model: type, place: Location, request: Any) -> GraphPlace | None:
-    """Return the node of a place: one of the graph, or the one that a feed names."""
+    """Return the node of a location: one of the graph, or the one that a feed names."""
     match place:
-        case (str(field), int(i), "tensor" | "tensor_id" | "rows" | "if_match" | "durable" | "gradient", *_) if _parts(
-            model
-        ).get(field) in (Feed, StoreEntry):
+        case (str(field), int(i), "tensor" | "tensor_id" | "rows" | "if_match" | "durable" | "gradient", *_) if (
+            _field_models(model).get(field) in (Feed, StoreEntry)
+        ):
             node = request[field][i].get("node")
             return NodePlace(node) if type(node) is int and -(2**63) <= node < 2**63 else None
     return _graph_node(place)
@@ -280,61 +281,61 @@ def _node(model: type, place: Location, request: Any) -> GraphPlace | None:
 
 Numbers = list[int | float] | LongList
 
-_EXACT: Final = 2**53  # up to here every reader of JSON keeps integers apart
+_MAX_EXACT_INTEGER: Final = 2**53  # JSON readers that use float64 round larger integers
 _JSON_CHARACTERS: Final = {element.name: element.json_characters for element in ELEMENT_TYPES}
-_ENVELOPE: Final = 96  # a tensor's braces, keys, dtype and node; extents come on top
-_EXTENT: Final = 21
-_PLACES: Final = 80  # in safetensors on top: a name, offsets, and the place in the response
+_ENVELOPE_BYTES: Final = 96  # a tensor's braces, keys, dtype and node, without its extents
+_EXTENT_BYTES: Final = 21
+_NAME_BYTES: Final = 80  # additional bytes in safetensors: a name, offsets, and the entry in the response
 
 
 def decode(tensor: Tensor, limits: Limits) -> HostArray:
-    """Decode a tensor. Raises Refusal (bad_tensor) and the engine's OverBudget."""
-    wanted = type_of(tensor, limits)
-    data, packed = tensor.get("data"), tensor.get("data_b64")
-    if "data_b64" not in tensor or (packed == "" and data):
-        numbers = _checked(data, "data" in tensor, wanted)
+    """Decode a tensor. Raises Refusal (bad_tensor), and OverBudget of the engine."""
+    tensor_type = type_of(tensor, limits)
+    data, base64_text = tensor.get("data"), tensor.get("data_b64")
+    if "data_b64" not in tensor or (base64_text == "" and data):
+        numbers = _check_numbers(data, "data" in tensor, tensor_type)
         with np.errstate(over="ignore"):
-            return _from_numbers(numbers, wanted)
+            return _from_numbers(numbers, tensor_type)
     if "data" in tensor and data != []:
-        raise _bad("has both data and data_b64; one of them is expected", "one payload", "two payloads")
-    return _from_base64(packed, wanted)
+        raise _bad_tensor("has both data and data_b64; one of them is expected", "one payload", "two payloads")
+    return _from_base64(base64_text, tensor_type)
 
 
-def decode_again(payload: tuple[str | None, Any], wanted: TensorType) -> HostArray:
-    """Decode a payload, which is `data` or `data_b64`, of a known type. Raises Refusal (bad_tensor).
+def decode_again(payload: tuple[str | None, Any], tensor_type: TensorType) -> HostArray:
+    """Decode a payload, `data` or `data_b64`, of a known type. Raises Refusal (bad_tensor).
 
     The caller suppresses NumPy's overflow warnings.
     """
     name, data = payload
     if name == "data":
-        return _from_numbers(_checked(data, True, wanted), wanted)
-    return _from_base64(data, wanted)
+        return _from_numbers(_check_numbers(data, True, tensor_type), tensor_type)
+    return _from_base64(data, tensor_type)
 
 
 def encode(array: HostArray, encoding: str) -> dict[str, Any]:
-    """Encode an array as a tensor; in base64 if asked for, and if JSON would change elements."""
+    """Encode an array as a tensor: in base64 if that is the encoding, or if JSON would change elements."""
     tensor: dict[str, Any] = {"dtype": dtype_name(array.dtype), "shape": list(array.shape)}
-    if encoding == "base64" or not _json_keeps(array):
+    if encoding == "base64" or not _is_exact_in_json(array):
         little_endian = array.astype(array.dtype.newbyteorder("<"), copy=False)
         return tensor | {"data_b64": pybase64.b64encode_as_string(little_endian.tobytes())}
     return tensor | {"data": np.ascontiguousarray(numbers_of(array))}
 
 
-def _json_keeps(array: HostArray) -> bool:
+def _is_exact_in_json(array: HostArray) -> bool:
     if array.dtype.kind in "fc":
         return bool(np.isfinite(array).all())
     if array.dtype != np.int64 or not array.size:
         return True
-    return int(array.min()) >= -_EXACT and int(array.max()) <= _EXACT
+    return int(array.min()) >= -_MAX_EXACT_INTEGER and int(array.max()) <= _MAX_EXACT_INTEGER
 
 
 def has_plain_numbers(t: TensorType) -> bool:
-    """Return whether JSON has the elements as they are: `numbers_of` then returns the array, flat."""
+    """Return whether JSON has the elements unchanged: `numbers_of` then returns the flat array itself."""
     return t.dtype.kind not in "bc"
 
 
 def numbers_of(array: HostArray) -> HostArray:
-    """Return the elements as in JSON, flat: bool as 0 and 1, complex numbers as real and imaginary part in a row."""
+    """Return the elements as in JSON, flat: bool as 0 and 1, complex numbers as pairs of real and imaginary part."""
     flat, kind = array.reshape(-1), array.dtype.kind
     if kind == "b":
         return flat.view(np.uint8)
@@ -344,148 +345,152 @@ def numbers_of(array: HostArray) -> HostArray:
 def encoded_bytes(types: Sequence[TensorType], encoding: str) -> int:
     """Bound the bytes of tensors of these types in an answer, without the fields that every answer has.
 
-    `encoding` is json, base64 or, for safetensors, binary.
+    `encoding` is json, base64, or binary for safetensors.
     """
     nbytes = 0
     for t in types:
-        nbytes += _ENVELOPE + _EXTENT * t.ndim
-        base64 = 4 * -(-t.nbytes // 3)
+        nbytes += _ENVELOPE_BYTES + _EXTENT_BYTES * t.ndim
+        base64_bytes = 4 * -(-t.nbytes // 3)
         if encoding == "binary":
-            nbytes += _PLACES + t.nbytes
+            nbytes += _NAME_BYTES + t.nbytes
         elif encoding == "base64":
-            nbytes += base64
+            nbytes += base64_bytes
         else:
-            nbytes += max(base64, t.size * _JSON_CHARACTERS[dtype_name(t.dtype)])
+            nbytes += max(base64_bytes, t.size * _JSON_CHARACTERS[dtype_name(t.dtype)])
     return nbytes
 
 
-def _bad(detail: str, expected: str | None = None, got: str | None = None) -> Refusal:
+def _bad_tensor(detail: str, expected: str | None = None, got: str | None = None) -> Refusal:
     return Refusal("bad_tensor", detail, expected=expected, got=got)
 
 
 def type_of(tensor: Tensor | NodeType, limits: Limits) -> TensorType:
-    """Read the type that a message states. Raises Refusal (bad_tensor) and the engine's OverBudget."""
+    """Read the type in a message. Raises Refusal (bad_tensor), and OverBudget of the engine."""
     dtype, shape = tensor["dtype"], tensor["shape"]
     if dtype not in DTYPES:
-        known, got = "one of " + ", ".join(DTYPES), printable(dtype)
-        raise _bad(f"has the dtype “{got}”; {known} is expected", known, got)
+        supported, got = "one of " + ", ".join(DTYPES), printable(dtype)
+        raise _bad_tensor(f"has the dtype “{got}”; {supported} is expected", supported, got)
     if shape and min(shape) < 0:
-        raise _bad("has a negative extent in its shape", "extents of 0 or more", str(min(shape)))
+        raise _bad_tensor("has a negative extent in its shape", "extents of 0 or more", str(min(shape)))
     limits.admit_rank(len(shape))
     t = TensorType(tuple(shape), np.dtype(dtype))
     limits.admit_type(t)
     return t
 
 
-def _miscounted(wanted: TensorType, expected: int, got: int, unit: str) -> Refusal:
+def _miscounted(tensor_type: TensorType, expected: int, got: int, unit: str) -> Refusal:
     needed = f"{expected} {unit}" if expected == 1 else f"{expected} {unit}s"
-    return _bad(f"must hold {needed} to be {wanted}, but holds {got}", needed, str(got))
+    return _bad_tensor(f"must hold {needed} to be {tensor_type}, but holds {got}", needed, str(got))
 
 
-def _miscounted_numbers(wanted: TensorType, expected: int, got: int) -> Refusal:
-    return _miscounted(wanted, expected, got, "number" if wanted.is_complex else "element")
+def _miscounted_numbers(tensor_type: TensorType, expected: int, got: int) -> Refusal:
+    return _miscounted(tensor_type, expected, got, "number" if tensor_type.is_complex else "element")
 
 
-def _checked(data: object, stated: bool, wanted: TensorType) -> Numbers:
-    """Return `data` if it is a list of as many numbers as the type has. Raises Refusal."""
-    elements = data if stated else []
-    count = 2 * wanted.size if wanted.is_complex else wanted.size
+def _check_numbers(data: object, is_present: bool, tensor_type: TensorType) -> Numbers:
+    """Return `data` if it is a list with as many numbers as the type has. Raises Refusal."""
+    elements = data if is_present else []
+    count = 2 * tensor_type.size if tensor_type.is_complex else tensor_type.size
     if isinstance(elements, LongList):
         if len(elements) != count:
-            raise _miscounted_numbers(wanted, count, len(elements))
+            raise _miscounted_numbers(tensor_type, count, len(elements))
         return elements
     if not isinstance(elements, list):
         got = json_kind(elements)
-        instead = f"; {OR_LEFT_OUT}" if elements is None else ""
-        raise _bad(f"has data that is {got}; a flat list of numbers is expected{instead}", "a list of numbers", got)
+        advice_text = f"; {OR_LEFT_OUT}" if elements is None else ""
+        raise _bad_tensor(
+            f"has data that is {got}; a flat list of numbers is expected{advice_text}", "a list of numbers", got
+        )
     if len(elements) != count or not {int, float}.issuperset(map(type, elements)):
-        raise _misfit(elements, wanted, count)
+        raise _numbers_refusal(elements, tensor_type, count)
     return elements
 
 
-def _misfit(elements: list[Any], wanted: TensorType, count: int) -> Refusal:
-    """Return the refusal of a malformed list. Nested rows are reported as such, before elements are counted."""
+def _numbers_refusal(elements: list[Any], tensor_type: TensorType, count: int) -> Refusal:
+    """Return the refusal of a malformed list. Nested lists are reported as such, before elements are counted."""
     if list in map(type, elements):
         detail = "has nested lists in data; data is one flat list of numbers, row by row (row-major)"
-        return _bad(detail, "a flat list of numbers", "nested lists")
+        return _bad_tensor(detail, "a flat list of numbers", "nested lists")
     if len(elements) != count:
-        return _miscounted_numbers(wanted, count, len(elements))
+        return _miscounted_numbers(tensor_type, count, len(elements))
     position = next(i for i, x in enumerate(elements) if type(x) not in (int, float))
     got = json_kind(elements[position])
-    return _bad(f"has {got} at data[{position}]; data is a flat list of numbers", "a number", got)
+    return _bad_tensor(f"has {got} at data[{position}]; data is a flat list of numbers", "a number", got)
 
 
-def _from_numbers(numbers: Numbers, wanted: TensorType) -> HostArray:
-    if wanted.is_float:
-        flat = _floats(numbers, wanted, wanted.dtype)
-    elif wanted.is_complex:
-        flat = _floats(numbers, wanted, real_dtype(wanted.dtype)).view(wanted.dtype)
+def _from_numbers(numbers: Numbers, tensor_type: TensorType) -> HostArray:
+    if tensor_type.is_float:
+        flat = _floats(numbers, tensor_type, tensor_type.dtype)
+    elif tensor_type.is_complex:
+        flat = _floats(numbers, tensor_type, real_dtype(tensor_type.dtype)).view(tensor_type.dtype)
     else:
-        flat = _integers(numbers, wanted)
-    return flat.reshape(wanted.shape)
+        flat = _integers(numbers, tensor_type)
+    return flat.reshape(tensor_type.shape)
 
 
-def _floats(numbers: Numbers, wanted: TensorType, dtype: DType) -> HostArray:
+def _floats(numbers: Numbers, tensor_type: TensorType, dtype: DType) -> HostArray:
     try:
         values = numbers.array if isinstance(numbers, LongList) else numbers
         flat = np.asarray(values, np.float64).astype(dtype, copy=False)
     except OverflowError:
-        raise _out_of_range(wanted) from None
+        raise _out_of_range(tensor_type) from None
     if b"\0" in np.isfinite(flat).tobytes():  # for few elements, `all` takes twice as long
-        raise _out_of_range(wanted)
+        raise _out_of_range(tensor_type)
     return flat
 
 
-def _integers(numbers: Numbers, wanted: TensorType) -> HostArray:
-    """Convert whole numbers exactly; 1.0 is one, as some languages write it."""
-    flat = _whole_numbers(numbers, wanted)
-    low, high = _range(wanted)
+def _integers(numbers: Numbers, tensor_type: TensorType) -> HostArray:
+    """Convert whole numbers exactly; 1.0 counts as one, since some languages write it like that."""
+    flat = _whole_numbers(numbers, tensor_type)
+    low, high = _range(tensor_type)
     if flat.size and (flat.min() < low or flat.max() > high):
-        raise _out_of_range(wanted)
-    return flat.astype(wanted.dtype, copy=False)
+        raise _out_of_range(tensor_type)
+    return flat.astype(tensor_type.dtype, copy=False)
 
 
-def _whole_numbers(numbers: Numbers, wanted: TensorType) -> HostArray:
+def _whole_numbers(numbers: Numbers, tensor_type: TensorType) -> HostArray:
     if isinstance(numbers, LongList):
         if numbers.is_whole:
             return numbers.array
         numbers = numbers.numbers()
     if float in set(map(type, numbers)):
-        if any(type(x) is float and (not x.is_integer() or abs(x) > _EXACT) for x in numbers):
-            raise _bad(f"has a fraction in data, but holds whole numbers ({wanted})", "whole numbers", "a fraction")
+        if any(type(x) is float and (not x.is_integer() or abs(x) > _MAX_EXACT_INTEGER) for x in numbers):
+            raise _bad_tensor(
+                f"has a fraction in data, but holds whole numbers ({tensor_type})", "whole numbers", "a fraction"
+            )
         numbers = list(map(int, numbers))
     try:
         return np.array(numbers, np.int64)
     except OverflowError:
-        raise _out_of_range(wanted) from None
+        raise _out_of_range(tensor_type) from None
 
 
-def _range(wanted: TensorType) -> tuple[int, int]:
-    if wanted.dtype == np.bool_:
+def _range(tensor_type: TensorType) -> tuple[int, int]:
+    if tensor_type.dtype == np.bool_:
         return 0, 1
-    info = np.iinfo(wanted.dtype)
+    info = np.iinfo(tensor_type.dtype)
     return int(info.min), int(info.max)
 
 
-def _out_of_range(wanted: TensorType) -> Refusal:
-    name = wanted.dtype.name
-    if wanted.is_float or wanted.is_complex:
-        return _bad(f"has a number in data that is beyond {name}", f"finite {name} numbers", "a larger one")
-    low, high = _range(wanted)
-    return _bad(f"has a number in data that {name} does not hold", f"{low} to {high}", "a number outside")
+def _out_of_range(tensor_type: TensorType) -> Refusal:
+    name = tensor_type.dtype.name
+    if tensor_type.is_float or tensor_type.is_complex:
+        return _bad_tensor(f"has a number in data that is beyond {name}", f"finite {name} numbers", "a larger one")
+    low, high = _range(tensor_type)
+    return _bad_tensor(f"has a number in data that {name} does not hold", f"{low} to {high}", "a number outside")
 
 
-def _from_base64(packed: object, wanted: TensorType) -> HostArray:
-    if not isinstance(packed, str):
-        got = json_kind(packed)
-        raise _bad(f"has data_b64 that is {got}; a base64 string is expected", "a base64 string", got)
+def _from_base64(base64_text: object, tensor_type: TensorType) -> HostArray:
+    if not isinstance(base64_text, str):
+        got = json_kind(base64_text)
+        raise _bad_tensor(f"has data_b64 that is {got}; a base64 string is expected", "a base64 string", got)
     try:
-        raw = pybase64.b64decode(packed, validate=True)
+        raw = pybase64.b64decode(base64_text, validate=True)
     except ValueError:
-        raise _bad("has data_b64 that is not base64 (RFC 4648, padded)", "base64", "something else") from None
-    if len(raw) != wanted.nbytes:
-        raise _miscounted(wanted, wanted.nbytes, len(raw), "byte")
-    if wanted.dtype == np.bool_ and raw.strip(b"\0\1"):
-        raise _bad("has a byte in data_b64 that is neither 0 nor 1", "bytes 0 and 1", "another byte")
-    flat = np.frombuffer(raw, wanted.dtype.newbyteorder("<"))
-    return flat.astype(wanted.dtype, copy=False).reshape(wanted.shape)
+        raise _bad_tensor("has data_b64 that is not base64 (RFC 4648, padded)", "base64", "something else") from None
+    if len(raw) != tensor_type.nbytes:
+        raise _miscounted(tensor_type, tensor_type.nbytes, len(raw), "byte")
+    if tensor_type.dtype == np.bool_ and raw.strip(b"\0\1"):
+        raise _bad_tensor("has a byte in data_b64 that is neither 0 nor 1", "bytes 0 and 1", "another byte")
+    flat = np.frombuffer(raw, tensor_type.dtype.newbyteorder("<"))
+    return flat.astype(tensor_type.dtype, copy=False).reshape(tensor_type.shape)

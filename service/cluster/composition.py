@@ -1,4 +1,4 @@
-"""The parts of a server that shares its state with others, put together."""
+"""Composition of a server that shares its state with others."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from service.cluster.http_peers import HttpPeers
-from service.cluster.owner_routing import Placing
-from service.cluster.owners import OwnerDirectory, Owners, Owning
-from service.cluster.peer_routes import Between, Questions
+from service.cluster.owner_routing import OwnerRouting
+from service.cluster.owners import OwnedShards, OwnerDirectory, Owners
+from service.cluster.peer_routes import PeerApplication, PeerQuestions
 from service.cluster.pool import ClusterPool
 from service.cluster.shared_store import SharedStore
 from service.core.settings import NO_STATE, Settings, flag, variable
@@ -29,18 +29,18 @@ from service.web.model_routes import MODELS
 from service.web.tensor_routes import TENSORS
 from service.workers.residents import Lending
 
-#: bytes of a question beside the tensors that it brings
-_BESIDE: Final = 4 << 20
-#: of a shard: whoever takes it over reads all of its objects first, while callers wait
+#: bytes of a question beside its tensors
+_QUESTION_OVERHEAD: Final = 4 << 20
+#: compaction of a shard: a new owner reads all of its objects first, while callers wait
 _TIDINESS: Final = Tidiness(small_objects=128)
 
 
 class Cluster:
-    """A server of a cluster: its pool and its store, and what is in front of its routes."""
+    """Parts of a server in a cluster: its pool, its store, and the middleware in front of its routes."""
 
     def __init__(self, settings: Settings) -> None:
-        """Raises RuntimeError with one sentence where the settings, or the place, are none that servers can share."""
-        address, self._secret = _stated(settings)
+        """Raises RuntimeError with one sentence for settings, or a place, that servers cannot share."""
+        address, self._secret = _address_and_secret(settings)
         self._settings = settings
         self._lending = Lending()
         self.pool = ClusterPool(settings, self._lending)
@@ -48,26 +48,29 @@ class Cluster:
         self._objects = open_shared(settings.state)
         self._address = address
 
-    def open_store(self, on_commit: CommitCallback, stated: StatedLimit | None) -> SharedStore:
-        """Open the store; `on_commit` is told of commits, and `stated` are the limits that keys state."""
-        threads = ThreadPoolExecutor(2 * SHARDS, "gradserve-shards")  # one that takes a shard may wait for long
+    def open_store(self, on_commit: CommitCallback, key_limits: StatedLimit | None) -> SharedStore:
+        """Open the store; `on_commit` is called after commits, and `key_limits` are the limits of keys."""
+        # Two for each shard: an opening may block for long, and reads of last commits must not wait for it.
+        threads = ThreadPoolExecutor(2 * SHARDS, "gradserve-shards")
 
         def make(shard: int) -> StoreService:
-            return StoreService(self._settings, self.pool, self._journal(shard), on_commit, stated)
+            return StoreService(self._settings, self.pool, self._journal(shard), on_commit, key_limits)
 
-        self._owners = Owners(self._address, Owning(make, threads), OwnerDirectory(self._objects), threads)
+        self._owners = Owners(self._address, OwnedShards(make, threads), OwnerDirectory(self._objects), threads)
         self.store = SharedStore(self._settings, self.pool, self._owners, self._peers, self._lending)
         self.pool.find, self.pool.recall = self.store.versions, self.store.recall
         return self.store
 
     def in_front_of(self, routes: FastAPI) -> ASGIApp:
-        """Have each request to the routes answered by the owner of what it is about."""
-        return Placing(routes, self._settings, self._owners, self._peers, self.store, paths_of_state(self._settings))
+        """Wrap the routes so that the owner answers each request."""
+        return OwnerRouting(
+            routes, self._settings, self._owners, self._peers, self.store, paths_of_state(self._settings)
+        )
 
     def between(self, app: ASGIApp, guarded: ASGIApp, routes: Sequence[BaseRoute]) -> ASGIApp:
-        """Put the paths between servers beside the application; what others pass on is `guarded` alone."""
-        most = self._settings.max_tensor_bytes + _BESIDE
-        return Between(app, guarded, routes, Questions(self._owners), self._secret, most)
+        """Add the paths between servers to the application. Forwarded requests go to `guarded` alone."""
+        max_bytes = self._settings.max_tensor_bytes + _QUESTION_OVERHEAD
+        return PeerApplication(app, guarded, routes, PeerQuestions(self._owners), self._secret, max_bytes)
 
     def _journal(self, shard: int) -> ObjectJournal:
         place = f"{place_name(self._settings.state)} ({folder_of(shard)})"
@@ -77,25 +80,25 @@ class Cluster:
 
 
 def paths_of_state(settings: Settings) -> frozenset[str]:
-    """Return the paths of routes that are about what is kept, and not computing calls of ours."""
-    kept = [(GRAPHS, "graph_id"), (TENSORS, "name"), (MODELS, "name")]
-    own = [path for things, name in kept for path in (things, f"{things}/{{{name}}}")]
+    """Return the paths of routes about stored state, except our own computing calls."""
+    collections = [(GRAPHS, "graph_id"), (TENSORS, "name"), (MODELS, "name")]
+    own_paths = [path for root, parameter in collections for path in (root, f"{root}/{{{parameter}}}")]
     facades = facades_of(settings.facades)
-    foreign = [place.path for facade in facades for place in facade.places]
+    facade_paths = [route.path for facade in facades for route in facade.places]
     listings = [listing.path for facade in facades for listing in facade.listings]
-    return frozenset([*own, *foreign, *listings])
+    return frozenset([*own_paths, *facade_paths, *listings])
 
 
-def _stated(settings: Settings) -> tuple[str, str]:
-    """Return the address of this server, and the secret of all. Raises RuntimeError."""
-    on = f"{flag('cluster')} on"
+def _address_and_secret(settings: Settings) -> tuple[str, str]:
+    """Return the address of this server, and the secret of the cluster. Raises RuntimeError."""
+    option = f"{flag('cluster')} on"
     if "://" not in settings.state:
         kind = "a state in memory" if settings.state == NO_STATE else f"the folder {settings.state}"
         raise RuntimeError(
-            f"{kind} is one server's; with {on}, name a place in s3://, gs:// or az:// by {flag('state')}"
+            f"{kind} is one server's; with {option}, name a place in s3://, gs:// or az:// by {flag('state')}"
         )
     if settings.cluster_address is None:
-        raise RuntimeError(f"{on} needs {flag('cluster_address')} http://HOST:PORT, where others reach this server")
+        raise RuntimeError(f"{option} needs {flag('cluster_address')} http://HOST:PORT, where others reach this server")
     if settings.cluster_secret is None:
-        raise RuntimeError(f"{on} needs the variable {variable('cluster_secret')}, the same for all servers")
+        raise RuntimeError(f"{option} needs the variable {variable('cluster_secret')}, the same for all servers")
     return settings.cluster_address, settings.cluster_secret.get_secret_value()

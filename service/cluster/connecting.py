@@ -1,4 +1,4 @@
-"""Connections to other servers and to the ingress, over HTTP: made when first needed, and kept."""
+"""HTTP connections to other servers and to the ingress: made on first use, and kept alive."""
 
 from __future__ import annotations
 
@@ -9,30 +9,32 @@ from typing import Final
 import aiohttp
 from yarl import URL
 
-#: seconds for which a connection is kept that nobody uses
-_KEPT_SECONDS: Final = 20.0
-#: bytes of a request that are written at a time
-_WRITTEN: Final = 1 << 20
-#: what a client says of itself, and what nobody here reads
-_UNSAID: Final = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+#: seconds for which an idle connection is kept
+_KEEPALIVE_SECONDS: Final = 20.0
+#: bytes of a request that are written at once
+_SLICE_BYTES: Final = 1 << 20
+#: default header fields of aiohttp, which servers do not read
+_SKIPPED_HEADERS: Final = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 
 class PeerConnections:
-    """Connections of one event loop to servers, by no proxy: none is in between. To be closed."""
+    """Connections of one event loop to servers, never through a proxy. Must be closed."""
 
-    def __init__(self, most: int, connect: float, headers: Mapping[str, str] | None = None) -> None:
-        """Make at most so many, each within so many seconds; `headers` go with every request."""
-        self._most, self._headers = most, headers
-        self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect)
+    def __init__(self, limit: int, connect_seconds: float, headers: Mapping[str, str] | None = None) -> None:
+        """At most `limit` connections, each made within `connect_seconds`; `headers` are sent with every request."""
+        self._limit, self._headers = limit, headers
+        self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect_seconds)
 
     @cached_property
     def session(self) -> aiohttp.ClientSession:
-        """The client, for whoever first asks in the event loop."""
+        """The client session, made on first use, since it belongs to the running event loop."""
         return aiohttp.ClientSession(
-            # A name is looked up for each connection: a server that has moved is not taken to be gone.
-            connector=aiohttp.TCPConnector(limit=self._most, keepalive_timeout=_KEPT_SECONDS, use_dns_cache=False),
+            # Names are resolved for each connection: a server with a new address must not seem dead.
+            connector=aiohttp.TCPConnector(
+                limit=self._limit, keepalive_timeout=_KEEPALIVE_SECONDS, use_dns_cache=False
+            ),
             headers=self._headers,
-            skip_auto_headers=_UNSAID,
+            skip_auto_headers=_SKIPPED_HEADERS,
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=self._timeout,
             auto_decompress=False,
@@ -44,41 +46,41 @@ class PeerConnections:
         url: str,
         headers: Sequence[tuple[str, str]] = (),
         body: bytes | AsyncIterator[bytes] | None = None,
-        within: float | None = None,
+        total_seconds: float | None = None,
     ) -> aiohttp.ClientResponse:
-        """Begin an answer, which has to be read to its end or closed; all of it `within` so many seconds.
+        """Send a request; return the beginning of the response, which must be read to its end or closed.
 
-        A request that is the same when it is made twice may be sent again where a connection ends, unless its body is
-        an iterator of which something has been read. Raises aiohttp.ClientError, TimeoutError.
+        All of it must be done within `total_seconds`. aiohttp may send an idempotent request again after a lost
+        connection, unless its body is an iterator that has been read from. Raises aiohttp.ClientError, TimeoutError.
         """
         timeout = self._timeout
-        if within is not None:
-            timeout = aiohttp.ClientTimeout(total=within, sock_connect=timeout.sock_connect)
+        if total_seconds is not None:
+            timeout = aiohttp.ClientTimeout(total=total_seconds, sock_connect=timeout.sock_connect)
         return await self.session.request(
-            method, _address(url), headers=headers, data=body, timeout=timeout, allow_redirects=False
+            method, _encoded_url(url), headers=headers, data=body, timeout=timeout, allow_redirects=False
         )
 
     async def close(self) -> None:
-        """End all of them."""
+        """Close all connections."""
         if "session" in vars(self):
             await self.session.close()
 
 
 @lru_cache(128)
-def _address(url: str) -> URL:
-    """Return an address as it is to be sent: questions are asked again and again under the same."""
+def _encoded_url(url: str) -> URL:
+    """Parse a URL without encoding it again; cached, since the same few are used over and over."""
     return URL(url, encoded=True)
 
 
 def body_of(parts: Sequence[bytes | memoryview]) -> tuple[list[tuple[str, str]], bytes | AsyncIterator[bytes]]:
-    """Make the header fields and the body of these parts; a long body is written a slice at a time, and not joined."""
+    """Return header fields and body for these parts. A long body is written in slices, without joining the parts."""
     length = sum(map(len, parts))
-    if length <= _WRITTEN:
+    if length <= _SLICE_BYTES:
         return [], b"".join(parts)
 
     async def slices() -> AsyncIterator[bytes]:
         for part in parts:
-            for start in range(0, len(part), _WRITTEN):
-                yield bytes(part[start : start + _WRITTEN])
+            for start in range(0, len(part), _SLICE_BYTES):
+                yield bytes(part[start : start + _SLICE_BYTES])
 
     return [("Content-Length", str(length))], slices()

@@ -1,4 +1,4 @@
-"""Other servers over HTTP: connections that are kept, questions, and whole requests that are passed on."""
+"""HTTP client for other servers: keep-alive connections, questions, and forwarded requests."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from service.cluster.protocol import (
 from service.core.errors import Refusal
 from service.core.prefix import BETWEEN_SERVERS
 
-#: seconds without an answer after which a server is asked whether it lives, and that it has to say so
+#: seconds without an answer after which a server is probed, and the timeout of a probe
 PEER_SILENCE: Final = 1.0
-#: connections to all servers together
+#: most connections to all servers together
 _CONNECTIONS: Final = 256
 _T = TypeVar("_T")
 
@@ -42,31 +42,32 @@ _logger = logging.getLogger("gradserve.cluster")
 
 
 class HttpPeers:
-    """Questions to other servers, for one event loop."""
+    """Client of other servers, for one event loop."""
 
     def __init__(self, secret: str) -> None:
         headers = {SECRET_HEADER: secret, PROTOCOL_HEADER: str(PROTOCOL)}
         self._connections = PeerConnections(_CONNECTIONS, PEER_SILENCE, headers)
 
     async def ask(
-        self, address: str, what: str, head: Mapping[str, Any], blobs: Sequence[bytes | memoryview], expires: float
+        self, address: str, question: str, head: Mapping[str, Any], blobs: Sequence[bytes | memoryview], expires: float
     ) -> Answer:
-        """Ask a question. Raises Moved, Unreachable, Silent, Slow, and what the other server refuses."""
+        """Ask a question. Raises Moved, Unreachable, Silent, Slow, and the refusal of the other server."""
+        # Remaining seconds instead of a deadline: the monotonic clocks of two machines are unrelated.
         message = message_of({**head, "left": min(expires - time.monotonic(), 86_400.0)}, blobs)
 
-        async def answered() -> tuple[aiohttp.ClientResponse, bytes]:
-            url = f"{address}{BETWEEN_SERVERS}{what}"
+        async def send_question() -> tuple[aiohttp.ClientResponse, bytes]:
+            url = f"{address}{BETWEEN_SERVERS}{question}"
             async with await self._connections.request("POST", url, *body_of(message)) as response:
                 return response, await response.read()
 
-        response, content = await self.watched(address, answered(), expires)
-        check(response, content, address)
-        said, rest = read_message(content)
-        if "refused" in said:
-            raise refusal_of_row(said["refused"])
-        return Answer(said, rest)
+        response, content = await self.await_answer(address, send_question(), expires)
+        check_response(response, content, address)
+        answer, payload = read_message(content)
+        if "refused" in answer:
+            raise refusal_of_row(answer["refused"])
+        return Answer(answer, payload)
 
-    async def passed(
+    async def forward(
         self,
         address: str,
         method: str,
@@ -75,27 +76,27 @@ class HttpPeers:
         body: AsyncIterator[bytes] | None,
         expires: float,
     ) -> aiohttp.ClientResponse:
-        """Pass on a request; returns the beginning of the answer, which has to be closed.
+        """Forward a request; return the beginning of the response, which must be closed.
 
         Raises Moved, Unreachable, Silent, Slow.
         """
-        asked = self._connections.request(method, f"{address}{path}", headers, body)
-        response = await self.watched(address, asked, expires)
+        responding = self._connections.request(method, f"{address}{path}", headers, body)
+        response = await self.await_answer(address, responding, expires)
         try:
             content = await response.read() if response.status == MISDIRECTED else b""
-            check(response, content, address)
+            check_response(response, content, address)
         except BaseException:
             response.close()
             raise
         return response
 
     async def close(self) -> None:
-        """Ask nothing more."""
+        """Close all connections."""
         await self._connections.close()
 
-    async def watched(self, address: str, answering: Awaitable[_T], expires: float) -> _T:
-        """Wait for an answer as long as the server lives. Raises Unreachable, Silent, Slow."""
-        watch = _Watch(address, self._lives, expires)
+    async def await_answer(self, address: str, answering: Awaitable[_T], expires: float) -> _T:
+        """Wait for an answer as long as the server is alive. Raises Unreachable, Silent, Slow."""
+        watch = _Watch(address, self._is_alive, expires)
         try:
             async with watch.patience:
                 watch.begin()
@@ -103,70 +104,71 @@ class HttpPeers:
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise Unreachable(address) from error
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise watch.why or Silent(address) from error
+            raise watch.failure or Silent(address) from error
         finally:
             watch.end()
 
-    async def _lives(self, address: str) -> bool:
+    async def _is_alive(self, address: str) -> bool:
         url = f"{address}{BETWEEN_SERVERS}{ALIVE}"
         try:
-            async with await self._connections.request("GET", url, within=PEER_SILENCE) as response:
+            async with await self._connections.request("GET", url, total_seconds=PEER_SILENCE) as response:
                 return response.status == HTTPStatus.OK
         except (aiohttp.ClientError, TimeoutError):
             return False
 
 
 class _Watch:
-    """Watch over a server that is asked: whenever it has been silent for a while, it is seen whether it lives.
+    """Watch over a server that was asked: after a while without an answer, it is probed.
 
-    What is awaited is in the task of whoever asks, which is told by its timeout: a task of its own for each question
-    would cost a fifth of that.
+    The answer is awaited in the caller's own task, which the watch wakes through its timeout. A task for each question
+    would cost a fifth of the question's time.
     """
 
     def __init__(self, address: str, lives: Callable[[str], Awaitable[bool]], expires: float) -> None:
-        self._address, self._lives, self._expires = address, lives, expires
+        self._address, self._is_alive, self._expires = address, lives, expires
         self._loop = asyncio.get_running_loop()
         self.patience = asyncio.timeout(None)
-        #: why nothing is awaited any more
-        self.why: Silent | Slow | None = None
+        #: why the wait has ended
+        self.failure: Silent | Slow | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._looking: asyncio.Task[None] | None = None
+        self._probe_task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
         """Begin to wait."""
         self._timer = self._loop.call_later(PEER_SILENCE, self._fell_silent)
 
     def end(self) -> None:
-        """Look no more."""
+        """End the watch."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._looking is not None:
-            self._looking.cancel()
+        if self._probe_task is not None:
+            self._probe_task.cancel()
 
     def _fell_silent(self) -> None:
-        self._looking = self._loop.create_task(self._look())
+        self._probe_task = self._loop.create_task(self._probe())
 
-    async def _look(self) -> None:
+    async def _probe(self) -> None:
         if time.monotonic() >= self._expires:
-            self.why = Slow(self._address)
-        elif not await self._lives(self._address):
-            self.why = Silent(self._address)
-        if self.why is None:
+            self.failure = Slow(self._address)
+        elif not await self._is_alive(self._address):
+            self.failure = Silent(self._address)
+        if self.failure is None:
             self.begin()
         else:
+            # The waiting task gets TimeoutError, and `await_answer` replaces it by `failure`.
             self.patience.reschedule(self._loop.time())
 
 
-def check(response: aiohttp.ClientResponse, content: bytes, address: str) -> None:
-    """Raise Moved, or Refusal where the servers do not understand each other."""
-    stated = response.headers.get(PROTOCOL_HEADER)
-    if stated is not None and speaks(stated):
+def check_response(response: aiohttp.ClientResponse, content: bytes, address: str) -> None:
+    """Raise Moved, or Refusal if the servers do not understand each other."""
+    version = response.headers.get(PROTOCOL_HEADER)
+    if version is not None and speaks(version):
         if response.status == MISDIRECTED:
             raise Moved(owner_of_body(content))
         return
-    if stated is None:
+    if version is None:
         _logger.error("%s does not know the secret of this server, and is not of its cluster", address)
     else:
-        _logger.error("%s speaks version %s between servers, and this one %d", address, stated, PROTOCOL)
+        _logger.error("%s speaks version %s between servers, and this one %d", address, version, PROTOCOL)
     detail = "the server that has what this is about cannot be asked for it; the log says why"
     raise Refusal("not_ready", detail, retry_after=5)

@@ -1,4 +1,25 @@
-"""Requests about what is kept are answered by its owner: here, or passed on whole."""
+"""Routing of requests about stored state: answered here if this server owns the shard, otherwise forwarded.
+
+Graphs, tensors and models belong to a shard, whose owner alone may read and write it (see `owners`). Clients do not
+know owners, and send a request to any server. `OwnerRouting` is the middleware that makes this work, for the routes in
+`paths`. For a PUT that reaches B while A owns the shard of the caller's namespace:
+
+    client → B   PUT /v1/tensors/w                     B authenticates the caller, and locates the owner: A
+    B → A        PUT /cluster/passed/v1/tensors/w      with the caller's name, namespace and scopes in a header, and the
+                                                       cluster's secret in another, instead of the client's key
+    A            serves it with its store of the shard, through the same routes
+    A → B → client                                     status, fields and body as they come
+
+If A does not own the shard any more, it answers 421 with the address of the new owner, and B sends the request there.
+To send it again, B keeps up to 1 MiB of the body (`_ReplayableBody`); after more than that the client gets `not_ready`
+and has to repeat the request.
+
+If A fails after it may have received the request, only GET and HEAD are sent again. For other methods the client gets
+`unconfirmed`: A may have executed the request before it failed.
+
+Computing calls are not forwarded. The server that receives one computes, and `shared_store` asks owners for the graphs
+and tensors that it reads.
+"""
 
 from __future__ import annotations
 
@@ -28,21 +49,21 @@ from service.cluster.shared_store import SharedStore
 from service.core.errors import Refusal
 from service.core.settings import Settings
 from service.observe.store import StoreService
-from service.web.head import HEADER
-from service.web.responses import report
+from service.web.head import REQUEST_ID_HEADER
+from service.web.responses import problem_response
 
-#: bytes of a body that are kept until it is known that the owner takes it; of a longer one, the owner is tried once
-_KEPT: Final = 1 << 20
-_REPEATABLE: Final = ("GET", "HEAD")
-#: header fields that are one connection's business, or made anew
-_OF_A_CONNECTION: Final = frozenset(
+#: most bytes of a body that are kept until the owner has answered; a request with a longer one is sent once
+_MAX_REPLAYED_BYTES: Final = 1 << 20
+_READ_METHODS: Final = ("GET", "HEAD")
+#: header fields of one connection, and fields that are written anew
+_HOP_HEADERS: Final = frozenset(
     {"connection", "keep-alive", "transfer-encoding", "host", "date", "server", "expect"}
-    | {name.lower() for name in (SECRET_HEADER, PROTOCOL_HEADER, CALLER_HEADER, HEADER)}
+    | {name.lower() for name in (SECRET_HEADER, PROTOCOL_HEADER, CALLER_HEADER, REQUEST_ID_HEADER)}
 )
 
 
-class Placing:
-    """Way to whoever has what a request is about, where its route is one of `paths`."""
+class OwnerRouting:
+    """Middleware for requests to `paths`: answers with the store of the namespace, or forwards to the owner."""
 
     def __init__(
         self,
@@ -62,113 +83,124 @@ class Placing:
             await self._app(scope, receive, send)
             return
         try:
-            await self._placed(scope, receive, send)
+            await self._route(scope, receive, send)
         except ClientDisconnect:
             return
         except Moved as moved:
             await send({"type": "http.response.start", "status": MISDIRECTED, "headers": []})
             await send({"type": "http.response.body", "body": body_of_owner(moved.owner)})
         except Refusal as refusal:
-            await report(Request(scope), refusal)(scope, receive, send)
+            await problem_response(Request(scope), refusal)(scope, receive, send)
 
-    async def _placed(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         state = scope["state"]
         namespace, expires = state["caller"].namespace, state["arrived"] + self._seconds
         if state.get("passed"):
-            await self._serve(await self._owners.own(namespace, expires), scope, receive, send)
+            # Forwarded once already: answer or raise Moved. Servers that disagree on the owner must not form a loop.
+            await self._serve(await self._owners.owned_store(namespace, expires), scope, receive, send)
             return
-        body = _Body(receive)
+        body = _ReplayableBody(receive)
         while True:
-            holder = await self._owners.found(namespace, expires)
-            if not isinstance(holder, Owner):
-                if await self._owners.still_has(holder, expires):
-                    await self._serve(holder, scope, body.receive, send)
+            location = await self._owners.locate(namespace, expires)
+            if not isinstance(location, Owner):
+                if await self._owners.still_owns(location, expires):
+                    await self._serve(location, scope, body.receive, send)
                     return
                 continue
             try:
-                answer = await self._asked(holder, scope, body, expires)
+                answer = await self._forward(location, scope, body, expires)
             except (Moved, Unreachable, Silent, Slow) as error:
-                if body.failed is not None:  # what the owner saw is a request that broke off
+                if body.failed is not None:  # the client's fault: to the owner, the request was cut off
                     raise body.failed from None
-                repeats = scope["method"] in _REPEATABLE
-                await self._owners.unanswered(namespace, holder, error, expires, repeats=repeats)
+                repeats = scope["method"] in _READ_METHODS
+                await self._owners.handle_failure(namespace, location, error, expires, repeats=repeats)
                 if not body.is_whole:
                     detail = "the part of the state that this is about has another server since; send it again"
                     raise Refusal("not_ready", detail, retry_after=1) from None
                 continue
-            await _answered(answer, send)
+            await _relay(answer, send)
             return
 
     async def _serve(self, store: StoreService, scope: Scope, receive: Receive, send: Send) -> None:
         scope["state"]["store"] = store
         await self._app(scope, receive, send)
 
-    async def _asked(self, owner: Owner, scope: Scope, body: _Body, expires: float) -> aiohttp.ClientResponse:
-        """Pass a request on to its owner; returns the beginning of the answer."""
+    async def _forward(
+        self, owner: Owner, scope: Scope, body: _ReplayableBody, expires: float
+    ) -> aiohttp.ClientResponse:
+        """Forward a request to the owner; return the beginning of the response."""
         self._store.passed_on["request"] += 1
         query = f"?{scope['query_string'].decode('ascii')}" if scope["query_string"] else ""
         raw = scope.get("raw_path") or scope["path"].encode()
         path = f"{PASSED}{raw.decode('ascii')}{query}"
-        stated = [(_text(name), _text(value)) for name, value in scope["headers"]]
-        headers = [(name, value) for name, value in stated if name not in _OF_A_CONNECTION and name != "authorization"]
-        headers += [(CALLER_HEADER, row_of_caller(scope["state"]["caller"])), (HEADER, scope["state"]["request_id"])]
+        request_headers = [(_text(name), _text(value)) for name, value in scope["headers"]]
+        headers = [
+            (name, value) for name, value in request_headers if name not in _HOP_HEADERS and name != "authorization"
+        ]
+        headers += [
+            (CALLER_HEADER, row_of_caller(scope["state"]["caller"])),
+            (REQUEST_ID_HEADER, scope["state"]["request_id"]),
+        ]
         content = None
-        if scope["method"] not in _REPEATABLE:
-            content = body.parts()  # an iterator: a DELETE without one would be sent again, and find nothing
+        if scope["method"] not in _READ_METHODS:
+            # An iterator even if it is empty: aiohttp sends a DELETE without one again after a lost connection, and the
+            # second one would find nothing to delete.
+            content = body.parts()
             if not any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"]):
                 headers.append(("content-length", "0"))
-        return await self._peers.passed(owner.address, scope["method"], path, headers, content, expires)
+        return await self._peers.forward(owner.address, scope["method"], path, headers, content, expires)
 
 
-class _Body:
-    """The body of a request, which can be read again as long as it is short."""
+class _ReplayableBody:
+    """Body of a request, which can be read again as long as it is short."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
-        self._kept: list[bytes] = []
+        self._parts: list[bytes] = []
         self._nbytes = 0
-        self._over = False
+        self._received_all = False
         self.is_whole = True
-        #: why the rest of it does not come
+        #: why the rest of the body is missing
         self.failed: Exception | None = None
 
     async def parts(self) -> AsyncIterator[bytes]:
-        """Yield the body from its beginning; it ends early where it has `failed`."""
-        for part in [*self._kept]:
+        """Yield the body from the start; it ends early if `failed` is set."""
+        for part in [*self._parts]:
             yield part
-        while not self._over:
+        while not self._received_all:
             message = await self._received()
             part = message.get("body", b"")
-            self._over = not message.get("more_body", False)
+            self._received_all = not message.get("more_body", False)
             self._nbytes += len(part)
-            self.is_whole = self._nbytes <= _KEPT
-            self._kept = [*self._kept, part] if self.is_whole else []
+            self.is_whole = self._nbytes <= _MAX_REPLAYED_BYTES
+            self._parts = [*self._parts, part] if self.is_whole else []
             if part:
                 yield part
 
     async def _received(self) -> Message:
-        """Receive the next message of the body. Raises ClientDisconnect, and what refuses it."""
+        """Receive the next message of the body. Raises ClientDisconnect, and the refusal of the body."""
         try:
             message = await self._receive()
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
         except Exception as error:
-            self.failed = error  # whoever sends it on says no more than that it ended
+            self.failed = error  # aiohttp, which reads `parts`, reports only that the body ended
             raise
         return message
 
     async def receive(self) -> dict[str, object]:
-        if self._kept:
-            more = len(self._kept) > 1 or not self._over
-            return {"type": "http.request", "body": self._kept.pop(0), "more_body": more}
+        # This server has become the owner after it forwarded the request: replay what it has read.
+        if self._parts:
+            has_more = len(self._parts) > 1 or not self._received_all
+            return {"type": "http.request", "body": self._parts.pop(0), "more_body": has_more}
         return dict(await self._receive())
 
 
-async def _answered(answer: aiohttp.ClientResponse, send: Send) -> None:
-    """Pass an answer on as it comes."""
+async def _relay(answer: aiohttp.ClientResponse, send: Send) -> None:
+    """Send a response on to the client as it arrives."""
     try:
         headers = [
-            (name.lower(), value) for name, value in answer.raw_headers if name.lower().decode() not in _OF_A_CONNECTION
+            (name.lower(), value) for name, value in answer.raw_headers if name.lower().decode() not in _HOP_HEADERS
         ]
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
         async for part in answer.content.iter_any():
@@ -179,7 +211,7 @@ async def _answered(answer: aiohttp.ClientResponse, send: Send) -> None:
 
 
 def _text(field: bytes) -> str:
-    """Decode UTF-8; other bytes as text that differs as they do."""
+    """Decode UTF-8, or other bytes as Latin-1, so that different bytes stay different."""
     try:
         return field.decode()
     except UnicodeDecodeError:

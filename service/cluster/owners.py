@@ -1,8 +1,28 @@
-"""Owners of shards: who has one is found out, asked, and replaced where it does not answer.
+"""Ownership of shards: which server answers for a namespace, and who takes over when it fails.
 
-A server that is asked for something has the shard of its namespace, or asks the server that has it: the one that
-answered last, or that the shard's last commit tells. Where that takes no connections, or does not say that it lives, it
-makes an opening of its own; not within some seconds of another one.
+The state of a cluster lies in an object store, split into shards. A namespace belongs to the shard that its hash
+selects. At any time one server, the owner, reads and writes a shard: it holds it in memory and answers from there.
+There is no coordinator and no heartbeat. The chain of commits in the object store is the only authority: a server
+becomes the owner by writing an *opening* (see `service.store.ownership`), and each commit names its owner's address.
+
+Suppose that A owns shard 3, and B receives a request about it:
+
+    B  known_owners has no entry         → read the last commit of shard 3: owner A
+    B  asks A                            → A answers from memory; B remembers A for the next request
+    A  crashes; B asks A                 → Unreachable
+    B  reads the last commit again       → still A, and its opening is older than PEACE
+    B  writes an opening                 → B owns shard 3, loads it, waits out A's lease and answers
+    C  still has A in known_owners       → Unreachable; C reads the last commit and asks B
+    A  restarts, and D asks it           → the last commit names B: A answers Moved(B), and D asks B
+
+The opening is an atomic create of the next commit's number. If B and C take over at once, one of them wins, and the
+other gets `Taken` with the winner's address. An owner that was merely slow notices on its next commit, or on the next
+check of its fence, that the number is taken; then it drops the shard from memory. So errors in detecting a failure cost
+time, never consistency. PEACE bounds that cost: for some seconds after an opening no other server makes one, so that
+servers that cannot reach each other do not take a shard back and forth.
+
+Requests that change something are sent to an owner at most once. If it may have received one and did not answer, the
+client gets `unconfirmed` (`repeats`).
 """
 
 from __future__ import annotations
@@ -26,13 +46,13 @@ from service.store.objects import Missing, Objects, ShardObjects, shard_of
 from service.store.ownership import PEACE, Taken
 from service.store.tables import Quota, Table
 
-#: how often a last commit is looked for that is gone when it is read
-_TRIES: Final = 10
-#: seconds that a shard which another server has taken gets to end its threads
-_END: Final = 1.0
-#: seconds between two questions, where a server has not what it should
-_AGAIN: Final = 0.05
-_PAUSE: Final = 0.25
+#: attempts to read the last commit, which may be deleted between listing and reading
+_READ_ATTEMPTS: Final = 10
+#: seconds that the store of a lost shard gets to end its threads
+_LEAVE_SECONDS: Final = 1.0
+#: seconds before the next attempt: after a server has moved a shard, and during its peace
+_MOVED_DELAY: Final = 0.05
+_RETRY_DELAY: Final = 0.25
 
 _logger = logging.getLogger("gradserve.cluster")
 _T = TypeVar("_T")
@@ -40,24 +60,24 @@ _shard: Final = lru_cache(4096)(shard_of)
 
 
 class Owner(NamedTuple):
-    """The server that has a shard, and when it made its opening, in Unix seconds."""
+    """Server that has a shard, and the time of its opening in Unix seconds."""
 
     address: str
     began: float
 
-    def peace(self, today: float) -> float:
-        """Seconds for which nobody else should make an opening; not more, whatever a clock says."""
-        return min(max(0.0, self.began + PEACE - today), PEACE)
+    def peace(self, now: float) -> float:
+        """Return the seconds for which no other server should make an opening: at most PEACE, whatever clocks say."""
+        return min(max(0.0, self.began + PEACE - now), PEACE)
 
 
 class OwnerDirectory:
-    """Reader of last commits, which say who has a shard; it blocks."""
+    """Reader of the last commits, which name the owners. Its methods block."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
 
     def owner(self, shard: int) -> Owner | None:
-        """Find the owner of a shard; None where nobody has it, or who had it released it. Raises OSError, Damaged."""
+        """Return the owner of a shard; None if it has none, or has been released. Raises OSError, Damaged."""
         head = self._last(ShardObjects(self._objects, shard))
         if head is None or head.note.released or head.note.owner is None:
             return None
@@ -65,80 +85,83 @@ class OwnerDirectory:
 
     @staticmethod
     def _last(objects: Objects) -> Contents | None:
-        for _ in range(_TRIES):
-            last = max(objects.list(COMMITS), default=None)
-            if last is None:
+        for _ in range(_READ_ATTEMPTS):
+            last_key = max(objects.list(COMMITS), default=None)
+            if last_key is None:
                 return None
             try:
-                return read_head(objects, int(last.removeprefix(COMMITS)))
-            except Missing:
+                return read_head(objects, int(last_key.removeprefix(COMMITS)))
+            except Missing:  # the owner has compacted its commits since; a later one exists
                 continue
         raise OSError("the last commit of a shard is listed, and not there")
 
 
-class Owning:
-    """Shards that this server has: each is taken by an opening, answered from memory, and let go of as a whole.
+class OwnedShards:
+    """Shards that this server owns: each is taken by an opening, answered from memory, and dropped as a whole.
 
-    Each has a store service, as a server has that shares no state. The service ends with the ownership; the next owner
-    begins with what the objects say. For one event loop.
+    Each has a store service of its own, like a server without a cluster. The store ends with the ownership, and the
+    next owner loads it from the objects. For one event loop.
     """
 
     def __init__(self, make: Callable[[int], StoreService], executor: Executor) -> None:
-        """`make` makes the store of a shard, which has read nothing; `executor` has a thread for each being taken."""
+        """`make` makes the empty store of a shard; `executor` needs a thread for each shard that is being opened."""
         self._make, self._executor = make, executor
         self._owned: dict[int, StoreService] = {}
-        #: shards that are being taken
+        #: shards that are being opened
         self.opening: dict[int, asyncio.Task[StoreService]] = {}
         self._leaving: dict[int, asyncio.Task[bool]] = {}
         self._draining = False
-        self._looked = 0
+        self._finished_looks = 0
 
     def __iter__(self) -> Iterator[StoreService]:
         return iter(self._owned.values())
 
     @property
     def looks(self) -> int:
-        """Number of looks whether another server has taken a shard."""
-        return self._looked + sum(store.commits.fence.looks for store in self)
+        """Number of checks whether another server has taken a shard."""
+        return self._finished_looks + sum(store.commits.fence.looks for store in self)
 
     def get(self, shard: int) -> StoreService | None:
-        """Return a shard's store, where this server has it, as far as it knows."""
+        """Return the store of a shard if this server owns it, as far as it knows."""
         store = self._owned.get(shard)
         if store is not None and store.commits.lost is not None:
-            self._leave(shard, _END)  # another server has it: what is in memory is nothing any more
+            # Another server has written an opening: memory is stale, and must not answer any more.
+            self._begin_leaving(shard, _LEAVE_SECONDS)
             return None
         return store
 
     async def open(self, shard: int) -> StoreService:
-        """Take a shard; of several who ask, one opening is made. Raises Taken, Refusal: not_ready."""
+        """Take a shard; concurrent calls share one opening. Raises Taken, Refusal: not_ready."""
         if (store := self.get(shard)) is not None:
             return store
         if self._draining:
             raise stopping()
         if shard not in self.opening:
-            self.opening[shard] = asyncio.get_running_loop().create_task(self._opened(shard))
+            self.opening[shard] = asyncio.get_running_loop().create_task(self._open_shard(shard))
             self.opening[shard].add_done_callback(partial(task_over, self.opening, shard))
+        # Shielded, since other requests wait for the same opening.
         return await asyncio.shield(self.opening[shard])
 
     def release(self, shard: int, seconds: float) -> None:
-        """Begin to leave a shard to others: what is behind is written within so many seconds, and nothing answered."""
+        """Begin to release a shard: answer nothing, and write pending changes within `seconds`."""
         if shard in self._owned:
-            self._leave(shard, seconds)
+            self._begin_leaving(shard, seconds)
 
     def drain(self, seconds: float) -> None:
-        """Take no more, and begin to leave those that are here."""
+        """Take no more shards, and begin to release all."""
         self._draining = True
         for opening in self.opening.values():
             opening.cancel()
         for shard in [*self._owned]:
-            self._leave(shard, seconds)
+            self._begin_leaving(shard, seconds)
 
     async def close(self, seconds: float) -> bool:
-        """Leave all of them; whether that was done in time."""
+        """Release all shards; return whether that was done in time."""
         self.drain(seconds)
         return all(await asyncio.gather(*self._leaving.values()))
 
-    async def _opened(self, shard: int) -> StoreService:
+    async def _open_shard(self, shard: int) -> StoreService:
+        # The old store must have written everything before a new one reads the objects.
         if (leaving := self._leaving.get(shard)) is not None:
             await asyncio.shield(leaving)
         store = self._make(shard)
@@ -148,98 +171,105 @@ class Owning:
             _logger.warning("shard %d cannot be taken: %s", shard, error)
             detail = "the part of the state that this is about cannot be read now; the log says why"
             raise Refusal("not_ready", detail, retry_after=1) from None
-        for name in ("tensors", "graphs", "models", "answers"):  # all shards share one quota for each kind of things
+        # Limits are for the server as a whole, so each table counts the usage of the other shards beside its own.
+        for name in ("tensors", "graphs", "models", "answers"):
             table: Table[object] = getattr(store, name)
-            table.beside = partial(self._beside, store, name)
+            table.beside = partial(self._usage_of_others, store, name)
         store.restore(loaded)
         self._owned[shard] = store
         _logger.info("shard %d is this server's from now on", shard)
         return store
 
-    async def _left(self, shard: int, store: StoreService, seconds: float) -> bool:
+    async def _close_shard(self, shard: int, store: StoreService, seconds: float) -> bool:
         try:
             return await store.close(seconds)
         finally:
-            self._looked += store.commits.fence.looks
+            self._finished_looks += store.commits.fence.looks
             del self._leaving[shard]
             store.commits.fence.leave()
             for key, _ in [*store.tensors]:  # give back their memory
                 store.tensors.load(key, None)
 
-    def _leave(self, shard: int, seconds: float) -> None:
-        left = self._left(shard, self._owned.pop(shard), seconds)
-        self._leaving[shard] = asyncio.get_running_loop().create_task(left)
+    def _begin_leaving(self, shard: int, seconds: float) -> None:
+        closing = self._close_shard(shard, self._owned.pop(shard), seconds)
+        self._leaving[shard] = asyncio.get_running_loop().create_task(closing)
 
-    def _beside(self, store: StoreService, name: str) -> Quota:
+    def _usage_of_others(self, store: StoreService, name: str) -> Quota:
         tables = [getattr(other, name) for other in self if other is not store]
         return Quota(sum(table.count for table in tables), sum(table.held for table in tables))
 
 
 def task_over(tasks: dict[int, asyncio.Task[_T]], shard: int, task: asyncio.Task[_T]) -> None:
-    """Forget a task of a shard that is done."""
+    """Forget a finished task of a shard."""
     del tasks[shard]
     consume_exception(task)
 
 
 class Owners:
-    """Owners of all shards, as the server at an address knows them. For one event loop."""
+    """Owners of all shards, as known to the server at `address`. For one event loop."""
 
     def __init__(
         self,
         address: str,
-        owning: Owning,
+        owned_shards: OwnedShards,
         directory: OwnerDirectory,
         executor: Executor,
         clock: Callable[[], float] = time.monotonic,
         today: Callable[[], float] = time.time,
     ) -> None:
-        self.address, self.owning = address, owning
+        self.address, self.owned_shards = address, owned_shards
         self._directory, self._executor = directory, executor
         self.clock, self._today = clock, today
-        #: the other servers that have shards, as far as that is known
-        self.known: dict[int, Owner] = {}
-        self._looking: dict[int, asyncio.Task[Owner | None]] = {}
+        #: cache of owners by shard, never this server; it may be out of date
+        self.known_owners: dict[int, Owner] = {}
+        self._lookups: dict[int, asyncio.Task[Owner | None]] = {}
         self.takeovers = 0
-        #: questions of this server to owners, and those that it answered as one, by their shards
-        self.asked: Counter[int] = Counter()
+        #: questions per shard in this window: sent to its owner, and answered as its owner
+        self.forwarded: Counter[int] = Counter()
         self.served: Counter[int] = Counter()
-        self._served_before: Counter[int] = Counter()
+        self._served_last_window: Counter[int] = Counter()
 
-    def here(self, namespace: str) -> StoreService | None:
-        """Return the store of a namespace, if this server has its shard."""
+    def local_store(self, namespace: str) -> StoreService | None:
+        """Return the store of a namespace if this server owns its shard."""
         shard = _shard(namespace)
         self.served[shard] += 1
-        return self.owning.get(shard)
+        return self.owned_shards.get(shard)
 
     def owns(self, namespace: str) -> bool:
-        """Whether this server has the shard of a namespace, as far as it knows."""
-        return self.owning.get(_shard(namespace)) is not None
+        """Return whether this server owns the shard of a namespace, as far as it knows."""
+        return self.owned_shards.get(_shard(namespace)) is not None
 
-    async def found(self, namespace: str, expires: float) -> StoreService | Owner:
-        """Find the store of a namespace, or the server that has it. Raises Refusal: not_ready, deadline_exceeded."""
+    async def locate(self, namespace: str, expires: float) -> StoreService | Owner:
+        """Return the store of a namespace, or the server that owns it. Raises Refusal: not_ready, deadline_exceeded."""
         shard = _shard(namespace)
-        found = await self._own(shard, expires) or self.known.get(shard) or await self._look_up(shard, expires)
-        if found is None or (isinstance(found, Owner) and found.address == self.address):
-            found = await self._taken(shard, self.owning.open(shard), expires)
-        (self.asked if isinstance(found, Owner) else self.served)[shard] += 1
-        return found
+        location = (
+            await self._local_store(shard, expires)
+            or self.known_owners.get(shard)
+            or await self._look_up(shard, expires)
+        )
+        # An owner with this address is an earlier process of this server, which has ended: its shard is free.
+        if location is None or (isinstance(location, Owner) and location.address == self.address):
+            location = await self._finish_opening(shard, self.owned_shards.open(shard), expires)
+        (self.forwarded if isinstance(location, Owner) else self.served)[shard] += 1
+        return location
 
-    async def own(self, namespace: str, expires: float) -> StoreService:
-        """Return the store of a namespace to a server that takes this one for its owner. Raises Moved, Refusal."""
+    async def owned_store(self, namespace: str, expires: float) -> StoreService:
+        """Return the store of a namespace for a server that takes this one for the owner. Raises Moved, Refusal."""
         shard = _shard(namespace)
-        found = await self._own(shard, expires)
-        if found is None or (not isinstance(found, Owner) and not await self.still_has(found, expires)):
-            found = await self._look_up(shard, expires)
-            if found is None or found.address != self.address:
-                raise Moved(None if found is None else found.address)
-            found = await self._taken(shard, self.owning.open(shard), expires)  # this is its process now
-        if isinstance(found, Owner):
-            raise Moved(found.address)
+        location = await self._local_store(shard, expires)
+        if location is None or (not isinstance(location, Owner) and not await self.still_owns(location, expires)):
+            location = await self._look_up(shard, expires)
+            if location is None or location.address != self.address:
+                raise Moved(None if location is None else location.address)
+            # The last commit names this address, but an earlier process wrote it.
+            location = await self._finish_opening(shard, self.owned_shards.open(shard), expires)
+        if isinstance(location, Owner):
+            raise Moved(location.address)
         self.served[shard] += 1
-        return found
+        return location
 
-    async def still_has(self, store: StoreService, expires: float) -> bool:
-        """Whether what is kept here is what there is, at some moment from now on. Raises Refusal: not_ready."""
+    async def still_owns(self, store: StoreService, expires: float) -> bool:
+        """Return whether memory is current at some moment after the call. Raises Refusal: not_ready."""
         try:
             await store.commits.fence.passed(expires)
         except Refusal:
@@ -257,33 +287,33 @@ class Owners:
         *,
         repeats: bool = True,
     ) -> _T:
-        """Call `here` with the store if this server has it, or `there` with the address of whoever has.
+        """Call `here` with the store if this server owns it, otherwise `there` with the owner's address.
 
-        Both are begun again where an owner is none any more. What does not `repeat` is not sent to another server once
-        it may have reached one. Raises Refusal: not_ready, unconfirmed, deadline_exceeded, and what they do.
+        If ownership changes meanwhile, the call is repeated. Without `repeats`, it is not sent to another server once
+        it may have reached one. Raises Refusal: not_ready, unconfirmed, deadline_exceeded, and the exceptions of both
+        functions.
         """
         while True:
-            found = await self.found(namespace, expires)
+            location = await self.locate(namespace, expires)
             try:
-                if isinstance(found, Owner):
-                    return await there(found.address)
-                return await here(found)
+                if isinstance(location, Owner):
+                    return await there(location.address)
+                return await here(location)
             except Refusal:
-                if not repeats or isinstance(found, Owner) or found.commits.lost is None:
+                # A store that lost its shard during the call refuses it; the new owner may answer.
+                if not repeats or isinstance(location, Owner) or location.commits.lost is None:
                     raise
             except (Moved, Unreachable, Silent, Slow) as error:
-                assert isinstance(found, Owner), "nothing that is here raises these"
-                await self.unanswered(namespace, found, error, expires, repeats=repeats)
+                assert isinstance(location, Owner), "nothing that is here raises these"
+                await self.handle_failure(namespace, location, error, expires, repeats=repeats)
             if self.clock() >= expires:
-                raise _nobody()
+                raise _no_owner()
 
-    async def unanswered(
+    async def handle_failure(
         self, namespace: str, owner: Owner, error: Moved | Unreachable | Silent | Slow, expires: float, *, repeats: bool
     ) -> None:
-        """Find another owner, or become it, after one has not answered; return where that may be asked the same.
-
-        Raises Refusal: not_ready; unconfirmed, where the owner may have done what cannot be repeated.
-        """
+        """Find another owner, or become it, after `owner` failed with `error`; return when the call can be repeated."""
+        # Ownership is repaired first in any case: the client's next request needs it.
         doubtful = isinstance(error, Silent | Slow) and not repeats
         try:
             await self._replace(_shard(namespace), owner, error, expires)
@@ -296,75 +326,79 @@ class Owners:
     async def _replace(
         self, shard: int, owner: Owner, error: Moved | Unreachable | Silent | Slow, expires: float
     ) -> None:
-        if isinstance(error, Slow):
-            raise _nobody()
-        if self.known.get(shard) == owner:
-            del self.known[shard]
+        if isinstance(error, Slow):  # the owner lives, and a takeover would not be faster
+            raise _no_owner()
+        if self.known_owners.get(shard) == owner:
+            del self.known_owners[shard]
         if isinstance(error, Moved):
+            # A hint alone: if it is wrong, that server answers Moved as well, or does not answer.
             if error.owner not in (None, owner.address, self.address):
-                self.known[shard] = Owner(str(error.owner), owner.began)
-            await asyncio.sleep(_AGAIN)
+                self.known_owners[shard] = Owner(str(error.owner), owner.began)
+            await asyncio.sleep(_MOVED_DELAY)
             return
-        now = await self._look_up(shard, expires)
-        if now is None or now.address != owner.address:
+        # Unreachable or silent for this server: before a takeover, check whether others have replaced it already.
+        current = await self._look_up(shard, expires)
+        if current is None or current.address != owner.address:
             return
-        if (peace := now.peace(self._today())) > 0:
-            await asyncio.sleep(min(peace, _PAUSE, max(0.0, expires - self.clock())))
+        if (peace := current.peace(self._today())) > 0:
+            await asyncio.sleep(min(peace, _RETRY_DELAY, max(0.0, expires - self.clock())))
             return
         _logger.warning("%s does not answer, and shard %d is taken over from it", owner.address, shard)
         self.takeovers += 1
-        await self._taken(shard, self.owning.open(shard), expires)
+        await self._finish_opening(shard, self.owned_shards.open(shard), expires)
 
     def begin_window(self) -> None:
-        """Count anew; what was counted so far is what owners go by when others ask for a shard."""
-        self._served_before, self.served = self.served, Counter()
+        """Begin a window of counts. The counts of the last one decide whether a shard is released."""
+        self._served_last_window, self.served = self.served, Counter()
 
-    def should_go(self, shard: int, asked: int) -> bool:
-        """Whether a server that has asked so often in a window should have a shard of ours: more than all others."""
-        served = self._served_before[shard]
-        return self.owning.get(shard) is not None and served > 0 and 2 * asked > served
+    def should_release(self, shard: int, count: int) -> bool:
+        """Return whether to release a shard to a server with `count` questions in a window: more than all others'."""
+        served = self._served_last_window[shard]
+        return self.owned_shards.get(shard) is not None and served > 0 and 2 * count > served
 
-    async def _own(self, shard: int, expires: float) -> StoreService | Owner | None:
-        """Return the store of a shard that is here, or will be; or who was first to take it."""
-        if (store := self.owning.get(shard)) is not None:
+    async def _local_store(self, shard: int, expires: float) -> StoreService | Owner | None:
+        """Return the store of a shard that is open or opening, the winner if another server took it first, or None."""
+        if (store := self.owned_shards.get(shard)) is not None:
             return store
-        opening = self.owning.opening.get(shard)
-        return None if opening is None else await self._taken(shard, asyncio.shield(opening), expires)
+        opening = self.owned_shards.opening.get(shard)
+        return None if opening is None else await self._finish_opening(shard, asyncio.shield(opening), expires)
 
-    async def _taken(self, shard: int, opening: Awaitable[StoreService], expires: float) -> StoreService | Owner:
-        """Wait for a shard to be taken; returns its store, or who was first to take it."""
+    async def _finish_opening(
+        self, shard: int, opening: Awaitable[StoreService], expires: float
+    ) -> StoreService | Owner:
+        """Wait for an opening; return the store, or the owner that was faster."""
         try:
-            return await self._in_time(opening, expires)
+            return await self._within(opening, expires)
         except Taken as taken:
-            self.known[shard] = Owner(taken.owner, taken.began)
-            return self.known[shard]
+            self.known_owners[shard] = Owner(taken.owner, taken.began)
+            return self.known_owners[shard]
 
     async def _look_up(self, shard: int, expires: float) -> Owner | None:
-        """Look who has a shard by its last commit; one look for all that wait."""
-        if shard not in self._looking:
-            self._looking[shard] = asyncio.get_running_loop().create_task(self._looked_up(shard))
-            self._looking[shard].add_done_callback(partial(task_over, self._looking, shard))
-        return await self._in_time(asyncio.shield(self._looking[shard]), expires)
+        """Read the owner of a shard from its last commit; concurrent calls share one read."""
+        if shard not in self._lookups:
+            self._lookups[shard] = asyncio.get_running_loop().create_task(self._read_owner(shard))
+            self._lookups[shard].add_done_callback(partial(task_over, self._lookups, shard))
+        return await self._within(asyncio.shield(self._lookups[shard]), expires)
 
-    async def _looked_up(self, shard: int) -> Owner | None:
+    async def _read_owner(self, shard: int) -> Owner | None:
         try:
-            found = await asyncio.get_running_loop().run_in_executor(self._executor, self._directory.owner, shard)
+            owner = await asyncio.get_running_loop().run_in_executor(self._executor, self._directory.owner, shard)
         except (OSError, Damaged) as error:
             _logger.warning("it cannot be seen who has shard %d: %s", shard, error)
-            raise _nobody() from None
-        self.known.pop(shard, None)
-        if found is not None and found.address != self.address:
-            self.known[shard] = found
-        return found
+            raise _no_owner() from None
+        self.known_owners.pop(shard, None)
+        if owner is not None and owner.address != self.address:
+            self.known_owners[shard] = owner
+        return owner
 
-    async def _in_time(self, awaited: Awaitable[_T], expires: float) -> _T:
+    async def _within(self, awaited: Awaitable[_T], expires: float) -> _T:
         try:
             async with asyncio.timeout(None if expires == float("inf") else max(0.0, expires - self.clock())):
                 return await awaited
         except TimeoutError:
-            raise _nobody() from None
+            raise _no_owner() from None
 
 
-def _nobody() -> Refusal:
+def _no_owner() -> Refusal:
     detail = "no server has the part of the state that this is about at the moment; try again shortly"
     return Refusal("not_ready", detail, retry_after=1)

@@ -1,4 +1,4 @@
-"""The paths between servers, in front of all others: whoever does not know the secret finds nothing there."""
+"""Paths between servers, in front of all others. Without the secret, they do not exist."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from service.observe.store import settling
 from service.store.changes import ALWAYS, new_answer
 from service.store.idempotency import Repetition
 from service.store.writes import nbytes_of
-from service.web.middleware import counting
+from service.web.middleware import limit_body
 from service.web.responses import slices_to_send
 from service.web.routing import route_path
 from service.workers.frames import INLINE
@@ -50,20 +50,20 @@ from service.workers.task import Reply, Task
 
 _logger = logging.getLogger("gradserve.cluster")
 
-#: seconds that the owner of a shard has to leave it, where another server is to have it
+#: seconds to write the pending changes of a shard that is released to another server
 _LEAVE: Final = 10.0
 
-#: what is answered: the head of a message, and the bytes behind it
-Said = tuple[Mapping[str, Any], Sequence[bytes | memoryview]]
+#: response to a question: the head of a message, and the bytes after it
+PeerResponse = tuple[Mapping[str, Any], Sequence[bytes | memoryview]]
 
 
-class Questions:
-    """Answers to questions of other servers, for the shards that this server has."""
+class PeerQuestions:
+    """Answers to questions of other servers, for the shards that this server owns."""
 
     def __init__(self, owners: Owners) -> None:
         self._owners = owners
-        #: each gets what a question says, the bytes behind that, and when its time is up. Raises Moved, Refusal
-        self.by_name: Mapping[str, Callable[[dict[str, Any], memoryview, float], Awaitable[Said]]] = {
+        #: handlers of questions: head, bytes after it, deadline → response. They raise Moved, Refusal
+        self.by_name: Mapping[str, Callable[[dict[str, Any], memoryview, float], Awaitable[PeerResponse]]] = {
             "versions": self._versions,
             "graph": self._graph,
             "answer": self._answer,
@@ -71,108 +71,118 @@ class Questions:
             "release": self._release,
         }
 
-    async def _versions(self, asked: dict[str, Any], _: memoryview, expires: float) -> Said:
-        """Tell the etags of all names, of one moment; and send the versions that whoever asks does not have."""
-        namespace = asked["namespace"]
-        store = await self._owners.own(namespace, expires)
-        there = await store.versions(namespace, asked["names"], expires)
-        sent = {version.etag: version for version in there.values() if version.etag not in asked["known"]}
-        etags = {name: version.etag for name, version in there.items()}
-        head = {"versions": etags, "sent": [row_of_version(version) for version in sent.values()]}
-        return head, [version.memory.view for version in sent.values()]
+    async def _versions(self, question: dict[str, Any], _: memoryview, expires: float) -> PeerResponse:
+        """Return the etags of all names at one moment, and the versions that the other server does not have."""
+        namespace = question["namespace"]
+        store = await self._owners.owned_store(namespace, expires)
+        versions = await store.versions(namespace, question["names"], expires)
+        missing = {version.etag: version for version in versions.values() if version.etag not in question["known"]}
+        etags = {name: version.etag for name, version in versions.items()}
+        head = {"versions": etags, "sent": [row_of_version(version) for version in missing.values()]}
+        return head, [version.memory.view for version in missing.values()]
 
-    async def _graph(self, asked: dict[str, Any], _: memoryview, expires: float) -> Said:
-        """Tell what workers know a graph by, and send the graph where whoever asks has another."""
-        namespace = asked["namespace"]
-        store = await self._owners.own(namespace, expires)
-        graph = await store.graph(namespace, asked["graph_id"], expires)
+    async def _graph(self, question: dict[str, Any], _: memoryview, expires: float) -> PeerResponse:
+        """Return the key of a graph, and the graph unless the other server has it."""
+        namespace = question["namespace"]
+        store = await self._owners.owned_store(namespace, expires)
+        graph = await store.graph(namespace, question["graph_id"], expires)
         if graph is None:
             return {"key": None}, ()
-        return {"key": graph.key}, () if graph.key == asked["known"] else (graph.record,)
+        return {"key": graph.key}, () if graph.key == question["known"] else (graph.record,)
 
-    async def _answer(self, asked: dict[str, Any], _: memoryview, expires: float) -> Said:
-        """Tell what a call was answered before, if it was."""
-        repetition = Repetition(*asked["asked"])
-        store = await self._owners.own(repetition.namespace, expires)
+    async def _answer(self, question: dict[str, Any], _: memoryview, expires: float) -> PeerResponse:
+        """Return the stored response of a call, if there is one."""
+        repetition = Repetition(*question["asked"])
+        store = await self._owners.owned_store(repetition.namespace, expires)
         await store.commits.fence.passed(expires)
         record = store.answers.asked_before(repetition)
         return ({"record": None}, ()) if record is None else ({"record": row_of_record(record)}, (record.body,))
 
-    async def _proposal(self, asked: dict[str, Any], blobs: memoryview, expires: float) -> Said:
-        """Keep what the reply to a task of another server has for keeping."""
-        namespace = asked["namespace"]
-        store = await self._owners.own(namespace, expires)
-        stored = [stored_of(row) for row in asked["stored"]]
-        kept, at = [], 0
-        for each in stored:
-            kept.append(blobs[at : at + nbytes_of(each.dtype, each.shape)])
-            at += len(kept[-1])
+    async def _proposal(self, question: dict[str, Any], blobs: memoryview, expires: float) -> PeerResponse:
+        """Store the results of another server's task."""
+        namespace = question["namespace"]
+        store = await self._owners.owned_store(namespace, expires)
+        # The bytes of the message are those of all tensors in order, then those of all stored responses.
+        stored = [stored_of(row) for row in question["stored"]]
+        values, position = [], 0
+        for tensor in stored:
+            values.append(blobs[position : position + nbytes_of(tensor.dtype, tensor.shape)])
+            position += len(values[-1])
         changes = []
-        for row in asked["records"]:
-            changes.append(new_answer(store.answers, record_of(row, bytes(blobs[at : at + row["body"]]))))
-            at += row["body"]
-        task = Task("proposal", b"", asked["request_id"], asked["timeout"], expires, namespace=namespace)
+        for row in question["records"]:
+            changes.append(new_answer(store.answers, record_of(row, bytes(blobs[position : position + row["body"]]))))
+            position += row["body"]
+        task = Task("proposal", b"", question["request_id"], question["timeout"], expires, namespace=namespace)
+        # The other server has checked that its caller may write.
         caller = Caller("", namespace, frozenset([KeyScope.WRITE]))
-        reply = Reply(200, JSON, [b""], stored=stored, kept=kept)
+        reply = Reply(200, JSON, [b""], stored=stored, kept=values)
         result = await settling(store.settle, task, caller, reply, ALWAYS, changes)
         if result is reply:
             return {"kept": True}, ()
         return {"kept": False, "status": result.status, "headers": result.headers}, result.parts
 
-    async def _release(self, asked: dict[str, Any], _: memoryview, __: float) -> Said:
-        """Leave a shard to whoever asks, if that asks for what it has more than all others do."""
-        shard = int(asked["shard"])
-        goes = self._owners.should_go(shard, int(asked["asked"]))
-        if goes:
-            self._owners.owning.release(shard, _LEAVE)
-        return {"released": goes}, ()
+    async def _release(self, question: dict[str, Any], _: memoryview, __: float) -> PeerResponse:
+        """Release a shard to the other server if it uses the shard more than all others together."""
+        shard = int(question["shard"])
+        releases = self._owners.should_release(shard, int(question["asked"]))
+        if releases:
+            self._owners.owned_shards.release(shard, _LEAVE)
+        return {"released": releases}, ()
 
 
-class Between:
-    """Application that answers other servers; all else goes to `app`. Requests that were passed on go to `passed`."""
+class PeerApplication:
+    """Application that answers other servers. Forwarded requests go to `forwarded`, everything else to `app`."""
 
     def __init__(
-        self, app: ASGIApp, passed: ASGIApp, routes: Sequence[BaseRoute], questions: Questions, secret: str, most: int
+        self,
+        app: ASGIApp,
+        forwarded: ASGIApp,
+        routes: Sequence[BaseRoute],
+        questions: PeerQuestions,
+        secret: str,
+        max_bytes: int,
     ) -> None:
-        """Take questions of `most` bytes at most."""
-        self._app, self._passed, self._routes = app, passed, routes
-        self._questions, self._secret, self._most = questions, secret.encode(), most
+        """Questions have at most `max_bytes` bytes."""
+        self._app, self._forwarded, self._routes = app, forwarded, routes
+        self._questions, self._secret, self._max_bytes = questions, secret.encode(), max_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         path = path_within(scope) if scope["type"] == "http" else ""
         headers = Headers(scope=scope) if path.startswith(BETWEEN_SERVERS) else None
+        # A wrong secret falls through to the routes, which answer 404: outsiders cannot tell that the paths exist.
         if headers is None or not compare_digest(headers.get(SECRET_HEADER, "").encode(), self._secret):
             await self._app(scope, receive, send)
-        elif not speaks(stated := headers.get(PROTOCOL_HEADER, "")):
-            _logger.error("another server speaks version %r between servers, and this one %d", stated, PROTOCOL)
-            await _say(send, 409, [b""])
+        elif not speaks(version := headers.get(PROTOCOL_HEADER, "")):
+            _logger.error("another server speaks version %r between servers, and this one %d", version, PROTOCOL)
+            await _respond(send, 409, [b""])
         elif path.startswith(f"{PASSED}/"):
-            await self._serve_passed(scope, receive, send, headers)
+            await self._serve_forwarded(scope, receive, send, headers)
         elif path == BETWEEN_SERVERS + ALIVE:
-            await _say(send, 200, [b""])
+            await _respond(send, 200, [b""])
         else:
             await self._answer(path.removeprefix(BETWEEN_SERVERS), scope, receive, send)
 
-    async def _answer(self, what: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _answer(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
         status = 200
         try:
-            said, blobs = read_message(await Request(scope, counting(receive, self._most)).body())
-            answer = self._questions.by_name[what]
-            parts = message_of(*await answer(said, blobs, time.monotonic() + float(said["left"])))
+            question, blobs = read_message(await Request(scope, limit_body(receive, self._max_bytes)).body())
+            answer = self._questions.by_name[name]
+            parts = message_of(*await answer(question, blobs, time.monotonic() + float(question["left"])))
         except ClientDisconnect:
             return
         except Moved as moved:
             status, parts = MISDIRECTED, [body_of_owner(moved.owner)]
         except Refusal as refusal:
+            # As a message, so that the other server raises the same refusal to its client.
             status, parts = refusal.status, message_of({"refused": row_of_refusal(refusal)})
         except Exception:
-            _logger.exception("a question of another server could not be answered: %s", what)
+            _logger.exception("a question of another server could not be answered: %s", name)
             status, parts = 500, message_of({"refused": row_of_refusal(fault())})
-        await _say(send, status, parts)
+        await _respond(send, status, parts)
 
-    async def _serve_passed(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
-        """Serve a request that another server has let in, for this caller."""
+    async def _serve_forwarded(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
+        """Serve a request that another server has authenticated, for the caller that it states."""
         inner: dict[str, Any] = {**scope, "path": path_within(scope).removeprefix(PASSED), "root_path": ""}
         inner["raw_path"] = scope["raw_path"][scope["raw_path"].index(PASSED.encode()) + len(PASSED) :]
         caller = caller_of(headers[CALLER_HEADER])
@@ -184,15 +194,15 @@ class Between:
                 MutableHeaders(scope=message)[PROTOCOL_HEADER] = str(PROTOCOL)
             await send(message)
 
-        await self._passed(inner, receive, marked)
+        await self._forwarded(inner, receive, marked)
 
 
-async def _say(send: Send, status: int, parts: Sequence[bytes | memoryview]) -> None:
+async def _respond(send: Send, status: int, parts: Sequence[bytes | memoryview]) -> None:
     nbytes = sum(map(len, parts))
     version = (PROTOCOL_HEADER.lower().encode(), str(PROTOCOL).encode())
     fields = [version, (b"content-type", b"application/octet-stream"), (b"content-length", b"%d" % nbytes)]
     await send({"type": "http.response.start", "status": status, "headers": fields})
-    if nbytes <= INLINE:  # at once, or whoever asks is woken up several times
+    if nbytes <= INLINE:  # in one write, since each wakes the other server
         await send({"type": "http.response.body", "body": b"".join(parts)})
         return
     for part in slices_to_send(parts):

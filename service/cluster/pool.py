@@ -1,8 +1,9 @@
-"""The pool of workers of a server that shares its state: each task reads versions that were found for it alone.
+"""Worker pool of a cluster's server: each task reads versions of tensors that were found for it alone.
 
-What a tensor is may be another server's to say, so workers know versions under a name for each set of them that tasks
-have read together, and never under the tensor's own: what they know is right for ever. A worker asks for what a task
-names, and it is sent again with what was found; what tasks like it have asked for is looked for before it is sent.
+Another server may decide what a tensor is at this moment. So workers do not cache versions by the names of tensors, but
+by a name for each set of versions that tasks have read together: such an entry is never outdated. A worker asks for the
+tensors that a task names, and the task is sent again with the versions that were found. What similar tasks have asked
+for is found before the task is sent.
 """
 
 from __future__ import annotations
@@ -28,69 +29,69 @@ from service.workers.worker_process import COMMAND
 
 _logger = logging.getLogger("gradserve.cluster")
 
-#: bytes at the beginning of a body by which tasks are alike that are of no registered graph
-_BEGINNING: Final = 256
-#: kinds of tasks that are remembered
-_KINDS: Final = 1024
-#: what tasks read of which nobody has asked yet: nothing is known under it
-_UNASKED: Final = "?"
-#: bytes of versions in buffers that a worker knows beside those of its next task
-_MOST_MAPPED: Final = 256 << 20
-#: seconds in which what a task is expected to read has to be found, or it is sent without: it may read something else
-_EXPECTING: Final = 0.05
+#: first bytes of a body that identify similar tasks without a registered graph
+_PREFIX_BYTES: Final = 256
+#: kinds of tasks in the cache
+_MAX_KINDS: Final = 1024
+#: name of the set of versions of tasks that have asked for none; workers know no versions under it
+_NO_VERSIONS: Final = "?"
+#: bytes of versions in shared buffers that a worker may map beside those of its next task
+_MAX_MAPPED_BYTES: Final = 256 << 20
+#: seconds to find the expected versions. After that the task is sent without: it may read others
+_LOOK_AHEAD_SECONDS: Final = 0.05
 
-#: the versions that a task reads, by name; they are lent
+#: versions that a task reads, by name; they are lent
 Versions = Mapping[str, TensorVersion]
-#: the versions of these names in a namespace, found not later than at a time. Raises Refusal
+#: finds the versions of names in a namespace until a deadline. Raises Refusal
 FindVersions = Callable[[str, Sequence[str], float], Awaitable[Versions]]
-#: those of them that were last known, where another server has them and all are here
+#: returns the last known versions, if another server owns them and all are in memory here
 RecallVersions = Callable[[str, Sequence[str]], Versions]
 
 
 @dataclass
 class Expectation:
-    """Names that tasks of a kind read, the versions that the last one found, and whether the one before found these."""
+    """Names that similar tasks read, the versions that the last one found, and whether they were the same before."""
 
     names: Sequence[str]
     etags: Mapping[str, str] = field(default_factory=dict)
     is_steady: bool = False
 
-    def found(self, versions: Versions) -> None:
-        """Note the versions that a task has found."""
+    def record(self, versions: Versions) -> None:
+        """Record the versions that a task has found."""
         etags = etags_of(versions)
         self.is_steady, self.etags = etags == self.etags, etags
 
 
 class ExpectedReads:
-    """Memory of what tasks have asked for, by their graphs or beginnings; what is wrong is asked once more."""
+    """Cache of the names that tasks have asked for, by their graphs or first bytes. A wrong entry costs a question."""
 
     def __init__(self) -> None:
-        self._kinds: LRU[Hashable, Expectation] = LRU(_KINDS)
+        self._kinds: LRU[Hashable, Expectation] = LRU(_MAX_KINDS)
 
     def of(self, task: Task) -> Expectation | None:
-        """Look up what a task is expected to read; None where that is not known."""
+        """Return what a task is expected to read, None if unknown."""
         return self._kinds.hit(_kind_of(task))
 
     def learn(self, task: Task, names: Sequence[str]) -> None:
-        """Remember the names that a task has asked for."""
+        """Record the names that a task has asked for."""
         self._kinds.put(_kind_of(task), Expectation(names))
 
 
 def etags_of(versions: Versions) -> Mapping[str, str]:
-    """Map the names of the tensors to the etags of versions."""
+    """Map the names of tensors to the etags of their versions."""
     return {name: version.etag for name, version in versions.items()}
 
 
 def _kind_of(task: Task) -> Hashable:
-    return task.namespace, task.call, task.graph or bytes(task.body[:_BEGINNING])
+    return task.namespace, task.call, task.graph or bytes(task.body[:_PREFIX_BYTES])
 
 
 class SpeculativeTask:
-    """Task that is done with the versions that were last known, while their owner is asked whether there are others.
+    """Task that runs with the last known versions, while their owner is asked whether they are current.
 
-    The reply is held until the owner has said so, and so is of a moment after the request, like all that is read. Where
-    there is another version, the task is done again with that. It pays where tensors stay as they are, as weights of a
-    model in use do: then an answer takes as long as it would through the owner.
+    The reply is held until the owner has answered, so it is of a moment after the request, like every read. If a
+    version is outdated, the task runs again. This pays for tensors that rarely change, such as the weights of a model
+    in use: a reply then takes as long as from the owner itself.
     """
 
     def __init__(
@@ -101,62 +102,62 @@ class SpeculativeTask:
         lending: Lending,
         submit: Callable[[Task, Done, Versions], None],
     ) -> None:
-        """`submit` takes up a task that reads these versions; with a refusal, they are given back."""
+        """`submit` accepts a task that reads these versions, or gives them back if the task is refused."""
         self._task, self._done, self._expected = task, done, expected
         self._lending, self._submit = lending, submit
-        self._looking: asyncio.Task[None] | None = None
+        self._lookup: asyncio.Task[None] | None = None
         self._reply: Reply | None = None
-        #: what becomes of the reply, once that is known
-        self._settle: Callable[[Reply], None] | None = None
-        #: what there is, lent until it is known whether the task is done again with it
-        self._found: Versions | None = None
+        #: handler of the reply, once the owner has answered
+        self._on_reply: Callable[[Reply], None] | None = None
+        #: current versions, lent until it is known whether the task has to run again with them
+        self._versions: Versions | None = None
 
     def begin(self, known: Versions, find: Callable[[], Awaitable[Versions]]) -> None:
-        """Have it done with what is known, while `find` finds what there is."""
-        self._looking = asyncio.get_running_loop().create_task(self._look(etags_of(known), find))
-        self._submit(self._task, self._came, known)
+        """Run the task with the known versions, while `find` finds the current ones."""
+        self._lookup = asyncio.get_running_loop().create_task(self._look_up(etags_of(known), find))
+        self._submit(self._task, self._handle_reply, known)
 
     def end(self) -> None:
-        """End the look, since nobody waits for the reply, or nothing of it is in doubt."""
-        if self._looking is not None:
-            self._looking.cancel()
+        """End the lookup: nobody waits for the reply, or it is certain."""
+        if self._lookup is not None:
+            self._lookup.cancel()
         if self._reply is not None:
             reply, self._reply = self._reply, None
             reply.give_back()
-        if self._found is not None:
-            found, self._found = self._found, None
-            self._lending.give_back(*found.values())
+        if self._versions is not None:
+            versions, self._versions = self._versions, None
+            self._lending.give_back(*versions.values())
 
     def leave_to_pool(self) -> None:
-        """Leave a task to the pool that reads something else than was expected, which is found for it."""
+        """Leave the task to the pool, since it reads other tensors than expected; the pool finds those."""
         self.end()
-        self._settle = self._answer
+        self._on_reply = self._answer
 
-    async def _look(self, known: Mapping[str, str], find: Callable[[], Awaitable[Versions]]) -> None:
-        settle: Callable[[Reply], None]
+    async def _look_up(self, known: Mapping[str, str], find: Callable[[], Awaitable[Versions]]) -> None:
+        on_reply: Callable[[Reply], None]
         try:
-            found = await find()
+            versions = await find()
         except Refusal as refusal:
-            settle = partial(self._refuse, refusal)
+            on_reply = partial(self._refuse, refusal)
         except Exception:
             _logger.exception("request %s: what it reads could not be looked for", self._task.request_id)
-            settle = partial(self._refuse, fault())
+            on_reply = partial(self._refuse, fault())
         else:
-            self._expected.found(found)
-            self._found = found
-            settle = self._answer if etags_of(found) == known else self._repeat
-        self._settle = settle
+            self._expected.record(versions)
+            self._versions = versions
+            on_reply = self._answer if etags_of(versions) == known else self._repeat
+        self._on_reply = on_reply
         if self._reply is not None:
             reply, self._reply = self._reply, None
-            settle(reply)
+            on_reply(reply)
 
-    def _came(self, reply: Reply) -> None:
-        if not reply.consulted:  # then it does not matter what there is
+    def _handle_reply(self, reply: Reply) -> None:
+        if not reply.consulted:  # the task read no tensors, so their versions do not matter
             self._answer(reply)
-        elif self._settle is None:
+        elif self._on_reply is None:
             self._reply = reply
         else:
-            self._settle(reply)
+            self._on_reply(reply)
 
     def _answer(self, reply: Reply) -> None:
         self.end()
@@ -168,27 +169,27 @@ class SpeculativeTask:
 
     def _repeat(self, reply: Reply) -> None:
         reply.give_back()
-        assert self._found is not None, "it was found"
-        found, self._found = self._found, None
-        self._submit(self._task, self._answer, found)
+        assert self._versions is not None, "it was found"
+        versions, self._versions = self._versions, None
+        self._submit(self._task, self._answer, versions)
 
 
 class ClusterPool(ProcessPool):
-    """Finder of the versions that tasks read; `find` and `recall` are to be set before the first task."""
+    """Process pool that finds the versions that tasks read. Set `find` and `recall` before the first task."""
 
     find: FindVersions
     recall: RecallVersions
 
     def __init__(self, settings: Settings, lending: Lending, command: Sequence[str] = COMMAND) -> None:
         super().__init__(settings, command, lending)
-        self.most_mapped = _MOST_MAPPED
+        self.most_mapped = _MAX_MAPPED_BYTES
         self._current: dict[TensorKey, TensorVersion] = {}
         self._finding: dict[Ticket, asyncio.Task[None]] = {}
         self._expected = ExpectedReads()
         self._speculative: dict[Task, SpeculativeTask] = {}
 
     def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
-        """Place a version where those who look for it find it: nobody reads it otherwise."""
+        """Store a version for those who look it up; workers do not read it otherwise."""
         before = self._current.pop((namespace, name), None)
         if resident is not None:
             self._current[namespace, name] = resident
@@ -196,12 +197,12 @@ class ClusterPool(ProcessPool):
             self._lending.retire(before)
 
     def submit(self, task: Task, done: Done) -> None:
-        """Take up a task, with the versions that it is expected to read."""
+        """Accept a task, with the versions that it is expected to read."""
         expected = self._expected.of(task)
-        if expected is not None and (known := self._known_to_be_steady(task, expected)):
+        if expected is not None and (known := self._steady_versions(task, expected)):
             self._speculate(task, done, expected, known)
             return
-        task.reads = _UNASKED
+        task.reads = _NO_VERSIONS
         ticket = self._admit(task, done)
         if ticket is not None and expected is not None:
             self._finding[ticket] = self._loop.create_task(self._look_ahead(ticket, expected))
@@ -209,13 +210,14 @@ class ClusterPool(ProcessPool):
             self._enqueue(ticket)
 
     def cancel(self, task: Task) -> None:
-        """Stop the work on a task whose reply nobody waits for any more."""
+        """Cancel a task whose reply is not needed any more."""
         if (run := self._speculative.pop(task, None)) is not None:
             run.end()
         super().cancel(task)
 
-    def _known_to_be_steady(self, task: Task, expected: Expectation) -> Versions:
-        """Find what a short task reads, lent, where that is known here and likely to be what there is; or nothing."""
+    def _steady_versions(self, task: Task, expected: Expectation) -> Versions:
+        """Lend the versions that a short task probably reads, if they are known here; otherwise return none."""
+        # A run that may be wasted must be cheap: short bodies alone, and no tasks that are known to take long.
         if not expected.is_steady or task.memory is not None or len(task.body) > INLINE:
             return {}
         if self._cost_model.known(task)[0] is not None:
@@ -231,8 +233,8 @@ class ClusterPool(ProcessPool):
         run.begin(known, partial(self.find, task.namespace, expected.names, task.expires))
 
     def _submit_reading(self, task: Task, done: Done, versions: Versions) -> None:
-        """Take up a task that reads these, which are lent."""
-        task.reads = _UNASKED
+        """Accept a task that reads these versions, which are lent."""
+        task.reads = _NO_VERSIONS
         ticket = self._admit(task, done)
         if ticket is None:
             self._lending.give_back(*versions.values())
@@ -241,63 +243,64 @@ class ClusterPool(ProcessPool):
         self._enqueue(ticket)
 
     def _give_versions(self, ticket: Ticket, versions: Versions) -> None:
-        """Send a task with these, which are lent."""
+        """Let a task read these versions, which are lent."""
         ticket.wanted = [*versions]
         self._read_together(ticket, versions)
 
     async def _look_ahead(self, ticket: Ticket, expected: Expectation) -> None:
-        """Send a task with what it is expected to read, so that its worker need not ask."""
+        """Find what a task is expected to read before it is sent, so that its worker need not ask."""
         task = ticket.task
-        found: Versions = {}
+        versions: Versions = {}
         try:
-            async with asyncio.timeout(_EXPECTING):
-                found = await self.find(task.namespace, expected.names, task.expires)
+            async with asyncio.timeout(_LOOK_AHEAD_SECONDS):
+                versions = await self.find(task.namespace, expected.names, task.expires)
         except (Refusal, TimeoutError):
-            pass  # it is told so where it does read them
+            pass  # if the task does read them, the worker asks and gets the error
         except Exception:
             _logger.exception("request %s: what it may read could not be looked for", task.request_id)
         del self._finding[ticket]
-        if found:
-            expected.found(found)
-            self._give_versions(ticket, found)
+        if versions:
+            expected.record(versions)
+            self._give_versions(ticket, versions)
         self._enqueue(ticket)
 
     def _find_tensors(self, ticket: Ticket) -> None:
         self._expected.learn(ticket.task, ticket.wanted)
+        # The task has them already: it is sent again with them.
         if ticket in self._pinned and self._pinned[ticket][1].keys() >= set(ticket.wanted):
             super()._find_tensors(ticket)
             return
         if (run := self._speculative.get(ticket.task)) is not None:
             run.leave_to_pool()
-        self._unpin(ticket)  # it was expected to read something else
+        self._unpin(ticket)  # the versions that were expected are not the ones that it reads
         self._lanes.hold(ticket)
-        self._finding[ticket] = self._loop.create_task(self._look_for(ticket))
+        self._finding[ticket] = self._loop.create_task(self._look_up(ticket))
 
-    async def _look_for(self, ticket: Ticket) -> None:
+    async def _look_up(self, ticket: Ticket) -> None:
         task = ticket.task
         try:
-            found = await self.find(task.namespace, ticket.wanted, task.expires)
+            versions = await self.find(task.namespace, ticket.wanted, task.expires)
         except Refusal as refusal:
-            self._not_found(ticket, refusal)
+            self._fail_lookup(ticket, refusal)
         except Exception:
             _logger.exception("request %s: its tensors could not be found", task.request_id)
-            self._not_found(ticket, fault())
+            self._fail_lookup(ticket, fault())
         else:
             del self._finding[ticket]
-            self._read_together(ticket, found)
+            self._read_together(ticket, versions)
             self._lanes.put_first(ticket)
         self._pump()
 
-    def _not_found(self, ticket: Ticket, refusal: Refusal) -> None:
+    def _fail_lookup(self, ticket: Ticket, refusal: Refusal) -> None:
         del self._finding[ticket]
         self._end(ticket, refused(refusal, ticket.task.request_id))
 
     def pin(self, ticket: Ticket, reads: Sequence[tuple[str, str]]) -> bool:
-        """Do nothing: the versions that a task reads here were found for it alone."""
+        """Do nothing: the versions that a task reads were found for it alone."""
         return True
 
     def _unread(self, keys: Sequence[TensorKey]) -> None:
-        """Do nothing: what workers know of a set is right for ever."""
+        """Do nothing: what workers know about a set of versions stays true."""
 
     def _abandon(self, ticket: Ticket, refusal: Refusal | None = None) -> None:
         if (finding := self._finding.pop(ticket, None)) is None:

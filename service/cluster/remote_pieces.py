@@ -1,6 +1,6 @@
-"""Pieces of sums that other servers do: ordinary requests through the ingress, with the key of whoever asked for all.
+"""Pieces of sums that other servers compute: ordinary requests through the ingress, with the original caller's key.
 
-Whatever else than the sums comes back, the piece is run by somebody else, or here: it keeps nothing.
+If the response is anything but the sums, the piece runs elsewhere, or here: it stores nothing, so it can be repeated.
 """
 
 from __future__ import annotations
@@ -16,58 +16,60 @@ from service.cluster.connecting import PeerConnections, body_of
 from service.workers.sums import NotElsewhere
 from service.workers.task import PIECE_HEADER, Reply, Task
 
-#: seconds in which the ingress is connected to
-_CONNECT: Final = 1.0
-#: connections to the ingress
+#: seconds to connect to the ingress
+_CONNECT_SECONDS: Final = 1.0
+#: most connections to the ingress
 _CONNECTIONS: Final = 64
-#: who says so may have room in a moment: 429, 502 to 504
-_LATER: Final = frozenset({429, 502, 503, 504})
+#: statuses of an ingress or server that may have room in a moment
+_RETRYABLE: Final = frozenset({429, 502, 503, 504})
 
 
 class IngressPieces:
-    """Client that asks for them, for one event loop."""
+    """Client that sends pieces to the ingress, for one event loop."""
 
     def __init__(self, ingress: str) -> None:
         self._ingress = ingress
-        self._connections = PeerConnections(_CONNECTIONS, _CONNECT)
+        self._connections = PeerConnections(_CONNECTIONS, _CONNECT_SECONDS)
 
     async def sums(self, task: Task, request: Reply, nbytes: int) -> Reply:
-        """Ask another server for the sums of a piece of a task, which take so many bytes.
+        """Ask another server for the sums of a piece of a task, which have `nbytes` bytes.
 
         Raises NotElsewhere.
         """
-        left = task.expires - time.monotonic()
-        if left <= 0:
+        seconds = task.expires - time.monotonic()
+        if seconds <= 0:
             raise NotElsewhere("the time is up", later=False)
         fields, body = body_of(request.parts)
-        url = f"{self._ingress}/v1/{task.call}?timeout_ms={max(1, int(1000 * left))}"
-        asked = self._connections.request("POST", url, [*_headers(task, request), *fields], body, within=left)
+        url = f"{self._ingress}/v1/{task.call}?timeout_ms={max(1, int(1000 * seconds))}"
+        responding = self._connections.request(
+            "POST", url, [*_headers(task, request), *fields], body, total_seconds=seconds
+        )
         try:
-            async with await asked as response:
-                return await _sent(response, nbytes)
+            async with await responding as response:
+                return await _read_sums(response, nbytes)
         except (aiohttp.ClientError, TimeoutError) as error:
             raise NotElsewhere(f"{type(error).__name__}: {error}", later=True) from error
 
     async def close(self) -> None:
-        """Ask no more."""
+        """Close all connections."""
         await self._connections.close()
 
 
 def _headers(task: Task, request: Reply) -> list[tuple[str, str]]:
     key = next(value for name, value in request.headers if name == PIECE_HEADER)
-    stated = [
+    headers = [
         ("Content-Type", SAFETENSORS),
         ("Accept", PIECE_SUMS),
         ("X-Request-ID", task.request_id),
         (PIECE_HEADER, key),
     ]
-    return [*stated, ("Authorization", task.credential)] if task.credential else stated
+    return [*headers, ("Authorization", task.credential)] if task.credential else headers
 
 
-async def _sent(response: aiohttp.ClientResponse, nbytes: int) -> Reply:
-    """Read the sums of an answer. Raises NotElsewhere where it has none, and aiohttp.ClientError."""
+async def _read_sums(response: aiohttp.ClientResponse, nbytes: int) -> Reply:
+    """Read the sums in a response. Raises NotElsewhere if it has none, and aiohttp.ClientError."""
     if response.status != HTTPStatus.OK:
-        raise NotElsewhere(f"status {response.status}", later=response.status in _LATER)
+        raise NotElsewhere(f"status {response.status}", later=response.status in _RETRYABLE)
     length = response.headers.get("Content-Length", "")
     if response.headers.get("Content-Type") != PIECE_SUMS or length != str(nbytes):
         raise NotElsewhere(f"an answer of another kind, of {length or 'unknown'} bytes", later=False)

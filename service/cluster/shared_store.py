@@ -1,8 +1,8 @@
-"""State that servers share, as computing calls need it: what this server owns is here, the owner is asked for the rest.
+"""Store of a cluster's server, as computing calls use it: own shards directly, other shards through their owners.
 
-Versions of tensors are found before a task reads them, all names of it in one question, and are those of one moment.
-What a reply has for keeping is decided by the owner, like that of its own workers. A question is repeated where another
-server has become the owner; a proposal is not, once it may have reached one.
+The versions of tensors are found before a task reads them, all names in one question, so that they are of one moment.
+The owner stores the results of a reply, as it does for its own workers. A question is repeated if another server has
+become the owner. A proposal is not, once it may have reached one.
 """
 
 from __future__ import annotations
@@ -35,81 +35,83 @@ from service.workers.pool import Done, Pool
 from service.workers.residents import Lending
 from service.workers.task import Reply, Task, refused
 
-#: the part of what tensors and graphs may take, that those of other servers may take here beside
-_SHARE_OF_OTHERS: Final = 4
-#: questions of a shard in so many seconds from which on its owner is asked whether it lets go of it
-_MANY: Final = 100
+#: caches of other servers' tensors and graphs have this fraction of the limits for stored ones
+_CACHE_DIVISOR: Final = 4
+#: questions about a shard in one window, and seconds of a window, after which its owner is asked to release it
+_RELEASE_THRESHOLD: Final = 100
 WINDOW: Final = 10.0
 
 _logger = logging.getLogger("gradserve.cluster")
 
 
 class SharedStore:
-    """Store that a server of a cluster has for its calls. For one event loop."""
+    """Store for the calls of a cluster's server. For one event loop."""
 
     def __init__(self, settings: Settings, pool: Pool, owners: Owners, peers: HttpPeers, lending: Lending) -> None:
         self._pool, self._owners, self._peers, self._lending = pool, owners, peers, lending
         self._versions: LRU[str, TensorVersion] = LRU(
-            settings.max_tensor_bytes // _SHARE_OF_OTHERS,
+            settings.max_tensor_bytes // _CACHE_DIVISOR,
             lambda version: version.nbytes,
             keep_newest=True,
             evicted=lending.retire,
         )
+        #: etags of the last known versions, by name; the versions themselves may have been evicted
         self._latest: LRU[str, str] = LRU(settings.max_tensors, keep_newest=True)
         self._graphs: LRU[str, Registered] = LRU(
-            settings.max_graph_bytes // _SHARE_OF_OTHERS, lambda graph: graph.nbytes, keep_newest=True
+            settings.max_graph_bytes // _CACHE_DIVISOR, lambda graph: graph.nbytes, keep_newest=True
         )
+        #: keys of graphs by id, for the question whether the owner still has the same graph
         self._graph_keys: LRU[str, str] = LRU(settings.max_graphs, keep_newest=True)
-        #: of calls that other servers keep the answers of
+        #: calls under way whose responses other servers store
         self.answers = AnswerTable(total_quota(settings, "answer"), settings.idempotency_seconds)
         self._begun: dict[TableKey, StoreService] = {}
         self._settling: set[asyncio.Task[None]] = set()
         self._grace = float(settings.shutdown_grace)
-        self._balancing: asyncio.Task[None] | None = None
+        self._balancer: asyncio.Task[None] | None = None
         self.passed_on: Counter[str] = Counter()
 
     async def current(self, expires: float) -> None:
-        """Return at once: each shard is looked at when it is asked for."""
+        """Return at once: each shard is checked when it is used."""
 
     def load(self) -> Loaded:
-        """Read nothing: a shard is taken when somebody asks for what it has."""
+        """Load nothing: a shard is taken when it is first used."""
         return Loaded()
 
     def restore(self, loaded: Loaded) -> None:
-        """Begin to move shards to where they are asked for."""
-        self._balancing = asyncio.get_running_loop().create_task(self.balance())
+        """Begin to move shards to the servers that use them."""
+        self._balancer = asyncio.get_running_loop().create_task(self.balance())
 
     def known_graph(self, namespace: str, graph_id: str) -> Registered | None:
-        """Return a graph, where it is known at once what is there."""
-        store = self._owners.here(namespace)
+        """Return a graph if it is in memory and known to be current."""
+        store = self._owners.local_store(namespace)
         return None if store is None else store.known_graph(namespace, graph_id)
 
     async def graph(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
-        """Find the graph of an id here or at its owner. Raises Refusal: not_ready."""
+        """Find a graph here or at its owner. Raises Refusal: not_ready."""
 
         async def there(address: str) -> Registered | None:
             name = f"{namespace}\n{graph_id}"
-            before = self._graphs.hit(self._graph_keys.hit(name))
-            known = None if before is None else before.key
-            asked = {"namespace": namespace, "graph_id": graph_id, "known": known}
-            answer = await self._asked(address, "graph", asked, (), expires)
-            if answer.head["key"] in (None, known):
-                return None if answer.head["key"] is None else before
-            found = Registered.of(bytes(answer.blobs))
-            if self._graphs.hit(found.key) is None:
-                self._graphs.put(found.key, found)
-            self._graph_keys.put(name, found.key)
-            return found
+            cached = self._graphs.hit(self._graph_keys.hit(name))
+            cached_key = None if cached is None else cached.key
+            question = {"namespace": namespace, "graph_id": graph_id, "known": cached_key}
+            answer = await self._ask(address, "graph", question, (), expires)
+            if answer.head["key"] in (None, cached_key):
+                return None if answer.head["key"] is None else cached
+            graph = Registered.of(bytes(answer.blobs))
+            if self._graphs.hit(graph.key) is None:
+                self._graphs.put(graph.key, graph)
+            self._graph_keys.put(name, graph.key)
+            return graph
 
         return await self._owners.at_owner(
             namespace, lambda store: store.graph(namespace, graph_id, expires), there, expires
         )
 
     async def versions(self, namespace: str, names: Sequence[str], expires: float) -> Mapping[str, TensorVersion]:
-        """Lend the versions of these names, of one moment. Raises Refusal: not_ready, deadline_exceeded."""
+        """Lend the versions of these names at one moment. Raises Refusal: not_ready, deadline_exceeded."""
 
         async def here(store: StoreService) -> Mapping[str, TensorVersion]:
-            return self._lent(await store.versions(namespace, names, expires))
+            return self._lend(await store.versions(namespace, names, expires))
 
         async def there(address: str) -> Mapping[str, TensorVersion]:
             return await self._versions_of(address, namespace, names, expires)
@@ -117,40 +119,41 @@ class SharedStore:
         return await self._owners.at_owner(namespace, here, there, expires)
 
     def recall(self, namespace: str, names: Sequence[str]) -> Mapping[str, TensorVersion]:
-        """These as they were last known, where another server has them and all are here: lent, and perhaps outdated."""
+        """Lend the last known versions, perhaps outdated, if another server owns them and all are in memory here."""
         if self._owners.owns(namespace):
             return {}
         known = self._last_known(namespace, names)
-        return self._lent(known) if len(known) == len(names) else {}
+        return self._lend(known) if len(known) == len(names) else {}
 
-    async def begin(self, asked: Repetition, expires: float) -> AnswerRecord | None:
+    async def begin(self, repetition: Repetition, expires: float) -> AnswerRecord | None:
         """Begin a call that may have been answered before. Raises Refusal: not_ready, invalid_field, conflict."""
 
         async def here(store: StoreService) -> AnswerRecord | None:
-            known = await store.begin(asked, expires)
-            if known is None:
-                self._begun[asked.namespace, asked.key] = store
-            return known
+            record = await store.begin(repetition, expires)
+            if record is None:
+                self._begun[repetition.namespace, repetition.key] = store
+            return record
 
         async def there(address: str) -> AnswerRecord | None:
-            self.answers.begin(asked)
+            # Under way here as well, so that a second one on this server gets `conflict` without a question.
+            self.answers.begin(repetition)
             try:
-                answer = await self._asked(address, "answer", {"asked": list(asked)}, (), expires)
+                answer = await self._ask(address, "answer", {"asked": list(repetition)}, (), expires)
                 row = answer.head["record"]
-                known = None if row is None else record_of(row, bytes(answer.blobs))
+                record = None if row is None else record_of(row, bytes(answer.blobs))
             except BaseException:
-                self.answers.end(asked)
+                self.answers.end(repetition)
                 raise
-            if known is not None:
-                self.answers.end(asked)
-            return known
+            if record is not None:
+                self.answers.end(repetition)
+            return record
 
-        return await self._owners.at_owner(asked.namespace, here, there, expires)
+        return await self._owners.at_owner(repetition.namespace, here, there, expires)
 
-    def end(self, asked: Repetition) -> None:
-        """End a call that is done, or given up."""
-        store = self._begun.pop((asked.namespace, asked.key), None)
-        (self.answers if store is None else store.answers).end(asked)
+    def end(self, repetition: Repetition) -> None:
+        """End a call that is finished, or given up."""
+        store = self._begun.pop((repetition.namespace, repetition.key), None)
+        (self.answers if store is None else store.answers).end(repetition)
 
     def settle(
         self,
@@ -161,7 +164,7 @@ class SharedStore:
         condition: Condition = ALWAYS,
         more: Sequence[Change] = (),
     ) -> None:
-        """Settle a reply. What it rests on was found for it, and is as of then."""
+        """Store the results of a reply, and call `done`. What it read was found for it, and was current then."""
         if not reply.stored:
             done(reply)
             return
@@ -172,40 +175,40 @@ class SharedStore:
     async def settled(
         self, task: Task, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
     ) -> Reply:
-        """Settle a reply, and return what `done` would get."""
+        """Settle a reply, and return what `done` gets."""
         return await outcome(settling(self.settle, task, caller, reply, condition, more))
 
     def drain(self) -> None:
-        """Leave every shard to others, so that they need not wait."""
-        self._owners.owning.drain(self._grace)
+        """Release all shards, so that other servers need not wait."""
+        self._owners.owned_shards.drain(self._grace)
 
     async def close(self, seconds: float) -> bool:
-        """Leave every shard to others; returns whether all was written in time."""
-        if self._balancing is not None:
-            self._balancing.cancel()
-        closed = await self._owners.owning.close(seconds)
+        """Release all shards; return whether everything was written in time."""
+        if self._balancer is not None:
+            self._balancer.cancel()
+        closed = await self._owners.owned_shards.close(seconds)
         await self._peers.close()
         return closed
 
     def holdings(self) -> Holdings:
-        """Count what is kept here at this moment, of all shards that this server has."""
-        each = [store.holdings() for store in self._owners.owning]
-        return Holdings(*map(sum, zip(*each, strict=True))) if each else Holdings()
+        """Count what is stored at this moment, in all shards of this server."""
+        holdings = [store.holdings() for store in self._owners.owned_shards]
+        return Holdings(*map(sum, zip(*holdings, strict=True))) if holdings else Holdings()
 
     def figures(self) -> ClusterFigures:
-        """Return the figures of this server."""
-        owning = self._owners.owning
+        """Return the metrics of this server."""
+        owning = self._owners.owned_shards
         return ClusterFigures(len(list(owning)), self._owners.takeovers, owning.looks, self.passed_on)
 
     async def balance(self) -> None:
-        """Ask owners for the shards that this server is asked for more than they are; again and again."""
+        """Ask for the shards that this server uses more than all others do, once per window."""
         while True:
             await asyncio.sleep(WINDOW)
-            asked, self._owners.asked = self._owners.asked, Counter()
+            forwarded, self._owners.forwarded = self._owners.forwarded, Counter()
             self._owners.begin_window()
-            for shard, count in asked.items():
-                owner = self._owners.known.get(shard)
-                if owner is not None and count >= _MANY:
+            for shard, count in forwarded.items():
+                owner = self._owners.known_owners.get(shard)
+                if owner is not None and count >= _RELEASE_THRESHOLD:
                     with suppress(Refusal, Moved, Unreachable, Silent, Slow):
                         expires = self._owners.clock() + WINDOW
                         await self._peers.ask(owner.address, "release", {"shard": shard, "asked": count}, (), expires)
@@ -220,9 +223,10 @@ class SharedStore:
             return await settling(store.settle, task, caller, reply, condition, changes)
 
         async def there(address: str) -> Reply:
-            return await self._proposed(address, task, reply, records)
+            return await self._propose(address, task, reply, records)
 
         try:
+            # Not repeated at another owner: the first one may have stored the results before it failed.
             caller.require(KeyScope.WRITE)
             result = await self._owners.at_owner(task.namespace, here, there, task.expires, repeats=False)
         except Refusal as refusal:
@@ -234,8 +238,8 @@ class SharedStore:
             reply.give_back()
         done(result)
 
-    async def _proposed(self, address: str, task: Task, reply: Reply, records: Sequence[AnswerRecord]) -> Reply:
-        """Have the owner keep what a reply has for keeping; returns the reply, or what the owner says instead."""
+    async def _propose(self, address: str, task: Task, reply: Reply, records: Sequence[AnswerRecord]) -> Reply:
+        """Let the owner store the results of a reply; return the reply, or the owner's response instead."""
         head = {
             "namespace": task.namespace,
             "request_id": task.request_id,
@@ -244,7 +248,7 @@ class SharedStore:
             "records": [row_of_record(record) for record in records],
         }
         blobs = [*reply.kept, *(record.body for record in records)]
-        answer = await self._asked(address, "proposal", head, blobs, task.expires)
+        answer = await self._ask(address, "proposal", head, blobs, task.expires)
         if answer.head["kept"]:
             return reply
         headers = tuple((name, value) for name, value in answer.head["headers"])
@@ -253,34 +257,35 @@ class SharedStore:
     async def _versions_of(
         self, address: str, namespace: str, names: Sequence[str], expires: float
     ) -> Mapping[str, TensorVersion]:
-        """Ask an owner for versions; it sends those that are not here."""
-        lent = [*self._lent(self._last_known(namespace, names)).values()]
+        """Ask an owner for versions; it sends those that are not in memory here."""
+        # Lent until the answer is here: the owner leaves out what this server claims to have.
+        lent = [*self._lend(self._last_known(namespace, names)).values()]
         try:
             head = {"namespace": namespace, "names": list(names), "known": [version.etag for version in lent]}
-            answer = await self._asked(address, "versions", head, (), expires)
-            at = 0
+            answer = await self._ask(address, "versions", head, (), expires)
+            position = 0
             for etag, dtype, shape in answer.head["sent"]:
-                end = at + nbytes_of(dtype, shape)
-                lent.append(self._received(etag, dtype, tuple(shape), answer.blobs[at:end]))
-                self._lending.lend(lent[-1])  # or the next one might take its place
-                at = end
+                end = position + nbytes_of(dtype, shape)
+                lent.append(self._cache_version(etag, dtype, tuple(shape), answer.blobs[position:end]))
+                self._lending.lend(lent[-1])  # otherwise the next version might evict it
+                position = end
             by_etag = {version.etag: version for version in lent}
-            found = {name: by_etag[etag] for name, etag in answer.head["versions"].items()}
-            for name, version in found.items():
+            versions = {name: by_etag[etag] for name, etag in answer.head["versions"].items()}
+            for name, version in versions.items():
                 self._latest.put(f"{namespace}\n{name}", version.etag)
-            return self._lent(found)
+            return self._lend(versions)
         finally:
             self._lending.give_back(*lent)
 
     def _last_known(self, namespace: str, names: Sequence[str]) -> Mapping[str, TensorVersion]:
-        """Return the versions of these names that were told of last, as far as they are here."""
-        found = ((name, self._versions.hit(self._latest.hit(f"{namespace}\n{name}"))) for name in names)
-        return {name: version for name, version in found if version}
+        """Return the last known versions of these names, as far as they are in memory."""
+        cached = ((name, self._versions.hit(self._latest.hit(f"{namespace}\n{name}"))) for name in names)
+        return {name: version for name, version in cached if version}
 
-    def _received(self, etag: str, dtype: str, shape: tuple[int, ...], data: memoryview) -> TensorVersion:
-        """Keep a version that came, for whoever asks for it next."""
-        if (known := self._versions.hit(etag)) is not None:
-            return known
+    def _cache_version(self, etag: str, dtype: str, shape: tuple[int, ...], data: memoryview) -> TensorVersion:
+        """Copy a received version into memory, and cache it."""
+        if (cached := self._versions.hit(etag)) is not None:
+            return cached
         memory = self._pool.allocate_tensor(len(data))
         if len(data):
             np.copyto(np.frombuffer(memory.view, np.uint8), np.frombuffer(data, np.uint8))
@@ -288,13 +293,13 @@ class SharedStore:
         self._versions.put(etag, version)
         return version
 
-    def _lent(self, versions: Mapping[str, TensorVersion]) -> Mapping[str, TensorVersion]:
+    def _lend(self, versions: Mapping[str, TensorVersion]) -> Mapping[str, TensorVersion]:
         for version in versions.values():
             self._lending.lend(version)
         return versions
 
-    async def _asked(
-        self, address: str, what: str, head: Mapping[str, Any], blobs: Sequence[bytes | memoryview], expires: float
+    async def _ask(
+        self, address: str, question: str, head: Mapping[str, Any], blobs: Sequence[bytes | memoryview], expires: float
     ) -> Answer:
-        self.passed_on[what] += 1
-        return await self._peers.ask(address, what, head, blobs, expires)
+        self.passed_on[question] += 1
+        return await self._peers.ask(address, question, head, blobs, expires)

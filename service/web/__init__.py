@@ -1,4 +1,4 @@
-"""The front: HTTP. It reads heads and bytes, and neither parses nor computes.
+"""HTTP front of the service: reads heads and bytes, without parsing bodies or computing.
 
     server ── connection ┬─ fast_door ─────────────────────── service.workers.pool
                          └─ asgi_door ── middleware ── routes ──┘

@@ -1,19 +1,32 @@
-"""One connection: bytes in, requests out of them one after another, each handed to its door; answers, and its end.
+"""One HTTP/1.1 connection: reads requests, dispatches each to a handler, and lingers before it closes.
 
-asyncio hands over the bytes that came (`buffer_updated`). In the state HEAD they belong to the head of a request, which
-is found in the cache of heads or parsed. The head decides which door answers, and the door says what it wants of the
-body:
+A connection is a state machine. asyncio delivers received bytes through `get_buffer` and `buffer_updated`. The state
+says what they are:
 
-    POST /v1/gradients …   the call door, one for all calls of the connection: straight to the pool
-    GET /v1/ops …          an application door, one for each request: the ASGI application
+    HEAD     the head of the next request; parsed, or found in the cache of heads
+    ANSWER   the body of the current request, until its framing says that it is complete;
+             bytes after that are the next request, and wait (`pending_bytes`)
+    LINGER   leftovers of a client that has its last response; dropped
+    ENDED    nothing more is read
 
-In the state ANSWER the bytes are the body's, until its framing says that it is over; what comes behind it waits for
-the answer. The door writes that with `write_bytes` or `send`, and ends with `answered`. Then the next request begins,
-in HEAD again, or the connection ends: in the state LINGER it drops what the client still sends, since a reset would
-hide the answer from it.
+A complete head selects the handler, and `begin` of the handler returns a `BodySpec`: the framing, the sink and the
+deadline of the body.
 
-Whatever the connection waits for is `due` at some time, which the sweep of the server looks at: there is no timer for
-each connection. A client that is slow to send or to take is late once its credit is spent (`MinimumRate`).
+    POST /v1/gradients …   the call handler, one for all calls of the connection: straight to the worker pool
+    GET /v1/ops …          an application handler, one for each request: the ASGI application
+
+For example, a client pipelines two calls. The first read contains both heads and half of the second body. The first
+call is submitted and the rest goes to `pending_bytes`. When the worker replies, the handler writes the response with
+`write_bytes` (or `send` if it is large) and calls `finish_response`. The state is HEAD again, and `advance` parses the
+pending bytes as the second request, whose `BodyReader` waits for the other half.
+
+After an error in the middle of a body the client may still be sending. A close would make the kernel send a reset,
+which can discard the response before the client has read it. So the connection shuts down its sending side and reads on
+for a while: LINGER.
+
+There are no timers per connection. `due` is when the client must have sent something, and the server's sweep compares
+it with the clock. Slow senders and readers have a credit of seconds, which they lose as time passes and earn back with
+the bytes that they transfer (`MinimumRate`).
 """
 
 from __future__ import annotations
@@ -29,242 +42,250 @@ from service.core.errors import Refusal, fault, late, out_of_memory
 from service.core.keys.authentication import Keyholder
 from service.core.keys.caller import ANYONE, tenant_of
 from service.store.tables import Registered
-from service.web.body_reader import Incoming, Wanted
-from service.web.head import CONTINUE, HEALTH, Head, Order, infeasible, malformed, new_id, too_large
+from service.web.body_reader import BodyReader, BodySpec
+from service.web.head import CONTINUE, HEALTH, ComputeCall, Head, is_hopeless, malformed, new_id, too_large
 from service.web.observer import Finished
-from service.web.responses import Sending, unsent_bytes
+from service.web.responses import ResponseWriter, unsent_bytes
 from service.web.server_state import ServerState
 from service.workers.task import Reply
 
 _logger = logging.getLogger("gradserve")
 
-_END: Final = b"\r\n\r\n"
-#: bytes of a chunked body that are looked at without a pause: they may be thousands of chunks
-_CHUNKED: Final = 16 << 10
-#: bytes of further requests that wait for the one at hand; more stay with the client
-_PIPELINED: Final = 64 << 10
-#: when nothing is due
-FOREVER: Final = float("inf")
-#: seconds of silence after which a client that was refused has stopped sending
-SILENCE: Final = 0.25
+_HEAD_END: Final = b"\r\n\r\n"
+#: bytes of a chunked body that are parsed in one turn of the event loop: they may be thousands of chunks
+_CHUNKED_READ_BYTES: Final = 16 << 10
+#: bytes of pipelined requests that are buffered; beyond that, reading pauses
+_PIPELINE_BYTES: Final = 64 << 10
+#: deadline of a connection that waits for nothing
+NEVER: Final = float("inf")
+#: seconds of silence after which a refused client is assumed to have stopped sending
+QUIET_SECONDS: Final = 0.25
 
 
 class ConnectionState(Enum):
     """State of a connection."""
 
     HEAD = auto()  # waits for a request, or for the rest of its head
-    ANSWER = auto()  # a door has the request, of which the body may still be coming
-    LINGER = auto()  # an answer has ended the connection; what still comes is dropped
+    ANSWER = auto()  # a handler has the request; its body may be incomplete
+    LINGER = auto()  # the last response is written; what still arrives is dropped
     ENDED = auto()
 
 
-#: every request meets them: in Python 3.11 a member of an enumeration takes ten times as long to find as a name
+#: global names, since every request uses them: in Python 3.11 access to a member of an Enum takes ten times as long
 _HEAD, _ANSWER, _LINGER, _ENDED = ConnectionState
 
 
-class Door(Protocol):
+class RequestHandler(Protocol):
     """Handler that answers a request."""
 
     @property
     def full(self) -> bool:
-        """Whether more of the body should wait."""
+        """Whether the handler's buffer is full, so that the rest of the body should wait."""
 
-    def body_moved(self) -> None:
-        """More of the body is there; or all of it, where nothing is incoming any more."""
+    def body_received(self) -> None:
+        """Handle more of the body, or the end of it if the connection has no body reader any more."""
 
     def body_failed(self, refusal: Refusal) -> None:
-        """The body is not coming, and why."""
+        """Handle a body that will not arrive, for this reason."""
 
     def stop(self, refusal: Refusal) -> None:
-        """The server gives up on the request: answer with this."""
+        """Give up the request because the server is stopping: answer with this refusal."""
 
-    def left(self) -> bool:
-        """Note that the client has ended its side after its request; returns whether it is answered all the same."""
+    def half_closed(self) -> bool:
+        """Handle the end of the client's side after its request; return whether to answer all the same."""
 
-    def lost(self) -> None:
-        """Nobody is there any more."""
+    def connection_lost(self) -> None:
+        """Handle the loss of the connection."""
 
-    def writable(self) -> None:
-        """The client has taken what was written."""
+    def resume_writing(self) -> None:
+        """Continue writing: the client has read what was written."""
 
 
-class CallDoor(Door, Protocol):
-    """Handler that answers computing calls, one after the other."""
+class CallHandler(RequestHandler, Protocol):
+    """Handler of computing calls, one after the other."""
 
-    def begin(self, head: Head, order: Order, graph: Registered | None, length: int, data: bytes) -> Wanted | None:
-        """Take up a call that its caller may make; returns what is wanted of its body, of which `data` is there."""
+    def begin(
+        self, head: Head, call: ComputeCall, graph: Registered | None, length: int, data: bytes
+    ) -> BodySpec | None:
+        """Begin an authorized call; return what to read of its body, of which `data` has arrived."""
 
     def deny(self, head: Head, refusal: Refusal, length: int, data: bytes) -> None:
-        """Refuse a call by its head; where its body is all there, the connection goes on."""
+        """Refuse a call because of its head. If its whole body has arrived, the connection stays open."""
 
 
-class ApplicationDoor(Door, Protocol):
-    """Handler that has an application answer one request."""
+class ApplicationHandler(RequestHandler, Protocol):
+    """Handler that passes one request to an ASGI application."""
 
-    def begin(self, length: int, data: bytes) -> Wanted | None:
-        """Hand it over: what is wanted of its body, of which `data` is there."""
+    def begin(self, length: int, data: bytes) -> BodySpec | None:
+        """Start the application; return what to read of the body, of which `data` has arrived."""
 
 
-class Doors(NamedTuple):
-    """Maker of the doors of a connection: one for all of its calls, and one for each other request."""
+class HandlerFactory(NamedTuple):
+    """Factories of a connection's handlers: one for all of its calls, and one for each other request."""
 
-    calls: Callable[[Connection], CallDoor]
-    application: Callable[[Connection, Head], ApplicationDoor]
+    calls: Callable[[Connection], CallHandler]
+    application: Callable[[Connection, Head], ApplicationHandler]
 
 
 class Connection(asyncio.BufferedProtocol):
-    """A transport, and the request that is at hand. What is answered is the doors' business."""
+    """A transport and its current request. Handlers write the responses."""
 
-    def __init__(self, server_state: ServerState, doors: Doors) -> None:
+    def __init__(self, server_state: ServerState, handlers: HandlerFactory) -> None:
         self.server_state = server_state
-        self._doors = doors
-        self._calls = doors.calls(self)
-        self.due = FOREVER
+        self._handlers = handlers
+        self._call_handler = handlers.calls(self)
+        self.due = NEVER
         self.client = ""
         self.address = tenant_of(ANYONE, "")
         self.since = 0.0
         self.secure = False
-        self.surplus: Refusal | None = None
+        self.limit_refusal: Refusal | None = None
         self.state = _HEAD
-        self.door: Door | None = None
+        self.handler: RequestHandler | None = None
         self.head: Head | None = None
         self.request_id = ""
         self.caller = ANYONE
-        self._holder: Keyholder | None = None  # whose request is counted
+        self._holder: Keyholder | None = None  # the key that the current request counts against
         self.arrived = 0.0
-        self.incoming: Incoming | None = None
+        self.body_reader: BodyReader | None = None
         self.received = 0  # bytes of the body
-        self.unread = False  # whether a part of the body will never be looked at
-        self.expires = FOREVER  # when the body has to be complete, or lingering ends
-        self.begun = False  # the answer
-        self.sending: Sending | None = None
-        self.rest = b""  # what came after the request at hand, or the part of a head
-        self.paused = False  # writing
-        self.reading_paused = False  # reading is paused
+        self.unread = False  # whether a part of the body will never be read
+        self.expires = NEVER  # when the body must be complete, or lingering ends
+        self.response_started = False
+        self.sending: ResponseWriter | None = None
+        self.pending_bytes = b""  # received, but not part of the current request: a partial head, or pipelined requests
+        self.paused = False  # writing is paused
+        self.reading_paused = False
         self.ended_by_client = False
-        self.left_to_drain = 0
-        self._held = 0  # bytes of the answer at hand, where it is large
-        self._unsent = 0
-        self._late = FOREVER
-        self._resumed = 0.0
-        self._placed = self._advancing = False
+        self.drain_remaining = 0
+        self._held_bytes = 0  # memory of a large response
+        self._unsent_bytes = 0
+        self._late_at = NEVER
+        self._resumed_at = 0.0
+        self._in_place = self._advancing = False
 
-    # What the transport says.
+    # Callbacks of the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Somebody is there."""
+        """Register a new connection."""
         self.transport = cast("asyncio.Transport", transport)
         peer = transport.get_extra_info("peername")
         self.client = str(peer[0]) if isinstance(peer, tuple) else ""
         self.address = tenant_of(ANYONE, self.client)
         self.secure = transport.get_extra_info("sslcontext") is not None
-        self.surplus = self.server_state.enter(self)
+        self.limit_refusal = self.server_state.register(self)
         self.since = time.monotonic()
-        self.due = self.since + (SILENCE if self.server_state.draining else self.server_state.settings.header_timeout)
+        self.due = self.since + (
+            QUIET_SECONDS if self.server_state.draining else self.server_state.settings.header_timeout
+        )
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nobody is there any more."""
-        self.state, self.due, self.incoming = _ENDED, FOREVER, None
-        self.server_state.leave(self)
-        self._leave()
+        """Release everything that the connection holds."""
+        self.state, self.due, self.body_reader = _ENDED, NEVER, None
+        self.server_state.unregister(self)
+        self._release_caller()
         self.sending = None
-        if self.door is not None:
-            self.door.lost()
-            self.door = None
+        if self.handler is not None:
+            self.handler.connection_lost()
+            self.handler = None
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Choose where to receive: straight into a large body's place, or into memory that all connections share."""
-        if self.incoming is not None:
-            place = self.incoming.place()
-            self._placed = place is not None
-            if place is not None:
-                return place
+        """Choose where to receive: directly into the memory of a large body, or into the shared receive buffer."""
+        if self.body_reader is not None:
+            buffer = self.body_reader.get_buffer()
+            self._in_place = buffer is not None
+            if buffer is not None:
+                return buffer
             if self.head is not None and self.head.chunked:
-                return self.server_state.memory[:_CHUNKED]
-        return self.server_state.memory
+                return self.server_state.receive_buffer[:_CHUNKED_READ_BYTES]
+        return self.server_state.receive_buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Take bytes that are there. The shared memory is let go of before this returns."""
+        """Handle received bytes. They leave the shared buffer before this returns."""
         try:
-            if self.incoming is None:
-                self._take_bytes(bytes(self.server_state.memory[:nbytes]))
-            elif self._placed:
-                self.incoming.placed(nbytes, time.monotonic())
-                self._body_moved(self.incoming)
+            if self.body_reader is None:
+                self._take_bytes(bytes(self.server_state.receive_buffer[:nbytes]))
+            elif self._in_place:
+                self.body_reader.buffer_updated(nbytes, time.monotonic())
+                self._body_received(self.body_reader)
             else:
-                self._feed(self.incoming, bytes(self.server_state.memory[:nbytes]))
+                self._feed_body(self.body_reader, bytes(self.server_state.receive_buffer[:nbytes]))
         except Exception:
             _logger.exception("request %s failed", self.request_id, extra={"request_id": self.request_id})
             self.fail()
 
     def eof_received(self) -> bool:
-        """Note that the client has ended its side; returns whether ours stays open."""
+        """Handle the end of the client's side; return whether ours stays open."""
         self.ended_by_client = True
         if self.state is not _ANSWER:
             self.close()
-        elif self.incoming is not None:
-            self._fail_body(Refusal("bad_request_framing", "the connection was closed before the body was complete"))
-        elif self.sending is None and self.door is not None and not self.door.left():
+        elif self.body_reader is not None:
+            self._abort_body(Refusal("bad_request_framing", "the connection was closed before the body was complete"))
+        elif self.sending is None and self.handler is not None and not self.handler.half_closed():
             self.abort()
         return self.state is _ANSWER and not self.secure
 
     def pause_writing(self) -> None:
-        """The client is behind."""
+        """Note that the client reads more slowly than the server writes."""
         self.paused = True
         if self.sending is not None:
             self.sending.pause()
-        self._unsent = unsent_bytes(self.transport)
+        self._unsent_bytes = unsent_bytes(self.transport)
         now = time.monotonic()
-        # What it has left of its credit is for the whole answer: else each part of it would be a new beginning.
-        self._late = (
-            now + self.server_state.leaving.credit if self._late == FOREVER else self._late + now - self._resumed
+        # The remaining credit is for the whole response: otherwise each part would begin with a full one.
+        self._late_at = (
+            now + self.server_state.send_rate.credit
+            if self._late_at == NEVER
+            else self._late_at + now - self._resumed_at
         )
         self.server_state.blocked.add(self)
 
     def resume_writing(self) -> None:
-        """The client has taken enough."""
+        """Continue: the client has read enough."""
         self.paused = False
         self.server_state.blocked.discard(self)
-        self._resumed = time.monotonic()
-        self._taken(self._resumed)
+        self._resumed_at = time.monotonic()
+        self._update_progress(self._resumed_at)
         if self.sending is not None:
             self.sending.resume()
-        elif self.door is not None:
-            self.door.writable()
+        elif self.handler is not None:
+            self.handler.resume_writing()
         else:
             self.advance()
 
-    # What the server asks and says.
+    # The interface of the server: `server_state.Client`.
 
     @property
     def idle(self) -> bool:
-        """Whether it asks for nothing, or has not said yet for what."""
+        """Whether no request has begun."""
         return self.state is _HEAD
 
     @property
-    def known(self) -> bool:
-        """Whether its last request came with a key."""
+    def has_key(self) -> bool:
+        """Whether the last request came with a key."""
         return self.caller is not ANYONE
 
-    def look(self, now: float) -> None:
-        """See whether the client takes what is written to it."""
-        self._taken(now)
-        if now > self._late:
+    def check_writes(self, now: float) -> None:
+        """Abort if the client reads the response too slowly."""
+        self._update_progress(now)
+        if now > self._late_at:
             self.abort()
 
-    def _taken(self, now: float) -> None:
+    def _update_progress(self, now: float) -> None:
         unsent = unsent_bytes(self.transport)
-        self._late = self.server_state.leaving.after(self._late, now, self._unsent - unsent, self._held)
-        self._unsent = unsent
+        self._late_at = self.server_state.send_rate.after(
+            self._late_at, now, self._unsent_bytes - unsent, self._held_bytes
+        )
+        self._unsent_bytes = unsent
 
-    def overdue(self, now: float) -> None:
-        """Handle lateness: something that was due has not come."""
+    def handle_timeout(self, now: float) -> None:
+        """Handle a deadline that has passed."""
         if self.state is _ENDED:
-            if not self.paused:  # else `look` decides: the client may be taking what was written
+            if not self.paused:  # otherwise `check_writes` decides: the client may still be reading
                 self.abort()
         elif self.state is _ANSWER:
-            self._fail_body(self._lateness(now))
-        elif self.state is _HEAD and self.rest:
+            self._abort_body(self._timeout_refusal(now))
+        elif self.state is _HEAD and self.pending_bytes:
             seconds = self.server_state.settings.header_timeout
             self.begin_request()
             self.refuse(Refusal("request_timeout", f"the head of the request was not complete within {seconds:g} s"))
@@ -272,272 +293,286 @@ class Connection(asyncio.BufferedProtocol):
             self.close()
 
     def drain(self) -> None:
-        """The server stops: end soon, where nothing has begun.
+        """Close soon if no request has begun: the server is stopping.
 
-        Not at once: a request that is on its way would be lost without a word, and nobody knew whether it was done.
+        Not at once: a request on its way would be lost, and the client would not know whether it had been executed.
         """
-        if self.state is _HEAD and not self.rest:
-            self.due = min(self.due, time.monotonic() + SILENCE)
+        if self.state is _HEAD and not self.pending_bytes:
+            self.due = min(self.due, time.monotonic() + QUIET_SECONDS)
 
     def give_up(self) -> None:
-        """The server's patience is over."""
-        if self.state is _ANSWER and self.door is not None and not self.begun:
-            self.door.stop(Refusal("shutting_down", "the server stopped before this was done"))
+        """Refuse the current request: the server's grace period is over."""
+        if self.state is _ANSWER and self.handler is not None and not self.response_started:
+            self.handler.stop(Refusal("shutting_down", "the server stopped before this was done"))
         elif self.state is _HEAD:
             self.close()
 
     def abort(self) -> None:
-        """End at once; what is not sent is dropped."""
-        self.state, self.due = _ENDED, FOREVER
+        """Close at once, and drop unsent bytes."""
+        self.state, self.due = _ENDED, NEVER
         self.transport.abort()
 
     # Heads.
 
     def _take_bytes(self, data: bytes) -> None:
         if self.state is _HEAD:
-            begins = not self.rest
-            self.rest = data if begins else self.rest + data
+            is_new_head = not self.pending_bytes
+            self.pending_bytes = data if is_new_head else self.pending_bytes + data
             self.advance()
-            if begins and self.rest and self.door is None:
+            # Only the first bytes of a head set its deadline: a slow client must not extend it with each further byte.
+            if is_new_head and self.pending_bytes and self.handler is None:
                 self.due = time.monotonic() + self.server_state.settings.header_timeout
         elif self.state is _ANSWER:
-            self.rest += data
-            if len(self.rest) > _PIPELINED:
+            self.pending_bytes += data
+            if len(self.pending_bytes) > _PIPELINE_BYTES:
                 self.pause_reading()
         elif self.state is _LINGER:
-            self.left_to_drain -= len(data)
-            self.due = min(time.monotonic() + SILENCE, self.expires)
-            if self.left_to_drain < 0:
+            self.drain_remaining -= len(data)
+            self.due = min(time.monotonic() + QUIET_SECONDS, self.expires)
+            if self.drain_remaining < 0:
                 self.close()
 
     def advance(self) -> None:
-        """Hand out the requests that are there; while one is answered, the others wait."""
-        if self._advancing:
+        """Dispatch the requests that have arrived, one at a time: the next one waits until this one is answered."""
+        if self._advancing:  # called by a handler that answered at once: the loop below goes on
             return
         self._advancing = True
-        while self.state is _HEAD and self.rest and not self.paused and self._request():
+        while self.state is _HEAD and self.pending_bytes and not self.paused and self._next_request():
             pass
         self._advancing = False
         if self.state is _HEAD and not self.paused:
             self.close() if self.ended_by_client else self.resume_reading()
 
-    def _request(self) -> bool:
-        """Hand out the next request; False where its head is not complete."""
-        rest, limit = self.rest, self.server_state.settings.max_header_bytes
-        end = rest.find(_END) + 4
-        if end == 3 and len(rest) <= limit and not infeasible(rest):
+    def _next_request(self) -> bool:
+        """Dispatch the next request; return False if its head is incomplete."""
+        rest, limit = self.pending_bytes, self.server_state.settings.max_header_bytes
+        end = rest.find(_HEAD_END) + 4  # 3 if the head is incomplete
+        if end == 3 and len(rest) <= limit and not is_hopeless(rest):
             return False
         self.begin_request()
         if end == 3 or end > limit:
             self.refuse(too_large(limit) if len(rest) > limit else malformed())
             return True
         try:
-            head, length = self.server_state.heads.find(rest[:end])
+            head, length = self.server_state.head_cache.find(rest[:end])
         except Refusal as refusal:
             self.refuse(refusal)
             return True
-        self.rest = b""
-        self._hand_out(head, length, rest[end:])
+        self.pending_bytes = b""
+        self._dispatch(head, length, rest[end:])
         return True
 
-    def _hand_out(self, head: Head, length: int, data: bytes) -> None:
+    def _dispatch(self, head: Head, length: int, data: bytes) -> None:
         self.head = head
-        if head.stated_id is not None:
-            self.request_id = head.stated_id
-        if self.surplus is not None and not head.path.startswith(HEALTH):
-            self.refuse(self.surplus)
-        elif head.order is None or not head.direct:
+        if head.client_id is not None:
+            self.request_id = head.client_id
+        if self.limit_refusal is not None and not head.path.startswith(HEALTH):
+            self.refuse(self.limit_refusal)
+        elif head.call is None or not head.direct:
             self._to_application(head, length, data)
         else:
-            self._call(head, head.order, length, data)
+            self._dispatch_call(head, head.call, length, data)
 
-    def _call(self, head: Head, order: Order, length: int, data: bytes) -> None:
-        """Hand out a computing call, once its caller may make it."""
+    def _dispatch_call(self, head: Head, call: ComputeCall, length: int, data: bytes) -> None:
+        """Dispatch a computing call, if its caller may make it."""
         try:
-            self.enter(head)
+            self.authenticate(head)
         except Refusal as refusal:
-            self.door = self._calls
-            self._calls.deny(head, refusal, length, data)
+            self.handler = self._call_handler
+            self._call_handler.deny(head, refusal, length, data)
             return
         graph = None
-        if order.graph is not None:
-            graph = self.server_state.store.known_graph(self.caller.namespace, order.graph)
-        if order.graph is not None and graph is None:
+        if call.graph is not None:
+            graph = self.server_state.store.known_graph(self.caller.namespace, call.graph)
+        if call.graph is not None and graph is None:
+            # The application can wait for the graph's owner or the store, and reports an unknown graph.
             self._to_application(head, length, data)
         else:
-            self.door = self._calls
-            self._expect(self._calls.begin(head, order, graph, length, data), data)
+            self.handler = self._call_handler
+            self._begin_body(self._call_handler.begin(head, call, graph, length, data), data)
 
     def _to_application(self, head: Head, length: int, data: bytes) -> None:
-        self.door = door = self._doors.application(self, head)
-        self._expect(door.begin(length, data), data)
+        self.handler = handler = self._handlers.application(self, head)
+        self._begin_body(handler.begin(length, data), data)
 
     # Bodies.
 
-    def _expect(self, wanted: Wanted | None, data: bytes) -> None:
-        """A body is coming, of which `data` is the beginning, or more than all."""
-        if wanted is None:
+    def _begin_body(self, spec: BodySpec | None, data: bytes) -> None:
+        """Begin to receive a body. `data` is the beginning of it, or all of it and more."""
+        if spec is None:
             return
-        self.incoming = Incoming(wanted.framing, wanted.sink, self.server_state.arriving, time.monotonic())
-        self.expires = self.arrived + wanted.timeout
-        self.due = min(self.incoming.due, self.expires)
+        self.body_reader = BodyReader(spec.framing, spec.sink, self.server_state.receive_rate, time.monotonic())
+        self.expires = self.arrived + spec.timeout
+        self.due = min(self.body_reader.due, self.expires)
         if data:
-            self._feed(self.incoming, data)
-        elif self.door is self._calls:
-            self.ask_for_body()
+            self._feed_body(self.body_reader, data)
+        elif self.handler is self._call_handler:
+            self.send_continue()
 
-    def _feed(self, incoming: Incoming, data: bytes) -> None:
+    def _feed_body(self, reader: BodyReader, data: bytes) -> None:
         try:
-            self.rest = incoming.receive(data, time.monotonic())
+            self.pending_bytes = reader.receive(data, time.monotonic())
         except Refusal as refusal:
-            self._fail_body(refusal)
+            self._abort_body(refusal)
         except MemoryError:
-            self._fail_body(out_of_memory())
+            self._abort_body(out_of_memory())
         else:
-            self._body_moved(incoming)
+            self._body_received(reader)
 
-    def _body_moved(self, incoming: Incoming) -> None:
-        self.received = incoming.received
-        if incoming.over:
-            self.incoming, self.due = None, FOREVER
+    def _body_received(self, reader: BodyReader) -> None:
+        self.received = reader.received
+        if reader.complete:
+            self.body_reader, self.due = None, NEVER
         else:
-            self.due = min(incoming.due, self.expires)
+            self.due = min(reader.due, self.expires)
             if self.head is not None and self.head.chunked:
-                # Let others go on: thousands of chunks may come at once, and the transport would read many times.
+                # Yield to other connections: thousands of chunks may arrive at once, and the transport would read
+                # again and again in the same turn of the loop.
                 self.pause_reading()
-                asyncio.get_running_loop().call_soon(self._breathed)
-        if self.door is not None:
-            self.door.body_moved()
+                asyncio.get_running_loop().call_soon(self._resume_after_turn)
+        if self.handler is not None:
+            self.handler.body_received()
 
-    def _breathed(self) -> None:
-        if self.door is None or not self.door.full:
+    def _resume_after_turn(self) -> None:
+        if self.handler is None or not self.handler.full:
             self.resume_reading()
 
-    def _fail_body(self, refusal: Refusal) -> None:
-        self.incoming, self.unread, self.due, self.rest = None, True, FOREVER, b""
-        if self.door is not None:
-            self.door.body_failed(refusal)
+    def _abort_body(self, refusal: Refusal) -> None:
+        self.body_reader, self.unread, self.due, self.pending_bytes = None, True, NEVER, b""
+        if self.handler is not None:
+            self.handler.body_failed(refusal)
 
-    def _lateness(self, now: float) -> Refusal:
+    def _timeout_refusal(self, now: float) -> Refusal:
         if now >= self.expires:
             return late(self.expires - self.arrived)
         settings = self.server_state.settings
         rate = f"less than {settings.min_rate} a second"
         return Refusal("request_timeout", f"no byte of the body came for {settings.body_timeout:g} s, or {rate}")
 
-    # What the doors say.
+    # The interface of the handlers.
 
     @property
     def closes(self) -> bool:
-        """Whether the answer ends the connection."""
+        """Whether the connection ends with this response."""
         head = self.head
-        ended = self.unread or self.surplus is not None or (self.ended_by_client and not self.rest)
-        return ended or self.incoming is not None or self.server_state.draining or head is None or not head.keeps
+        ended = self.unread or self.limit_refusal is not None or (self.ended_by_client and not self.pending_bytes)
+        return (
+            ended or self.body_reader is not None or self.server_state.draining or head is None or not head.keep_alive
+        )
 
-    def ask_for_body(self) -> None:
-        """Tell a client that waits for it to send its body."""
-        if self.head is not None and self.head.waits and self.incoming is not None and not self.incoming.received:
+    def send_continue(self) -> None:
+        """Send 100 Continue to a client that waits for it before it sends the body."""
+        if (
+            self.head is not None
+            and self.head.expects_continue
+            and self.body_reader is not None
+            and not self.body_reader.received
+        ):
             self.transport.write(CONTINUE)
 
     def write_bytes(self, data: bytes) -> None:
-        """Write a part of the answer that may be copied."""
-        self.begun = True
+        """Write a part of the response that may be copied."""
+        self.response_started = True
         self.transport.write(data)
 
-    def hold(self, nbytes: int) -> None:
-        """Note that so many bytes are held for the answer that is about to be written."""
-        self._held = nbytes
+    def note_held_bytes(self, nbytes: int) -> None:
+        """Record how many bytes of memory the next response holds until the client has read it."""
+        self._held_bytes = nbytes
 
     @property
     def revocable(self) -> bool:
-        """Whether what is held for the answer may be taken back, which is on its way."""
+        """Whether the response is being sent, so that its memory can be taken back."""
         return self.sending is not None
 
     def revoke(self, refusal: Refusal) -> None:
-        """End the answer, since others wait for what is held for it: the client can only see that it ends."""
+        """Abort the response because its memory is needed elsewhere; the client sees that it is cut off."""
         self.abort()
 
-    def send(self, parts: Sequence[bytes | memoryview], ended: Callable[[], None]) -> None:
-        """Write a large answer from where it lies; `ended` is called when it is out."""
-        self.begun = True
-        self.hold(sum(map(len, parts)))
+    def send(self, parts: Sequence[bytes | memoryview], on_sent: Callable[[], None]) -> None:
+        """Write a large response from the memory that it lies in; call `on_sent` when all of it is written."""
+        self.response_started = True
+        self.note_held_bytes(sum(map(len, parts)))
 
-        def out() -> None:
+        def done() -> None:
             self.sending = None
-            ended()
+            on_sent()
 
-        self.sending = Sending(self.transport, parts, out, secure=self.secure)
+        self.sending = ResponseWriter(self.transport, parts, done, secure=self.secure)
         self.sending.begin()
 
-    def answered(self, status: int, sent: int, *, closes: bool, reply: Reply | None = None, route: str = "") -> None:
-        """The answer is written."""
-        self._leave()
+    def finish_response(
+        self, status: int, sent: int, *, closes: bool, reply: Reply | None = None, route: str = ""
+    ) -> None:
+        """Finish a request whose response has been written."""
+        self._release_caller()
         now = time.monotonic()
         seconds = now - self.arrived
         self.server_state.observe(
             Finished(self.request_id, self.head, status, self.received, sent, seconds, reply, route, self.caller.name)
         )
-        self.door = None
+        self.handler = None
         if closes:
-            self.leave_off(linger=self.unread or self.incoming is not None or bool(self.rest))
+            self.disconnect(linger=self.unread or self.body_reader is not None or bool(self.pending_bytes))
             return
-        self.state, self.begun, self.since = _HEAD, False, now
+        self.state, self.response_started, self.since = _HEAD, False, now
         settings = self.server_state.settings
-        self.due = now + (settings.header_timeout if self.rest else settings.keep_alive)
-        if self.rest or self.reading_paused:
+        self.due = now + (settings.header_timeout if self.pending_bytes else settings.keep_alive)
+        if self.pending_bytes or self.reading_paused:
             self.advance()
 
     def refuse(self, refusal: Refusal, *, unread: bool = True) -> None:
-        """Answer with a refusal, and end; not at once, where a part of the request is `unread`."""
-        reply = self.server_state.report(self.head, refusal, self.request_id)
+        """Answer with a refusal and close; linger if a part of the request is `unread`."""
+        reply = self.server_state.refusal_reply(self.head, refusal, self.request_id)
         body = reply.body
-        self.write_bytes(self.server_state.dated.of_reply(reply, len(body), self.request_id, closes=True) + body)
+        self.write_bytes(
+            self.server_state.head_writer.reply_head(reply, len(body), self.request_id, closes=True) + body
+        )
         self.unread = unread
-        self.answered(refusal.status, len(body), closes=True)
+        self.finish_response(refusal.status, len(body), closes=True)
 
-    def broken(self, refusal: Refusal) -> None:
-        """Answer with this and nothing else, where that is still possible."""
-        if self.begun or self.state is not _ANSWER:
+    def fail_request(self, refusal: Refusal) -> None:
+        """Answer with this refusal, or abort if a response has begun."""
+        if self.response_started or self.state is not _ANSWER:
             self.abort()
         else:
             self.refuse(refusal)
 
     def fail(self) -> None:
-        """Answer as the last resort: no client is left without an answer."""
+        """Answer an unexpected exception with a fault, so that no client is left without a response."""
         if self.state is _HEAD:
             self.begin_request()
-        if self.door is not None:
-            self.door.lost()
-        self.broken(fault())
+        if self.handler is not None:
+            self.handler.connection_lost()
+        self.fail_request(fault())
 
     def pause_reading(self) -> None:
-        """Leave what comes with the client."""
+        """Stop reading, so that TCP holds the client back."""
         if not self.reading_paused:
             self.reading_paused = True
             self.transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Read on."""
+        """Continue reading."""
         if self.reading_paused and self.state is not _ENDED:
             self.reading_paused = False
             self.transport.resume_reading()
 
     @property
     def tenant(self) -> str:
-        """Return the tenant whose share the current request comes out of."""
+        """Tenant whose share the current request counts against."""
         return self.address if self.caller is ANYONE else tenant_of(self.caller, self.client)
 
     @property
-    def entered(self) -> bool:
-        """Whether it is known who makes the request."""
+    def is_authenticated(self) -> bool:
+        """Whether the caller of the request is known."""
         return self._holder is not None
 
-    def enter(self, head: Head) -> None:
-        """Learn who makes the request of this head, and count it. Raises Refusal: they may not."""
+    def authenticate(self, head: Head) -> None:
+        """Identify the caller and count the request. Raises Refusal if the key is not valid for it."""
         self._holder = holder = self.server_state.gate.enter(head.access)
         self.caller = holder.caller
 
-    def _leave(self) -> None:
+    def _release_caller(self) -> None:
         if self._holder is not None:
             self._holder.leave()
             self._holder = None
@@ -545,28 +580,28 @@ class Connection(asyncio.BufferedProtocol):
     # Beginning and end.
 
     def begin_request(self) -> None:
-        """Something that wants an answer is there."""
+        """Reset the state for a new request."""
         self.arrived = time.monotonic()
         self.head, self.request_id, self.caller = None, new_id(), ANYONE
-        self.state, self.due, self.begun, self.unread, self.received = _ANSWER, FOREVER, False, False, 0
-        self._late, self._held = FOREVER, 0
+        self.state, self.due, self.response_started, self.unread, self.received = _ANSWER, NEVER, False, False, 0
+        self._late_at, self._held_bytes = NEVER, 0
 
-    def leave_off(self, *, linger: bool) -> None:
-        """Close; where the client may still be writing, not before it has seen why: a reset would hide the answer."""
-        waits = self.head is not None and self.head.waits and not self.received
+    def disconnect(self, *, linger: bool) -> None:
+        """Close; with `linger`, drain the client's bytes first, since a reset would discard the response."""
+        waits = self.head is not None and self.head.expects_continue and not self.received
         if not linger or waits or self.ended_by_client:
             self.close()
             return
         settings, now = self.server_state.settings, time.monotonic()
-        self.state, self.incoming, self.rest = _LINGER, None, b""
-        self.left_to_drain, self.expires = settings.drain_bytes, now + settings.body_timeout
-        self.due = now + SILENCE
+        self.state, self.body_reader, self.pending_bytes = _LINGER, None, b""
+        self.drain_remaining, self.expires = settings.drain_bytes, now + settings.body_timeout
+        self.due = now + QUIET_SECONDS
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.resume_reading()
 
     def close(self) -> None:
-        """End once what is written has been taken."""
+        """Close once the client has read what was written."""
         self.state, self.due = _ENDED, time.monotonic() + self.server_state.settings.send_timeout
-        self.rest = b""
+        self.pending_bytes = b""
         self.transport.close()

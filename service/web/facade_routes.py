@@ -1,4 +1,4 @@
-"""The paths of other protocols. A route finds the model, where the path says which, and hands the body on."""
+"""Routes of other protocols. A route finds the model that its path names, if any, and passes the body on."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from service.core.errors import Refusal
 from service.facades.protocols import Facade, FacadeRoute, Listing
 from service.observe.store import StoreService
 from service.store.tables import no_graph
-from service.web.head import TIME, parameters_of, timeout_in
-from service.web.responses import answer, from_reply
-from service.web.state import current, state_of, store_of
-from service.web.tasks import task_of_upload, tenant_of_request, upload_of
+from service.web.head import TIMEOUT, parameters_of, timeout_in
+from service.web.responses import from_reply, json_response
+from service.web.state import state_of, store_of, wait_until_current
+from service.web.tasks import make_upload_task, receive_body, tenant_of_request
 from service.workers.pool import awaited
 from service.workers.task import FindModel, ModelOfGraph, Task
 
@@ -24,30 +24,30 @@ _Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def facade_router(facades: Iterable[Facade]) -> APIRouter:
-    """Return the routes of these protocols. They stand in no document of ours."""
+    """Return the routes of these protocols, which are not in our OpenAPI document."""
     router = APIRouter()
     for facade in facades:
-        for place in facade.places:
-            router.add_api_route(place.path, _call(place), methods=[place.method], include_in_schema=False)
+        for route in facade.places:
+            router.add_api_route(route.path, _call(route), methods=[route.method], include_in_schema=False)
         for listing in facade.listings:
             router.add_api_route(listing.path, _list(listing), methods=["GET"], include_in_schema=False)
-        for path, what in facade.health.items():
-            router.add_api_route(path, _health(what), methods=["GET"], include_in_schema=False)
+        for path, status in facade.health.items():
+            router.add_api_route(path, _health(status), methods=["GET"], include_in_schema=False)
     return router
 
 
-def _call(place: FacadeRoute) -> _Endpoint:
+def _call(route: FacadeRoute) -> _Endpoint:
     async def endpoint(request: Request) -> Response:
         state = state_of(request)
-        stated = parameters_of(request.scope["query_string"], (TIME, *place.ignored))
-        timeout = timeout_in(stated, state.settings.timeout_ms)
+        parameters = parameters_of(request.scope["query_string"], (TIMEOUT, *route.ignored))
+        timeout = timeout_in(parameters, state.settings.timeout_ms)
         find = _finder(store_of(request), request.state.caller.namespace)
-        upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
-        task = task_of_upload(place.call, request, timeout, upload, subject=place.said(request.headers.get))
+        upload = await receive_body(request, state.pool, state.settings, tenant_of_request(request))
+        task = make_upload_task(route.call, request, timeout, upload, subject=route.said(request.headers.get))
         task.find_model = find
         if (name := request.path_params.get("name")) is not None:
             try:
-                await current(request, timeout)
+                await wait_until_current(request, timeout)
                 task.give_model(name)
                 _check_version(request, name, task)
             except BaseException:
@@ -61,31 +61,31 @@ def _call(place: FacadeRoute) -> _Endpoint:
 
 
 def _check_version(request: Request, name: str, task: Task) -> None:
-    """Raise Refusal (not_found) where a path says another version of a model than there is."""
-    stated = request.path_params.get("version")
-    if stated is None:
+    """Raise Refusal (not_found) if the path names another version of a model than the existing one."""
+    version = request.path_params.get("version")
+    if version is None:
         return
     graph_id = store_of(request).models.get(task.namespace, name).graph_id
-    if stated != graph_id:
-        shown = printable(stated)
-        detail = f"the model “{name}” has no version “{shown}”; the one that there is, is {graph_id}"
-        raise Refusal("not_found", detail, expected=graph_id, got=shown)
+    if version != graph_id:
+        shown_version = printable(version)
+        detail = f"the model “{name}” has no version “{shown_version}”; the one that there is, is {graph_id}"
+        raise Refusal("not_found", detail, expected=graph_id, got=shown_version)
 
 
 def _list(listing: Listing) -> _Endpoint:
     async def endpoint(request: Request) -> Response:
-        await current(request)
+        await wait_until_current(request)
         names = store_of(request).models.within(request.state.caller.namespace)
-        return answer(listing.write_answer(sorted(names)))
+        return json_response(listing.write_answer(sorted(names)))
 
     return endpoint
 
 
-def _health(what: str) -> _Endpoint:
+def _health(status: str) -> _Endpoint:
     async def endpoint(request: Request) -> Response:
-        if what == "ready":
+        if status == "ready":
             await state_of(request).readiness.check()
-        return answer({what: True})
+        return json_response({status: True})
 
     return endpoint
 
@@ -94,7 +94,7 @@ def _finder(store: StoreService, namespace: str) -> FindModel:
     def find(name: str) -> ModelOfGraph:
         model = store.models.get(namespace, name)
         graph = store.graphs.find((namespace, model.graph_id))
-        if graph is None:  # nothing that the server does, but a state may have been restored in part
+        if graph is None:  # the server prevents that, but a state may have been restored in part
             raise no_graph(model.graph_id)
         return ModelOfGraph(model.record, graph.key, graph.record)
 

@@ -1,4 +1,4 @@
-"""Computing calls: from the connection straight to the pool, and from its reply to the transport."""
+"""Fast path of computing calls: from the connection directly to the pool, and from its reply to the transport."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import logging
 from service.core.allocation import GrowingAllocation
 from service.core.errors import Refusal
 from service.store.tables import Registered
-from service.web.body_reader import Wanted, framing_of
+from service.web.body_reader import BodySpec, framing_of
 from service.web.connection import Connection
-from service.web.head import Head, Order
-from service.web.tasks import BodyBuffer, task_of
+from service.web.head import ComputeCall, Head
+from service.web.tasks import BodyBuffer, make_task
 from service.workers.frames import INLINE
 from service.workers.pool import Done
 from service.workers.task import Reply, Task, refused
@@ -18,90 +18,92 @@ from service.workers.task import Reply, Task, refused
 _logger = logging.getLogger("gradserve")
 
 
-class FastDoor:
-    """The calls of one connection, one at a time. No task, no timer, and nothing made that a call does not need."""
+class FastHandler:
+    """Handler of a connection's computing calls, one at a time, without an asyncio task or timer for each."""
 
-    full = False  # its body lies in memory that was reserved for it
+    full = False  # bodies lie in memory that is reserved for them
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._pool = connection.server_state.pool
-        self._dated = connection.server_state.dated
-        self._order: Order | None = None
+        self._head_writer = connection.server_state.head_writer
+        self._call: ComputeCall | None = None
         self._graph: Registered | None = None
-        self._passes_on = connection.server_state.settings.ingress is not None
+        self._forwards_pieces = connection.server_state.settings.ingress is not None
         self._credential = ""
         self._upload: BodyBuffer | None = None
         self._task: Task | None = None
-        self._kept: Task | None = None
+        self._settling: Task | None = None
         self._reply: Reply | None = None
 
-    def begin(self, head: Head, order: Order, graph: Registered | None, length: int, data: bytes) -> Wanted | None:
-        """Take up a call, of a registered `graph` if of any; `data` is what came after its head.
+    def begin(
+        self, head: Head, call: ComputeCall, graph: Registered | None, length: int, data: bytes
+    ) -> BodySpec | None:
+        """Begin a call, on a registered `graph` if there is one; `data` are the bytes after its head.
 
-        Returns what is wanted of its body, unless that is all there.
+        Returns how to read the rest of the body, None if it has all arrived.
         """
-        self._order = order
+        self._call = call
         self._graph = graph
         self._credential = ""
-        if self._passes_on:  # pieces of a sum go to other servers with it
-            named = (value.decode("latin-1") for name, value in head.fields if name == b"authorization")
-            self._credential = next(named, "")
-        if length <= len(data) and not head.chunked and length <= INLINE and length <= head.most:
-            self._connection.rest = data[length:]
+        if self._forwards_pieces:  # other servers that compute pieces of a sum get the caller's credential
+            credentials = (value.decode("latin-1") for name, value in head.fields if name == b"authorization")
+            self._credential = next(credentials, "")
+        if length <= len(data) and not head.chunked and length <= INLINE and length <= head.max_bytes:
+            self._connection.pending_bytes = data[length:]
             self._connection.received = length
-            self._submit(order, data[:length], None)
+            self._submit(call, data[:length], None)
             return None
         try:
             framing = framing_of(head, length, self._connection.server_state.settings.max_chunks)
-            most = head.most if head.chunked else length
-            self._upload = BodyBuffer(self._pool.allocate, most, self._connection.tenant)
+            max_bytes = head.max_bytes if head.chunked else length
+            self._upload = BodyBuffer(self._pool.allocate, max_bytes, self._connection.tenant)
         except Refusal as refusal:
             self._connection.refuse(refusal)
             return None
-        return Wanted(framing, self._upload, order.timeout)
+        return BodySpec(framing, self._upload, call.timeout)
 
     def deny(self, head: Head, refusal: Refusal, length: int, data: bytes) -> None:
-        """Refuse a call by its head; where its body is all there, the connection goes on."""
+        """Refuse a call because of its head. If its whole body has arrived, the connection stays open."""
         if head.chunked or length > len(data):
             self._connection.refuse(refusal)
             return
-        self._connection.rest, self._connection.received = data[length:], length
+        self._connection.pending_bytes, self._connection.received = data[length:], length
         self._answer(refused(refusal, self._connection.request_id))
 
-    def body_moved(self) -> None:
-        """Hand the body to the pool, once it is complete."""
-        if self._connection.incoming is None and self._upload is not None and self._order is not None:
+    def body_received(self) -> None:
+        """Submit the task once the body is complete."""
+        if self._connection.body_reader is None and self._upload is not None and self._call is not None:
             upload, self._upload = self._upload, None
-            self._submit(self._order, upload.body, upload.memory)
+            self._submit(self._call, upload.body, upload.memory)
 
     def body_failed(self, refusal: Refusal) -> None:
         """Refuse the call."""
-        self._let_go()
+        self._release()
         self._connection.refuse(refusal)
 
     def stop(self, refusal: Refusal) -> None:
-        """Refuse the call; but for one of which something is being kept: nobody knows yet how that ends."""
-        if self._kept is not None:
+        """Refuse the call, unless its results are being committed: the outcome is not known yet."""
+        if self._settling is not None:
             return
-        self._let_go()
-        self._connection.refuse(refusal, unread=self._connection.incoming is not None)
+        self._release()
+        self._connection.refuse(refusal, unread=self._connection.body_reader is not None)
 
-    def left(self) -> bool:
-        """Stop the work of a client that ends its side: it is taken to have left."""
+    def half_closed(self) -> bool:
+        """Return False, to cancel the work: a client that closes its side is assumed to have left."""
         return False
 
-    def lost(self) -> None:
-        """Nobody is there any more."""
-        self._let_go()
+    def connection_lost(self) -> None:
+        """Cancel the work, and release memory."""
+        self._release()
 
-    def writable(self) -> None:
-        """Do nothing: what is large is sent by the connection."""
+    def resume_writing(self) -> None:
+        """Do nothing: the connection sends large responses."""
 
-    def _submit(self, order: Order, body: bytes | memoryview, memory: GrowingAllocation | None) -> None:
+    def _submit(self, call: ComputeCall, body: bytes | memoryview, memory: GrowingAllocation | None) -> None:
         connection = self._connection
-        self._task = task = task_of(
-            order.call, connection, connection.tenant, order.timeout, order.media, body, memory, graph=self._graph,
+        self._task = task = make_task(
+            call.name, connection, connection.tenant, call.timeout, call.media, body, memory, graph=self._graph,
             credential=self._credential,
         )  # fmt: skip
         self._pool.submit(task, self._done)
@@ -111,7 +113,7 @@ class FastDoor:
         try:
             if (reply.stored or reply.consulted) and task is not None:
                 store, caller = self._connection.server_state.store, self._connection.caller
-                store.settle(task, caller, reply, self._settled(task))
+                store.settle(task, caller, reply, self._when_settled(task))
             else:
                 self._answer(reply)
         except Exception:
@@ -120,13 +122,13 @@ class FastDoor:
             )
             self._connection.fail()
 
-    def _settled(self, task: Task) -> Done:
-        """Make what answers a task whose reply the store has; keeping goes on when the client has left."""
-        self._kept = task
+    def _when_settled(self, task: Task) -> Done:
+        """Make the callback for a reply that the store is settling. The commit continues even if the client leaves."""
+        self._settling = task
 
         def done(reply: Reply) -> None:
-            if self._kept is task:
-                self._kept = None
+            if self._settling is task:
+                self._settling = None
                 self._done(reply)
             else:
                 reply.give_back()
@@ -137,25 +139,26 @@ class FastDoor:
         connection, parts = self._connection, reply.parts
         length = len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
         closes = connection.closes
-        head = self._dated.of_reply(reply, length, connection.request_id, closes=closes)
+        head = self._head_writer.reply_head(reply, length, connection.request_id, closes=closes)
         if length <= INLINE:
+            # One write for head and body: two would be two packets, and joining copies little.
             connection.write_bytes(b"".join((head, *parts)))
             reply.give_back()
-            connection.answered(reply.status, length, closes=closes, reply=reply)
+            connection.finish_response(reply.status, length, closes=closes, reply=reply)
             return
         self._reply = reply
 
-        def ended() -> None:
-            self._let_go()
-            connection.answered(reply.status, length, closes=closes, reply=reply)
+        def sent() -> None:
+            self._release()
+            connection.finish_response(reply.status, length, closes=closes, reply=reply)
 
         if reply.claim is not None:
             reply.claim.holder = connection
-        connection.send([head, *parts], ended)
+        connection.send([head, *parts], sent)
 
-    def _let_go(self) -> None:
-        """Let go of whatever the call holds."""
-        self._kept = None
+    def _release(self) -> None:
+        """Cancel the task and release the memory of the call."""
+        self._settling = None
         if self._task is not None:
             task, self._task = self._task, None
             self._pool.cancel(task)

@@ -1,4 +1,4 @@
-"""The paths of registered graphs. They are kept as the bytes that a worker has made of them."""
+"""Routes of registered graphs, which are stored as the bytes that a worker has written."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from service.store.changes import Change, end_of_graph, new_graph
 from service.store.idempotency import Repetition
 from service.store.tables import Registered
 from service.web.head import page_of, timeout_of
-from service.web.repetition import once, recorded
+from service.web.repetition import answer_changes, once
 from service.web.responses import from_reply
-from service.web.routes import add_calls, ended
-from service.web.state import current, state_of, store_of
-from service.web.tasks import task_of_upload, tenant_of_request, upload_of
+from service.web.routes import add_calls, commit_deletion
+from service.web.state import state_of, store_of, wait_until_current
+from service.web.tasks import make_upload_task, receive_body, tenant_of_request
 from service.workers.pool import awaited
 from service.workers.task import REGISTER, Reply, Task
 
 GRAPHS: Final = "/v1/graphs"
-#: what the id of an operation on a registered graph ends with, behind the name of the call
+#: suffix of the ids of operations on a registered graph
 OF_GRAPH: Final = "OfGraph"
 
 graph_router: Final = APIRouter()
@@ -43,37 +43,37 @@ async def register_graph(request: Request) -> Response:
         raise Refusal("not_acceptable", detail, expected=JSON, got=SAFETENSORS)
     state, store = state_of(request), store_of(request)
     timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
-    upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
-    task = task_of_upload(REGISTER, request, timeout, upload)
+    upload = await receive_body(request, state.pool, state.settings, tenant_of_request(request))
+    task = make_upload_task(REGISTER, request, timeout, upload)
 
-    async def answered(repetition: Repetition | None) -> Response:
+    async def run(repetition: Repetition | None) -> Response:
         reply = await awaited(state.pool, task)
         if reply.status == 200:
-            reply = await _registered(store, task, reply, repetition)
+            reply = await _store_graph(store, task, reply, repetition)
         return from_reply(reply)
 
-    return await once(request, store, answered, upload, timeout)
+    return await once(request, store, run, upload, timeout)
 
 
-async def _registered(store: StoreService, task: Task, reply: Reply, repetition: Repetition | None) -> Reply:
-    """Keep the graph that a worker has made this record of, and answer. Raises Refusal."""
+async def _store_graph(store: StoreService, task: Task, reply: Reply, repetition: Repetition | None) -> Reply:
+    """Store the graph of this record, which a worker has written, and make the reply. Raises Refusal."""
     graph = Registered.of(reply.body)
     reply.give_back()
     await store.commits.fence.passed(task.expires)
     key = (task.namespace, graph.graph_id)
     location = (("Location", f"{GRAPHS}/{graph.graph_id}"),)
-    if (known := store.graphs.find(key)) is not None:
-        return Reply(200, JSON, [known.record], location)
-    change, answer = new_graph(store.graphs, key, graph), Reply(201, JSON, [graph.record], location)
+    if (existing := store.graphs.find(key)) is not None:
+        return Reply(200, JSON, [existing.record], location)
+    change, response_reply = new_graph(store.graphs, key, graph), Reply(201, JSON, [graph.record], location)
 
     def complete(replaced: Sequence[Any]) -> Sequence[Change]:
         if (first := replaced[0]) is not None:
-            answer.status, answer.parts = 200, [first.record]
-        return [change, *recorded(store.answers, repetition, answer)]
+            response_reply.status, response_reply.parts = 200, [first.record]
+        return [change, *answer_changes(store.answers, repetition, response_reply)]
 
-    changes = [change, *recorded(store.answers, repetition, answer)]
+    changes = [change, *answer_changes(store.answers, repetition, response_reply)]
     await store.commit(changes, task.expires, task.timeout, complete)
-    return answer
+    return response_reply
 
 
 @graph_router.get(GRAPHS, operation_id="listGraphs", tags=["graphs"])
@@ -84,21 +84,23 @@ async def list_graphs(request: Request) -> Response:
     state as `after`.
     """
     limit, after = page_of(request.scope["query_string"])
-    await current(request)
+    await wait_until_current(request)
     namespace, graphs = request.state.caller.namespace, store_of(request).graphs
-    listed = iter(graphs.within(namespace).values())
+    graphs_after = iter(graphs.within(namespace).values())
     if after is not None:
         graphs.get(namespace, after)
-        listed = islice(dropwhile(lambda graph: graph.graph_id != after, listed), 1, None)
-    found = list(islice(listed, limit + 1))
-    more = b',"next":"%b"' % found[limit - 1].graph_id.encode() if len(found) > limit else b""
-    return Response(b'{"graphs":[%b]%b}' % (b",".join(graph.summary for graph in found[:limit]), more), media_type=JSON)
+        graphs_after = islice(dropwhile(lambda graph: graph.graph_id != after, graphs_after), 1, None)
+    page = list(islice(graphs_after, limit + 1))
+    next_field = b',"next":"%b"' % page[limit - 1].graph_id.encode() if len(page) > limit else b""
+    return Response(
+        b'{"graphs":[%b]%b}' % (b",".join(graph.summary for graph in page[:limit]), next_field), media_type=JSON
+    )
 
 
 @graph_router.get(GRAPHS + "/{graph_id}", operation_id="getGraph", tags=["graphs"])
 async def get_graph(request: Request) -> Response:
     """One graph, whole."""
-    await current(request)
+    await wait_until_current(request)
     graph = store_of(request).graphs.get(request.state.caller.namespace, request.path_params["graph_id"])
     return Response(graph.record, media_type=JSON)
 
@@ -111,7 +113,7 @@ async def delete_graph(request: Request) -> Response:
     """
     store = store_of(request)
     key = request.state.caller.namespace, request.path_params["graph_id"]
-    return await ended(request, end_of_graph(store.graphs, store.models, key), lambda gone: gone.summary)
+    return await commit_deletion(request, end_of_graph(store.graphs, store.models, key), lambda gone: gone.summary)
 
 
 add_calls(graph_router, GRAPHS + "/{graph_id}", OF_GRAPH, " Of a registered graph.")

@@ -1,4 +1,4 @@
-"""The application as another server than ours runs it, or another application that has it under a prefix."""
+"""The application under another ASGI server, or mounted under a prefix in another application."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from service.core.errors import Refusal, linked
 from service.core.keys.caller import ANYONE
 from service.core.prefix import path_within, prefix_of
 from service.core.settings import Settings
-from service.web.head import Order, order_of
+from service.web.head import ComputeCall, compute_call_of
 from service.web.middleware import ReportRewriter
 from service.web.observer import Finished, RequestObserver, unobserved
 from service.web.routing import route_of
 
 
-class Leaving:
-    """Middleware that ends the application when the client has left, once it has all of the request.
+class DisconnectWatcher:
+    """Middleware that cancels the application when the client disconnects after sending its request.
 
-    A connection of our own tells that by itself. Another server tells it to whoever asks for more of the request.
+    Own connections do that themselves. Another server reports a disconnect only to a caller of `receive`.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -37,45 +37,45 @@ class Leaving:
             await self._app(scope, client.receive, client.send)
         finally:
             watching.cancel()
-            client.forget()
+            client.restore_task()
 
 
 class _Client:
-    """Client who asked, and the task that answers."""
+    """The client's `receive` and `send`, and the task that answers."""
 
     def __init__(self, receive: Receive, send: Send, task: asyncio.Task[object] | None) -> None:
         self._receive, self._send = receive, send
         self._task = task
-        self._heard = asyncio.Event()
-        self._gone = False
+        self._request_received = asyncio.Event()
+        self._disconnected = False
 
     async def receive(self) -> Message:
         message = await self._receive()
         if not message.get("more_body", False):
-            self._heard.set()
+            self._request_received.set()
         return message
 
     async def send(self, message: Message) -> None:
-        if not self._gone:
+        if not self._disconnected:
             await self._send(message)
 
     async def watch(self) -> None:
-        """End the task when the client leaves."""
-        await self._heard.wait()
+        """Cancel the task when the client disconnects."""
+        await self._request_received.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        self._gone = True
+        self._disconnected = True
         if self._task is not None:
             self._task.cancel()
 
-    def forget(self) -> None:
-        """Let the task go on as if it had not been cancelled: the application has dealt with its end."""
-        if self._gone and self._task is not None:
+    def restore_task(self) -> None:
+        """Uncancel the task, since the application has handled the cancellation."""
+        if self._disconnected and self._task is not None:
             self._task.uncancel()
 
 
 class PrefixedLinks:
-    """Middleware that puts the prefix before paths in answers: the header `Location`, and the types of reports."""
+    """Middleware that puts the prefix before paths in responses: in `Location`, and in the types of reports."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -87,66 +87,66 @@ class PrefixedLinks:
             await self._app(scope, receive, send)
             return
 
-        def prefixed(start: Message, held: bytes) -> bytes:
-            body = linked(held, prefix)
+        def with_prefix(start: Message, report_body: bytes) -> bytes:
+            body = linked(report_body, prefix)
             MutableHeaders(scope=start)["content-length"] = str(len(body))
             return body
 
-        rewriting = ReportRewriter(send, prefixed)
+        rewriter = ReportRewriter(send, with_prefix)
 
         async def send_prefixed(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 if headers.get("location", "").startswith("/"):
                     headers["location"] = f"{prefix}{headers['location']}"
-            await rewriting(message)
+            await rewriter(message)
 
         await self._app(scope, receive, send_prefixed)
 
 
 class _HostedHead(NamedTuple):
-    """The head of a request, as far as observers ask."""
+    """Head of a request, as observers read it."""
 
     method: str
     path: str
     fields: tuple[tuple[bytes, bytes], ...]
-    order: Order | None = None
+    call: ComputeCall | None = None
 
 
-class Observing:
-    """Middleware that tells an observer of each request that was answered."""
+class ObserverMiddleware:
+    """Middleware that calls an observer for each answered request."""
 
     def __init__(self, app: ASGIApp, settings: Settings, observe: RequestObserver) -> None:
         self._app = app
-        self._most_ms = settings.timeout_ms
+        self._max_ms = settings.timeout_ms
         self._observe = observe
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         arrived = time.monotonic()
-        asked = _HostedHead(scope["method"], path_within(scope), tuple(scope["headers"]))
-        counted = _Counted(receive, send)
-        await self._app(scope, counted.receive, counted.send)
-        if counted.over:
-            asked = asked._replace(order=self._order(asked, scope))
-            self._observe(counted.finished(asked, scope, time.monotonic() - arrived))
+        head = _HostedHead(scope["method"], path_within(scope), tuple(scope["headers"]))
+        exchange = _CountedExchange(receive, send)
+        await self._app(scope, exchange.receive, exchange.send)
+        if exchange.complete:
+            head = head._replace(call=self._compute_call(head, scope))
+            self._observe(exchange.finished(head, scope, time.monotonic() - arrived))
 
-    def _order(self, asked: _HostedHead, scope: Scope) -> Order | None:
-        """Return the computing call that the request was, where nothing was wrong with its head."""
+    def _compute_call(self, head: _HostedHead, scope: Scope) -> ComputeCall | None:
+        """Return the computing call of the request, None if it is not one or its head has an error."""
         media = scope["state"].get("media")
-        if asked.method == "POST" and media is not None:
+        if head.method == "POST" and media is not None:
             with suppress(Refusal):
-                return order_of(asked.path, scope["query_string"], media, self._most_ms)
+                return compute_call_of(head.path, scope["query_string"], media, self._max_ms)
         return None
 
 
-class _Counted:
-    """`receive` and `send`, which count."""
+class _CountedExchange:
+    """`receive` and `send` of one request, with counts of bytes."""
 
     def __init__(self, receive: Receive, send: Send) -> None:
         self._receive, self._send = receive, send
         self._received = self._sent = self._status = 0
-        self.over = False
+        self.complete = False
 
     async def receive(self) -> Message:
         message = await self._receive()
@@ -159,27 +159,27 @@ class _Counted:
             self._status = message["status"]
         else:
             self._sent += len(message.get("body", b""))
-            self.over = not message.get("more_body", False)
+            self.complete = not message.get("more_body", False)
 
-    def finished(self, asked: _HostedHead, scope: Scope, seconds: float) -> Finished:
-        known = scope["state"]
-        caller = known.get("caller", ANYONE).name
-        sent = 0 if asked.method == "HEAD" else self._sent
+    def finished(self, head: _HostedHead, scope: Scope, seconds: float) -> Finished:
+        state = scope["state"]
+        caller = state.get("caller", ANYONE).name
+        sent = 0 if head.method == "HEAD" else self._sent
         return Finished(
-            known["request_id"], asked, self._status, self._received, sent, seconds, known.get("reply"),
+            state["request_id"], head, self._status, self._received, sent, seconds, state.get("reply"),
             route_of(scope), caller,
         )  # fmt: skip
 
 
 class Hosted:
-    """Application with what a connection of our own does, beside limits on slow clients: who asks, and who leaves."""
+    """The application with the features of own connections, except limits on slow clients."""
 
     def __init__(self, app: ASGIApp, settings: Settings, observe: RequestObserver = unobserved) -> None:
         self._app = app
-        self._observed = Observing(Leaving(PrefixedLinks(app)), settings, observe)
+        self._observed = ObserverMiddleware(DisconnectWatcher(PrefixedLinks(app)), settings, observe)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request. What a host has noted of it is the host's: a caller is known by a key of ours alone."""
+        """Serve one request. The host's state of it is dropped: callers are identified by our keys alone."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -1,4 +1,4 @@
-"""The sockets that a server listens on, and TLS by certificate files."""
+"""Listening sockets of a server, and TLS from certificate files."""
 
 from __future__ import annotations
 
@@ -17,50 +17,50 @@ from engine import printable
 from service.core.settings import EVERY, Settings
 from service.web.head import is_loopback, is_of_this_machine
 
-#: connections that wait to be accepted
+#: most connections that wait to be accepted
 BACKLOG: Final = 2048
-#: connections to the metrics listener at a time, and of these from one address
+#: most connections to the metrics listener, in all and from one address
 MONITOR_CONNECTIONS: Final = 64
 _MONITOR_CONNECTIONS_PER_CLIENT: Final = 16
-#: seconds between two attempts to have an address
-_RETRY: Final = 0.5
+#: seconds between two attempts to bind an address
+_RETRY_SECONDS: Final = 0.5
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """Bind a socket, which does not listen yet. Raises OSError, UnicodeError where the address cannot be had.
+    """Bind a socket that does not listen yet. Raises OSError, UnicodeError if the address is not available.
 
-    An answer's head and body may be two writes: with Nagle's algorithm the second would wait some 40 ms for the
-    client's delayed acknowledgement. Accepted sockets inherit that it is off.
+    Nagle's algorithm is off, and accepted sockets inherit that: head and body of a response may be two writes, and the
+    second would wait some 40 ms for the client's delayed acknowledgement.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    socket.getaddrinfo(host, port, family)  # raises gaierror, which binding would make an error without a reason
-    made = socket.socket(family, socket.SOCK_STREAM)
+    socket.getaddrinfo(host, port, family)  # raises gaierror; `bind` would raise an error without a reason
+    listening = socket.socket(family, socket.SOCK_STREAM)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        made.bind((host, port))
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listening.bind((host, port))
     except BaseException:
-        made.close()
+        listening.close()
         raise
-    return made
+    return listening
 
 
-def bound_once_free(host: str, port: int, seconds: float) -> socket.socket:
-    """Bind a socket; wait so long, at most, for another process to give the address up. Raises OSError."""
-    end = time.monotonic() + seconds
+def bind_when_free(host: str, port: int, seconds: float) -> socket.socket:
+    """Bind a socket; wait at most `seconds` for another process to release the address. Raises OSError."""
+    deadline = time.monotonic() + seconds
     while True:
         try:
             return bound(host, port)
         except OSError as error:
-            if error.errno != errno.EADDRINUSE or time.monotonic() > end:
+            if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
                 raise
-        time.sleep(_RETRY)
+        time.sleep(_RETRY_SECONDS)
 
 
 def bound_monitor(settings: Settings) -> AbstractContextManager[socket.socket | None]:
     """Return the socket of the metrics listener, closed with the context; None without `metrics_port`.
 
-    Raises RuntimeError with one sentence if the address cannot be had.
+    Raises RuntimeError with one sentence if the address is not available.
     """
     host, port = settings.metrics_host, settings.metrics_port
     if port is None:
@@ -74,8 +74,9 @@ def bound_monitor(settings: Settings) -> AbstractContextManager[socket.socket | 
 def monitor_settings(settings: Settings) -> Settings:
     """Return the settings of the metrics listener: plain HTTP without keys, and few connections.
 
-    On the loopback it answers to the names that a server without keys answers to, or a web page could read metrics by
-    DNS rebinding. On any other address the name does not matter: Prometheus calls pods by their addresses.
+    On the loopback it answers only to the names that a server without keys answers to; otherwise web pages could read
+    the metrics by DNS rebinding. On any other address it answers to all names: Prometheus calls pods by their
+    addresses.
     """
     on_loopback = is_of_this_machine(place(settings.metrics_host, 0))
     return settings.model_copy(
@@ -95,7 +96,7 @@ def monitor_settings(settings: Settings) -> Settings:
 
 
 def reason(error: OSError | UnicodeError) -> str:
-    """Say why there is no such socket. Names that are not resolved have error numbers of their own, or none."""
+    """Describe why a socket could not be bound. Errors of name resolution have numbers of their own, or none."""
     if isinstance(error, socket.gaierror):
         return f"the host is not known ({error.strerror})"
     if isinstance(error, UnicodeError):
@@ -104,7 +105,7 @@ def reason(error: OSError | UnicodeError) -> str:
 
 
 def announce(settings: Settings, listening: socket.socket, monitor: socket.socket | None) -> None:
-    """Say on standard output where the server is, and on a second line where its metrics are."""
+    """Print the address of the server to standard output, and on a second line that of its metrics."""
     scheme = "http" if settings.tls_cert is None else "https"
     sys.stdout.write(f"gradserve listening on {address(settings.host, listening, scheme)}\n")
     if monitor is not None:
@@ -118,12 +119,12 @@ def address(host: str, listening: socket.socket, scheme: str = "http") -> str:
 
 
 def place(host: str, port: int) -> str:
-    """Write host and port as URLs have them: an address of IPv6 in brackets."""
+    """Write host and port as in URLs: an IPv6 address in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def keep_to_this_machine(settings: Settings, listening: socket.socket) -> None:
-    """Raises RuntimeError where others could reach a server that asks for no key, and nobody has said they may."""
+    """Raise RuntimeError for a server without keys that other machines reach, unless the settings allow it."""
     if settings.asks_for_keys or settings.insecure == "on" or is_loopback(ip_address(listening.getsockname()[0])):
         return
     raise RuntimeError(
@@ -132,16 +133,16 @@ def keep_to_this_machine(settings: Settings, listening: socket.socket) -> None:
     )
 
 
-def allow_descriptors(wanted: int) -> None:
-    """Let this process have so many files and sockets at once, or as many as it may."""
+def allow_descriptors(count: int) -> None:
+    """Raise this process's limit of open files and sockets to `count`, or as far as allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    if soft != resource.RLIM_INFINITY and soft < most:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    limit = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
 def tls_context(settings: Settings) -> ssl.SSLContext | None:
-    """Make the TLS context of the settings; None for plain HTTP. Raises RuntimeError where the files are no pair."""
+    """Make the TLS context of the settings; None for plain HTTP. Raises RuntimeError for unusable files."""
     certificate, key = settings.tls_cert, settings.tls_key
     if certificate is None and key is None:
         return None

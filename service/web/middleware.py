@@ -1,8 +1,8 @@
-"""In front of the body: a request is refused by its head where that suffices, else its body is counted as it comes.
+"""ASGI middleware in front of the routes: origins, limits, keys, CORS, problem reports.
 
-Where the connection has not asked who makes the request, that is asked here.
-
-How long a body may take is the business of whoever holds the connection.
+`Guard` refuses a request because of its head if it can, and counts the bytes of its body otherwise. It authenticates
+the caller, unless the connection has done so. How long a body may take is checked by the server that holds the
+connection.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from service.core.prefix import path_within, prefix_of
 from service.core.settings import Settings
 from service.facades.protocols import Facade, owner_of
 from service.web.head import (
-    HEADER,
     NO_SNIFFING,
+    REQUEST_ID_HEADER,
     OriginPolicy,
+    body_limit,
     check_head,
     media_of,
-    most_bytes,
     new_id,
-    sane,
     too_large,
     too_long,
+    valid_request_id,
 )
-from service.web.responses import report
+from service.web.responses import problem_response
 from service.web.routing import route_path, scope_of, shortened_path
 
 _logger = logging.getLogger("gradserve")
 
 
 class Guard:
-    """Check of heads, and count of bodies."""
+    """Middleware that authenticates callers, checks heads, and limits bodies."""
 
     def __init__(self, app: ASGIApp, settings: Settings, gate: Gate) -> None:
         self._app = app
@@ -66,17 +66,17 @@ class Guard:
                 size = len(scope.get("raw_path") or b"") + len(scope["query_string"])
                 if size + sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > limit:
                     raise too_large(limit)
-                holder = self._entered(scope)
-                receive = counting(receive, self._most(scope))
+                holder = self._authenticate(scope)
+                receive = limit_body(receive, self._body_limit(scope))
             except Refusal as refusal:
-                app = report(Request(scope), refusal)
+                app = problem_response(Request(scope), refusal)
             await app(scope, receive, send)
         finally:
             if holder is not None:
                 holder.leave()
 
-    def _entered(self, scope: Scope) -> Keyholder | None:
-        """Count a request for whoever makes it, until it is over. Raises Refusal: they may not make it."""
+    def _authenticate(self, scope: Scope) -> Keyholder | None:
+        """Identify the caller, and count the request until its response. Raises Refusal for a key without the scope."""
         if "caller" in scope["state"]:
             return None
         needed = scope_of(scope["method"], scope["state"]["route_path"], metrics=self._settings.metrics)
@@ -84,35 +84,35 @@ class Guard:
         scope["state"]["caller"] = holder.caller
         return holder
 
-    def _most(self, scope: Scope) -> int:
-        """Return the bytes that the body may have. Raises Refusal."""
+    def _body_limit(self, scope: Scope) -> int:
+        """Return the most bytes that the body may have. Raises Refusal."""
         headers = Headers(scope=scope)
         media = scope["state"]["media"] = media_of(scope["method"], path_within(scope), headers)
-        most, announced = most_bytes(media, self._settings), headers.get("content-length", "")
-        if announced.isdecimal() and int(announced) > most:
-            raise too_long(most, f"{announced} bytes")
-        return most
+        limit, announced = body_limit(media, self._settings), headers.get("content-length", "")
+        if announced.isdecimal() and int(announced) > limit:
+            raise too_long(limit, f"{announced} bytes")
+        return limit
 
 
-def counting(receive: Receive, most: int) -> Receive:
-    """`receive`, which raises Refusal (body_too_large) once there was more."""
+def limit_body(receive: Receive, max_bytes: int) -> Receive:
+    """Wrap `receive` so that it raises Refusal (body_too_large) after more than `max_bytes` bytes."""
     count = 0
 
     async def receive_counted() -> Message:
         nonlocal count
         message = await receive()
         count += len(message.get("body", b""))
-        if count > most:
-            raise too_long(most, "more")
+        if count > max_bytes:
+            raise too_long(max_bytes, "more")
         return message
 
     return receive_counted
 
 
-class Origins:
-    """Middleware that refuses strangers' names and pages, and heads that two readers could take differently.
+class OriginCheck:
+    """Middleware that refuses foreign hosts and origins, and heads that two parsers could read differently.
 
-    Notes the route that the request takes, `route_path`, and the `prefix` of links, for what depends on them.
+    It stores the path of the matching route as `route_path`, and the `prefix` of links, in the state of the request.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings, routes: Sequence[BaseRoute]) -> None:
@@ -126,7 +126,7 @@ class Origins:
             try:
                 self._check(scope)
             except Refusal as refusal:
-                await report(Request(scope), refusal)(scope, receive, send)
+                await problem_response(Request(scope), refusal)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
@@ -140,10 +140,10 @@ class Origins:
         self._policy.check(headers, scope["scheme"], route, visits=is_page)
 
 
-class Slashes:
-    """Middleware for `/path/` as `/path`. Not by a redirect: many clients lose their body then, or turn it into a GET.
+class TrailingSlash:
+    """Middleware that treats `/path/` as `/path`. Without a redirect: many clients drop the body then, or send a GET.
 
-    A path that leads nowhere in either form stays as it was sent, and so it stands in the report.
+    A path that matches no route in either form stays as it was sent, so that the report shows that.
     """
 
     def __init__(self, app: ASGIApp, routes: Sequence[BaseRoute]) -> None:
@@ -158,7 +158,7 @@ class Slashes:
 
 
 class Cors(CORSMiddleware):
-    """Starlette's CORS, with a problem report for a page that may not call."""
+    """Starlette's CORS middleware, with a problem report for pages that may not call."""
 
     def __init__(self, app: ASGIApp, origins: tuple[str, ...]) -> None:
         super().__init__(
@@ -166,11 +166,11 @@ class Cors(CORSMiddleware):
             allow_origins=origins,
             allow_methods=("GET", "POST", "PUT", "DELETE"),
             allow_headers=("*",),
-            expose_headers=(HEADER, "ETag", "Idempotency-Replayed", "Location", "Retry-After"),
+            expose_headers=(REQUEST_ID_HEADER, "ETag", "Idempotency-Replayed", "Location", "Retry-After"),
         )
 
     def preflight_response(self, request_headers: Headers) -> Response:
-        """Answer a browser before it calls. Raises Refusal (forbidden)."""
+        """Answer a preflight request. Raises Refusal (forbidden)."""
         response = super().preflight_response(request_headers)
         if response.status_code == 200:
             return response
@@ -179,9 +179,9 @@ class Cors(CORSMiddleware):
 
 
 class ReportRewriter:
-    """`send`, which holds a problem report back until it is whole, and sends what `rewrite` makes of it.
+    """Wrapper of `send` that buffers a problem report until it is complete, and sends what `rewrite` returns.
 
-    `rewrite` gets the start of the response, which it may change, and the report; it returns the body.
+    `rewrite` gets the start of the response, which it may change, and the report; it returns the new body.
     """
 
     def __init__(self, send: Send, rewrite: Callable[[Message, bytes], bytes]) -> None:
@@ -190,7 +190,7 @@ class ReportRewriter:
         self._report = b""
 
     async def __call__(self, message: Message) -> None:
-        """Send the next part of an answer."""
+        """Send the next part of a response."""
         is_start = message["type"] == "http.response.start"
         if is_start and Headers(raw=message["headers"]).get("content-type", "").startswith(PROBLEM):
             self._start = message
@@ -204,8 +204,8 @@ class ReportRewriter:
                 await self._send({"type": "http.response.body", "body": body})
 
 
-class ForeignErrors:
-    """Middleware that writes problem reports in the form of the protocol whose path was called."""
+class ProtocolErrors:
+    """Middleware that rewrites problem reports in the form of the protocol whose path was called."""
 
     def __init__(self, app: ASGIApp, facades: Sequence[Facade]) -> None:
         self._app = app
@@ -218,64 +218,64 @@ class ForeignErrors:
             await self._app(scope, receive, send)
             return
 
-        def rewrite(start: Message, held: bytes) -> bytes:
-            start["status"], answer = facade.write_error(orjson.loads(held))
+        def rewrite(start: Message, report_body: bytes) -> bytes:
+            start["status"], answer = facade.write_error(orjson.loads(report_body))
             body = b"".join(answer.parts)
-            kept = [pair for pair in start["headers"] if pair[0].lower() not in (b"content-type", b"content-length")]
-            told = [(b"content-type", answer.media_type.encode()), (b"content-length", b"%d" % len(body))]
-            start["headers"] = kept + told
+            fields = [pair for pair in start["headers"] if pair[0].lower() not in (b"content-type", b"content-length")]
+            body_fields = [(b"content-type", answer.media_type.encode()), (b"content-length", b"%d" % len(body))]
+            start["headers"] = fields + body_fields
             return body
 
         await self._app(scope, receive, ReportRewriter(send, rewrite))
 
 
 class Envelope:
-    """Outermost layer: a request gets its id and its time of arrival, and a fault of ours still gets a report."""
+    """Outermost middleware: gives a request its id and time of arrival, and reports every exception as a fault."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request. Never raises: a server would close the connection."""
+        """Serve one request. Never raises, since servers close the connection after an exception."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        known = {"request_id": id_of(scope), "arrived": time.monotonic()}
-        scope["state"] = {**known, **scope.get("state", {})}  # what holds the connection may have begun it
+        initial_state = {"request_id": id_of(scope), "arrived": time.monotonic()}
+        scope["state"] = {**initial_state, **scope.get("state", {})}  # the connection may have set them already
         request_id = scope["state"]["request_id"]
-        outgoing = _Outgoing(request_id, send)
+        sender = _IdSender(request_id, send)
         try:
-            await self._app(scope, receive, outgoing)
+            await self._app(scope, receive, sender)
         except Refusal as raised:
             refusal = raised
-        except asyncio.CancelledError:  # the grace after SIGTERM is over
+        except asyncio.CancelledError:  # the grace period after SIGTERM is over
             refusal = Refusal("shutting_down", "the server stopped before this was done")
         except Exception:
             _logger.exception("request %s failed", request_id, extra={"request_id": request_id})
             refusal = fault()
         else:
             return
-        if not outgoing.begun:
-            await report(Request(scope), refusal)(scope, receive, outgoing)
+        if not sender.response_started:
+            await problem_response(Request(scope), refusal)(scope, receive, sender)
 
 
-class _Outgoing:
-    """`send`, with the headers that every answer has; remembers whether an answer has begun."""
+class _IdSender:
+    """Wrapper of `send` that adds the headers of every response, and records whether a response has started."""
 
     def __init__(self, request_id: str, send: Send) -> None:
         self._request_id = request_id
         self._send = send
-        self.begun = False
+        self.response_started = False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self.begun = True
+            self.response_started = True
             headers = MutableHeaders(scope=message)
-            headers[HEADER] = self._request_id
+            headers[REQUEST_ID_HEADER] = self._request_id
             headers.setdefault(*NO_SNIFFING)
         await self._send(message)
 
 
 def id_of(scope: Scope) -> str:
-    """Return the client's own id for the request where it is sane, else a new one."""
-    return sane(Headers(scope=scope).get(HEADER, "")) or new_id()
+    """Return the client's own request id if it is valid, otherwise a new one."""
+    return valid_request_id(Headers(scope=scope).get(REQUEST_ID_HEADER, "")) or new_id()

@@ -1,4 +1,4 @@
-"""The paths of models. What they say is read and checked by workers; here they are bytes that are kept."""
+"""Routes of models. Workers read and check their contents; here they are bytes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from service.store.changes import Change, Condition, end_of_model, new_model
 from service.store.idempotency import Repetition
 from service.store.tables import KeptModel, checked_name, graph_of_request
 from service.web.head import Media, names_of_page, page_of, parameters_of, timeout_of
-from service.web.repetition import once, recorded
+from service.web.repetition import answer_changes, once
 from service.web.responses import etag_header, from_reply, not_modified
-from service.web.routes import ended
-from service.web.state import condition_of, current, state_of, store_of
-from service.web.tasks import Asker, task_of, task_of_upload, tenant_of_request, upload_of
+from service.web.routes import commit_deletion
+from service.web.state import condition_of, state_of, store_of, wait_until_current
+from service.web.tasks import Requester, make_task, make_upload_task, receive_body, tenant_of_request
 from service.workers.pool import awaited
 from service.workers.task import PUT_MODEL, READ_MODEL, Reply, Task
 
@@ -43,47 +43,47 @@ async def put_model(request: Request) -> Response:
         got = request.state.media.sent
         raise Refusal("unsupported_media_type", f"a model is sent as {JSON}, not {got}", expected=JSON, got=got)
     timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
-    upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
-    read = task_of_upload(READ_MODEL, request, timeout, upload, subject=name)
+    upload = await receive_body(request, state.pool, state.settings, tenant_of_request(request))
+    read = make_upload_task(READ_MODEL, request, timeout, upload, subject=name)
 
-    async def answered(repetition: Repetition | None) -> Response:
+    async def run(repetition: Repetition | None) -> Response:
         reply = await awaited(state.pool, read)
         if reply.status == 200:
-            task = _checking(request, read, reply)
+            task = _check_task(request, read, reply)
             reply = await awaited(state.pool, task)
             if reply.status == 200:
-                reply = await _kept(request, task, reply, condition, repetition)
+                reply = await _store_model(request, task, reply, condition, repetition)
         return from_reply(reply)
 
-    return await once(request, store, answered, upload, timeout)
+    return await once(request, store, run, upload, timeout)
 
 
-def _checking(request: Request, read: Task, reply: Reply) -> Task:
-    """Return the task that checks what a reply says was asked, on its graph where that is kept."""
-    body, found = reply.body, cast("Asker", request.state)
+def _check_task(request: Request, read: Task, reply: Reply) -> Task:
+    """Make the task that checks a model against its graph, if that is registered."""
+    body, requester = reply.body, cast("Requester", request.state)
     reply.give_back()
     graph = store_of(request).graphs.find((read.namespace, graph_of_request(body)))
     media, tenant = Media(JSON, JSON), tenant_of_request(request)
-    return task_of(PUT_MODEL, found, tenant, read.timeout, media, body, graph=graph, subject=read.subject)
+    return make_task(PUT_MODEL, requester, tenant, read.timeout, media, body, graph=graph, subject=read.subject)
 
 
-async def _kept(
+async def _store_model(
     request: Request, task: Task, reply: Reply, condition: Condition, repetition: Repetition | None
 ) -> Reply:
-    """Keep the model that a worker has made this record of, and answer. Raises Refusal."""
+    """Store the model of this record, which a worker has written, and make the reply. Raises Refusal."""
     store, model, key = store_of(request), KeptModel.of(reply.body), (task.namespace, task.subject or "")
     reply.give_back()
     await store.commits.fence.passed(task.expires)
-    answer = Reply(201, JSON, [model.record], tuple(etag_header(model.etag).items()))
+    response_reply = Reply(201, JSON, [model.record], tuple(etag_header(model.etag).items()))
     change = new_model(store.models, store.graphs, key, model, condition)
 
     def complete(replaced: Sequence[Any]) -> Sequence[Change]:
-        answer.status = 201 if replaced[0] is None else 200
-        return [change, *recorded(store.answers, repetition, answer)]
+        response_reply.status = 201 if replaced[0] is None else 200
+        return [change, *answer_changes(store.answers, repetition, response_reply)]
 
-    changes = [change, *recorded(store.answers, repetition, answer)]
+    changes = [change, *answer_changes(store.answers, repetition, response_reply)]
     await store.commit(changes, task.expires, task.timeout, complete)
-    return answer
+    return response_reply
 
 
 @model_router.get(_MODEL, operation_id="getModel", tags=["models"])
@@ -91,13 +91,13 @@ async def get_model(request: Request) -> Response:
     """A model that is kept."""
     name, condition = _name(request), condition_of(request)
     parameters_of(request.scope["query_string"], ())
-    await current(request)
+    await wait_until_current(request)
     model = store_of(request).models.get(request.state.caller.namespace, name)
-    known = not_modified(condition, name, model.etag, "model")
-    return known or Response(model.record, headers=etag_header(model.etag), media_type=JSON)
+    unmodified = not_modified(condition, name, model.etag, "model")
+    return unmodified or Response(model.record, headers=etag_header(model.etag), media_type=JSON)
 
 
-# The same, of which the answer's body is not sent.
+# HEAD: the same without the body of the response.
 model_router.add_api_route(_MODEL, get_model, methods=["HEAD"], include_in_schema=False)
 
 
@@ -111,7 +111,7 @@ async def delete_model(request: Request) -> Response:
     key = request.state.caller.namespace, _name(request)
     parameters_of(request.scope["query_string"], ())
     change = end_of_model(store_of(request).models, key, condition_of(request))
-    return await ended(request, change, lambda gone: gone.record)
+    return await commit_deletion(request, change, lambda gone: gone.record)
 
 
 @model_router.get(MODELS, operation_id="listModels", tags=["models"])
@@ -121,14 +121,14 @@ async def list_models(request: Request) -> Response:
     By name, and page by page: where there are more, `next` says what to state as `after`.
     """
     limit, after = page_of(request.scope["query_string"])
-    await current(request)
-    there = store_of(request).models.within(request.state.caller.namespace)
-    names, more = names_of_page(there, limit, after)
-    behind = b"" if more is None else b',"next":"%b"' % more.encode()
-    listed = b",".join(there[name].record for name in names)
-    return Response(b'{"models":[%b]%b}' % (listed, behind), media_type=JSON)
+    await wait_until_current(request)
+    models = store_of(request).models.within(request.state.caller.namespace)
+    names, next_name = names_of_page(models, limit, after)
+    next_field = b"" if next_name is None else b',"next":"%b"' % next_name.encode()
+    records = b",".join(models[name].record for name in names)
+    return Response(b'{"models":[%b]%b}' % (records, next_field), media_type=JSON)
 
 
 def _name(request: Request) -> str:
-    """Return the name that the path has. Raises Refusal: invalid_field."""
+    """Return the name in the path. Raises Refusal: invalid_field."""
     return checked_name(request.path_params["name"], "the name of a model")

@@ -1,4 +1,4 @@
-"""Observers of every request that was answered, whichever door it came through."""
+"""Observers of all answered requests, whichever handler answered."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from service.core.keys.caller import mask_keys
 from service.facades.protocols import facade_name_of, foreign_call_of
 from service.observe.request_log import Answered, RequestLog
 from service.observe.tally import Tally
-from service.web.head import Order
+from service.web.head import ComputeCall
 from service.workers.task import Reply
 
 if TYPE_CHECKING:
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class RequestHead(Protocol):
-    """Parts of a request's head that observers are told, whoever has read it; see Head, of our own connections."""
+    """Parts of a request's head that observers read; `Head` is the one of own connections."""
 
     @property
     def method(self) -> str:
-        """GET and the like."""
+        """The method."""
 
     @property
     def path(self) -> str:
@@ -30,18 +30,18 @@ class RequestHead(Protocol):
 
     @property
     def fields(self) -> tuple[tuple[bytes, bytes], ...]:
-        """The headers."""
+        """The header fields."""
 
     @property
-    def order(self) -> Order | None:
-        """The computing call that is asked for, if any."""
+    def call(self) -> ComputeCall | None:
+        """The computing call, if it is one."""
 
 
 class Finished(NamedTuple):
-    """A request, and how it ended: bytes of its body and of the answer's, seconds from its head to the last byte.
+    """An answered request: status, bytes of its body and of the response's, and seconds from its head to the last byte.
 
-    There is no `head` where the bytes were none, and no `reply` where the connection asked no worker. `route` is the
-    path as the API's document has it, where the application found one; `caller` is the name of the key, if any.
+    `head` is None if it could not be parsed, `reply` if no worker was asked. `route` is the path of the matched route,
+    as in the OpenAPI document. `caller` is the name of the key, if any.
     """
 
     request_id: str
@@ -55,16 +55,16 @@ class Finished(NamedTuple):
     caller: str = ""
 
 
-#: counts, or writes down; called once for each request, on the event loop: it must not take long
+#: observer that is called once for each request, on the event loop, and so must be fast
 RequestObserver = Callable[[Finished], None]
 
 
 def unobserved(_: Finished) -> None:
-    """Tells nobody."""
+    """Ignore a request."""
 
 
 class Recorder:
-    """Recorder that tells the tally, and the log and the traces where there are any."""
+    """Observer that counts in the tally, and writes to the log and the traces if there are any."""
 
     def __init__(self, tally: Tally, log: RequestLog | None, tracing: Tracing | None = None) -> None:
         self._tally = tally
@@ -72,38 +72,38 @@ class Recorder:
         self._tracing = tracing
 
     def __call__(self, finished: Finished) -> None:
-        """Observe a request."""
+        """Record a request."""
         head, reply = finished.head, finished.reply
-        order = None if head is None else head.order
-        call, facade = None if order is None else order.call, facade_name_of(finished.route)
-        self._tally.count(call, finished.status, finished.received, finished.sent, finished.seconds, facade)
+        call = None if head is None else head.call
+        call_name, facade = None if call is None else call.name, facade_name_of(finished.route)
+        self._tally.count(call_name, finished.status, finished.received, finished.sent, finished.seconds, facade)
         if reply is not None and finished.status == 200:
             self._tally.count_work(reply)
         if self._log is None and self._tracing is None:
             return
-        answered, trace_id = _answered(finished), ""
+        summary, trace_id = _summary(finished), ""
         if self._tracing is not None:
-            trace_id = self._tracing.add(answered, () if head is None else head.fields, reply)
+            trace_id = self._tracing.add(summary, () if head is None else head.fields, reply)
         if self._log is not None:
-            self._log.add(answered, trace_id)
+            self._log.add(summary, trace_id)
 
 
-def _answered(finished: Finished) -> Answered:
+def _summary(finished: Finished) -> Answered:
     head = finished.head
-    order = None if head is None else head.order
+    call = None if head is None else head.call
     route = finished.route
-    if not route and order is not None:
-        route = f"/v1/{order.call}" if order.graph is None else f"/v1/graphs/{{graph_id}}/{order.call}"
+    if not route and call is not None:
+        route = f"/v1/{call.name}" if call.graph is None else f"/v1/graphs/{{graph_id}}/{call.name}"
     foreign = foreign_call_of(route)
-    own = "" if order is None else order.call
+    call_name = "" if call is None else call.name
     return Answered(
         mask_keys(finished.request_id),
         finished.caller,
         "?" if head is None else head.method,
         "?" if head is None else mask_keys(head.path),
         route,
-        own if foreign is None else foreign,
-        "" if order is None else mask_keys(printable(order.graph or "")),
+        call_name if foreign is None else foreign,
+        "" if call is None else mask_keys(printable(call.graph or "")),
         finished.status,
         finished.received,
         finished.sent,

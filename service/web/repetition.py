@@ -1,4 +1,4 @@
-"""Calls that may come again: with an Idempotency-Key, the second is answered as the first was, and does nothing."""
+"""Idempotency keys: a repeated call gets the response of the first one, and does nothing."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from service.web.tasks import BodyBuffer
 from service.workers.memory import offload
 from service.workers.task import Reply
 
-#: what is said where another call has changed what this one would
+#: status if another call has changed the same thing
 CONFLICT: Final = 409
-#: the header that says that an answer was given before
+#: header of a stored response
 REPLAYED: Final = "Idempotency-Replayed"
 
 
@@ -36,27 +36,27 @@ async def once(
     upload: BodyBuffer | None = None,
     seconds: float | None = None,
 ) -> Response:
-    """Answer a request; with the answer that it was given before, where it has been named and done.
+    """Answer a request, with the stored response if its Idempotency-Key has been answered before.
 
-    `seconds` from its arrival on are its time, if not what the server gives any. What a caller may not write, it is not
-    told again either: answers that are kept tell of something that was written.
+    `seconds` is its timeout from arrival; by default, the server's. Keys of callers without the write scope are
+    ignored: stored responses are about writes.
 
-    Raises Refusal: invalid_field, conflict, not_ready. The body, if any, is given back where it is not answered anew.
+    Raises Refusal: invalid_field, conflict, not_ready. The body is freed unless `answer` is called.
     """
     caller = request.state.caller
-    stated = request.headers.getlist(KEY_HEADER) if KeyScope.WRITE in caller.scopes else []
-    if not stated:
+    keys = request.headers.getlist(KEY_HEADER) if KeyScope.WRITE in caller.scopes else []
+    if not keys:
         return await answer(None)
     try:
-        key = check_key(", ".join(stated))
+        key = check_key(", ".join(keys))
         repetition = Repetition(caller.namespace, key, await _fingerprint(request, upload))
-        known = await store.begin(repetition, deadline_of(request, seconds))
+        record = await store.begin(repetition, deadline_of(request, seconds))
     except BaseException:
         _give_back(upload)
         raise
-    if known is not None:
+    if record is not None:
         _give_back(upload)
-        return _replayed(known)
+        return _replayed(record)
     refusal: Refusal | None = None
     try:
         response = await answer(repetition)
@@ -64,22 +64,22 @@ async def once(
         refusal, response = raised, Response(status_code=raised.status)
     finally:
         store.end(repetition)
-    if response.status_code == CONFLICT:  # another server may have had the call as well, and kept it first
-        known = await store.begin(repetition, deadline_of(request, seconds))
+    if response.status_code == CONFLICT:  # another server may have received the call too, and stored its response first
+        record = await store.begin(repetition, deadline_of(request, seconds))
         store.end(repetition)
-        if known is not None:
-            return _replayed(known)
+        if record is not None:
+            return _replayed(record)
     if refusal is not None:
         raise refusal
     return response
 
 
-def _replayed(known: AnswerRecord) -> Response:
-    return Response(known.body, known.status, {**dict(known.headers), REPLAYED: "true"}, known.media_type)
+def _replayed(record: AnswerRecord) -> Response:
+    return Response(record.body, record.status, {**dict(record.headers), REPLAYED: "true"}, record.media_type)
 
 
-def recorded(answers: AnswerTable, repetition: Repetition | None, reply: Reply) -> Sequence[Change]:
-    """Record an answer, so that it can be given again; nothing, where it has no name.
+def answer_changes(answers: AnswerTable, repetition: Repetition | None, reply: Reply) -> Sequence[Change]:
+    """Return the change that stores a response for its Idempotency-Key; none without a key.
 
     Raises Refusal: over_budget.
     """
@@ -95,9 +95,9 @@ def _give_back(upload: BodyBuffer | None) -> None:
 
 
 async def _fingerprint(request: Request, upload: BodyBuffer | None) -> str:
-    """Return a digest of all that a request asks: two requests of one key that ask the same have the same.
+    """Return a digest of everything that a request asks for: equal for equal requests.
 
-    How long it may take is no part of that: whoever asks again has less time left.
+    The timeout is left out, since a retry has less time left.
     """
     digest = blake2b(digest_size=32)
     for part in (request.method, path_within(request.scope), without_time(request.scope["query_string"])):

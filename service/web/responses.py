@@ -1,4 +1,4 @@
-"""Answers and problem reports as HTTP responses."""
+"""Responses: replies and problem reports as HTTP."""
 
 from __future__ import annotations
 
@@ -22,101 +22,104 @@ from service.core.errors import Refusal, fault, out_of_memory
 from service.store.changes import Condition
 from service.workers.task import Reply
 
-#: bytes that are handed to the socket at once
+#: bytes that are written to the socket at once
 SENT_AT_ONCE: Final = 1 << 18
 
 
-class Sending:
-    """Writer of a large answer, part by part as the client takes it, from the memory that it lies in.
+class ResponseWriter:
+    """Writer of a large response from the memory that it lies in, slice by slice as the client reads.
 
-    The transport's high-water mark is 0 meanwhile, so that it says when all are out.
+    The high-water mark of the transport is 0 meanwhile, so that it calls back when every slice is sent.
     """
 
     def __init__(
         self,
         transport: asyncio.Transport,
         parts: Sequence[bytes | memoryview],
-        ended: Callable[[], None],
+        on_done: Callable[[], None],
         *,
         secure: bool,
     ) -> None:
         self._secure = secure
         self._transport = transport
         self._slices = slices_to_send(parts)
-        self._ended = ended
+        self._on_done = on_done
         self._paused = False
-        self._busy = False
+        self._writing = False
 
     def pause(self) -> None:
-        """The client is behind."""
+        """Stop: the client reads more slowly than this writes."""
         self._paused = True
 
     def resume(self) -> None:
-        """Go on: what was written is out."""
+        """Continue: what was written is sent."""
         self._paused = False
-        if not self._busy:
-            self._go()
+        if not self._writing:
+            self._write()
 
     def begin(self) -> None:
         """Write what can be written at once."""
-        # Where it is encrypted, what is written has been copied; and that transport takes 0 for a mark that is passed.
+        # asyncio's TLS transport copies what is written, and pauses at once if its mark is 0.
         self._transport.set_write_buffer_limits(int(self._secure), 0)
-        self._go()
+        self._write()
 
-    def _go(self) -> None:
-        """Write until the client is behind, or all is out."""
-        self._busy = True
+    def _write(self) -> None:
+        """Write until the client is behind, or everything is written."""
+        self._writing = True
         while not self._paused:
-            sent = next(self._slices, None)
-            if sent is None:
+            part = next(self._slices, None)
+            if part is None:
                 self._transport.set_write_buffer_limits()
-                self._ended()
+                self._on_done()
                 return
-            self._transport.write(sent)
-        self._busy = False
+            self._transport.write(part)
+        self._writing = False
 
 
 def slices_to_send(parts: Sequence[bytes | memoryview]) -> Iterator[memoryview]:
-    """Cut each part into slices of `SENT_AT_ONCE` bytes."""
+    """Split the parts into slices of `SENT_AT_ONCE` bytes."""
     for part in parts:
-        whole = memoryview(part)
-        for start in range(0, len(whole), SENT_AT_ONCE):
-            yield whole[start : start + SENT_AT_ONCE]
+        view = memoryview(part)
+        for start in range(0, len(view), SENT_AT_ONCE):
+            yield view[start : start + SENT_AT_ONCE]
 
 
 def unsent_bytes(transport: asyncio.Transport) -> int:
-    """Count bytes that the client has not taken: here, and in the system's buffer, which tells a third at a time."""
+    """Count bytes that the client has not received: in the transport, and in the socket's send queue.
+
+    Linux reports the queue in steps of about a third of its size.
+    """
     waiting = transport.get_write_buffer_size()
     descriptor = transport.get_extra_info("socket").fileno()
     if descriptor < 0:
         return waiting
-    with suppress(OSError):  # not of every kind of socket, nor on every system
+    with suppress(OSError):  # not every kind of socket, nor every system, supports TIOCOUTQ
         waiting += int.from_bytes(ioctl(descriptor, TIOCOUTQ, bytes(4)), sys.byteorder)
     return waiting
 
 
-def answer(content: Mapping[str, Any]) -> Response:
-    """200 with `content`."""
+def json_response(content: Mapping[str, Any]) -> Response:
+    """Return a response with status 200 and this JSON."""
     return Response(orjson.dumps(content), media_type=JSON)
 
 
 def etag_header(etag: str) -> Mapping[str, str]:
-    """Return the header that tells a version by its etag."""
+    """Return the ETag header of a version."""
     return {"ETag": f'"{etag}"'}
 
 
-def not_modified(condition: Condition, name: str, etag: str, what: str = "tensor") -> Response | None:
-    """304, where a reader has this version; None where it is to be sent. Raises Refusal: precondition_failed."""
+def not_modified(condition: Condition, name: str, etag: str, kind: str = "tensor") -> Response | None:
+    """Return a 304 response if the reader has this version, None to send it. Raises Refusal: precondition_failed."""
     if not Condition(match=condition.match).holds(etag):
-        condition.require(name, etag, what)
+        condition.require(name, etag, kind)
     return None if condition.holds(etag) else Response(None, 304, etag_header(etag))
 
 
 class PartsResponse(Response):
-    """A body in parts, each copied as it is sent: the memory that they lie in may serve another when all are."""
+    """Response in parts, each copied as it is sent: their memory is free when the last one is sent."""
 
     def __init__(self, reply: Reply) -> None:
-        """Make the response that says a worker's reply."""
+        """Make the response of a worker's reply."""
         length = sum(len(part) for part in reply.parts)
         super().__init__(None, reply.status, {"content-length": str(length), **dict(reply.headers)}, reply.media_type)
         self._reply = reply
@@ -125,17 +128,17 @@ class PartsResponse(Response):
         """Send head and body."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         if self._reply.claim is not None:
-            self._reply.claim.holder = _Sending(asyncio.current_task())
+            self._reply.claim.holder = _TaskHolder(asyncio.current_task())
         try:
-            for sent in slices_to_send(self._reply.parts):
-                await send({"type": "http.response.body", "body": bytes(sent), "more_body": True})
+            for part in slices_to_send(self._reply.parts):
+                await send({"type": "http.response.body", "body": bytes(part), "more_body": True})
         finally:
             self._reply.give_back()
         await send({"type": "http.response.body", "body": b""})
 
 
-class _Sending:
-    """Holder of an answer that a task sends."""
+class _TaskHolder:
+    """Holder of response memory: a task that sends the response."""
 
     revocable = True
 
@@ -143,43 +146,43 @@ class _Sending:
         self._task = task
 
     def revoke(self, refusal: Refusal) -> None:
-        """End the answer, since others wait for its memory."""
+        """Abort the response because its memory is needed elsewhere."""
         if self._task is not None:
             self._task.cancel()
 
 
 def from_reply(reply: Reply) -> Response:
-    """Make the response that says a worker's reply."""
+    """Make the response of a worker's reply."""
     if len(reply.parts) > 1 or len(reply.parts[0]) > SENT_AT_ONCE:
         return PartsResponse(reply)
-    whole = Response(reply.body, reply.status, dict(reply.headers), reply.media_type)
+    response = Response(reply.body, reply.status, dict(reply.headers), reply.media_type)
     reply.give_back()
-    return whole
+    return response
 
 
-def report(request: Request, refusal: Refusal) -> Response:
-    """Return the problem report."""
+def problem_response(request: Request, refusal: Refusal) -> Response:
+    """Return the problem report of a refusal."""
     body = refusal.body(request.state.request_id)
     return Response(body, refusal.status, refusal.headers, media_type=PROBLEM)
 
 
 async def on_error(request: Request, error: Exception) -> Response:
-    """Return the report for whatever a route raised."""
-    return report(request, refusal_of(request, error))
+    """Return the problem report of an exception in a route."""
+    return problem_response(request, refusal_of(request, error))
 
 
 def refusal_of(request: Request, error: Exception) -> Refusal:
-    """Choose the refusal that an exception means to the client."""
+    """Convert an exception to the refusal that the client gets."""
     if isinstance(error, Refusal):
         return error
     if isinstance(error, ClientDisconnect):
         return Refusal("bad_request_framing", "the connection was closed before the body was complete")
     if isinstance(error, HTTPException):
-        return _routing(request, error)
+        return _routing_refusal(request, error)
     return out_of_memory() if isinstance(error, MemoryError) else fault()
 
 
-def _routing(request: Request, error: HTTPException) -> Refusal:
+def _routing_refusal(request: Request, error: HTTPException) -> Refusal:
     path = printable(request.url.path)
     if error.status_code == 405:
         allow = (error.headers or {}).get("Allow", "")

@@ -1,4 +1,4 @@
-"""The paths. A route takes raw bytes and hands them on; nothing here parses or computes."""
+"""Routes of computing calls, the catalogue, health and metrics. They pass raw bytes on, without parsing them."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from service.store.changes import Change
 from service.store.idempotency import KEY_HEADER, Repetition
 from service.store.tables import no_graph
 from service.web.head import timeout_of
-from service.web.repetition import once, recorded
-from service.web.responses import answer, from_reply
+from service.web.repetition import answer_changes, once
+from service.web.responses import from_reply, json_response
 from service.web.state import deadline_of, state_of, store_of
-from service.web.tasks import task_of_upload, tenant_of_request, upload_of
+from service.web.tasks import make_upload_task, receive_body, tenant_of_request
 from service.workers.pool import awaited
 from service.workers.task import Reply, Task
 
 router: Final = APIRouter()
-#: on the metrics listener as well
+#: routes that are on the metrics listener, too
 health_router: Final = APIRouter()
-#: on the metrics listener, or beside all others where there is none
+#: routes that are on the metrics listener, or beside all others if there is none
 metrics_router: Final = APIRouter()
 
 
-def add_calls(to: APIRouter, under: str, suffix: str = "", more: str = "") -> None:
-    """Add a path for each call; `under` a path with `{graph_id}`, it is of a registered graph."""
+def add_calls(router: APIRouter, prefix: str, suffix: str = "", note: str = "") -> None:
+    """Add a route for each call. If `prefix` contains `{graph_id}`, it is for registered graphs."""
     for call in calls().values():
-        to.add_api_route(
-            f"{under}/{call.name}",
+        router.add_api_route(
+            f"{prefix}/{call.name}",
             _endpoint(call.name),
             methods=["POST"],
             operation_id=f"{call.name}{suffix}",
             tags=[call.tag],
-            description=f"{inspect.cleandoc(call.__doc__ or '')}{more}",
+            description=f"{inspect.cleandoc(call.__doc__ or '')}{note}",
         )
 
 
 def _endpoint(call: str) -> Callable[[Request], Awaitable[Response]]:
-    """Make the endpoint of a computing call, on its own graph or on one that is registered."""
+    """Make the endpoint of a computing call, on its own graph or on a registered one."""
 
     async def endpoint(request: Request) -> Response:
         state, graph_id = state_of(request), request.path_params.get("graph_id")
@@ -58,50 +58,52 @@ def _endpoint(call: str) -> Callable[[Request], Awaitable[Response]]:
         unknown = None if graph_id is None or graph is not None else no_graph(graph_id)
         if unknown is not None and KEY_HEADER not in request.headers:
             raise unknown
-        upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
-        task = task_of_upload(call, request, timeout, upload, graph=graph)
+        upload = await receive_body(request, state.pool, state.settings, tenant_of_request(request))
+        task = make_upload_task(call, request, timeout, upload, graph=graph)
 
-        async def answered(repetition: Repetition | None) -> Response:
-            if unknown is not None:  # now; it may have been there when the call came for the first time
+        async def run(repetition: Repetition | None) -> Response:
+            if unknown is not None:  # now; the graph may have existed when the call came for the first time
                 upload.give_back()
                 raise unknown
             request.state.reply = reply = await awaited(state.pool, task)
-            return from_reply(await kept(request, state.store, task, reply, repetition))
+            return from_reply(await settle_reply(request, state.store, task, reply, repetition))
 
-        return await once(request, state.store, answered, upload, timeout)
+        return await once(request, state.store, run, upload, timeout)
 
     return endpoint
 
 
-async def kept(request: Request, store: StateStore, task: Task, reply: Reply, repetition: Repetition | None) -> Reply:
-    """Return the reply once `store` keeps what it has for keeping, or the refusal that takes its place."""
+async def settle_reply(
+    request: Request, store: StateStore, task: Task, reply: Reply, repetition: Repetition | None
+) -> Reply:
+    """Return the reply once `store` has committed its results, or the refusal that replaces it."""
     try:
-        more = recorded(store.answers, repetition, reply) if reply.stored else ()
+        changes = answer_changes(store.answers, repetition, reply) if reply.stored else ()
     except BaseException:
         reply.give_back()
         raise
-    return await store.settled(task, request.state.caller, reply, more=more)
+    return await store.settled(task, request.state.caller, reply, more=changes)
 
 
-async def ended(request: Request, change: Change, told: Callable[[Any], bytes]) -> Response:
-    """Answer a deletion once it is written: `told` writes the body from the value that it deletes.
+async def commit_deletion(request: Request, change: Change, write_body: Callable[[Any], bytes]) -> Response:
+    """Commit a deletion, and answer with the body that `write_body` makes of the deleted value.
 
-    What uses it at the time goes on. Raises what `change.check` does, and what a commit does.
+    Calls that are using the value go on. Raises the exceptions of `change.check` and of a commit.
     """
     store = store_of(request)
 
-    async def answered(repetition: Repetition | None) -> Response:
+    async def run(repetition: Repetition | None) -> Response:
         reply = Reply(200, JSON, [])
 
         def complete(replaced: Sequence[Any]) -> Sequence[Change]:
-            reply.parts = [told(replaced[0])]
-            return [change, *recorded(store.answers, repetition, reply)]
+            reply.parts = [write_body(replaced[0])]
+            return [change, *answer_changes(store.answers, repetition, reply)]
 
-        changes = [change, *recorded(store.answers, repetition, reply)]
+        changes = [change, *answer_changes(store.answers, repetition, reply)]
         await store.commit(changes, deadline_of(request), state_of(request).settings.timeout_ms / 1000, complete)
         return from_reply(reply)
 
-    return await once(request, store, answered)
+    return await once(request, store, run)
 
 
 add_calls(router, "/v1")
@@ -113,7 +115,7 @@ async def list_ops(request: Request) -> Response:
 
     Operands, attributes, dtypes, the gradient as a formula, and how other systems spell the op.
     """
-    return answer(state_of(request).catalogue.content)
+    return json_response(state_of(request).catalogue.content)
 
 
 @router.get("/v1/ops/{name}", operation_id="getOp", tags=["catalogue"])
@@ -123,13 +125,13 @@ async def get_op(request: Request) -> Response:
     op = catalogue.find(name)
     if op is None:
         raise no_such_op(name, catalogue.hint(name))
-    return answer(op)
+    return json_response(op)
 
 
 def no_such_op(name: str, hint: str | None) -> Refusal:
-    """Refuse an op that does not exist, with a suggestion if there is one."""
-    shown, advice = printable(name), hint or "GET /v1/ops lists all ops"
-    return Refusal("not_found", f"there is no op called “{shown}”; {advice}", expected="an op", got=shown)
+    """Return the refusal of an unknown op, with a suggestion if there is one."""
+    shown_name, advice = printable(name), hint or "GET /v1/ops lists all ops"
+    return Refusal("not_found", f"there is no op called “{shown_name}”; {advice}", expected="an op", got=shown_name)
 
 
 @health_router.get("/health/live", operation_id="live", tags=["health"])
@@ -138,7 +140,7 @@ async def live() -> Response:
 
     Says nothing of whether it takes work; restart a server that fails this.
     """
-    return answer({"status": "live"})
+    return json_response({"status": "live"})
 
 
 @health_router.get("/health/ready", operation_id="ready", tags=["health"])
@@ -150,11 +152,11 @@ async def ready(request: Request) -> Response:
     """
     state = state_of(request)
     await state.readiness.check()
-    return answer({"status": "ready", "device": state.pool.device})
+    return json_response({"status": "ready", "device": state.pool.device})
 
 
 @metrics_router.get("/metrics", include_in_schema=False)
 async def metrics(request: Request) -> Response:
-    """Counts, for Prometheus."""
+    """Return the metrics for Prometheus."""
     text, media_type = state_of(request).metrics.text(request.headers.get("accept", ""))
     return Response(text, headers={"Content-Type": media_type})

@@ -1,4 +1,4 @@
-"""Routing: which route a request takes, so that nobody else has an opinion on paths."""
+"""Routing: which route a request matches. Only this module decides about paths."""
 
 from __future__ import annotations
 
@@ -13,35 +13,39 @@ from service.api.calls import calls
 from service.core.keys.caller import KeyScope
 from service.facades.protocols import HEALTH_PATHS, foreign_call_of
 
-#: what is for everybody: whether the server is well, and what it is
-_OPEN: Final = re.compile(r"/|/health/.*|/docs(?:/.*)?|/openapi(?:-sdk)?(?:-3\.0)?\.json")
-_CALL: Final = re.compile(r"/v1/(?:graphs/[^/]+/)?([a-z_]+)")
+#: paths that are open to everybody: health, and documentation
+_PUBLIC_PATHS: Final = re.compile(r"/|/health/.*|/docs(?:/.*)?|/openapi(?:-sdk)?(?:-3\.0)?\.json")
+_CALL_PATH: Final = re.compile(r"/v1/(?:graphs/[^/]+/)?([a-z_]+)")
 
 
 def shortened_path(scope: Scope, routes: Sequence[BaseRoute]) -> str:
-    """Take the slash off the end of a path, where only the path without it leads somewhere."""
+    """Remove the trailing slash of a path if only the path without it matches a route."""
     path: str = scope["path"]
-    if path.endswith("/") and _first(scope, routes) is None and _first({**scope, "path": path[:-1]}, routes):
+    if (
+        path.endswith("/")
+        and _first_match(scope, routes) is None
+        and _first_match({**scope, "path": path[:-1]}, routes)
+    ):
         return path[:-1]
     return path
 
 
 def route_path(scope: Scope, routes: Sequence[BaseRoute]) -> str | None:
-    """Find the path of the route that a request takes, with the names of its parameters; None where there is none.
+    """Return the path of the matching route, with the names of its parameters; None if there is none.
 
-    Where none takes the method, that of the first one which takes others.
+    If no route takes the method, it is the first one that takes other methods.
     """
-    found = _first({**scope, "path": shortened_path(scope, routes)}, routes)
-    return found.path if isinstance(found, Route | Mount) else None
+    route = _first_match({**scope, "path": shortened_path(scope, routes)}, routes)
+    return route.path if isinstance(route, Route | Mount) else None
 
 
 def route_of(scope: Scope) -> str:
-    """Return the path of the route that the application has found, as its document has it; "" for none."""
+    """Return the path of the route that the application has matched, as in the OpenAPI document; "" if none."""
     route = scope.get("route")
     return route.path if isinstance(route, Route) else ""
 
 
-def _first(scope: Scope, routes: Sequence[BaseRoute]) -> BaseRoute | None:
+def _first_match(scope: Scope, routes: Sequence[BaseRoute]) -> BaseRoute | None:
     partial = None
     for route in routes:
         match = route.matches(scope)[0]
@@ -53,16 +57,16 @@ def _first(scope: Scope, routes: Sequence[BaseRoute]) -> BaseRoute | None:
 
 
 def scope_of(method: str, route: str | None, *, metrics: str = "keys") -> KeyScope | None:
-    """Return the scope that a key has to have for a route, which is known by its path; None where no key is needed.
+    """Return the scope that a key needs for a route, given by its path; None if no key is needed.
 
-    What leads nowhere takes a key too: without one, nobody learns what there is.
+    Unknown paths need a key too, so that nobody without one can find out which paths exist.
     """
     route = route or ""
-    if _OPEN.fullmatch(route) or route in HEALTH_PATHS:
+    if _PUBLIC_PATHS.fullmatch(route) or route in HEALTH_PATHS:
         return None
     if route == "/metrics":
         return KeyScope.ADMIN if metrics == "keys" else None
-    found = _CALL.fullmatch(route)
-    if method == "POST" and ((found is not None and found[1] in calls()) or foreign_call_of(route) is not None):
+    match = _CALL_PATH.fullmatch(route)
+    if method == "POST" and ((match is not None and match[1] in calls()) or foreign_call_of(route) is not None):
         return KeyScope.COMPUTE
     return KeyScope.READ if method in ("GET", "HEAD", "OPTIONS") else KeyScope.WRITE

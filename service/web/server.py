@@ -1,4 +1,4 @@
-"""The process: a socket, an event loop, connections on it, and an orderly end."""
+"""The server process: sockets, an event loop, connections, and a graceful end."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from starlette.types import ASGIApp
 
 from service.core.keys.authentication import Gate
 from service.core.process import collect_in_short_steps, set_aside
-from service.web.asgi_door import AsgiDoor
-from service.web.connection import Connection, Doors
-from service.web.fast_door import FastDoor
+from service.web.asgi_door import AsgiHandler
+from service.web.connection import Connection, HandlerFactory
+from service.web.fast_door import FastHandler
 from service.web.listening import (
     BACKLOG,
     announce,
@@ -29,26 +29,26 @@ from service.web.listening import (
     tls_context,
 )
 from service.web.observer import RequestObserver
-from service.web.server_state import LAST_WORDS, Lifetime, ServerState
+from service.web.server_state import FINAL_SECONDS, Lifetime, ServerState
 
-#: of every connection
-DOORS: Final = Doors(FastDoor, AsgiDoor)
+#: handlers of every connection
+HANDLERS: Final = HandlerFactory(FastHandler, AsgiHandler)
 
 _logger = logging.getLogger("gradserve")
 
 
 class Listener(NamedTuple):
-    """A bound socket, and what its connections share."""
+    """A bound socket, and the state that its connections share."""
 
     socket: socket.socket
     state: ServerState
 
 
 class Server:
-    """One server, from the announcement to the last answer."""
+    """One server, from its announcement to its last response."""
 
     def __init__(self, main: Listener, drain: Callable[[], None], monitor: Listener | None = None) -> None:
-        """`drain` has workers and what is kept take nothing new; `monitor` is the metrics listener."""
+        """`drain` makes the workers and the store accept nothing new; `monitor` is the metrics listener."""
         self._main = main
         self._monitor = monitor
         self._listeners = [main] if monitor is None else [main, monitor]
@@ -57,21 +57,21 @@ class Server:
         self._stopped_twice = asyncio.Event()
 
     async def serve(self) -> float:
-        """Serve until a signal, and end; the seconds of grace that are left."""
+        """Serve until a signal, then end; return the seconds of the grace period that are left."""
         settings, loop = self._main.state.settings, asyncio.get_running_loop()
-        for sign in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(sign, self._on_signal)
-        accepting = [await _accept(listener) for listener in self._listeners]
+        for signal_number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(signal_number, self._on_signal)
+        acceptors = [await _accept(listener) for listener in self._listeners]
         announce(settings, self._main.socket, None if self._monitor is None else self._monitor.socket)
         await self._stopped.wait()
-        over = time.monotonic() + settings.shutdown_grace
-        for each in accepting:
-            each.close()
+        deadline = time.monotonic() + settings.shutdown_grace
+        for acceptor in acceptors:
+            acceptor.close()
         states = [listener.state for listener in self._listeners]
         await self._end(states)
         for state in states:
             state.stop()
-        return 0.0 if self._stopped_twice.is_set() else max(0.0, over - time.monotonic())
+        return 0.0 if self._stopped_twice.is_set() else max(0.0, deadline - time.monotonic())
 
     def _on_signal(self) -> None:
         """End gracefully at the first signal, and at once at the second."""
@@ -81,45 +81,45 @@ class Server:
         self._stopped.set()
 
     async def _end(self, states: Sequence[ServerState]) -> None:
-        """Let the connections finish within the grace, and tell those that are left just before its end."""
+        """Let connections finish within the grace period, and refuse the remaining requests just before its end."""
         grace = self._main.state.settings.shutdown_grace
         for state in states:
             state.drain()
-        if not await self._all_gone(states, max(grace / 2, grace - LAST_WORDS)):
+        if not await self._wait_until_empty(states, max(grace / 2, grace - FINAL_SECONDS)):
             _logger.warning("requests were still in work at the end of the grace")
             for state in states:
                 state.give_up()
-            await self._all_gone(states, LAST_WORDS)
+            await self._wait_until_empty(states, FINAL_SECONDS)
         for state in states:
             for client in state.clients:
                 client.abort()
             for task in [*state.tasks]:
                 task.cancel()
 
-    async def _all_gone(self, states: Sequence[ServerState], seconds: float) -> bool:
-        """Wait until nobody is connected, so long at most, or until the second signal."""
-        emptied = asyncio.gather(*(state.emptied() for state in states))
-        ends: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._stopped_twice.wait()), emptied]
-        await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        for end in ends:
-            end.cancel()
+    async def _wait_until_empty(self, states: Sequence[ServerState], seconds: float) -> bool:
+        """Wait until all connections are closed, or until `seconds` or a second signal; return whether they are."""
+        emptied = asyncio.gather(*(state.wait_until_empty() for state in states))
+        waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._stopped_twice.wait()), emptied]
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
         return not any(state.clients for state in states)
 
 
 async def _accept(listener: Listener) -> asyncio.Server:
-    """Take connections, and watch over them."""
+    """Accept connections, and start the sweep over them."""
     state = listener.state
     context = tls_context(state.settings)
-    accepting = await asyncio.get_running_loop().create_server(
-        lambda: Connection(state, DOORS),
+    acceptor = await asyncio.get_running_loop().create_server(
+        lambda: Connection(state, HANDLERS),
         sock=listener.socket,
         backlog=BACKLOG,
         ssl=context,
         ssl_handshake_timeout=state.settings.header_timeout if context else None,
-        ssl_shutdown_timeout=LAST_WORDS if context else None,
+        ssl_shutdown_timeout=FINAL_SECONDS if context else None,
     )
     state.sweep()
-    return accepting
+    return acceptor
 
 
 def serve(
@@ -130,8 +130,8 @@ def serve(
 ) -> None:
     """Serve until a signal; `make_monitor` makes the application of the metrics listener, after the main one.
 
-    Raises OSError when the address cannot be had, RuntimeError for the device, the files of TLS or the address of the
-    metrics, or where it would be open to other machines.
+    Raises OSError if the address is not available. Raises RuntimeError for the device, the TLS files, or the metrics
+    address, or if other machines would reach a server without keys.
     """
     collect_in_short_steps()
     settings = lifetime.settings
@@ -142,14 +142,14 @@ def serve(
     ):
         tls_context(settings)  # raises before the workers are made
         keep_to_this_machine(settings, listening)
-        if not runner.run(_served(lifetime, observer, listening, gate, metrics_socket, make_monitor)):
+        if not runner.run(_run_server(lifetime, observer, listening, gate, metrics_socket, make_monitor)):
             # A thread inside a kernel cannot be stopped, and Python would wait for it.
             _logger.warning("work was still running when the grace was over")
             sys.stdout.flush()
             os._exit(0)
 
 
-async def _served(
+async def _run_server(
     lifetime: Lifetime,
     observer: RequestObserver | None,
     listening: socket.socket,
@@ -157,8 +157,8 @@ async def _served(
     metrics_socket: socket.socket | None,
     make_monitor: Callable[[], ASGIApp] | None,
 ) -> bool:
-    """Whether nothing is left that runs."""
-    left = 0.0
+    """Serve; return whether nothing is left running."""
+    grace_left = 0.0
     try:
         app = await lifetime.start()
         set_aside()
@@ -166,16 +166,18 @@ async def _served(
         main = Listener(listening, ServerState(settings, app, pool, store, observer, gate))
         monitor = None
         if metrics_socket is not None and make_monitor is not None:
-            own = monitor_settings(settings)
-            monitor = Listener(metrics_socket, ServerState(own, make_monitor(), pool, store, observer, calls=False))
-        left = await Server(main, lifetime.drain, monitor).serve()
+            own_settings = monitor_settings(settings)
+            monitor = Listener(
+                metrics_socket, ServerState(own_settings, make_monitor(), pool, store, observer, calls=False)
+            )
+        grace_left = await Server(main, lifetime.drain, monitor).serve()
     finally:
-        done = await lifetime.close(left)
+        done = await lifetime.close(grace_left)
     return done
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop, where there is one."""
+    """Return uvloop's factory if it is installed."""
     try:
         import uvloop  # noqa: PLC0415 - not on every system
     except ImportError:

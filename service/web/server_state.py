@@ -1,4 +1,4 @@
-"""State that the connections of a server share, and what is done for all of them together."""
+"""State that the connections of a server share, and the sweep over all of them."""
 
 from __future__ import annotations
 
@@ -18,63 +18,63 @@ from service.facades.protocols import facades_of, owner_of
 from service.observe.banner import banner
 from service.observe.store import StateStore
 from service.web.body_reader import MinimumRate
-from service.web.head import Dated, Head, HeadReader, KnownHeads
+from service.web.head import Head, HeadCache, HeadReader, HeadWriter
 from service.web.listening import MONITOR_CONNECTIONS, allow_descriptors
 from service.web.observer import RequestObserver, unobserved
 from service.workers.pool import Pool
 from service.workers.process_pool import ProcessPool
 from service.workers.task import Reply, refused
 
-#: seconds between two looks at who is late; one who is late is looked at twice, so that a stall of the whole machine,
-#: after which what was sent meanwhile is still to be read, is not taken for a client's
+#: seconds between two sweeps. A client must be late in two of them: after a stall of the whole machine, bytes that
+#: arrived in time are still unread in the first one
 SWEEP: Final = 0.25
-#: connections beyond the most, which may ask for the server's health and nothing else
-RESERVE: Final = 32
-#: connections that are dealt with in one turn of the loop
-_CLIENTS_IN_A_TURN: Final = 32
-#: bytes that are received at once
-_RECEIVED: Final = 64 << 10
-#: descriptors of a process beside its connections and the tensors that it keeps
-_DESCRIPTORS: Final = 512
-#: seconds of the grace that are kept for last answers to leave
-LAST_WORDS: Final = 1.0
+#: connections beyond the limit, for health checks alone
+HEALTH_CONNECTIONS: Final = 32
+#: connections whose timeouts are handled in one turn of the loop
+_CLIENTS_PER_TURN: Final = 32
+#: size of the receive buffer in bytes
+_RECEIVE_BYTES: Final = 64 << 10
+#: descriptors of a process beside those of connections and stored tensors
+_OTHER_DESCRIPTORS: Final = 512
+#: seconds of the grace period that are reserved for sending the last responses
+FINAL_SECONDS: Final = 1.0
 
 _logger = logging.getLogger("gradserve")
 
 
 class Client(Protocol):
-    """A connection, as it is seen from here."""
+    """A connection, as the server sees it."""
 
     due: float
-    address: str  # one of a site's, which counts as one client
-    since: float  # when it came, or was answered
+    address: str  # the client that the connection counts against; one site, for IPv6
+    since: float  # when the connection was made, or its last request answered
 
     @property
     def idle(self) -> bool:
-        """Whether it asks for nothing, or has not said yet for what."""
+        """Whether no request has begun."""
 
     @property
-    def known(self) -> bool:
-        """Whether its last request came with a key."""
+    def has_key(self) -> bool:
+        """Whether the last request came with a key."""
 
-    def overdue(self, now: float) -> None:
-        """Handle lateness: something that was due has not come."""
+    def handle_timeout(self, now: float) -> None:
+        """Handle a deadline that has passed."""
 
-    def look(self, now: float) -> None:
-        """See whether the client takes what is written to it."""
+    def check_writes(self, now: float) -> None:
+        """Abort if the client reads the response too slowly."""
 
     def abort(self) -> None:
-        """End at once."""
+        """Close at once."""
 
     def drain(self) -> None:
-        """The server stops: end soon, where nothing has begun."""
+        """Close soon if no request has begun: the server is stopping."""
 
     def give_up(self) -> None:
-        """The server's patience is over."""
+        """Refuse the current request: the server's grace period is over."""
 
 
 class ServerState:
-    """The settings, the doors, and everybody who is connected. Belongs to one event loop."""
+    """Settings, application, pool, store and connections of a listener. Belongs to one event loop."""
 
     def __init__(
         self,
@@ -87,31 +87,31 @@ class ServerState:
         *,
         calls: bool = True,
     ) -> None:
-        """`calls` says whether computing calls are served; if not, `app` answers every request."""
+        """With `calls` False, no computing calls are served: `app` answers every request."""
         self.settings = settings
         self.app, self.pool, self.store = app, pool, store
         self.gate = gate or Gate()
         self.observe: RequestObserver = observer or unobserved
-        self.heads = KnownHeads(HeadReader(settings, calls=calls))
-        self.dated = Dated()
-        self.memory = memoryview(bytearray(_RECEIVED))
-        self.arriving = MinimumRate(settings.body_timeout, settings.min_rate)
-        self.leaving = MinimumRate(settings.send_timeout, settings.min_send_rate)
+        self.head_cache = HeadCache(HeadReader(settings, calls=calls))
+        self.head_writer = HeadWriter()
+        self.receive_buffer = memoryview(bytearray(_RECEIVE_BYTES))
+        self.receive_rate = MinimumRate(settings.body_timeout, settings.min_rate)
+        self.send_rate = MinimumRate(settings.send_timeout, settings.min_send_rate)
         self._facades = facades_of(settings.facades)
         self.draining = False
         self.blocked: set[Client] = set()
         self.tasks: set[asyncio.Task[None]] = set()
         self._clients: dict[Client, None] = {}
-        self._surplus: dict[Client, None] = {}
-        self._of_client: Counter[str] = Counter()
-        self._late: set[Client] = set()
-        self._idle: list[Client] = []  # who was found idle, who is to go first at the end
-        self._looked = False  # whether that was since the last sweep
+        self._over_limit: dict[Client, None] = {}
+        self._connections_of: Counter[str] = Counter()
+        self._overdue: set[Client] = set()
+        self._idle: list[Client] = []  # idle connections, the first to close at the end
+        self._idle_collected = False  # whether the list was made since the last sweep
         self._timer: asyncio.TimerHandle | None = None
         self._empty: asyncio.Event | None = None
 
-    def report(self, head: Head | None, refusal: Refusal, request_id: str) -> Reply:
-        """Make the reply that says a refusal, in the form of the protocol of this head, if it could be read."""
+    def refusal_reply(self, head: Head | None, refusal: Refusal, request_id: str) -> Reply:
+        """Make the reply to a refused request, in the form of the protocol that its path belongs to."""
         reply = refused(refusal, request_id)
         facade = None if head is None else owner_of(head.path, self._facades)
         if facade is None:
@@ -122,91 +122,93 @@ class ServerState:
     @property
     def clients(self) -> list[Client]:
         """All connections."""
-        return [*self._clients, *self._surplus]
+        return [*self._clients, *self._over_limit]
 
-    def enter(self, client: Client) -> Refusal | None:
-        """Count a connection; where there are too many, why all but a health check gets refused on it."""
-        self._of_client[client.address] += 1
+    def register(self, client: Client) -> Refusal | None:
+        """Count a connection. Over a limit, return the refusal of all its requests but health checks."""
+        self._connections_of[client.address] += 1
         refusal = self._refusal(client)
-        (self._clients if refusal is None else self._surplus)[client] = None
-        if len(self._surplus) > RESERVE:
-            oldest = next(iter(self._surplus))
-            del self._surplus[oldest]
+        (self._clients if refusal is None else self._over_limit)[client] = None
+        # The oldest one goes, so that a flood cannot keep health checks from getting a connection.
+        if len(self._over_limit) > HEALTH_CONNECTIONS:
+            oldest = next(iter(self._over_limit))
+            del self._over_limit[oldest]
             oldest.abort()
         return refusal
 
-    def leave(self, client: Client) -> None:
-        """The connection is gone."""
+    def unregister(self, client: Client) -> None:
+        """Remove a closed connection."""
         self._clients.pop(client, None)
-        self._surplus.pop(client, None)
+        self._over_limit.pop(client, None)
         self.blocked.discard(client)
-        self._of_client[client.address] -= 1
-        if not self._of_client[client.address]:
-            del self._of_client[client.address]
+        self._connections_of[client.address] -= 1
+        if not self._connections_of[client.address]:
+            del self._connections_of[client.address]
         if self._empty is not None and not self.clients:
             self._empty.set()
 
-    async def emptied(self) -> None:
-        """Return when nobody is connected."""
+    async def wait_until_empty(self) -> None:
+        """Wait until all connections are closed."""
         self._empty = asyncio.Event()
         if self.clients:
             await self._empty.wait()
 
     def drain(self) -> None:
-        """Nothing new begins: who does not ask for anything is let go, and who still does is told."""
+        """Begin to stop: close idle connections, and close the others after their current response."""
         self.draining = True
         for client in self.clients:
             client.drain()
 
     def give_up(self) -> None:
-        """Have every client tell that its request is not answered."""
+        """Refuse the requests that are not answered yet."""
         for client in self.clients:
             client.give_up()
 
     def sweep(self) -> None:
-        """Look at everybody, now and every `SWEEP` seconds."""
+        """Check the deadlines of all connections, now and every `SWEEP` seconds."""
         self._timer = asyncio.get_running_loop().call_later(SWEEP, self.sweep)
         now = time.monotonic()
-        self.dated.tick()
-        self._looked = False
+        self.head_writer.tick()
+        self._idle_collected = False
         late = {client for client in self.clients if client.due <= now}
-        self._hurry([client for client in late if client in self._late])
-        self._late = late
+        self._time_out([client for client in late if client in self._overdue])
+        self._overdue = late
         for client in [*self.blocked]:
-            client.look(now)
+            client.check_writes(now)
 
-    def _hurry(self, late: list[Client]) -> None:
-        """Deal with those who are late; where they are many, with others' turns in between."""
+    def _time_out(self, late: list[Client]) -> None:
+        """Handle the deadlines of late clients; if there are many, yield to other callbacks in between."""
         now = time.monotonic()
-        for client in late[:_CLIENTS_IN_A_TURN]:
+        for client in late[:_CLIENTS_PER_TURN]:
             if client.due <= now:
-                client.overdue(now)
-        if len(late) > _CLIENTS_IN_A_TURN:
-            asyncio.get_running_loop().call_soon(self._hurry, late[_CLIENTS_IN_A_TURN:])
+                client.handle_timeout(now)
+        if len(late) > _CLIENTS_PER_TURN:
+            asyncio.get_running_loop().call_soon(self._time_out, late[_CLIENTS_PER_TURN:])
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop the sweep."""
         if self._timer is not None:
             self._timer.cancel()
 
     def _refusal(self, client: Client) -> Refusal | None:
-        most, each = self.settings.max_connections, self.settings.max_connections_per_client
-        if self._of_client[client.address] > each:
-            detail = f"this client has its {each} connections; use those, or try again when some are closed"
+        limit, per_client = self.settings.max_connections, self.settings.max_connections_per_client
+        if self._connections_of[client.address] > per_client:
+            detail = f"this client has its {per_client} connections; use those, or try again when some are closed"
             return Refusal("queue_full", detail, retry_after=1)
-        if len(self._clients) >= most and not self._displaced():
-            return Refusal("queue_full", f"the server has its {most} connections; try again shortly", retry_after=1)
+        if len(self._clients) >= limit and not self._evict_idle():
+            return Refusal("queue_full", f"the server has its {limit} connections; try again shortly", retry_after=1)
         return None
 
-    def _displaced(self) -> bool:
-        """Let an idle connection go: one without a key before all others, then who has asked for nothing for longest.
+    def _evict_idle(self) -> bool:
+        """Close an idle connection if there is one: connections without a key first, then the one idle the longest.
 
-        All are looked at once between two sweeps at most, so that a crowd at the door does not cost as much for each.
+        Idle connections are listed and sorted once per sweep at most, so that a flood of connections costs no sort for
+        each.
         """
-        if not self._idle and not self._looked:
-            self._looked = True
+        if not self._idle and not self._idle_collected:
+            self._idle_collected = True
             idle = (client for client in self._clients if client.idle)
-            self._idle = sorted(idle, key=lambda client: (client.known, client.since), reverse=True)
+            self._idle = sorted(idle, key=lambda client: (client.has_key, client.since), reverse=True)
         while self._idle:
             client = self._idle.pop()
             if client in self._clients and client.idle:
@@ -217,13 +219,13 @@ class ServerState:
 
 
 def descriptors_of(settings: Settings) -> int:
-    """Descriptors that a server of these settings may need at a time."""
-    monitor = 0 if settings.metrics_port is None else MONITOR_CONNECTIONS + RESERVE
-    return settings.max_connections + RESERVE + monitor + settings.max_tensors + _DESCRIPTORS
+    """Return the most file descriptors that a server with these settings may use at a time."""
+    monitor = 0 if settings.metrics_port is None else MONITOR_CONNECTIONS + HEALTH_CONNECTIONS
+    return settings.max_connections + HEALTH_CONNECTIONS + monitor + settings.max_tensors + _OTHER_DESCRIPTORS
 
 
 class Lifetime:
-    """Start and end of workers, state and application, once each, and on one event loop."""
+    """Start and end of workers, store and application, once each, on one event loop."""
 
     def __init__(
         self, settings: Settings, pool: ProcessPool, store: StateStore, make_app: Callable[[], ASGIApp]
@@ -232,15 +234,15 @@ class Lifetime:
         self._make_app = make_app
 
     async def start(self) -> ASGIApp:
-        """Start all; returns the application, once work can be done and what was kept is there.
+        """Start everything; return the application when workers are ready and the state is loaded.
 
-        Raises RuntimeError for the device or the state; `close` is due then, too.
+        Raises RuntimeError for the device or the state; call `close` in that case too.
         """
         settings, pool, store = self.settings, self.pool, self.store
         allow_descriptors(descriptors_of(settings))
         starting = asyncio.create_task(pool.start())
         try:
-            await asyncio.sleep(0)  # the workers are spawned, and start while the application is made
+            await asyncio.sleep(0)  # spawns the workers, which start while the application is made
             loading = asyncio.get_running_loop().run_in_executor(None, store.load)
             app = self._make_app()
             await starting
@@ -252,12 +254,12 @@ class Lifetime:
         return app
 
     def drain(self) -> None:
-        """Take nothing new; what was taken goes on."""
+        """Accept nothing new; finish what was accepted."""
         self.pool.drain()
         self.store.drain()
 
     async def close(self, grace: float) -> bool:
-        """Write what is behind and end the workers, within so many seconds; whether nothing is left that runs."""
-        written = await self.store.close(max(grace, LAST_WORDS))
+        """Write pending changes and end the workers within `grace` seconds; return whether nothing is left running."""
+        written = await self.store.close(max(grace, FINAL_SECONDS))
         ended = await self.pool.close(grace)
         return ended and written

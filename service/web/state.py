@@ -1,4 +1,4 @@
-"""State that the routes share: made once, read by every request."""
+"""State that the routes share: created once, read by every request."""
 
 from __future__ import annotations
 
@@ -19,61 +19,61 @@ from service.web.pages.catalogue import OpCatalogue
 from service.workers.pool import Pool, awaited
 from service.workers.task import Reply, Task
 
-#: a forward pass of one step, which nothing folds away: through admission, a worker, and the device
-_STEP: Final = (
+#: forward pass of one step that no pass folds away, so that it goes through admission, a worker, and the device
+_PROBE: Final = (
     b'{"graph":{"nodes":[{"op":"input"},{"op":"exp","operands":[0]}]},'
     b'"feeds":[{"node":0,"tensor":{"dtype":"float64","shape":[2],"data":[0.0,1.0]}}]}'
 )
-#: seconds for which one answer stands for all that ask, and that a step may take
+#: seconds for which a successful probe is valid, and seconds that a probe may take
 FRESH: Final = 1.0
 PATIENCE: Final = 2.0
-#: refused or late for want of a free worker: the server is busy, and not out of order
-_BUSY: Final = (503, 504)
+#: statuses of a probe that found no free worker: the server is busy, not broken
+_BUSY_STATUSES: Final = (503, 504)
 
 
 class Readiness:
-    """Readiness: a worker gets work done, and the state is the server's own.
+    """Readiness check: a worker computes something, and the state belongs to this server.
 
-    A worker is asked at most once in `FRESH` seconds, however often somebody wants to know.
+    The worker is asked at most once in `FRESH` seconds, however often the check is called.
     """
 
-    def __init__(self, pool: Pool, current: Callable[[float], Awaitable[None]]) -> None:
-        """`current` returns where the state is the server's, until a time at most. Raises Refusal."""
+    def __init__(self, pool: Pool, wait_until_current: Callable[[float], Awaitable[None]]) -> None:
+        """`wait_until_current` returns if the state is this server's, at the latest at a given time. Raises Refusal."""
         self._pool = pool
-        self._current = current
-        self._proved = float("-inf")
-        self._asking: asyncio.Task[Reply] | None = None
+        self._current = wait_until_current
+        self._proved_at = float("-inf")
+        self._probe_task: asyncio.Task[Reply] | None = None
 
     async def check(self) -> None:
-        """Return where work is taken and done. Raises Refusal: shutting_down, not_ready."""
+        """Return if the server is ready. Raises Refusal: shutting_down, not_ready."""
         if not self._pool.ready:
             raise stopping()
         await self._current(time.monotonic() + PATIENCE)
-        if time.monotonic() - self._proved < FRESH:
+        if time.monotonic() - self._proved_at < FRESH:
             return
-        if self._asking is None or self._asking.done():
-            self._asking = asyncio.create_task(self._ask())
-        reply = await asyncio.shield(self._asking)
+        if self._probe_task is None or self._probe_task.done():
+            self._probe_task = asyncio.create_task(self._probe())
+        reply = await asyncio.shield(self._probe_task)
         if reply.status == 200:
-            self._proved = time.monotonic()
-        elif reply.status not in _BUSY or not self._pool.busy:
+            self._proved_at = time.monotonic()
+        elif reply.status not in _BUSY_STATUSES or not self._pool.busy:
             raise no_answer()
 
-    async def _ask(self) -> Reply:
+    async def _probe(self) -> Reply:
         now = time.monotonic()
-        reply = await awaited(self._pool, Task("forward", _STEP, "readiness", PATIENCE, now + PATIENCE))
+        reply = await awaited(self._pool, Task("forward", _PROBE, "readiness", PATIENCE, now + PATIENCE))
         reply.give_back()
         return reply
 
 
 def no_answer() -> Refusal:
-    """Return the report of workers that compute nothing."""
+    """Return the refusal for workers that do not answer."""
     return Refusal("not_ready", "the workers do not answer; the log says why", retry_after=5)
 
 
 @dataclass(frozen=True)
 class State:
-    """The settings, the workers, what is kept for callers, and what the server says about itself."""
+    """Settings, workers, store, and what the server publishes about itself."""
 
     settings: Settings
     pool: Pool
@@ -85,19 +85,19 @@ class State:
 
 
 def state_of(request: Request) -> State:
-    """Return the state that the application was given."""
+    """Return the application's state."""
     state: State = request.app.state.service
     return state
 
 
 def store_of(request: Request) -> StoreService:
-    """Return the store of a request: the server's, or one that was found for the request."""
-    found = getattr(request.state, "store", None)
-    return cast("StoreService", state_of(request).store if found is None else found)
+    """Return the store of a request: the server's, or the one that middleware has chosen for the request."""
+    store = getattr(request.state, "store", None)
+    return cast("StoreService", state_of(request).store if store is None else store)
 
 
-async def current(request: Request, seconds: float | None = None) -> None:
-    """Return where what is kept here is what there is, in as many seconds from the arrival as the request has.
+async def wait_until_current(request: Request, seconds: float | None = None) -> None:
+    """Wait until the store is known to be current, at most `seconds` from the request's arrival.
 
     Raises Refusal: not_ready.
     """
@@ -105,12 +105,12 @@ async def current(request: Request, seconds: float | None = None) -> None:
 
 
 def condition_of(request: Request) -> Condition:
-    """Read the condition of the head on the version that is there. Raises Refusal: invalid_field."""
+    """Parse If-Match and If-None-Match. Raises Refusal: invalid_field."""
     headers = request.headers
     return header_condition(headers.getlist("if-match"), headers.getlist("if-none-match"))
 
 
 def deadline_of(request: Request, seconds: float | None = None) -> float:
-    """Return when the time of a request is up, on the monotonic clock: after these seconds, or those of the server."""
+    """Return the deadline of a request on the monotonic clock: its arrival plus `seconds` or the server's timeout."""
     arrived: float = request.state.arrived
     return arrived + (state_of(request).settings.timeout_ms / 1000 if seconds is None else seconds)

@@ -1,4 +1,4 @@
-"""The task that a request is, made in one place for both doors."""
+"""Tasks of requests, made in one place for both handlers."""
 
 from __future__ import annotations
 
@@ -12,100 +12,104 @@ from service.core.errors import Refusal
 from service.core.keys.caller import Caller, tenant_of
 from service.core.settings import Settings
 from service.store.tables import Registered
-from service.web.head import Media, most_bytes
+from service.web.head import Media, body_limit
 from service.workers.frames import INLINE
 from service.workers.pool import Pool
 from service.workers.task import Task
 
 
 class BodyBuffer:
-    """A body of `most` bytes at most, in what `rent` gives for so many of a tenant's.
+    """Buffer of a body of at most `max_bytes`: small bodies in a bytearray, others in memory that `allocate` returns.
 
-    Memory is claimed as bytes come: nothing is reserved for what a head announces.
+    Memory is reserved as bytes arrive, never in advance for the length that a head announces.
     """
 
-    def __init__(self, rent: Callable[[int, str], GrowingAllocation], most: int, tenant: str) -> None:
-        self._rent, self._most, self._tenant = rent, most, tenant
+    def __init__(self, allocate: Callable[[int, str], GrowingAllocation], max_bytes: int, tenant: str) -> None:
+        self._allocate, self._max_bytes, self._tenant = allocate, max_bytes, tenant
         self._small = bytearray()
-        #: bytes that came so far
-        self.got = 0
+        #: bytes received so far
+        self.received = 0
         self.memory: GrowingAllocation | None = None
 
     @property
     def body(self) -> bytes | memoryview:
-        """Bytes that came; many, as memory of the pool, which nobody takes back from now on."""
+        """The received bytes. A large body is a view of pool memory, which is pinned from now on."""
         if self.memory is None:
             return bytes(self._small)
         self.memory.pin()
-        return self.memory.view[: self.got]
+        return self.memory.view[: self.received]
 
     def put(self, part: bytes) -> None:
-        """The next part. Raises Refusal where there is no memory for it."""
-        end = self.got + len(part)
+        """Append a part. Raises Refusal if there is no memory for it."""
+        end = self.received + len(part)
         if self.memory is None and end > INLINE:
-            self.memory = self._rent(self._most, self._tenant)
+            self.memory = self._allocate(self._max_bytes, self._tenant)
             self.memory.reserve(end)
-            self.memory.view[: self.got] = self._small
+            self.memory.view[: self.received] = self._small
             self._small = bytearray()
         if self.memory is None:
             self._small += part
         else:
             self.memory.reserve(end)
-            self.memory.view[self.got : end] = part
-        self.got = end
+            self.memory.view[self.received : end] = part
+        self.received = end
 
-    def place(self, most: int) -> memoryview | None:
-        """Return the memory that is left, where it is to be had and worth it."""
-        if self.memory is None or most < INLINE:
+    def get_buffer(self, size: int) -> memoryview | None:
+        """Return memory for the next bytes, None for few bytes or if there is no more memory."""
+        if self.memory is None or size < INLINE:
             return None
         try:
-            reserved = self.memory.reserve(self.got + INLINE)
+            reserved = self.memory.reserve(self.received + INLINE)
         except Refusal:
-            return None  # it is told of by the next part
-        return self.memory.view[self.got : min(self.got + most, reserved)]
+            return None  # `put` raises it for the next part
+        return self.memory.view[self.received : min(self.received + size, reserved)]
 
-    def placed(self, nbytes: int) -> None:
-        """Note that so many bytes were received there."""
-        self.got += nbytes
+    def buffer_updated(self, nbytes: int) -> None:
+        """Count bytes that were received into that memory."""
+        self.received += nbytes
 
     def give_back(self) -> None:
-        """Give back the memory of a body that nobody wants."""
+        """Free the memory of a body that is not needed."""
         if self.memory is not None:
             self.memory.give_back()
 
 
-async def upload_of(request: Request, pool: Pool, settings: Settings, tenant: str) -> BodyBuffer:
-    """Receive a body, into memory of the pool where it is large, out of a tenant's share.
+async def receive_body(request: Request, pool: Pool, settings: Settings, tenant: str) -> BodyBuffer:
+    """Receive a body, into pool memory if it is large, on the tenant's share.
 
-    Raises what the guard and the pool raise, and ClientDisconnect; Refusal (bad_request_framing).
+    Raises the exceptions of the middleware and the pool, ClientDisconnect, and Refusal (bad_request_framing).
     """
     announced = request.headers.get("content-length", "")
-    most = int(announced) if announced.isdecimal() else most_bytes(request.state.media, settings)
-    upload = BodyBuffer(pool.allocate, most, tenant)
+    max_bytes = int(announced) if announced.isdecimal() else body_limit(request.state.media, settings)
+    upload = BodyBuffer(pool.allocate, max_bytes, tenant)
     try:
         async for part in request.stream():
-            if upload.got + len(part) > most:
-                raise Refusal("bad_request_framing", f"the body has more bytes than the {most} that were announced")
+            if upload.received + len(part) > max_bytes:
+                raise Refusal(
+                    "bad_request_framing", f"the body has more bytes than the {max_bytes} that were announced"
+                )
             upload.put(part)
-        if announced.isdecimal() and upload.got != most:
-            raise Refusal("bad_request_framing", f"the body has {upload.got} bytes, but {most} were announced")
+        if announced.isdecimal() and upload.received != max_bytes:
+            raise Refusal(
+                "bad_request_framing", f"the body has {upload.received} bytes, but {max_bytes} were announced"
+            )
     except BaseException:
         upload.give_back()
         raise
     return upload
 
 
-class Asker(Protocol):
-    """Request that a task is for; `arrived` is on the monotonic clock."""
+class Requester(Protocol):
+    """Request that a task is made for; `arrived` is a time of the monotonic clock."""
 
     request_id: str
     arrived: float
     caller: Caller
 
 
-def task_of(
+def make_task(
     call: str,
-    asker: Asker,
+    asker: Requester,
     tenant: str,
     timeout: float,
     media: Media,
@@ -116,10 +120,10 @@ def task_of(
     subject: str | None = None,
     credential: str = "",
 ) -> Task:
-    """Make the task that has so many seconds from the request's arrival on; its body lies in `memory`, if in any.
+    """Make a task that must end within `timeout` seconds of the request's arrival. `memory`, if any, holds its body.
 
-    It is made of a registered `graph`, or of its own; `subject` is the name of the tensor that it is about. It came
-    with this `credential`, where that may be needed.
+    The graph is the registered `graph`, or in the body. `subject` is the name of the tensor or model that the task is
+    about. `credential` is the Authorization header, if workers may need it.
     """
     return Task(
         call,
@@ -139,7 +143,7 @@ def task_of(
     )
 
 
-def task_of_upload(
+def make_upload_task(
     call: str,
     request: Request,
     timeout: float,
@@ -148,10 +152,10 @@ def task_of_upload(
     graph: Registered | None = None,
     subject: str | None = None,
 ) -> Task:
-    """Make the task that a request is, once its body is there."""
-    body, asker = upload.body, cast("Asker", request.state)
+    """Make the task of a request whose body has been received."""
+    body, asker = upload.body, cast("Requester", request.state)
     tenant, credential = tenant_of_request(request), request.headers.get("authorization", "")
-    return task_of(
+    return make_task(
         call,
         asker,
         tenant,
@@ -166,5 +170,5 @@ def task_of_upload(
 
 
 def tenant_of_request(request: Request) -> str:
-    """Return the tenant whose share a request comes out of."""
+    """Return the tenant whose share a request counts against."""
     return tenant_of(request.state.caller, request.client.host if request.client else "")

@@ -1,4 +1,4 @@
-"""The paths of resident tensors. Their elements are read and written by workers; here they are bytes that are kept."""
+"""Routes of resident tensors. Workers read and write their elements; here they are bytes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from service.store.changes import Change, end_of_tensor
 from service.store.idempotency import Repetition
 from service.store.tables import TensorVersion, checked_name
 from service.store.writes import Stored, TensorWrite
-from service.web.head import TIME, Media, choice_in, names_of_page, page_of, parameters_of, timeout_in
-from service.web.repetition import once, recorded
-from service.web.responses import answer, etag_header, from_reply, not_modified
-from service.web.routes import ended
-from service.web.state import condition_of, current, state_of, store_of
-from service.web.tasks import Asker, task_of, task_of_upload, tenant_of_request, upload_of
+from service.web.head import TIMEOUT, Media, choice_in, names_of_page, page_of, parameters_of, timeout_in
+from service.web.repetition import answer_changes, once
+from service.web.responses import etag_header, from_reply, json_response, not_modified
+from service.web.routes import commit_deletion
+from service.web.state import condition_of, state_of, store_of, wait_until_current
+from service.web.tasks import Requester, make_task, make_upload_task, receive_body, tenant_of_request
 from service.workers.pool import awaited
 from service.workers.task import GET_TENSOR, PUT_TENSOR
 
@@ -40,14 +40,14 @@ async def put_tensor(request: Request) -> Response:
     `written_within_ms`.
     """
     state, store, name = state_of(request), store_of(request), _name(request)
-    parameters = parameters_of(request.scope["query_string"], ("durable", TIME))
+    parameters = parameters_of(request.scope["query_string"], ("durable", TIMEOUT))
     durable = choice_in(parameters, "durable", ("true", "false")) == "true"
     condition = condition_of(request)
-    upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
+    upload = await receive_body(request, state.pool, state.settings, tenant_of_request(request))
     timeout = timeout_in(parameters, state.settings.timeout_ms)
-    task = task_of_upload(PUT_TENSOR, request, timeout, upload, subject=name)
+    task = make_upload_task(PUT_TENSOR, request, timeout, upload, subject=name)
 
-    async def answered(repetition: Repetition | None) -> Response:
+    async def run(repetition: Repetition | None) -> Response:
         reply = await awaited(state.pool, task)
         if not reply.stored:
             return from_reply(reply)
@@ -58,31 +58,31 @@ async def put_tensor(request: Request) -> Response:
 
         def complete(replaced: Sequence[Any]) -> Sequence[Change]:
             reply.status = 201 if replaced[0] is None else 200
-            return recorded(store.answers, repetition, reply)
+            return answer_changes(store.answers, repetition, reply)
 
-        more = recorded(store.answers, repetition, reply)
-        return from_reply(await store.settled(task, request.state.caller, reply, condition, more, complete))
+        changes = answer_changes(store.answers, repetition, reply)
+        return from_reply(await store.settled(task, request.state.caller, reply, condition, changes, complete))
 
-    return await once(request, store, answered, upload, task.timeout)
+    return await once(request, store, run, upload, task.timeout)
 
 
 @tensor_router.get(_TENSOR, operation_id=GET_TENSOR, tags=["tensors"])
 async def get_tensor(request: Request) -> Response:
     """A tensor that is kept, whole."""
     state, name = state_of(request), _name(request)
-    parameters = parameters_of(request.scope["query_string"], ("encoding", TIME))
-    wanted = orjson.dumps({"tensor_id": name, "encoding": choice_in(parameters, "encoding", ("json", "base64"))})
+    parameters = parameters_of(request.scope["query_string"], ("encoding", TIMEOUT))
+    body = orjson.dumps({"tensor_id": name, "encoding": choice_in(parameters, "encoding", ("json", "base64"))})
     timeout = timeout_in(parameters, state.settings.timeout_ms)
-    await current(request, timeout)
+    await wait_until_current(request, timeout)
     version, condition = store_of(request).tensors.get(request.state.caller.namespace, name), condition_of(request)
-    if (known := not_modified(condition, name, version.etag)) is not None:
-        return known
-    found, media = cast("Asker", request.state), Media(JSON, request.state.media.accepted)
-    task = task_of(GET_TENSOR, found, tenant_of_request(request), timeout, media, wanted, subject=name)
+    if (unmodified := not_modified(condition, name, version.etag)) is not None:
+        return unmodified
+    requester, media = cast("Requester", request.state), Media(JSON, request.state.media.accepted)
+    task = make_task(GET_TENSOR, requester, tenant_of_request(request), timeout, media, body, subject=name)
     return from_reply(await awaited(state.pool, task))
 
 
-# The same, of which the answer's body is not sent.
+# HEAD: the same without the body of the response.
 tensor_router.add_api_route(_TENSOR, get_tensor, methods=["HEAD"], include_in_schema=False)
 
 
@@ -95,7 +95,9 @@ async def delete_tensor(request: Request) -> Response:
     key = request.state.caller.namespace, _name(request)
     parameters_of(request.scope["query_string"], ())
     change = end_of_tensor(store_of(request).tensors, key, condition_of(request))
-    return await ended(request, change, lambda gone: orjson.dumps(_stored(key[1], gone, durable=True).summary()))
+    return await commit_deletion(
+        request, change, lambda gone: orjson.dumps(_stored(key[1], gone, durable=True).summary())
+    )
 
 
 @tensor_router.get(TENSORS, operation_id="listTensors", tags=["tensors"])
@@ -107,19 +109,19 @@ async def list_tensors(request: Request) -> Response:
     limit, after = page_of(request.scope["query_string"])
     store, settings = store_of(request), state_of(request).settings
     namespace = request.state.caller.namespace
-    await current(request)
-    there = store.tensors.within(namespace)
-    names, more = names_of_page(there, limit, after)
-    listed = []
+    await wait_until_current(request)
+    versions = store.tensors.within(namespace)
+    names, next_name = names_of_page(versions, limit, after)
+    summaries = []
     for name in names:
         durable = not store.commits.is_behind((TensorWrite, namespace, name))
-        stored = _stored(name, there[name], durable=durable)
-        listed.append(stored.summary(None if durable else settings.write_behind_ms))
-    return answer({"tensors": listed} | ({} if more is None else {"next": more}))
+        stored = _stored(name, versions[name], durable=durable)
+        summaries.append(stored.summary(None if durable else settings.write_behind_ms))
+    return json_response({"tensors": summaries} | ({} if next_name is None else {"next": next_name}))
 
 
 def _name(request: Request) -> str:
-    """Return the name that the path has. Raises Refusal: invalid_field."""
+    """Return the name in the path. Raises Refusal: invalid_field."""
     return checked_name(request.path_params["name"], "the name of a tensor")
 
 

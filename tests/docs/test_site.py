@@ -13,7 +13,7 @@ from scripts.website import assemble, check, examples, ops
 from scripts.website.errors import code_pages, prose
 from service.core.errors import KINDS
 from service.core.settings import Settings
-from service.web.pages.error_pages import EXPLAINED
+from service.web.pages.error_pages import EXPLANATIONS
 from service.workers.worker import Worker
 from tests.conftest import Client
 from tests.docs.marked import same, text_of, without_stats
@@ -90,7 +90,7 @@ class TestCodes:
     def test_the_pages(self) -> None:
         pages = code_pages()
         assert sorted(pages) == sorted(["errors/index.md", *(f"errors/{code}.md" for code in KINDS)])
-        for code, (meaning, remedy) in EXPLAINED.items():
+        for code, (meaning, remedy) in EXPLANATIONS.items():
             assert prose(meaning) in pages[f"errors/{code}.md"]
             assert prose(remedy) in pages[f"errors/{code}.md"]
             assert f"]({code}.md)" in pages["errors/index.md"]

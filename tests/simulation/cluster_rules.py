@@ -13,7 +13,7 @@ from service.store.tables import TensorVersion
 from tests.simulation.rules import Removal, replaced
 
 _at_owner = Owners.at_owner
-_unanswered = Owners.unanswered
+_unanswered = Owners.handle_failure
 _versions = SharedStore.versions
 
 
@@ -49,7 +49,7 @@ async def _told_as_refused(owners: Owners, *asked: Any, repeats: bool) -> None:
 
 CLUSTER_RULES: Final[Mapping[str, Removal]] = {
     "what may have reached an owner is not sent to the next": replaced(Owners, "at_owner", _sent_again),
-    "what may have reached an owner is unconfirmed": replaced(Owners, "unanswered", _told_as_refused),
+    "what may have reached an owner is unconfirmed": replaced(Owners, "handle_failure", _told_as_refused),
     "all names of a call are of one moment": replaced(SharedStore, "versions", _one_by_one),
     "an owner looks before it answers others": replaced(Fence, "passed", _unseen),
 }

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from service.cluster.owners import OwnerDirectory, Owners, Owning
-from service.cluster.peer_routes import Questions, Said
+from service.cluster.owners import OwnedShards, OwnerDirectory, Owners
+from service.cluster.peer_routes import PeerQuestions, PeerResponse
 from service.cluster.protocol import (
     Answer,
     Moved,
@@ -31,7 +31,7 @@ from service.store.idempotency import Repetition
 from service.store.journal import Loaded
 from service.store.object_journal import ObjectJournal
 from service.store.objects import ShardObjects
-from service.web.repetition import recorded
+from service.web.repetition import answer_changes
 from service.workers.residents import Lending
 from service.workers.task import Reply, Task
 from tests.simulation.server import (
@@ -67,12 +67,12 @@ class Member:
         self._lease, self._address = lease, address
         self._remote = Remote(store, process)
         directory = OwnerDirectory(self._remote)
-        owning = Owning(self._make, process.threads(4))
-        self.owners = Owners(address, owning, directory, process.threads(4), process.now, process.today)
+        owned_shards = OwnedShards(self._make, process.threads(4))
+        self.owners = Owners(address, owned_shards, directory, process.threads(4), process.now, process.today)
         links = _Links(self, peers)
         self.store = SharedStore(SETTINGS, Pool(), self.owners, links, Lending())  # type: ignore[arg-type]
         self.questions: Mapping[str, Callable[..., Any]] = {
-            **Questions(self.owners).by_name,
+            **PeerQuestions(self.owners).by_name,
             _DELETION: self._delete_for_another,
         }
         self._links = links
@@ -142,7 +142,7 @@ class Member:
     async def _written(self, request: Request, asked: Repetition | None, expires: float) -> object:
         operation = request.operation
         reply = Reply(200, "text/plain", [b"ok"])
-        more = recorded(self.store.answers, asked, reply)
+        more = answer_changes(self.store.answers, asked, reply)
         reply.stored = [stored_of(operation, name) for name in operation.writes]
         reply.kept = [b"\0" for _ in reply.stored]
         job = Task("forward", b"", "request", request.seconds, expires)
@@ -162,8 +162,8 @@ class Member:
 
         return await self.owners.at_owner("", here, there, expires, repeats=False)
 
-    async def _delete_for_another(self, head: dict[str, Any], _: memoryview, expires: float) -> Said:
-        return {"answer": await _delete(await self.owners.own("", expires), head, expires)}, ()
+    async def _delete_for_another(self, head: dict[str, Any], _: memoryview, expires: float) -> PeerResponse:
+        return {"answer": await _delete(await self.owners.owned_store("", expires), head, expires)}, ()
 
 
 async def _delete(store: StoreService, head: Mapping[str, Any], expires: float) -> object:

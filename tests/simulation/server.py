@@ -19,7 +19,7 @@ from service.store.idempotency import Repetition
 from service.store.object_journal import ObjectJournal, Tidiness
 from service.store.tables import TableKey, TensorVersion
 from service.store.writes import ABSENT, Stored
-from service.web.repetition import recorded
+from service.web.repetition import answer_changes
 from service.workers.memory import HeapAllocation
 from service.workers.task import Reply, Task
 from tests.simulation.checker import Operation
@@ -142,7 +142,7 @@ class Server:
             change = end_of_tensor(store.tensors, ("", name), condition)
             return await delete(store, change, asked, expires, request.seconds)
         reply = Reply(200, "text/plain", [b"ok"])
-        more = recorded(store.answers, asked, reply)
+        more = answer_changes(store.answers, asked, reply)
         reply.stored = [stored_of(operation, name) for name in operation.writes]
         reply.kept = [b"\0" for _ in reply.stored]
         job = Task("forward", b"", "request", request.seconds, expires)
@@ -161,9 +161,9 @@ async def delete(store: StoreService, change: Change, asked: Repetition | None, 
 
     def complete(replaced: Sequence[Any]) -> Sequence[Change]:
         reply.parts = [f"{DELETED}{int(replaced[0].etag, 16)}".encode()]
-        return [change, *recorded(store.answers, asked, reply)]
+        return [change, *answer_changes(store.answers, asked, reply)]
 
-    await store.commit([change, *recorded(store.answers, asked, reply)], expires, seconds, complete)
+    await store.commit([change, *answer_changes(store.answers, asked, reply)], expires, seconds, complete)
     return reply.body.decode()
 
 

@@ -1,4 +1,4 @@
-"""Descriptions of calls, from which routes, the OpenAPI document, tests and the guide are made."""
+"""Descriptions of calls, from which routes, the OpenAPI document, tests and the guide are generated."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ Json = dict[str, Any]
 
 
 class Guide:
-    """Row of a call in the guide: what it answers, roughly what that costs, and when to call it; Markdown."""
+    """Row of a call in the guide (Markdown): what it computes, its approximate cost, and when to use it."""
 
     def __init__(self, answers: str, costs: str, ask_for: str, page: str = "") -> None:
         self.answers = answers
         self.costs = costs
         self.ask_for = ask_for
-        #: page of the guide that explains it; by default the one with its name
+        #: page of the guide about the call; by default the one with its name
         self.page = page
 
 
 class CallDescription:
-    """One call, `POST /v1/NAME`. The docstring of a subclass is its text: a summary, then a paragraph.
+    """A call, `POST /v1/NAME`. The docstring of a subclass is its public text: a summary, then a paragraph.
 
     A subclass lives in one file under `service.api.calls`, where discovery finds it. Its messages live in a file under
-    `schemas.calls`. It imports nothing of the engine: the front, which computes nothing, loads it. Its execution is a
-    class under `service.workers.executions`, which only workers load.
+    `schemas.calls`. It imports nothing of the engine, since the front loads it. Its execution is a class under
+    `service.workers.executions`, which only workers load.
     """
 
     name: ClassVar[str]
-    #: order in lists for people
+    #: position in lists for people
     position: ClassVar[int] = 100
     #: group in the OpenAPI document
     tag: ClassVar[str] = "compute"
-    #: messages
+    #: types of its messages
     request: ClassVar[type]
     answer: ClassVar[type]
-    #: roles of the tensors that may stand beside the JSON of a request
+    #: roles of tensors that may be sent beside the JSON of a request
     roles: ClassVar[tuple[str, ...]] = ("feeds", "constants")
     #: fields of a request that hold tensors, if only these may differ between similar requests
     tensor_fields: ClassVar[tuple[str, ...]] = ()
-    #: requests that it answers, by what they show; failing ones are made from the first
+    #: examples of requests, by description; examples of failing ones are derived from the first
     examples: ClassVar[Mapping[str, Json]]
-    #: whether it differentiates, and then whether one node that must have one element, by default the last
+    #: whether it differentiates, and if so, whether a single node that must have one element, by default the last
     differentiates: ClassVar[bool] = True
     scalar: ClassVar[bool] = False
     guide: ClassVar[Guide]
@@ -50,24 +50,24 @@ class CallDescription:
 class ComputingDescription(CallDescription):
     """A call that runs a graph."""
 
-    #: roles of the tensors that it takes beside the feeds, in fields of these names
+    #: roles of tensors that it takes in addition to feeds, in fields of the same names
     beside: ClassVar[tuple[str, ...]] = ()
-    #: fields that hold one such tensor each
-    single: ClassVar[tuple[str, ...]] = ()
+    #: fields that hold one additional tensor each
+    extra_fields: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
         cls.roles = ("feeds", "constants", *cls.beside)
         # in the order of `Computation.tensors`
-        cls.tensor_fields = ("feeds", *cls.beside, *cls.single)
+        cls.tensor_fields = ("feeds", *cls.beside, *cls.extra_fields)
 
 
 def feed(shape: list[int], data: list[float], node: int = 0, dtype: str = "float64") -> Json:
-    """A tensor for a node."""
+    """Return a feed for a node."""
     return {"node": node, "tensor": {"dtype": dtype, "shape": shape, "data": data}}
 
 
 W: Final[Json] = {"op": "parameter", "name": "w"}
 NODES: Final[list[Json]] = [W, {"op": "square", "operands": [0]}, {"op": "mean", "operands": [1]}]
-#: with a value of w, and with its type alone
+#: requests with a value of w, and with its type alone
 MEAN: Final[Json] = {"graph": {"nodes": NODES}, "feeds": [feed([2], [1.5, -2.0])]}
 TYPED: Final[Json] = {"graph": {"nodes": NODES}, "types": [{"node": 0, "dtype": "float64", "shape": [2]}]}

@@ -18,7 +18,7 @@ class GradientsCall(ComputingDescription):
     request = GradientsRequest
     answer = GradientsAnswer
     beside = ("cotangents",)
-    single = ("cotangent",)
+    extra_fields = ("cotangent",)
     scalar = True
     guide = Guide("∇f, where m = 1", "2 to 3", "training, maximum likelihood, controls")
     examples = {

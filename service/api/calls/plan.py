@@ -1,4 +1,4 @@
-"""What a request would take."""
+"""Dry run of a request: shapes, FLOPs and memory."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The fleet: servers and ingresses as applications of Ray Serve, which starts, watches, replaces and counts them.
+"""Fleet: servers and ingresses as applications of Ray Serve, which starts, watches, replaces and scales them.
 
     application → replicas → directory, child; scaling
 
-Requests do not go through Serve: they come to HAProxy, and from it to the servers. It is the extra `ray`, and no server
-imports this. Serve schedules what runs on its machines; this room does not.
+Requests do not pass through Serve: clients connect to HAProxy, and HAProxy to the servers. The fleet is the extra
+`ray`, and no server imports this. Serve decides what runs on which machine; this room does not.
 """

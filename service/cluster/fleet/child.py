@@ -1,4 +1,4 @@
-"""Child of a replica: `gradserve serve` in a process of its own, whole, and ended with the replica."""
+"""Child process of a replica: a complete `gradserve serve`, which ends with the replica."""
 
 from __future__ import annotations
 
@@ -18,45 +18,45 @@ from prometheus_client.parser import text_string_to_metric_families
 from service.cluster.ingress.table import NodeAddress
 from service.core.process import ending_with_parent
 from service.core.settings import NO_FOLDER, PREFIX, flag
-from service.web.listening import bound, bound_once_free, place
+from service.web.listening import bind_when_free, bound, place
 
-#: what Ray sets for actors by the processors that they reserve, since a server divides those of the machine itself;
-#: and the token of Ray's control plane, which a server has no use for
-_OF_RAY: Final = ("OMP_NUM_THREADS", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
-#: seconds within which the server of a replica before this one gives up its address
-_HANDING_OVER: Final = 60.0
-#: seconds within which a server is ready, and answers whoever asks for its health
-_STARTING: Final = 120.0
-_PATIENCE: Final = 2.0
-_GLANCE: Final = 0.1
+#: variables of Ray that a server must not inherit: the number of threads, since a server divides the machine's
+#: processors itself, and the token of Ray's control plane
+_RAY_VARIABLES: Final = ("OMP_NUM_THREADS", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+#: seconds for the server of the previous replica to release its address
+_HANDOVER_SECONDS: Final = 60.0
+#: seconds for a server to become ready, seconds for it to answer a health check, and seconds between two checks
+_START_SECONDS: Final = 120.0
+_TIMEOUT_SECONDS: Final = 2.0
+_POLL_SECONDS: Final = 0.1
 
 
 class ServerChild:
-    """A server on an address of its own.
+    """A server process on an address of its own.
 
-    The thread that starts it stays with it: the kernel ends a child with the thread that made it, and no other thread
-    of a replica is known to last.
+    The thread that starts the process waits for it: the kernel ends a child with the thread that made it, and other
+    threads of a replica may end earlier.
     """
 
     def __init__(self, host: str, settings: Mapping[str, Any]) -> None:
-        """`settings` are those of the server, by their names.
+        """`settings` are those of the server, by name.
 
-        Raises RuntimeError where it does not get ready, OSError where the port of its metrics stays taken.
+        Raises RuntimeError if it does not become ready, OSError if the port of its metrics stays in use.
         """
         self._settings = {**settings, **_address(host, settings), "metrics_port": _metrics_port(settings)}
-        self._begun = Event()
+        self._started = Event()
         self._process: subprocess.Popen[str] | None = None
-        self._said = self._metrics = ""
-        self._keeping = Thread(target=self._keep, daemon=True, name="gradserve server")
-        self._keeping.start()
-        self._begun.wait()
-        port = self._said.rpartition(":")[2]
+        self._announcement = self._metrics_url = ""
+        self._thread = Thread(target=self._run, daemon=True, name="gradserve server")
+        self._thread.start()
+        self._started.wait()
+        port = self._announcement.rpartition(":")[2]
         if not port.isdigit():
             raise RuntimeError("the server does not start; the log of the replica has what it said")
         self.address: NodeAddress = (host, int(port))
         self._await_ready()
 
-    def _keep(self) -> None:
+    def _run(self) -> None:
         options = [part for name, value in self._settings.items() for part in (flag(name), str(value))]
         try:
             with subprocess.Popen(  # noqa: S603 - our own program
@@ -64,72 +64,73 @@ class ServerChild:
                 env=environment(os.environ), preexec_fn=ending_with_parent(signal.SIGTERM),  # noqa: PLW1509 - see there
             ) as self._process:  # fmt: skip
                 assert self._process.stdout is not None
-                self._said = self._process.stdout.readline().strip()
-                self._metrics = self._process.stdout.readline().strip().rpartition(" ")[2]
-                self._begun.set()
+                # The server prints its address and that of its metrics once it accepts connections.
+                self._announcement = self._process.stdout.readline().strip()
+                self._metrics_url = self._process.stdout.readline().strip().rpartition(" ")[2]
+                self._started.set()
                 self._process.wait()
         finally:
-            self._begun.set()
+            self._started.set()
 
     def _await_ready(self) -> None:
-        end = time.monotonic() + _STARTING
-        while time.monotonic() < end:
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline:
             with suppress(httpx.HTTPError):
-                if self._ask("/health/ready").status_code == 200:
+                if self._get_path("/health/ready").status_code == 200:
                     return
             if self.status() is not None:
                 raise RuntimeError(f"the server ended with status {self.status()} before it was ready")
-            time.sleep(_GLANCE)
+            time.sleep(_POLL_SECONDS)
         self.end(0.0)
-        raise RuntimeError(f"the server is not ready within {_STARTING:g} s")
+        raise RuntimeError(f"the server is not ready within {_START_SECONDS:g} s")
 
     def status(self) -> int | None:
-        """Return the status that it ended with; None while it runs."""
+        """Return the exit status of the server, None while it runs."""
         assert self._process is not None
         return self._process.poll()
 
     @property
     def pid(self) -> int:
-        """The number of its process."""
+        """Process id of the server."""
         assert self._process is not None
         return self._process.pid
 
     def check(self) -> None:
-        """Return where it answers. Raises RuntimeError where it has ended, httpx.HTTPError where it does not answer."""
+        """Check that the server answers. Raises RuntimeError if it has ended, httpx.HTTPError if it does not answer."""
         if self.status() is not None:
             raise RuntimeError(f"the server ended with status {self.status()}")
-        self._ask("/health/live").raise_for_status()
+        self._get_path("/health/live").raise_for_status()
 
     def work(self) -> dict[str, float]:
-        """Tasks that it has, those that wait, and its workers, of its metrics. Raises httpx.HTTPError."""
+        """Return the running and queued tasks and the workers, from the server's metrics. Raises httpx.HTTPError."""
         figures = dict.fromkeys(("running", "queued", "workers"), 0.0)
-        for family in text_string_to_metric_families(_get(self._metrics).text):
+        for family in text_string_to_metric_families(_get(self._metrics_url).text):
             name = family.name.removeprefix(PREFIX.lower())
             if name in figures:
                 figures[name] = sum(sample.value for sample in family.samples)
         return figures
 
     def end(self, grace: float) -> None:
-        """Have it finish what it has within so many seconds, and end it by force after these."""
+        """Let the server finish within `grace` seconds, then kill it."""
         assert self._process is not None
         self._process.terminate()
         try:
             self._process.wait(grace)
         except subprocess.TimeoutExpired:
             self._process.kill()
-        self._keeping.join()
+        self._thread.join()
 
-    def _ask(self, path: str) -> httpx.Response:
+    def _get_path(self, path: str) -> httpx.Response:
         return _get(f"http://{place(*self.address)}{path}")
 
 
 def _get(url: str) -> httpx.Response:
-    # By name of the loopback: a server that asks for no key answers to no other name.
-    return httpx.get(url, headers={"Host": "localhost"}, timeout=_PATIENCE, trust_env=False)
+    # Host is localhost: a server without keys answers to no other name.
+    return httpx.get(url, headers={"Host": "localhost"}, timeout=_TIMEOUT_SECONDS, trust_env=False)
 
 
 def _address(host: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Choose where it listens; one that shares its state has to say so before it does, and so gets a free port."""
+    """Choose the server's address. In a cluster it must know its port before it listens, so a free one is chosen."""
     port = settings.get("port", 0)
     if settings.get("cluster") != "on":
         return {"host": host, "port": port}
@@ -140,14 +141,14 @@ def _address(host: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _metrics_port(settings: Mapping[str, Any]) -> int:
-    """Wait for the stated port of the server's metrics to be free; returns it, or 0 for any free one."""
+    """Wait for the configured port of the server's metrics to be free; return it, or 0 for any free one."""
     port = settings.get("metrics_port")
     if port in (None, "", NO_FOLDER, 0, "0"):
         return 0
-    bound_once_free(str(settings.get("metrics_host", "127.0.0.1")), int(port), _HANDING_OVER).close()
+    bind_when_free(str(settings.get("metrics_host", "127.0.0.1")), int(port), _HANDOVER_SECONDS).close()
     return int(port)
 
 
 def environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """Leave out variables that mean the replica. Cards that it was given stay."""
-    return {name: value for name, value in variables.items() if name not in _OF_RAY}
+    """Remove variables that are meant for the replica. GPUs that it was given stay visible."""
+    return {name: value for name, value in variables.items() if name not in _RAY_VARIABLES}

@@ -1,4 +1,4 @@
-"""How many servers there should be, from what they have to do."""
+"""Autoscaling: how many servers there should be for the current load."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Mapping
 from math import ceil
 from typing import Any, Final
 
-#: the share of all workers that is busy when there are as many servers as there should be
+#: fraction of all workers that should be busy
 BUSY: Final = 0.7
 
 
 def by_work(context: Any) -> tuple[int, dict[str, Any]]:
-    """Answer Serve, as its policy: as many servers as have their workers busy to a share of BUSY.
+    """Return how many servers keep the fraction BUSY of their workers busy: the autoscaling policy of Serve.
 
-    `context` is an AutoscalingContext of Ray. Serve keeps the number within the bounds of the deployment, and waits for
-    as long as its delays say before it follows. The second part is what is to be remembered: nothing.
+    `context` is Ray's AutoscalingContext. Serve keeps the number within the bounds of the deployment, and follows it
+    after the configured delays. The second part of the result is state to remember: none.
     """
-    stated: Mapping[str, Mapping[Any, float]] = context.aggregated_metrics or {}
-    telling = len(stated.get("workers", {}))
-    totals = {name: sum(of_each.values()) for name, of_each in stated.items()}
-    return servers_for(totals, telling) or context.target_num_replicas, {}
+    metrics: Mapping[str, Mapping[Any, float]] = context.aggregated_metrics or {}
+    reporting = len(metrics.get("workers", {}))
+    totals = {name: sum(values.values()) for name, values in metrics.items()}
+    return servers_for(totals, reporting) or context.target_num_replicas, {}
 
 
-def servers_for(totals: Mapping[str, float], telling: int) -> int | None:
-    """Servers for `running` and `queued` tasks, of which `telling` have `workers` together. None while none tells."""
+def servers_for(totals: Mapping[str, float], reporting: int) -> int | None:
+    """Return the servers for `running` and `queued` tasks, None if none reports. `reporting` servers have `workers`."""
     workers = totals.get("workers", 0.0)
-    if not telling or not workers:
+    if not reporting or not workers:
         return None
     tasks = totals.get("running", 0.0) + totals.get("queued", 0.0)
-    return max(1, ceil(tasks * telling / (BUSY * workers)))
+    return max(1, ceil(tasks * reporting / (BUSY * workers)))

@@ -1,6 +1,6 @@
-"""The ingress: one address for several servers. HAProxy carries the requests; here it is configured, started and told.
+"""Ingress: one address for several servers. HAProxy carries the requests; this room configures, starts and updates it.
 
     process → configuration, table
 
-The room tells HAProxy what to do, and watches it. No request passes here, and no server imports this.
+No request passes through this code, and no server imports it.
 """

@@ -1,6 +1,6 @@
-"""Configuration of HAProxy: a text that follows from a layout alone.
+"""HAProxy configuration, generated from a layout.
 
-The words are those of HAProxy's manual, https://docs.haproxy.org/2.6/configuration.html, and none is newer.
+Its keywords are described in https://docs.haproxy.org/2.6/configuration.html, and none is newer than that version.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from service.core.errors import Refusal
 from service.core.prefix import BETWEEN_SERVERS
 from service.workers.task import PIECE_HEADER
 
-#: the id of requests that could not be read: HAProxy writes their reports as they stand in a file
-UNREAD: Final = "ingress"
-#: HAProxy's variable that has the id of a request
-TOLD_ID: Final = "%[var(txn.id)]"
+#: request id in reports of requests that could not be parsed: HAProxy sends error files verbatim
+UNKNOWN_ID: Final = "ingress"
+#: HAProxy expression for the id of a request
+ID_VARIABLE: Final = "%[var(txn.id)]"
 _HEADER: Final = "x-request-id"
 _NO_SNIFFING: Final = {"x-content-type-options": "nosniff"}
 
-#: by the status that HAProxy gives an error, while the request is known
+#: refusals of requests that HAProxy has parsed, by the status that it chooses
 ANSWERED: Final = {
     502: Refusal(
         "unconfirmed",
@@ -38,7 +38,7 @@ ANSWERED: Final = {
         "not",
     ),
 }
-#: by the status, where the head could not be read, or nothing of the request is known any more
+#: refusals of requests that HAProxy could not parse, or does not remember, by status
 UNANSWERED: Final = {
     400: Refusal("bad_request_framing", "the ingress could not read the request as HTTP/1.1"),
     408: Refusal("request_timeout", "the request did not arrive within the time that the ingress gives it"),
@@ -48,63 +48,63 @@ UNANSWERED: Final = {
 }
 
 
-def elsewhere(path: str) -> Refusal:
-    """Refuse a path that no server has."""
-    shown = printable(path)
-    return Refusal("not_found", f"there is nothing at {shown}; /docs lists the calls", got=shown)
+def no_such_path(path: str) -> Refusal:
+    """Return the refusal of a path that no server has."""
+    shown_path = printable(path)
+    return Refusal("not_found", f"there is nothing at {shown_path}; /docs lists the calls", got=shown_path)
 
 
-def as_it_is_sent(refusal: Refusal) -> bytes:
-    """Write the whole response, head and body, as it stands in a file of HAProxy's, which ends lines as HTTP does."""
-    body = refusal.body(UNREAD)
-    fields = {"content-type": PROBLEM, _HEADER: UNREAD, "content-length": str(len(body)), "connection": "close"}
+def raw_response(refusal: Refusal) -> bytes:
+    """Write a whole response, head and body, for an error file of HAProxy, where line ends are those of HTTP."""
+    body = refusal.body(UNKNOWN_ID)
+    fields = {"content-type": PROBLEM, _HEADER: UNKNOWN_ID, "content-length": str(len(body)), "connection": "close"}
     fields |= {**_NO_SNIFFING, **{name.lower(): value for name, value in refusal.headers.items()}}
     lines = [f"HTTP/1.1 {refusal.status} {HTTPStatus(refusal.status).phrase}"]
     lines += [f"{name}: {value}" for name, value in fields.items()]
     return "\n".join([*lines, "", ""]).encode() + body
 
 
-def in_format(refusal: Refusal, *filled: str) -> str:
-    """Write what follows the status in a line of HAProxy's that answers: type, body, headers.
+def log_format_response(refusal: Refusal, *expressions: str) -> str:
+    """Write the arguments of an HAProxy directive that answers a request: type, body, headers.
 
-    `filled` are HAProxy's expressions that the body has, beside the id; all else is text.
+    `expressions` are HAProxy expressions in the body, beside the id; all other text is literal.
     """
-    body = refusal.body(TOLD_ID).decode().replace("%", "%%")
-    for expression in (TOLD_ID, *filled):
+    body = refusal.body(ID_VARIABLE).decode().replace("%", "%%")
+    for expression in (ID_VARIABLE, *expressions):
         body = body.replace(expression.replace("%", "%%"), expression)
-    fields = {_HEADER: TOLD_ID, **_NO_SNIFFING, **refusal.headers}
+    fields = {_HEADER: ID_VARIABLE, **_NO_SNIFFING, **refusal.headers}
     headers = [f"hdr {name} {value}" for name, value in fields.items()]
     return " ".join([f"content-type {PROBLEM}", f"lf-string {quoted(body)}", *headers])
 
 
 def quoted(text: str) -> str:
-    """Write text as one word of HAProxy's: between strong quotes, where no character means anything else."""
+    """Quote text as one word of HAProxy's configuration: in single quotes, where no character is special."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-#: the report of a path of servers that callers have no business with, where the path stands in JSON as it is
-HIDDEN: Final = elsewhere("%[path]")
+#: refusal of a hidden path that needs no escaping in JSON
+HIDDEN: Final = no_such_path("%[path]")
 
 
-#: the servers, as HAProxy calls them together, and each with a number behind it
+#: names in HAProxy's configuration: of the group of servers, and of each server before its number
 BACKEND: Final = "servers"
 SLOT: Final = "gs"
-#: bytes of the buffer that holds a request's head, and the body of one that may be sent again
+#: bytes of the buffer for a request's head, and for the body of a request that may be sent again
 BUFFER_BYTES: Final = 32 << 10
-#: bytes of the pipes by which bodies go from socket to socket uncopied
+#: bytes of the pipes through which bodies are spliced from socket to socket
 PIPE_BYTES: Final = 1 << 20
-#: seconds behind those of a request, in which the server's own report of the time arrives
+#: seconds beyond a request's timeout, so that the server's own report of it can arrive
 LATE_SECONDS: Final = 5
-#: seconds within which the rest of such a body comes
+#: seconds for the rest of a body that may be sent again
 BODY_SECONDS: Final = 8
-#: of a request that is done once, however often it comes
-_ONCE: Final = "{ req.hdr(Idempotency-Key) -m found }"
-#: what makes a request's id fit for a report, as servers have it
-_SANE_ID: Final = "^[A-Za-z0-9._:+/=-]{1,128}$"
-#: what of a path stands in JSON as it is
+#: condition: a request that is executed once, however often it is sent
+_HAS_IDEMPOTENCY_KEY: Final = "{ req.hdr(Idempotency-Key) -m found }"
+#: pattern of request ids that are safe in reports, as in `service.web.head`
+_VALID_ID: Final = "^[A-Za-z0-9._:+/=-]{1,128}$"
+#: pattern of paths that need no escaping in JSON
 _PLAIN_PATH: Final = "^[A-Za-z0-9/._~-]{1,128}$"
-#: paths of servers that the ingress hides, by the path that is told, in all ways of writing them that some server might
-#: take for it: //cluster, /./cluster, /%63luster, /metrics/
+#: hidden paths of servers: the name of a condition, and a pattern of all spellings that a server might accept:
+#: //cluster, /./cluster, /%63luster, /metrics/
 _HIDDEN: Final = {
     BETWEEN_SERVERS: ("between_servers", f"^(/+[.])*/+{BETWEEN_SERVERS.strip('/')}(/|$)"),
     "/metrics": ("metrics", "^(/+[.])*/+metrics(/+[.]?)*$"),
@@ -113,18 +113,18 @@ _HIDDEN: Final = {
 
 @dataclass(frozen=True)
 class IngressLayout:
-    """Layout that HAProxy's configuration follows from. Addresses are as HAProxy has them: `127.0.0.1:8000`, `fd@3`."""
+    """Parameters of HAProxy's configuration. Addresses are in HAProxy's form: `127.0.0.1:8000`, `fd@3`."""
 
     listen: str
     #: HOST:PORT of each server; names are looked up once, at the start
     nodes: tuple[str, ...] = ()
-    #: HOST:PORT of a name whose addresses are the servers, and which is looked up again and again
+    #: HOST:PORT of a DNS name whose addresses are the servers; resolved continuously
     dns: str | None = None
-    #: HOST:PORT of who is asked for it; none: whom the machine asks
+    #: HOST:PORT of the nameservers; if empty, those of the machine
     nameservers: tuple[str, ...] = ()
-    #: how many servers there can be
+    #: most servers
     slots: int = 32
-    #: where the files of `files` lie
+    #: folder of `files`
     folder: str = "/usr/local/etc/haproxy"
     #: path of the runtime socket
     socket: str | None = None
@@ -140,13 +140,13 @@ class IngressLayout:
 
 
 def files(layout: IngressLayout) -> Mapping[str, bytes]:
-    """Map the files of the layout's folder by name: the configuration, and reports that it refers to."""
-    reports = {_report_file(status): as_it_is_sent(refusal) for status, refusal in UNANSWERED.items()}
+    """Map file names to contents: the configuration, and the error files that it refers to."""
+    reports = {_report_file(status): raw_response(refusal) for status, refusal in UNANSWERED.items()}
     return {"haproxy.cfg": configuration(layout).encode(), **reports}
 
 
 def configuration(layout: IngressLayout) -> str:
-    """Write the whole text."""
+    """Write the configuration."""
     sections = [_global(layout), _defaults(layout), _frontend(layout), _servers(layout)]
     sections += [_resolvers(layout)] if layout.dns else []
     if layout.metrics:
@@ -189,30 +189,31 @@ def _defaults(layout: IngressLayout) -> Iterator[str]:
     for status in UNANSWERED:
         yield f"errorfile {status} {quoted(f'{layout.folder}/{_report_file(status)}')}"
     for status, refusal in ANSWERED.items():
-        yield f"http-error status {status} {in_format(refusal)}"
+        yield f"http-error status {status} {log_format_response(refusal)}"
 
 
 def _frontend(layout: IngressLayout) -> Iterator[str]:
     tls = f" ssl crt {quoted(layout.certificate)} alpn http/1.1" if layout.certificate else ""
-    named = "req.hdr(x-request-id)"
+    client_id = "req.hdr(x-request-id)"
     yield "frontend ingress"
-    # Everything here speaks HTTP/1.1: what a server says of framing is then said of what a client sent.
+    # HTTP/1.1 end to end, so that a server's report about framing is about the bytes that the client sent.
     yield f"bind {layout.listen} proto h1{tls}"
     yield "http-request set-var(txn.id) uuid()"
-    yield f"http-request set-var(txn.id) {named} if {{ {named} -m reg {_SANE_ID} }}"
+    yield f"http-request set-var(txn.id) {client_id} if {{ {client_id} -m reg {_VALID_ID} }}"
     for path, (name, pattern) in _HIDDEN.items():
         yield f"acl {name} path,url_dec -m reg -i {pattern}"
-        plain = f"{{ path -m reg {_PLAIN_PATH} }}"
-        yield f"http-request return status 404 {in_format(HIDDEN, '%[path]')} if {name} {plain}"
-        yield f"http-request return status 404 {in_format(elsewhere(path))} if {name}"
-    # HAProxy calls it 502 where a server ends without an answer; for clients that is 503, as with a server alone.
+        is_plain = f"{{ path -m reg {_PLAIN_PATH} }}"
+        yield f"http-request return status 404 {log_format_response(HIDDEN, '%[path]')} if {name} {is_plain}"
+        yield f"http-request return status 404 {log_format_response(no_such_path(path))} if {name}"
+    # HAProxy's status is 502 if a server ends without an answer; clients get 503, as from a server without an ingress.
     yield "http-after-response set-status 503 if { status 502 }"
     yield f"default_backend {BACKEND}"
 
 
 def _servers(layout: IngressLayout) -> Iterator[str]:
     yield f"backend {BACKEND}"
-    # Pieces of one caller's sum are spread, and those of the same rows go to one server.
+    # A caller's requests go to one server. Pieces of a sum have keys of their own: they are spread over the servers,
+    # and the piece of the same rows goes to the same server each time.
     yield "http-request set-var(txn.of) req.hdr(Authorization)"
     yield f"http-request set-var(txn.of) req.hdr({PIECE_HEADER}) if {{ req.hdr({PIECE_HEADER}) -m found }}"
     yield "balance hash var(txn.of)"
@@ -224,19 +225,20 @@ def _servers(layout: IngressLayout) -> Iterator[str]:
     yield "option redispatch 1"
     yield "retries 3"
     yield "retry-on conn-failure empty-response"
-    # Only what is here whole can be sent again; clients send the head by itself. More than the buffer holds goes on.
-    yield f"http-request wait-for-body time {BODY_SECONDS}s if {_ONCE}"
-    # Whether a server has done what it did not answer cannot be seen: only what may be done twice is sent again.
-    yield f"http-request disable-l7-retry if !{{ method GET HEAD }} !{_ONCE}"
+    # HAProxy can send again only what it has completely, and clients often send the head in a packet of its own. A body
+    # larger than the buffer is not waited for.
+    yield f"http-request wait-for-body time {BODY_SECONDS}s if {_HAS_IDEMPOTENCY_KEY}"
+    # After a failure nobody knows whether the server executed the request: only repeatable ones are sent again.
+    yield f"http-request disable-l7-retry if !{{ method GET HEAD }} !{_HAS_IDEMPOTENCY_KEY}"
     yield (
         "default-server check inter 500ms fastinter 100ms fall 3 rise 1 observe layer4 error-limit 3 "
         f"on-error mark-down init-addr libc,none maxconn {layout.connections_to_each}"
     )
-    yield from _places(layout)
+    yield from _server_lines(layout)
 
 
-def _places(layout: IngressLayout) -> Iterator[str]:
-    """Yield a line for each server that is stated, and one for all that may come."""
+def _server_lines(layout: IngressLayout) -> Iterator[str]:
+    """Yield a line for each configured server, and one for all slots that are filled later."""
     if layout.dns:
         yield f"server-template {SLOT} 1-{layout.slots} {layout.dns} resolvers names init-addr none"
         return
@@ -248,13 +250,13 @@ def _places(layout: IngressLayout) -> Iterator[str]:
 
 def _resolvers(layout: IngressLayout) -> Iterator[str]:
     yield "resolvers names"
-    yield from (f"nameserver n{number} {each}" for number, each in enumerate(layout.nameservers, 1))
+    yield from (f"nameserver n{number} {nameserver}" for number, nameserver in enumerate(layout.nameservers, 1))
     if not layout.nameservers:
         yield "parse-resolv-conf"
     yield "accepted_payload_size 8192"
     yield "timeout resolve 1s"
     yield "timeout retry 1s"
-    # A name that cannot be looked up for a while changes nothing; one that leads elsewhere does at once.
+    # While the name cannot be resolved, servers stay in the table. A new address takes effect at once.
     yield "hold valid 1s"
     yield "hold obsolete 0s"
     yield from (f"hold {failure} 3600s" for failure in ("other", "refused", "timeout", "nx"))

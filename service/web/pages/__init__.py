@@ -3,5 +3,5 @@
     error_pages → documentation
     openapi.json → openapi; catalogue.json → catalogue
 
-They are text, and what was made beforehand of the definitions of ops and calls.
+They are texts, and files that were generated from the definitions of ops and calls.
 """

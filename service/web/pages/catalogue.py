@@ -1,4 +1,4 @@
-"""The op catalogue as it is served. It is made by `make docs`, so that the front need not load the engine."""
+"""Op catalogue as it is served. `make docs` writes it, so that the front need not load the engine."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ import orjson
 from engine.ir.spellings import Spellings
 from schemas import Catalogue, OpInfo
 
-#: the file of the wheel that `make docs` writes
+#: file of the wheel that `make docs` writes
 SHIPPED: Final = "catalogue.json"
 
 
 class OpCatalogue:
-    """The rows of all ops, found under any of their names."""
+    """Rows of all ops, found by any of their names."""
 
     def __init__(self, content: Catalogue) -> None:
         self.content = content
         self._rows = {row["name"]: row for row in content["ops"]}
-        self._spellings = Spellings({row["name"]: [one["name"] for one in row["aliases"]] for row in content["ops"]})
+        self._spellings = Spellings(
+            {row["name"]: [alias["name"] for alias in row["aliases"]] for row in content["ops"]}
+        )
 
     def find(self, spelling: str) -> OpInfo | None:
         """Return the row of an op by its name or an alias, ignoring case."""
@@ -28,7 +30,7 @@ class OpCatalogue:
         return None if name is None else self._rows[name]
 
     def hint(self, spelling: str) -> str | None:
-        """Return “did you mean silu?” for a name that `find` does not know, or None if none is near."""
+        """Return “did you mean silu?” for a name that `find` does not know, None if no name is similar."""
         return self._spellings.hint(spelling)
 
 

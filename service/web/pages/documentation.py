@@ -1,4 +1,4 @@
-"""The pages for people. Their assets come with a package: nothing is loaded from the network."""
+"""Pages for people. Their assets are in a package, so that nothing is loaded from the network."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from starlette.types import Scope
 
 from engine import printable
 from service.core.errors import ERRORS, Refusal
-from service.web.pages.error_pages import ErrorPage, error_pages, laid_out
+from service.web.pages.error_pages import ErrorPage, error_pages, format_json
 
-_INLINE: Final = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
-#: headers by which a page loads nothing else, and no other page comes near it: by the rules of Mozilla's HTTP
-#: Observatory. Transport security is left out: it would hold for all that the host serves, under any port
-_ALWAYS: Final = {
+_INLINE_ELEMENT: Final = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
+#: headers that isolate a page: it loads nothing else, and no other page can embed it. They follow Mozilla's HTTP
+#: Observatory. Strict-Transport-Security is left out: it would apply to everything on the host, on any port
+_SECURITY_HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -41,9 +41,9 @@ OPENING: Final = (
 )
 _ASSETS: Final = "/docs/assets"
 _ICON: Final = f"{_ASSETS}/favicon-32x32.png"
-#: pages that are kept as they are drawn, and prefixes that the playground is kept for
-_KEPT: Final = 256
-_KEPT_PREFIXES: Final = 16
+#: most rendered pages in the cache, and most prefixes of the playground
+_MAX_CACHED_PAGES: Final = 256
+_MAX_CACHED_PREFIXES: Final = 16
 _PLAYGROUND: Final = files(__package__) / "generated" / "playground"
 _STYLE: Final = """
 :root { color-scheme: light dark }
@@ -54,24 +54,24 @@ pre { background: #8882; padding: .8rem; overflow-x: auto }
 
 
 def policy_of(html: str) -> str:
-    """Write the content security policy of a page: the server's files, and what stands in the page, by its hash."""
-    allowed = {"script": "'self'", "style": "'self'"}
-    for kind, text in _INLINE.findall(html):
-        allowed[kind] += f" 'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+    """Write the content security policy of a page: the server's files, and inline scripts and styles by hash."""
+    sources = {"script": "'self'", "style": "'self'"}
+    for kind, text in _INLINE_ELEMENT.findall(html):
+        sources[kind] += f" 'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
     return (
-        f"default-src 'none'; script-src {allowed['script']}; style-src {allowed['style']}; img-src 'self' data:; "
+        f"default-src 'none'; script-src {sources['script']}; style-src {sources['style']}; img-src 'self' data:; "
         "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 
 
 def page(html: str) -> HTMLResponse:
-    """Answer with a page."""
-    return HTMLResponse(html, headers={**_ALWAYS, "Content-Security-Policy": policy_of(html)})
+    """Return the response of a page."""
+    return HTMLResponse(html, headers={**_SECURITY_HEADERS, "Content-Security-Policy": policy_of(html)})
 
 
 def redirection(path: str, status: int) -> RedirectResponse:
     """Redirect to another page."""
-    return RedirectResponse(path, status, headers=_ALWAYS)
+    return RedirectResponse(path, status, headers=_SECURITY_HEADERS)
 
 
 class Assets(StaticFiles):
@@ -83,20 +83,20 @@ class Assets(StaticFiles):
         """Return the response of one file."""
         response = super().file_response(full_path, stat_result, scope, status_code)
         if isinstance(response, FileResponse):
-            response.headers.update(_ALWAYS)
+            response.headers.update(_SECURITY_HEADERS)
         return response
 
 
 def add_playground(app: FastAPI) -> None:
-    """Serve the playground at `/`, where a request is written, drawn and run, and its files.
+    """Serve the playground at `/`, where people write, draw and run a request, and its files.
 
-    `make playground` builds them. They are under /docs, as what else pages load: that is open where keys are asked for.
+    `make playground` builds the files. They are under /docs, like other assets, since those paths need no key.
     """
-    drawn = (_PLAYGROUND / "index.html").read_text(encoding="utf-8")
+    template = (_PLAYGROUND / "index.html").read_text(encoding="utf-8")
 
-    @lru_cache(maxsize=_KEPT_PREFIXES)
+    @lru_cache(maxsize=_MAX_CACHED_PREFIXES)
     def under(prefix: str) -> HTMLResponse:
-        return page(drawn.replace("{prefix}", prefix))
+        return page(template.replace("{prefix}", prefix))
 
     async def start(request: Request) -> HTMLResponse:
         return under(request.state.prefix)
@@ -106,18 +106,18 @@ def add_playground(app: FastAPI) -> None:
 
 
 def add_pages(app: FastAPI, document: Mapping[str, Any], *, playground: bool) -> None:
-    """Serve `/docs`, its assets, and the pages that explain the error codes, whose examples are those of this document.
+    """Serve `/docs`, its assets, and the pages of the error codes, whose examples are from this document.
 
-    At `/` is the playground, if there is to be one, or the way to `/docs`.
+    At `/` is the playground, or a redirect to `/docs`.
     """
     pages = error_pages(dict(document))
 
-    @lru_cache(maxsize=_KEPT)
-    def drawn(code: str | None, prefix: str) -> HTMLResponse:
+    @lru_cache(maxsize=_MAX_CACHED_PAGES)
+    def rendered(code: str | None, prefix: str) -> HTMLResponse:
         return page(_index(pages.values(), prefix) if code is None else _page(pages[code], prefix))
 
     async def errors(request: Request) -> HTMLResponse:
-        return drawn(None, request.state.prefix)
+        return rendered(None, request.state.prefix)
 
     async def error(request: Request) -> HTMLResponse:
         code = request.path_params["code"]
@@ -125,32 +125,32 @@ def add_pages(app: FastAPI, document: Mapping[str, Any], *, playground: bool) ->
             raise Refusal(
                 "not_found", f"there is no code “{printable(code)}”; {ERRORS} lists them", got=printable(code)
             )
-        return drawn(code, request.state.prefix)
+        return rendered(code, request.state.prefix)
 
     if playground:
         add_playground(app)
     else:
-        app.add_api_route("/", _start, include_in_schema=False, response_class=RedirectResponse)
-    app.add_api_route("/docs", _docs, include_in_schema=False, response_class=HTMLResponse)
+        app.add_api_route("/", _redirect_to_docs, include_in_schema=False, response_class=RedirectResponse)
+    app.add_api_route("/docs", _swagger_page, include_in_schema=False, response_class=HTMLResponse)
     app.add_api_route(ERRORS, errors, include_in_schema=False, response_class=HTMLResponse)
     app.add_api_route(f"{ERRORS}/{{code}}", error, include_in_schema=False, response_class=HTMLResponse)
     app.mount(_ASSETS, Assets(directory=str(files("fastapi_swagger") / "resources")), name="assets")
 
 
-async def _start() -> RedirectResponse:
-    return redirection("/docs", 307)  # not for good: with other settings, a page stands here
+async def _redirect_to_docs() -> RedirectResponse:
+    return redirection("/docs", 307)  # temporary: with other settings, there is a page here
 
 
-async def _docs(request: Request) -> HTMLResponse:
+async def _swagger_page(request: Request) -> HTMLResponse:
     prefix = request.state.prefix
-    drawn = get_swagger_ui_html(
+    rendered = get_swagger_ui_html(
         openapi_url=f"{prefix}/openapi.json",
         title="gradserve",
         swagger_js_url=f"{prefix}{_ASSETS}/swagger-ui-bundle.js",
         swagger_css_url=f"{prefix}{_ASSETS}/swagger-ui.css",
         swagger_favicon_url=f"{prefix}{_ICON}",
     )
-    return page(bytes(drawn.body).decode())
+    return page(bytes(rendered.body).decode())
 
 
 def _index(pages: Iterable[ErrorPage], prefix: str) -> str:
@@ -168,9 +168,11 @@ def _index(pages: Iterable[ErrorPage], prefix: str) -> str:
 def _page(page: ErrorPage, prefix: str) -> str:
     example = []
     if page.example is not None:
-        sent = page.example.sent
-        request = f"<p>This request:{_block(sent.text)}<p>is answered:" if sent else "<p>Such a report:"
-        example = [f"<h2>Example</h2>{request}{_block(laid_out(page.example.problem))}"]
+        example_request = page.example.sent
+        request = (
+            f"<p>This request:{_block(example_request.text)}<p>is answered:" if example_request else "<p>Such a report:"
+        )
+        example = [f"<h2>Example</h2>{request}{_block(format_json(page.example.problem))}"]
     return _html(
         page.code,
         prefix,
@@ -189,7 +191,7 @@ def _block(text: str) -> str:
 
 
 def _prose(text: str, prefix: str = "") -> str:
-    """Text with code between backticks, and with links, as HTML; those to pages of ours are under a prefix."""
+    """Convert text with `code` and links to HTML; links to our pages get the prefix."""
     coded = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text)).replace("](/", f"]({prefix}/")
     return re.sub(r"\[([^]]+)\]\(([^)]+)\)", r'<a href="\2">\1</a>', coded)
 

@@ -1,4 +1,4 @@
-"""Pages of codes: for each its explanation, the calls that answer it, and an example."""
+"""Pages of the error codes: explanation, calls that answer with the code, and an example."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from service.api.calls.description import Json
 from service.api.media import PROBLEM
 from service.core.errors import KINDS, Kind, Refusal, fault
 
-#: of every request that is shown
+#: request id in all examples
 REQUEST_ID: Final = "6f1c2d7e9a4b4c0f8d3e5a7b9c1d2e3f"
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A refusal of one code, by a request: a JSON `body` or a `raw` one; or by a `head`, and then it is `stated`.
+    """A refusal, and the request that causes it: a JSON `body`, a `raw` one, or a `head` (with the refusal `stated`).
 
-    Neither body nor head: a state of the server or of the connection, which no single request brings about.
+    Without body and head: a state of the server or the connection, which no single request causes.
     """
 
     code: str
@@ -37,14 +37,14 @@ class Failure:
 
 
 class Explanation(NamedTuple):
-    """Cause, and what to do about it, in a sentence or two each."""
+    """Cause of an error and its remedy, in a sentence or two each."""
 
     meaning: str
     remedy: str
 
 
-#: the text of the pages that `type` leads to, of the server and of the site. Words between backticks are code
-EXPLAINED: Final[dict[str, Explanation]] = {
+#: text of the pages that `type` links to, on the server and on the site; code is in backticks
+EXPLANATIONS: Final[dict[str, Explanation]] = {
     "invalid_json": Explanation(
         "The bytes of the body are not JSON: the sentence says what is wrong, and at which line and column.",
         "Write the body with a JSON library, in UTF-8 without a byte-order mark. JSON has no NaN and no infinity: "
@@ -259,7 +259,7 @@ EXPLAINED: Final[dict[str, Explanation]] = {
     ),
 }
 
-#: what no call of the OpenAPI document lists, since any path may answer it or none in particular
+#: failures that no call of the OpenAPI document lists, since any path may answer with them, or none in particular
 BEYOND_THE_DOCUMENT: Final = (
     Failure(
         "method_not_allowed",
@@ -279,14 +279,14 @@ BEYOND_THE_DOCUMENT: Final = (
 
 
 WIDTH: Final = 96
-_LONGEST: Final = 160  # characters of a string or a header that are shown
-_NAMED: Final = 6  # calls that a page names
+_MAX_SHOWN: Final = 160  # characters of a string or a header that are shown
+_MAX_CALLS: Final = 6  # calls that a page names
 
 
-def laid_out(value: Any, indent: int = 0, before: int = 0) -> str:
-    """Write `value` as JSON, as a person would: objects and lists are broken only where a line would get too long.
+def format_json(value: Any, indent: int = 0, before: int = 0) -> str:
+    """Format `value` as JSON for people: objects and lists are broken only where a line would get too long.
 
-    The line starts with `indent` spaces and has `before` more characters in front of the value.
+    The line begins with `indent` spaces, and `before` more characters precede the value.
     """
     flat = json.dumps(value, ensure_ascii=False)
     if indent + before + len(flat) <= WIDTH or not isinstance(value, dict | list):
@@ -294,24 +294,24 @@ def laid_out(value: Any, indent: int = 0, before: int = 0) -> str:
     space, inner = " " * indent, indent + 2
     if isinstance(value, dict):
         keyed = ((f"{json.dumps(key, ensure_ascii=False)}: ", item) for key, item in value.items())
-        inside = ",\n".join(f"{space}  {key}{laid_out(item, inner, len(key))}" for key, item in keyed)
-        return f"{{\n{inside}\n{space}}}"
+        lines_inside = ",\n".join(f"{space}  {key}{format_json(item, inner, len(key))}" for key, item in keyed)
+        return f"{{\n{lines_inside}\n{space}}}"
     if any(isinstance(item, dict | list) for item in value):
-        inside = ",\n".join(f"{space}  {laid_out(item, inner)}" for item in value)
+        lines_inside = ",\n".join(f"{space}  {format_json(item, inner)}" for item in value)
     else:  # a long list of plain values, filled as a paragraph
         lines = wrap(flat[1:-1], WIDTH - inner, break_long_words=False, break_on_hyphens=False)
-        inside = "\n".join(f"{space}  {line}" for line in lines)
-    return f"[\n{inside}\n{space}]"
+        lines_inside = "\n".join(f"{space}  {line}" for line in lines)
+    return f"[\n{lines_inside}\n{space}]"
 
 
-def shortened(text: str) -> str:
-    """`text`, or its beginning and its length where it is long."""
-    return text if len(text) <= _LONGEST else f"{text[:40]}… ({len(text)} characters)"
+def shorten(text: str) -> str:
+    """Shorten a long text to its beginning and its length."""
+    return text if len(text) <= _MAX_SHOWN else f"{text[:40]}… ({len(text)} characters)"
 
 
 @dataclass(frozen=True)
 class Sent:
-    """A whole request: `content` is its body as it is sent."""
+    """A complete request; `content` is its body as it is sent."""
 
     method: str
     path: str
@@ -321,15 +321,15 @@ class Sent:
 
     @property
     def text(self) -> str:
-        """The request for a reader: long parts shortened, the body laid out."""
-        head = [f"{self.method} {self.path}", *(f"{name}: {shortened(value)}" for name, value in self.headers.items())]
-        body = shortened(self.content) if self.body is None else laid_out(self.body)
+        """The request for people: long parts shortened, the body formatted."""
+        head = [f"{self.method} {self.path}", *(f"{name}: {shorten(value)}" for name, value in self.headers.items())]
+        body = shorten(self.content) if self.body is None else format_json(self.body)
         return "\n".join([*head, "", body]) if body else "\n".join(head)
 
 
 @dataclass(frozen=True)
 class Example:
-    """A problem as the server reports it; and the request that brings it about, where one alone does."""
+    """A problem as the server reports it, and the request that causes it, if one request does."""
 
     problem: Json
     sent: Sent | None = None
@@ -337,7 +337,7 @@ class Example:
 
 @dataclass(frozen=True)
 class ErrorPage:
-    """Page of one code: all that is said of it."""
+    """Page of one code."""
 
     code: str
     kind: Kind
@@ -347,42 +347,42 @@ class ErrorPage:
 
     @property
     def reserved(self) -> bool:
-        """Whether the code is kept for calls of a later version."""
+        """Whether the code is reserved for calls of a later version."""
         return self.example is None
 
     @property
     def where(self) -> str:
-        """Sentence with the calls that answer it, if any; the first ones, where they are many."""
+        """Sentence that lists the first calls that answer with the code, if any."""
         if self.calls:
-            named = ", ".join(f"`{call}`" for call in self.calls[:_NAMED])
-            more = len(self.calls) - _NAMED
-            return f"Answered by {named}{f' and {more} more' if more > 0 else ''}."
+            names = ", ".join(f"`{call}`" for call in self.calls[:_MAX_CALLS])
+            more = len(self.calls) - _MAX_CALLS
+            return f"Answered by {names}{f' and {more} more' if more > 0 else ''}."
         return "Reserved: no call answers it yet." if self.reserved else "Answered by any path."
 
 
 def error_pages(document: Json) -> dict[str, ErrorPage]:
-    """Return a page for every code; calls and examples are those of this OpenAPI document."""
-    documented = list(_documented(document))
+    """Make a page for every code, with the calls and examples of this OpenAPI document."""
+    documented = list(_documented_examples(document))
     return {code: _page(code, documented) for code in KINDS}
 
 
 def _page(code: str, documented: list[tuple[str, str, Example]]) -> ErrorPage:
-    examples = [example for known, _, example in documented if known == code]
-    calls = tuple(call for known, call, _ in documented if known == code)
+    examples = [example for example_code, _, example in documented if example_code == code]
+    calls = tuple(call for example_code, call, _ in documented if example_code == code)
     for failure in BEYOND_THE_DOCUMENT:
         if failure.code == code:
             assert failure.stated is not None
             sent = _sent("GET /", failure.request) if failure.request else None
             examples.append(Example(dict(failure.stated.problem(REQUEST_ID)), sent))
-    return ErrorPage(code, KINDS[code], EXPLAINED[code], calls, min(examples, key=_effort, default=None))
+    return ErrorPage(code, KINDS[code], EXPLANATIONS[code], calls, min(examples, key=_effort, default=None))
 
 
 def _effort(example: Example) -> int:
-    """Prefer a request to none, and one without a body to one with."""
+    """Rank examples: a GET first, then other requests, and none last."""
     return 2 if example.sent is None else int(example.sent.method != "GET")
 
 
-def _documented(document: Json) -> Iterator[tuple[str, str, Example]]:
+def _documented_examples(document: Json) -> Iterator[tuple[str, str, Example]]:
     """Yield every example of a problem: its code, its call, and itself."""
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
@@ -390,8 +390,8 @@ def _documented(document: Json) -> Iterator[tuple[str, str, Example]]:
             for response in operation["responses"].values():
                 described = _resolved(document, response).get("content", {}).get(PROBLEM, {})
                 for code, referred in described.get("examples", {}).items():
-                    shown = _resolved(document, referred)
-                    yield code, call, Example(shown["value"], _sent(call, shown.get("x-request")))
+                    example = _resolved(document, referred)
+                    yield code, call, Example(example["value"], _sent(call, example.get("x-request")))
 
 
 def _resolved(document: Json, described: Json) -> Json:
@@ -403,16 +403,16 @@ def _resolved(document: Json, described: Json) -> Json:
     return component
 
 
-def _sent(call: str, stated: Json | None) -> Sent | None:
-    """Write the request of an example, which states what differs from a plain one. None where nothing is stated."""
-    if stated is None:
+def _sent(call: str, differences: Json | None) -> Sent | None:
+    """Write the request of an example from its differences to a plain one; None without differences."""
+    if differences is None:
         return None
     method, path = call.split()
-    body = stated.get("body", {} if method != "GET" and "raw" not in stated else None)
+    body = differences.get("body", {} if method != "GET" and "raw" not in differences else None)
     return Sent(
-        stated.get("method", method),
-        stated.get("path", path),
-        stated.get("headers", {}),
-        stated.get("raw", "" if body is None else json.dumps(body)),
+        differences.get("method", method),
+        differences.get("path", path),
+        differences.get("headers", {}),
+        differences.get("raw", "" if body is None else json.dumps(body)),
         body,
     )

@@ -1,4 +1,4 @@
-"""The OpenAPI documents as they are served: one was made beforehand, since it depends on no setting."""
+"""OpenAPI documents as they are served. One is generated in advance, since it depends on no setting."""
 
 from __future__ import annotations
 
@@ -27,72 +27,74 @@ _REMARK: Final = (
     " This document is for generators of clients: it has JSON alone, and no examples. Those, and safetensors, are in "
     "[/openapi.json](/openapi.json)."
 )
-#: the file of the wheel that `make docs` writes
+#: file of the wheel that `make docs` writes
 SHIPPED: Final = "openapi.json"
-#: the full document and the one for generators of clients, each in OpenAPI 3.1 and in 3.0
+#: names of the full document and of the one for generators of clients, each in OpenAPI 3.1 and 3.0
 DOCUMENT_NAMES: Final = (SHIPPED, "openapi-3.0.json", "openapi-sdk.json", "openapi-sdk-3.0.json")
 _ETAG_BYTES: Final = 8
 
 
 def version30(document: Json) -> Json:
-    """Write the document in version 3.0.3, for generators that do not read 3.1.
+    """Convert the document to OpenAPI 3.0.3, for generators that do not read 3.1.
 
-    Schemas differ in three ways. Two are the version's, as far as this document meets them: there is one `example` in
-    place of a list of `examples`, and nothing may stand beside a `$ref`. The third: where further fields are allowed,
-    as in everything that answers hold, the schema says so. Go clients generated from this version refuse such fields
-    otherwise. The newer version says nothing, since TypeScript would accept misspelt fields in such a message.
+    Schemas differ in three ways. Two are differences of the versions: `example` replaces the list `examples`, and
+    `$ref` has no siblings. The third: schemas of everything in responses state that further fields are allowed. Go
+    clients generated from 3.0 refuse such fields otherwise. In 3.1 this is left out, since TypeScript would accept
+    misspelt fields then.
     """
     return {
         **document,
         "openapi": VERSION,
-        "paths": _around(document["paths"]),
-        "components": {kind: _member_30(kind, of_kind) for kind, of_kind in document["components"].items()},
+        "paths": _convert(document["paths"]),
+        "components": {kind: _convert_member(kind, of_kind) for kind, of_kind in document["components"].items()},
     }
 
 
-def _around(value: Any) -> Any:
-    """Convert what stands around schemas; an example is data, whatever its keys are called."""
+def _convert(value: Any) -> Any:
+    """Convert everything around schemas, except examples, which are data."""
     if isinstance(value, list):
-        return [_around(item) for item in value]
+        return [_convert(item) for item in value]
     if not isinstance(value, dict):
         return value
-    return {key: _member_30(key, item) for key, item in value.items()}
+    return {key: _convert_member(key, item) for key, item in value.items()}
 
 
-def _member_30(key: str, value: Any) -> Any:
+def _convert_member(key: str, value: Any) -> Any:
     if key in {"example", "examples"}:
         return value
     if key == "schemas":
-        return {name: _schema(schema) for name, schema in value.items()}
-    return _schema(value) if key == "schema" else _around(value)
+        return {name: _convert_schema(schema) for name, schema in value.items()}
+    return _convert_schema(value) if key == "schema" else _convert(value)
 
 
-def _schema(schema: Json) -> Json:
-    changed = {key: value for key, value in schema.items() if key != "examples"}
+def _convert_schema(schema: Json) -> Json:
+    converted = {key: value for key, value in schema.items() if key != "examples"}
     if "properties" in schema:
-        changed["properties"] = {name: _schema(each) for name, each in schema["properties"].items()}
+        converted["properties"] = {
+            name: _convert_schema(property_schema) for name, property_schema in schema["properties"].items()
+        }
     if "items" in schema:
-        changed["items"] = _schema(schema["items"])
+        converted["items"] = _convert_schema(schema["items"])
     if "examples" in schema:
-        changed["example"] = schema["examples"][0]
-    if "$ref" in changed and len(changed) > 1:
-        changed["allOf"] = [{"$ref": changed.pop("$ref")}]
-    if changed.get("type") == "object":
-        changed.setdefault("additionalProperties", True)
-    return changed
+        converted["example"] = schema["examples"][0]
+    if "$ref" in converted and len(converted) > 1:
+        converted["allOf"] = [{"$ref": converted.pop("$ref")}]
+    if converted.get("type") == "object":
+        converted.setdefault("additionalProperties", True)
+    return converted
 
 
 def sdk_version(document: Json) -> Json:
-    """Write the document for generators of clients: the same operations in JSON alone, without examples.
+    """Make the document for generators of clients: the same operations in JSON alone, without examples.
 
-    For a body or an answer in two media types, generators make one of two types, or send the wrong one.
+    Generators choose one type for a body with two media types, or send the wrong one.
     """
-    plain = _plain(document)
-    responses, kept = _merged(plain["components"]["responses"])
+    plain = _without_examples(document)
+    responses, new_names = _merge_responses(plain["components"]["responses"])
     paths = {path: {**methods} for path, methods in plain["paths"].items()}
     for methods in paths.values():
         for method, operation in methods.items():
-            answers = {status: _reference(response, kept) for status, response in operation["responses"].items()}
+            answers = {status: _reference(response, new_names) for status, response in operation["responses"].items()}
             methods[method] = {**operation, "responses": answers}
     return {
         **plain,
@@ -102,41 +104,41 @@ def sdk_version(document: Json) -> Json:
     }
 
 
-def _plain(value: Any) -> Any:
-    """Leave out examples, and what is not JSON where that is spoken."""
+def _without_examples(value: Any) -> Any:
+    """Remove examples, and other media types than JSON wherever JSON is one."""
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [_without_examples(item) for item in value]
     if not isinstance(value, dict):
         return value
     plain = {}
     for key, item in value.items():
-        if key == "properties":  # by their names, whatever these are
-            plain[key] = {name: _plain(schema) for name, schema in item.items()}
+        if key == "properties":  # whose names may be any of these keys
+            plain[key] = {name: _without_examples(schema) for name, schema in item.items()}
         elif key == "content" and JSON in item:
-            plain[key] = {JSON: _plain(item[JSON])}
+            plain[key] = {JSON: _without_examples(item[JSON])}
         elif key not in _EXAMPLES:
-            plain[key] = _plain(item)
+            plain[key] = _without_examples(item)
     return plain
 
 
-def _merged(responses: Json) -> tuple[Json, dict[str, str]]:
-    """Merge responses that differed by their examples alone; for each name, say the one that it has now."""
-    first: dict[bytes, str] = {}
-    kept = {
-        name: first.setdefault(orjson.dumps(response, option=orjson.OPT_SORT_KEYS), name)
+def _merge_responses(responses: Json) -> tuple[Json, dict[str, str]]:
+    """Merge responses that differed in their examples alone; map each name to the one that remains."""
+    first_name: dict[bytes, str] = {}
+    new_names = {
+        name: first_name.setdefault(orjson.dumps(response, option=orjson.OPT_SORT_KEYS), name)
         for name, response in responses.items()
     }
-    return {name: responses[name] for name in first.values()}, kept
+    return {name: responses[name] for name in first_name.values()}, new_names
 
 
-def _reference(response: Json, kept: dict[str, str]) -> Json:
+def _reference(response: Json, new_names: dict[str, str]) -> Json:
     if "$ref" not in response:
         return response
-    return {"$ref": _RESPONSE + kept[response["$ref"].removeprefix(_RESPONSE)]}
+    return {"$ref": _RESPONSE + new_names[response["$ref"].removeprefix(_RESPONSE)]}
 
 
 class Representation(NamedTuple):
-    """A document as it travels, and the etag that no other one has."""
+    """A document as it is sent, and its etag."""
 
     content: bytes
     etag: str
@@ -149,15 +151,15 @@ def shipped_document() -> Json:
 
 
 def documents(described: Json) -> Mapping[str, bytes]:
-    """Write each document by its name, as JSON: all say what this one in OpenAPI 3.1 says."""
+    """Write all documents, by name, as JSON, from this one in OpenAPI 3.1."""
     plain = sdk_version(described)
-    each = (described, version30(described), plain, version30(plain))
-    return {name: orjson.dumps(document) for name, document in zip(DOCUMENT_NAMES, each, strict=True)}
+    converted = (described, version30(described), plain, version30(plain))
+    return {name: orjson.dumps(document) for name, document in zip(DOCUMENT_NAMES, converted, strict=True)}
 
 
 @lru_cache(maxsize=4 * len(DOCUMENT_NAMES))
 def represented(document: bytes, prefix: str, *, zipped: bool) -> Representation:
-    """Write a document in JSON as it is served under a prefix, as /grad, "" for none; by gzip or as it is."""
+    """Write a document as it is served under a prefix such as /grad ("" for none), with or without gzip."""
     content = document
     if prefix:
         described = orjson.loads(document)
@@ -173,7 +175,7 @@ document_router: Final = APIRouter()
 
 
 def _endpoint(name: str) -> Callable[[Request], Awaitable[Response]]:
-    """Make the endpoint of a document; it answers 304 where the client has it."""
+    """Make the endpoint of a document, which answers 304 if the client has it."""
 
     async def endpoint(request: Request) -> Response:
         zipped = takes_gzip(",".join(request.headers.getlist("accept-encoding")))

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from engine import Limits, registry
-from service.api.graphs import GraphSource, Known, Translator
+from service.api.graphs import CachedProgram, GraphSource, Translator
 
 INPUT, HALVED = {"op": "input"}, {"op": "mul_scalar", "operands": [0], "attrs": {"scalar": 0.5}}
 TRANSLATOR = Translator(registry(), Limits())
@@ -42,13 +42,13 @@ def test_functions_take_about_what_is_stated(function: dict[str, Any]) -> None:
         taken, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert taken / 1.5 < Known(program, b"").nbytes < 1.5 * taken
+    assert taken / 1.5 < CachedProgram(program, b"").nbytes < 1.5 * taken
 
 
 def test_tensors_in_functions_count() -> None:
     value = {"dtype": "float64", "shape": [1000], "data": [0.0] * 1000}
     constant = {"op": "constant", "attrs": {"value": value}}
-    known = [Known(TRANSLATOR.program(source(*parts).graph, {}), b"").nbytes for parts in (
+    known = [CachedProgram(TRANSLATOR.program(source(*parts).graph, {}), b"").nbytes for parts in (
         ([constant], [{"nodes": [INPUT], "outputs": [0]}]),
         ([INPUT], [{"nodes": [constant], "outputs": [0]}]),
     )]  # fmt: skip

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from engine import EngineError, Limits
 from schemas import Tensor
 from service.api import json_codec as long_lists
-from service.api.json_codec import LongList, WithoutLists, parse_json, parse_tensors
+from service.api.json_codec import ExtractedLists, LongList, parse_json, parse_tensors
 from service.api.tensors import decode, validate
 from service.core.errors import Refusal
 from service.core.settings import Settings
@@ -136,7 +136,7 @@ def test_commas_with_nothing_beside_them(text: str) -> None:
     """Also where the text is cut: what is there is no number."""
     asked = tensor([text], "float64", 2)
     assert decoded(asked, parse_tensors) == decoded(asked, parse_json)
-    assert WithoutLists.of(asked) is None
+    assert ExtractedLists.of(asked) is None
 
 
 NUMBERS = [0.5, 1, 2.25, 3, 4, 5, 6.5, 7]
@@ -173,7 +173,7 @@ def test_requests_are_answered_alike(name: str, monkeypatch: pytest.MonkeyPatch)
         return timeless(WORKER(job))
 
     found = [post(), post()]
-    monkeypatch.setattr(WithoutLists, "of", lambda body: None)
+    monkeypatch.setattr(ExtractedLists, "of", lambda body: None)
     assert found == [post()] * 2
 
 

@@ -91,7 +91,7 @@ def test_what_may_have_been_done_is_not_sent_again(method: str) -> None:
         reached.append(await reader.readuntil(b"\r\n\r\n"))
 
     async def ask(peers: HttpPeers, address: str) -> object:
-        return await peers.passed(address, method, "/v1/tensors/w", [("content-length", "0")], nothing(), FOREVER)
+        return await peers.forward(address, method, "/v1/tensors/w", [("content-length", "0")], nothing(), FOREVER)
 
     with pytest.raises(Silent):
         asked_of(ends, ask)
@@ -107,7 +107,7 @@ def test_a_path_and_fields_go_as_they_came() -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nGradserve-Cluster-Protocol: 1\r\nContent-Length: 0\r\n\r\n")
 
     async def ask(peers: HttpPeers, address: str) -> object:
-        answer = await peers.passed(address, "GET", path, [("If-None-Match", '"ä"'), ("X-A", "1")], None, FOREVER)
+        answer = await peers.forward(address, "GET", path, [("If-None-Match", '"ä"'), ("X-A", "1")], None, FOREVER)
         answer.close()
         return answer
 
@@ -152,7 +152,7 @@ def test_a_refused_body_is_not_taken_for_a_silent_server() -> None:
         raise Refusal("body_too_large", "the body is too long")
 
     async def ask(peers: HttpPeers, address: str) -> object:
-        return await peers.passed(address, "PUT", "/", [("content-length", "9")], refused(), FOREVER)
+        return await peers.forward(address, "PUT", "/", [("content-length", "9")], refused(), FOREVER)
 
     with pytest.raises(Silent):
         asked_of(waits, ask)

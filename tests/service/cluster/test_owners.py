@@ -58,7 +58,7 @@ class Trial:
 
     def owner(self) -> list[int]:
         """Who has the shard, as each knows of itself."""
-        return [number for number, member in enumerate(self.members) if list(member.owners.owning)]
+        return [number for number, member in enumerate(self.members) if list(member.owners.owned_shards)]
 
 
 @pytest.fixture(autouse=True)

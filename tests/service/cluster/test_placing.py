@@ -11,7 +11,7 @@ import pytest
 from starlette.requests import ClientDisconnect
 
 from service.cluster.http_peers import HttpPeers
-from service.cluster.owner_routing import Placing
+from service.cluster.owner_routing import OwnerRouting
 from service.cluster.owners import Owner
 from service.core.errors import Refusal
 from service.core.keys.caller import ANYONE
@@ -46,20 +46,20 @@ def placed(method: str, *messages: object) -> tuple[list[dict[str, Any]], list[b
         server = await asyncio.start_server(owner, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
 
-        async def unanswered(*_: object, repeats: bool) -> None:
+        async def handle_failure(*_: object, repeats: bool) -> None:
             raise Refusal("unconfirmed", f"repeats: {repeats}")
 
-        async def found(*_: object) -> Owner:
+        async def locate(*_: object) -> Owner:
             return Owner(f"http://127.0.0.1:{port}", 0.0)
 
-        owners: Any = SimpleNamespace(found=found, unanswered=unanswered)
+        owners: Any = SimpleNamespace(locate=locate, handle_failure=handle_failure)
         store: Any = SimpleNamespace(passed_on={"request": 0})
         app: Any = None
         state = {"route_path": PATH, "caller": ANYONE, "arrived": 0.0, "request_id": "r", "prefix": ""}
         fields = [(b"content-length", b"9")] if messages else []
         scope = {"type": "http", "method": method, "path": "/v1/tensors/w", "query_string": b"", "headers": fields}
         try:
-            placing = Placing(app, Settings(), owners, peers, store, frozenset([PATH]))
+            placing = OwnerRouting(app, Settings(), owners, peers, store, frozenset([PATH]))
             await placing({**scope, "raw_path": b"/v1/tensors/w", "state": state}, receive, send)
         finally:
             await peers.close()

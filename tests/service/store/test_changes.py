@@ -14,7 +14,7 @@ from service.store.idempotency import AnswerTable, Repetition
 from service.store.journal import MemoryJournal
 from service.store.tables import Quota
 from service.store.writes import AnswerRecord
-from service.web.repetition import recorded
+from service.web.repetition import answer_changes
 from service.workers.task import Reply, Task
 from tests.simulation.checker import Operation
 from tests.simulation.server import SETTINGS, Pool, code_of, stored_of
@@ -62,7 +62,7 @@ def test_who_had_a_call_second_is_not_told_of_what_the_first_has_changed() -> No
         for _ in range(2):
             reply = Reply(200, "text/plain", [b"ok"])
             reply.stored, reply.kept = [stored_of(operation, "x")], [b"\0"]
-            more = recorded(store.answers, ASKED, reply)
+            more = answer_changes(store.answers, ASKED, reply)
             job = Task("forward", b"", "request", 10.0, float("inf"))
             result = await store.settled(job, ANYONE, reply, Condition(), more)
             said.append("ok" if result.status == 200 else code_of(result))

@@ -19,7 +19,7 @@ from service.store.journal import Journal, MemoryJournal
 from service.store.tables import TensorVersion
 from service.web.connection import Connection
 from service.web.observer import RequestObserver
-from service.web.server import DOORS
+from service.web.server import HANDLERS
 from service.web.server_state import ServerState
 from service.workers.pool import Done, Stats
 from service.workers.task import Reply, Task
@@ -185,7 +185,9 @@ async def house(
     settings = settings or Settings(**{"device": "cpu", "max_connections_per_client": 4096, **stated})
     store = store or StoreService(settings, pool, journal or MemoryJournal())
     state = ServerState(settings, app or application(), pool, store, observer, gate)
-    server = await asyncio.get_running_loop().create_server(lambda: Connection(state, DOORS), "127.0.0.1", 0, ssl=ssl)
+    server = await asyncio.get_running_loop().create_server(
+        lambda: Connection(state, HANDLERS), "127.0.0.1", 0, ssl=ssl
+    )
     state.sweep()
     opened = House(state, pool, server.sockets[0].getsockname())
     try:
@@ -198,7 +200,7 @@ async def house(
         for connected in state.clients:
             connected.abort()
         async with asyncio.timeout(PATIENCE):
-            await state.emptied()
+            await state.wait_until_empty()
 
 
 def loops() -> list[Callable[[], asyncio.AbstractEventLoop]]:

@@ -8,24 +8,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.errors import Refusal
-from service.web.body_reader import Chunks
+from service.web.body_reader import ChunkedFraming
 
 MOST, MOST_CHUNKS = 1000, 20
 
 
 def taken(pieces: list[bytes]) -> tuple[bytes, bytes, bool] | str:
     """The body, what comes after it, and whether it is complete; or the code of the refusal."""
-    framing, body, rest = Chunks(MOST, MOST_CHUNKS), b"", b""
+    framing, body, rest = ChunkedFraming(MOST, MOST_CHUNKS), b"", b""
     try:
         for piece in pieces:
-            if framing.over:
+            if framing.complete:
                 rest += piece
                 continue
             found, rest = framing.unframe(piece)
             body += b"".join(found)
     except Refusal as refusal:
         return refusal.code
-    return body, rest, framing.over
+    return body, rest, framing.complete
 
 
 def cut(sent: bytes, places: list[int]) -> list[bytes]:

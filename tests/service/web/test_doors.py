@@ -18,7 +18,7 @@ from service.core.settings import Settings
 from service.observe.store import StoreService
 from service.store.journal import MemoryJournal
 from service.store.tables import Registered
-from service.web.head import HeadReader, KnownHeads
+from service.web.head import HeadCache, HeadReader
 from service.web.observer import Finished
 from service.web.server_state import ServerState
 from service.workers.task import REGISTER, Reply, Task
@@ -104,7 +104,7 @@ def told(response: bytes) -> bytes:
 def without_orders(state: ServerState) -> None:
     """Let this front take no request for a computing call: the application gets them all."""
     read = HeadReader(state.settings)
-    state.heads = KnownHeads(lambda raw: replace(read(raw), order=None))
+    state.head_cache = HeadCache(lambda raw: replace(read(raw), call=None))
 
 
 @pytest.mark.parametrize("sent", REQUESTS.values(), ids=REQUESTS)
@@ -175,7 +175,7 @@ class TestTheLastResort:
             pool = FakePool(self.broken if where == "submit" else None)
             async with house(pool) as opened:
                 if where == "head":
-                    opened.state.heads.find = self.broken  # type: ignore[method-assign, assignment]
+                    opened.state.head_cache.find = self.broken  # type: ignore[method-assign, assignment]
                 client = await opened.connect()
                 await client.send(post())
                 if where == "reply":
@@ -254,8 +254,8 @@ def test_a_call_by_the_application_is_told_as_a_call(loop: Loop, application: AS
     run(scenario, loop)
     (finished,) = told
     assert finished.head is not None
-    assert finished.head.order is not None
-    assert finished.head.order.call == "gradients"
+    assert finished.head.call is not None
+    assert finished.head.call.name == "gradients"
     assert finished.reply is not None
     assert finished.reply.timings.execute > 0
     assert finished.route == "/v1/gradients"

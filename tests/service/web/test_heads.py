@@ -6,7 +6,7 @@ import pytest
 
 from service.core.errors import Refusal
 from service.core.settings import Settings
-from service.web.head import Head, HeadReader, KnownHeads
+from service.web.head import Head, HeadCache, HeadReader
 
 READ = HeadReader(Settings(device="cpu"))
 
@@ -33,7 +33,7 @@ def reads() -> Counted:
 
 
 def test_a_head_is_read_once_whatever_its_length(reads: Counted) -> None:
-    known = KnownHeads(reads)
+    known = HeadCache(reads)
     lengths = [0, 7, 10**17, 7]
     for name in (b"Content-Length", b"content-length"):
         assert [known.find(head(b"%b: %d" % (name, length)))[1] for length in lengths] == lengths
@@ -41,7 +41,7 @@ def test_a_head_is_read_once_whatever_its_length(reads: Counted) -> None:
 
 
 def test_other_spellings_are_read_as_they_are(reads: Counted) -> None:
-    known = KnownHeads(reads)
+    known = HeadCache(reads)
     for line in (b"CONTENT-LENGTH: 7", b"Content-Length:7", b"Content-Length:\t 7 "):
         assert known.find(head(line))[1] == 7
         assert known.find(head(line.replace(b"7", b"8")))[1] == 8
@@ -57,7 +57,7 @@ def test_other_spellings_are_read_as_they_are(reads: Counted) -> None:
     ],
 )  # fmt: skip
 def test_no_malformed_head_is_found_as_one_that_is_known(reads: Counted, lines: tuple[bytes, ...]) -> None:
-    known = KnownHeads(reads)
+    known = HeadCache(reads)
     for sound in ((b"Content-Length: 7",), (b"content-length: 7",), (), (b"Transfer-Encoding: chunked",)):
         known.find(head(*sound))
     for _ in range(2):
@@ -66,13 +66,13 @@ def test_no_malformed_head_is_found_as_one_that_is_known(reads: Counted, lines: 
 
 
 def test_a_number_in_another_header_is_not_a_length(reads: Counted) -> None:
-    known = KnownHeads(reads)
+    known = HeadCache(reads)
     assert [known.find(head(b"X-Content-Length: %d" % i))[1] for i in (3, 4)] == [0, 0]
     assert reads.count == 2
 
 
 def test_few_are_kept_and_those_that_come_again_stay(reads: Counted) -> None:
-    known = KnownHeads(reads, most=10)
+    known = HeadCache(reads, capacity=10)
     often = head(b"X: often")
     for i in range(1000):
         known.find(often)
@@ -82,7 +82,7 @@ def test_few_are_kept_and_those_that_come_again_stay(reads: Counted) -> None:
 
 
 def test_large_ones_are_not_kept(reads: Counted) -> None:
-    known = KnownHeads(reads)
+    known = HeadCache(reads)
     for _ in range(2):
         known.find(head(b"X: " + b"x" * 5000))
     assert reads.count == 2
@@ -100,8 +100,8 @@ def test_large_ones_are_not_kept(reads: Counted) -> None:
     ],
 )
 def test_which_call_a_head_asks_for(top: bytes, call: str | None) -> None:
-    order = READ(head(top=top)).order
-    assert (order and order.call) == call
+    asked = READ(head(top=top)).call
+    assert (asked and asked.name) == call
 
 
 def test_browsers_that_may_call_go_by_the_other_door() -> None:
@@ -109,5 +109,5 @@ def test_browsers_that_may_call_go_by_the_other_door() -> None:
     origin = head(b"Origin: https://app.example", b"Content-Type: application/json")
     assert shares(head()).direct
     assert not shares(origin).direct
-    assert shares(origin).order is not None
-    assert READ(origin).order is None
+    assert shares(origin).call is not None
+    assert READ(origin).call is None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from engine import registry
-from service.api.media import JSON, SAFETENSORS, SPOKEN, accepted
+from service.api.media import JSON, SAFETENSORS, SUPPORTED, negotiate
 from service.web.head import timeout_of
 from tests.conftest import Client
 from tests.service.support import SQUARES, problem
@@ -168,7 +168,7 @@ def test_pages_speak_json_only(client: Client, path: str) -> None:
     ],
 )
 def test_the_answer_is_what_is_liked_best(accept: str, chosen: str | None) -> None:
-    assert accepted(accept, SPOKEN) == chosen
+    assert negotiate(accept, SUPPORTED) == chosen
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_the_answer_is_what_is_liked_best(accept: str, chosen: str | None) -> No
     ],
 )
 def test_the_most_specific_range_decides(accept: str, fits: bool) -> None:
-    assert (accepted(accept, (JSON,)) is not None) is fits
+    assert (negotiate(accept, (JSON,)) is not None) is fits
 
 
 @pytest.fixture(scope="module")

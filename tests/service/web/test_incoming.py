@@ -232,7 +232,7 @@ class TestWriting:
             RELEASED.clear()
             async with house(FakePool(large), send_timeout=0.2) as opened:
                 client = await reader_that_waits(opened)
-                await opened.state.emptied()
+                await opened.state.wait_until_empty()
                 assert opened.pool.jobs == RELEASED
                 client.close()
 
@@ -244,7 +244,7 @@ class TestWriting:
             async with house(FakePool(large), send_timeout=3600.0) as opened:
                 client = await reader_that_waits(opened)
                 client.close()
-                await opened.state.emptied()
+                await opened.state.wait_until_empty()
                 assert opened.pool.jobs == RELEASED
 
         run(scenario, loop)
@@ -257,7 +257,7 @@ class TestWriting:
             async with house(FakePool(lambda _: reply), send_timeout=0.2) as opened:
                 client = await reader_that_waits(opened)
                 sending = asyncio.create_task(asking(client))
-                await opened.state.emptied()
+                await opened.state.wait_until_empty()
                 assert 60_000 * len(opened.pool.jobs) < 64 << 20
                 sending.cancel()
                 client.close()
@@ -300,7 +300,7 @@ class TestLeaving:
                 else:
                     client.leave()
                 await opened.pool.until(lambda: opened.pool.cancelled == opened.pool.jobs)
-                await opened.state.emptied()
+                await opened.state.wait_until_empty()
 
         run(scenario, loop)
 
@@ -411,6 +411,6 @@ class TestCrowds:
                     await client.send(post())
                     assert await client.status() == 200
                     client.leave()
-                    await opened.state.emptied()
+                    await opened.state.wait_until_empty()
 
         run(scenario, loop)

@@ -13,7 +13,7 @@ from starlette.routing import Match, Mount, Route
 from service.api.media import JSON
 from service.core.keys.caller import KeyScope
 from service.core.settings import Settings
-from service.web.head import Media, order_of
+from service.web.head import Media, compute_call_of
 from service.web.routing import route_path, scope_of
 from tests.service.application import create_routes
 from tests.service.web.harness import FakePool
@@ -83,7 +83,7 @@ def test_the_fast_door_takes_computing_calls_alone() -> None:
     """It asks for a key that may compute, whatever its path, so that what it takes has to be a route of that scope."""
     orders = 0
     for path in paths():
-        if order_of(path, b"", Media(JSON, JSON), 1000) is not None:
+        if compute_call_of(path, b"", Media(JSON, JSON), 1000) is not None:
             scope = {"type": "http", "method": "POST", "path": path, "headers": [], "root_path": ""}
             assert scope_of("POST", route_path(scope, routes())) is KeyScope.COMPUTE, path
             orders += 1

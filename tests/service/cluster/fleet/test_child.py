@@ -76,7 +76,7 @@ def test_its_metrics_have_the_port_that_is_stated_once_it_is_free(monkeypatch: p
 
 
 def test_a_port_that_stays_taken_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child_module, "_HANDING_OVER", 0.0)
+    monkeypatch.setattr(child_module, "_HANDOVER_SECONDS", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="Address already in use"):
         ServerChild("127.0.0.1", {**SETTINGS, "metrics_port": taken.getsockname()[1]})
 

@@ -15,10 +15,10 @@ from service.cluster.ingress.configuration import (
     ANSWERED,
     UNANSWERED,
     IngressLayout,
-    as_it_is_sent,
     configuration,
     files,
     quoted,
+    raw_response,
 )
 from tests.service.cluster.ingress.support import PROGRAM, needs_haproxy
 
@@ -107,7 +107,7 @@ def test_no_status_of_the_ingress_is_another_than_servers_have() -> None:
 
 
 def test_a_report_in_a_file_is_a_whole_response() -> None:
-    head, _, body = as_it_is_sent(UNANSWERED[500]).partition(b"\n\n")
+    head, _, body = raw_response(UNANSWERED[500]).partition(b"\n\n")
     lines = head.decode().split("\n")
     assert lines[0] == "HTTP/1.1 503 Service Unavailable"
     assert {

@@ -22,25 +22,25 @@ def test_servers_come_and_go() -> None:
     with nodes(3) as (first, second, third), ingress(slots=3) as running:
         table = running.process.table
         assert table.ready() == []
-        table.become(places(first, second))
+        table.set_servers(places(first, second))
         wait_until(lambda: len(table.ready()) == 2)
         assert answering(running) == {b"node1", b"node2"}
-        table.become(places(second, third))
+        table.set_servers(places(second, third))
         wait_until(lambda: "gs3" in table.ready())
         assert answering(running) == {b"node2", b"node3"}
-        table.become(places(first, second, third))
+        table.set_servers(places(first, second, third))
         running.settle("gs1", "gs2", "gs3")
         assert answering(running) == {b"node1", b"node2", b"node3"}
-        table.become(())
+        table.set_servers(())
         running.settle()
         assert running.ask("GET", "/v1/ops").status == 503
 
 
 def test_the_slot_of_one_that_went_serves_another() -> None:
     with nodes(2) as (first, second), ingress(slots=1) as running:
-        running.process.table.become(places(first))
+        running.process.table.set_servers(places(first))
         running.settle("gs1")
-        running.process.table.become(places(second))
+        running.process.table.set_servers(places(second))
         running.settle("gs1")
         assert answering(running) == {b"node2"}
 
@@ -49,7 +49,7 @@ def test_one_that_is_not_ready_yet_gets_nothing() -> None:
     """Not even between its coming and the first look at its health."""
     with nodes(1) as (node,), ingress(slots=1) as running:
         node.ready = False
-        running.process.table.become(places(node))
+        running.process.table.set_servers(places(node))
         assert running.ask("GET", "/v1/ops").status == 503
         assert node.asked == []
         node.ready = True
@@ -58,18 +58,18 @@ def test_one_that_is_not_ready_yet_gets_nothing() -> None:
 
 def test_the_stated_ones_come_and_go_as_others() -> None:
     with nodes(2) as (stated, more), ingress(nodes=(stated.place,), slots=2) as running:
-        running.process.table.become(places(stated, more))
+        running.process.table.set_servers(places(stated, more))
         running.settle("gs1", "gs2")
-        running.process.table.become(places(more))
+        running.process.table.set_servers(places(more))
         running.settle("gs2")
-        running.process.table.become(())
+        running.process.table.set_servers(())
         running.settle()
 
 
 def test_more_servers_than_slots() -> None:
     with nodes(2) as made, ingress(slots=1) as running:
         with pytest.raises(RuntimeError, match=r"^the ingress has places for 1 servers, and there are more: --slots$"):
-            running.process.table.become(places(*made))
+            running.process.table.set_servers(places(*made))
         running.settle("gs1")
 
 
@@ -78,7 +78,7 @@ def test_what_haproxy_refuses_is_said() -> None:
         ingress() as running,
         pytest.raises(RuntimeError, match="HAProxy does not set server servers/gs1 addr no-such"),
     ):
-        running.process.table.become({("no-such-host.invalid", 1)})
+        running.process.table.set_servers({("no-such-host.invalid", 1)})
 
 
 def test_a_haproxy_that_is_gone_is_no_answer() -> None:

@@ -12,13 +12,13 @@ from service.core.errors import KINDS, Refusal
 from service.web.pages.documentation import _prose
 from service.web.pages.error_pages import (
     BEYOND_THE_DOCUMENT,
-    EXPLAINED,
+    EXPLANATIONS,
     WIDTH,
     ErrorPage,
     Sent,
     error_pages,
-    laid_out,
-    shortened,
+    format_json,
+    shorten,
 )
 from tests.architecture.source import files, parsed
 from tests.conftest import ROOT, Client
@@ -39,7 +39,7 @@ def pages(client: Client) -> dict[str, ErrorPage]:
 
 
 def test_every_code_is_explained_and_nothing_else() -> None:
-    assert list(EXPLAINED) == list(KINDS)
+    assert list(EXPLANATIONS) == list(KINDS)
 
 
 @pytest.mark.parametrize("code", KINDS)
@@ -50,7 +50,7 @@ def test_the_page_that_type_leads_to(client: Client, pages: dict[str, ErrorPage]
     assert response.headers["content-type"].startswith("text/html")
     assert f"<h1>{code}</h1>" in response.text
     assert f"{KINDS[code].status}: {KINDS[code].title}." in response.text
-    assert all(_prose(text) in response.text for text in EXPLAINED[code])
+    assert all(_prose(text) in response.text for text in EXPLANATIONS[code])
     assert ("<h2>Example</h2>" in response.text) == (pages[code].example is not None)
     assert "http:" not in response.text
     assert "https:" not in response.text.replace("https://elsewhere.example", "")
@@ -111,7 +111,7 @@ def test_a_page_says_first_whether_its_code_is_reserved(client: Client, pages: d
     for code, page in pages.items():
         text = client.get(f"/docs/errors/{code}").text
         assert (SAID in text.lower()) == (page.example is None), code
-        assert text.lower().find(SAID) < text.find(_prose(EXPLAINED[code].meaning))
+        assert text.lower().find(SAID) < text.find(_prose(EXPLANATIONS[code].meaning))
 
 
 def test_the_index_says_what_is_reserved(client: Client, pages: dict[str, ErrorPage]) -> None:
@@ -176,7 +176,7 @@ class TestPage:
         assert lines[0] == "POST /v1/forward"
         assert lines[1].endswith("… (500 characters)")
         assert lines[3].endswith("… (300 characters)")
-        assert shortened("short") == "short"
+        assert shorten("short") == "short"
 
     def test_text_is_no_html(self) -> None:
         assert _prose("a < b, `x & y`, [here](/docs)") == ('a &lt; b, <code>x &amp; y</code>, <a href="/docs">here</a>')
@@ -200,13 +200,13 @@ class TestLayout:
     def test_it_says_the_same(self, value: Any) -> None:
         import json
 
-        text = laid_out(value)
+        text = format_json(value)
         assert json.loads(text) == value
         assert max(map(len, text.splitlines())) <= WIDTH
 
     def test_what_fits_stands_on_one_line(self) -> None:
         nodes = [{"op": "full", "attrs": {"shape": [100 + i, 100]}} for i in range(3)]
-        assert laid_out({"graph": {"nodes": nodes}}).splitlines() == [
+        assert format_json({"graph": {"nodes": nodes}}).splitlines() == [
             "{",
             '  "graph": {',
             '    "nodes": [',
