@@ -1,39 +1,106 @@
-"""Samples of what tests are made of: `make test` runs these, and `make test-all` the rest as well.
+"""Which cases of a parametrized test `make test` runs, and how many of them an item has.
 
-A sample is the same in every run. It covers what a case stands for, as its op or its dtype: a case is in the sample
-where no case before it stands for one of these.
+`sampled` marks the cases beside a sample: `make test` runs the sample, `make test-all` runs all. A sample is the same
+in every run. It has each aspect of the cases, such as an op or a dtype: a case is in the sample if it has an aspect
+that no earlier case has.
+
+`together` makes an item of many cases, since an item costs more than most cases. A failure names its case.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import wraps
+from itertools import product
 from typing import Any, Final, TypeVar
 
 import pytest
 
 EXHAUSTIVE: Final = pytest.mark.exhaustive
 T = TypeVar("T")
-#: of a test that goes through many cases by itself: those of the sample, and all others
+#: parametrizes a test that goes through its cases by itself: by the sample, and by the rest
 each_part: Final = pytest.mark.parametrize("part", ["sample", pytest.param("rest", marks=EXHAUSTIVE)])
 
 
-def chosen(cases: Iterable[T], stands_for: Callable[[T], Iterable[Hashable]]) -> Iterator[tuple[T, bool]]:
-    """Each case, and whether it is in the sample: whether none before it stands for something that it stands for."""
+def chosen(cases: Iterable[T], aspects: Callable[[T], Iterable[Hashable]]) -> Iterator[tuple[T, bool]]:
+    """Yield each case, and whether it is in the sample."""
     seen: set[Hashable] = set()
     for case in cases:
-        new = {*stands_for(case)} - seen
+        new = {*aspects(case)} - seen
         seen |= new
         yield case, bool(new)
 
 
-def sampled(cases: Iterable[Any], stands_for: Callable[[Any], Iterable[Hashable]]) -> list[Any]:
-    """The cases, as parameters of a test; those beside the sample are marked. A tuple is several parameters."""
+def sampled(cases: Iterable[Any], aspects: Callable[[Any], Iterable[Hashable]]) -> list[Any]:
+    """Return the cases as parameters of a test, those beside the sample with a mark. A tuple is several parameters."""
     return [
         pytest.param(*(case if type(case) is tuple else (case,)), marks=() if is_new else EXHAUSTIVE)
-        for case, is_new in chosen(cases, stands_for)
+        for case, is_new in chosen(cases, aspects)
     ]
 
 
-def part_of(part: str, cases: Iterable[T], stands_for: Callable[[T], Iterable[Hashable]]) -> list[T]:
-    """The cases of the sample, or all others."""
-    return [case for case, is_new in chosen(cases, stands_for) if is_new == (part == "sample")]
+def part_of(part: str, cases: Iterable[T], aspects: Callable[[T], Iterable[Hashable]]) -> list[T]:
+    """Return the cases of the sample, or all others."""
+    return [case for case, is_new in chosen(cases, aspects) if is_new == (part == "sample")]
+
+
+def together(test: Callable[..., None]) -> Callable[..., None]:
+    """Run the cases of a parametrized test in one item for each op, or in one item if they have no op.
+
+    Stands above the `parametrize` marks. Cases with marks of their own are items apart. An item ends at the first case
+    that fails, and is skipped if all of its cases are.
+    """
+    marks = list(getattr(test, "pytestmark", []))
+    axes = [mark for mark in marks if mark.name == "parametrize"]
+    groups: dict[tuple[str, tuple[str, ...]], tuple[list[pytest.Mark], list[dict[str, Any]]]] = {}
+    for row in product(*(_parameters(*mark.args[:2]) for mark in axes)):
+        values = {name: value for part, _ in row for name, value in part.items()}
+        own = [mark for _, part in row for mark in part]
+        op = next((name for value in values.values() if (name := _op_name(value))), "all")
+        groups.setdefault((op, tuple(mark.name for mark in own)), (own, []))[1].append(values)
+    names = {name for mark in axes for name in _names(mark.args[0])}
+    signature = inspect.signature(test)
+
+    @wraps(test)
+    def run(*self: Any, cases: list[dict[str, Any]], **fixtures: Any) -> None:
+        skipped: list[str] = []
+        for case in cases:
+            try:
+                test(*self, **case, **fixtures)
+            except pytest.skip.Exception as reason:
+                skipped.append(str(reason))
+            except BaseException as error:
+                error.add_note("case: " + ", ".join(f"{name} = {value}" for name, value in case.items()))
+                raise
+        if len(skipped) == len(cases):
+            pytest.skip(skipped[0])
+
+    parameters = [parameter for name, parameter in signature.parameters.items() if name not in names]
+    added = inspect.Parameter("cases", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    run.__signature__ = signature.replace(parameters=[*parameters, added])  # type: ignore[attr-defined]
+    run.pytestmark = [mark for mark in marks if mark not in axes]  # type: ignore[attr-defined]
+    items = [pytest.param(cases, id="-".join((op, *kinds)), marks=own) for (op, kinds), (own, cases) in groups.items()]
+    return pytest.mark.parametrize("cases", items)(run)
+
+
+def _names(argument: str | tuple[str, ...]) -> list[str]:
+    return [name.strip() for name in argument.split(",")] if isinstance(argument, str) else list(argument)
+
+
+def _parameters(argument: str | tuple[str, ...], rows: Iterable[Any]) -> list[tuple[dict[str, Any], list[pytest.Mark]]]:
+    """Return the values of each row of a `parametrize` mark by name, and the row's own marks."""
+    names, parameters = _names(argument), []
+    for row in rows:
+        if isinstance(row, type(pytest.param())):
+            values, marks = row.values, [getattr(mark, "mark", mark) for mark in row.marks]
+        else:
+            values, marks = (row,) if len(names) == 1 else row, []
+        parameters.append((dict(zip(names, values, strict=True)), marks))
+    return parameters
+
+
+def _op_name(value: Any) -> str:
+    """Return the name of an op, or of a case's op; empty if the value has none."""
+    name = getattr(getattr(value, "op", value), "name", "")
+    return name if isinstance(name, str) and hasattr(getattr(value, "op", value), "infer") else ""

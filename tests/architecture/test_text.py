@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.source import EVERYTHING, PACKAGES, ROOT, files, name, parsed
+from tests.sampling import together
 
 SKIPPED = {".venv", "build", "dist", "__pycache__", ".git"}
 BINARY = {".png", ".ico", ".woff2", ".npz"}
@@ -57,11 +58,13 @@ def test_nothing_names_a_package_registry() -> None:
     assert not found(REGISTRY)
 
 
+@together
 @pytest.mark.parametrize("path", files(*EVERYTHING), ids=name)
 def test_every_module_says_what_it_is(path: Path) -> None:
     assert ast.get_docstring(parsed(path)), f"{name(path)} has no docstring"
 
 
+@together
 @pytest.mark.parametrize("path", [*files(*PACKAGES, "examples", "scripts"), *CLIENTS], ids=name)
 def test_everything_public_says_what_it_does(path: Path) -> None:
     assert not [

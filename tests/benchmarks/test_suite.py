@@ -11,6 +11,7 @@ from benchmarks.sides import LIMITS, engine_call, recorded
 from benchmarks.suite import GROUPS, chosen, find
 from benchmarks.workload import Workload
 from engine import Compiler, Plan, registry
+from tests.sampling import together
 
 PLANNED = ["W1", "W1-0d", "W2", "W4", "W4n", "W5", "gmm", "ba", "hand", "nodes-10", "elements-1000", "batch-8"]
 
@@ -20,6 +21,7 @@ def planned(work: Workload) -> Plan:
     return Compiler(LIMITS).compile(program, types, asked).plan
 
 
+@together
 @pytest.mark.parametrize("op", names())
 def test_every_op_is_planned_at_a_large_size(op: str) -> None:
     work = of_op(op)

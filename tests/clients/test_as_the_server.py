@@ -11,6 +11,7 @@ import pytest
 from clients.conformance.bits import from_file, from_json, to_json
 from clients.conformance.cases import Case, cases
 from tests.conftest import Client
+from tests.sampling import together
 
 _FILE: Final = {"Content-Type": "application/vnd.safetensors"}
 _JSON: Final = {"Content-Type": "application/json"}
@@ -41,6 +42,7 @@ def put(client: Client, case: Case) -> Any:
     return client.request("PUT", "/v1/tensors/t", content=case["wire"].encode(), headers=_JSON)
 
 
+@together
 @pytest.mark.parametrize("case", [case for case in DECODED if "tensor" in case["want"]], ids=lambda case: case["id"])
 def test_what_clients_read_is_read(kept: Client, case: Case) -> None:
     answer = put(kept, case)
@@ -54,6 +56,7 @@ def test_what_clients_read_is_read(kept: Client, case: Case) -> None:
         assert bits == case["want"]["tensor"]
 
 
+@together
 @pytest.mark.parametrize("case", [case for case in DECODED if "error" in case["want"]], ids=lambda case: case["id"])
 def test_what_clients_refuse_is_refused(kept: Client, case: Case) -> None:
     answer = put(kept, case)

@@ -17,6 +17,7 @@ from clients.conformance.programs import ENVIRONMENT_KEY
 from clients.conformance.requests import unexpected
 from clients.conformance.scripted import JSON, SAFETENSORS, Came
 from clients.conformance.steps import nodes_of
+from tests.sampling import together
 
 Json = dict[str, Any]
 ALL = [case for case in cases() if case["kind"] != "live"]
@@ -59,6 +60,7 @@ def test_what_is_wanted_passes(kind: str) -> None:
     assert not {name: said for name, said in found.items() if said is not None}
 
 
+@together
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case["id"])
 def test_what_differs_is_found(case: Case) -> None:
     """Each part of what is wanted, changed by itself."""
@@ -173,6 +175,7 @@ def test_requests_that_were_to_come_pass(binary: bool) -> None:
     assert not {name: said for name, said in found.items() if said is not None}
 
 
+@together
 @pytest.mark.parametrize("case", [case for case in EXCHANGES if case["saw"]], ids=lambda case: case["id"])
 def test_requests_that_differ_are_found(case: Case) -> None:
     right = requests_of(case)

@@ -13,6 +13,7 @@ from engine.compiler.plan import make_plan
 from engine.ir.passes import optimise
 from tests.contract.cases import EXECUTOR, LIMITS, Array, Case, each, feeds_of, has_rule, run_graph, sample
 from tests.contract.test_derivatives import gradient_of
+from tests.sampling import together
 
 SIZE = 3
 
@@ -38,12 +39,14 @@ def check(case: Case, graph: Graph) -> None:
                 np.testing.assert_allclose(found, expected, 1e-10, 1e-12)
 
 
+@together
 @each(lambda case: len(case.sample.operands) > 0)
 def test_vmap_is_a_loop(case: Case) -> None:
     written = case.write(case.arrays())
     check(case, written.builder.graph(written.outputs))
 
 
+@together
 @sample(has_rule)
 def test_vmap_of_the_gradient_is_a_loop(case: Case) -> None:
     check(case, gradient_of(case))
@@ -58,12 +61,14 @@ def check_none(case: Case, graph: Graph) -> None:
         assert [found.nodes[i].type for i in found.outputs] == [y.with_shape((0, *y.shape)) for y in expected]
 
 
+@together
 @each(lambda case: len(case.sample.operands) > 0)
 def test_vmap_over_nothing(case: Case) -> None:
     written = case.write(case.arrays())
     check_none(case, written.builder.graph(written.outputs))
 
 
+@together
 @sample(has_rule)
 def test_vmap_of_the_gradient_over_nothing(case: Case) -> None:
     check_none(case, gradient_of(case))

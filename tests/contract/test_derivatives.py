@@ -13,6 +13,7 @@ from engine.autodiff.vjp import vjp_or_zeros
 from engine.compiler.plan import make_plan
 from engine.ir.passes import optimise
 from tests.contract.cases import EXECUTOR, LIMITS, ONCE, Array, Case, Written, each, feeds_of, has_rule, kept, run_graph
+from tests.sampling import together
 
 RTOL, ATOL = 1e-7, 1e-9
 
@@ -67,6 +68,7 @@ def gradient_of(case: Case, dtype: str = "float64") -> Graph:
     return written.builder.graph(vjp_or_zeros(written.builder, [(loss, loss.full_like(1.0))], written.float_operands))
 
 
+@together
 @each(has_rule)
 def test_gradient_is_the_slope(case: Case) -> None:
     arrays = case.arrays()
@@ -89,6 +91,7 @@ def gradient_along(case: Case, at: Sequence[Array], weights: Sequence[Array], al
     return Written(written.builder, written.operands, [sum(terms[1:], start=terms[0])])
 
 
+@together
 @each(has_rule)
 def test_second_gradient_is_the_slope_of_the_first(case: Case) -> None:
     arrays = case.arrays()
@@ -102,6 +105,7 @@ def test_second_gradient_is_the_slope_of_the_first(case: Case) -> None:
     np.testing.assert_allclose(inner(found, arrays, second), slope(value, arrays, second), RTOL, 10 * ATOL)
 
 
+@together
 @each(has_rule)
 def test_forward_mode_is_the_slope_and_leaves_no_dummy(case: Case) -> None:
     arrays = case.arrays()
@@ -121,6 +125,7 @@ def test_forward_mode_is_the_slope_and_leaves_no_dummy(case: Case) -> None:
         np.testing.assert_allclose(tangent, slope(value, arrays, along), 1e-6, 1e-8)
 
 
+@together
 @each(has_rule)
 def test_gradient_is_linear_in_its_cotangent(case: Case) -> None:
     arrays = case.arrays()

@@ -11,6 +11,7 @@ from engine import registry
 from engine.ir.attributes import Attr
 from engine.ir.op import Definition
 from tests.engine.ops.run import run
+from tests.sampling import together
 
 OPS = list(registry().ops.values())
 LEAVES = {"input", "parameter", "get_output"}
@@ -18,6 +19,7 @@ LEAVES = {"input", "parameter", "get_output"}
 WITH_FUNCTIONS = {op.name for op in OPS if op.functions}
 
 
+@together
 @pytest.mark.parametrize("op", OPS, ids=str)
 def test_an_op_is_documented(op: Definition) -> None:
     doc = inspect.cleandoc(type(op).__doc__ or "")
@@ -27,6 +29,7 @@ def test_an_op_is_documented(op: Definition) -> None:
     assert set(", ".join(op.aliases.values()).split(", ")) <= {"", "born", "cjc", "minima", "sadl"}
 
 
+@together
 @pytest.mark.parametrize("op", [op for op in OPS if op.name not in LEAVES | WITH_FUNCTIONS], ids=str)
 def test_samples_cover_every_attribute_and_choice(op: Definition) -> None:
     assert op.samples

@@ -40,9 +40,10 @@ from tests.contract.cases import (
     with_gradient,
 )
 from tests.contract.test_derivatives import gradient_of
-from tests.sampling import sampled
+from tests.sampling import sampled, together
 
 
+@together
 @each()
 def test_inferred_types_are_those_of_the_parts_and_views(case: Case) -> None:
     arrays = case.arrays()
@@ -53,6 +54,7 @@ def test_inferred_types_are_those_of_the_parts_and_views(case: Case) -> None:
         assert TensorType.of(case.op.view(np, arrays[0], **node.attrs)) == node.type
 
 
+@together
 @each()
 def test_canonical_attributes_stay_as_they_are(case: Case) -> None:
     types = [TensorType.of(a) for a in case.arrays()]
@@ -63,6 +65,7 @@ def test_canonical_attributes_stay_as_they_are(case: Case) -> None:
     assert repr(again) == repr(once)
 
 
+@together
 @each()
 def test_a_second_run_on_strided_and_read_only_operands_agrees(case: Case) -> None:
     arrays = case.arrays()
@@ -93,6 +96,7 @@ def on_turned(written: Written, turned: Sequence[Array]) -> Graph:
     return builder.graph([values[feeds[y.index]] for y in written.outputs])
 
 
+@together
 @each(lambda case: any(o.kind in ("real", "complex") for o in case.sample.operands))
 def test_float32_follows_float64(case: Case) -> None:
     wide, narrow = case.arrays(), case.arrays("float32")
@@ -118,6 +122,7 @@ def narrow_cases() -> list[tuple[Case, str]]:
     ]
 
 
+@together
 @pytest.mark.parametrize(("case", "dtype"), narrow_cases(), ids=str)
 def test_gradients_have_the_dtype_of_their_node(case: Case, dtype: str) -> None:
     arrays = case.arrays(dtype)
@@ -126,6 +131,7 @@ def test_gradients_have_the_dtype_of_their_node(case: Case, dtype: str) -> None:
         assert TensorType.of(g) == x.type
 
 
+@together
 @each()
 def test_an_empty_axis_runs_or_is_refused(case: Case) -> None:
     arrays = case.arrays()
@@ -167,6 +173,7 @@ def filled(byte: int) -> Executor:
     return executor
 
 
+@together
 @each()
 def test_nothing_is_read_before_it_is_written(case: Case) -> None:
     """Neither by the case nor by its gradient: what lay in memory before, another request's data say, has no say."""
@@ -214,6 +221,7 @@ MEASURED = [
 ]
 
 
+@together
 @pytest.mark.slow
 @pytest.mark.parametrize(("case", "layout"), sampled(MEASURED, as_laid_out), ids=str)
 @pytest.mark.skipif(EXECUTOR.device != "cpu", reason="tracemalloc sees NumPy's allocations only")

@@ -12,6 +12,7 @@ import pytest
 from engine import COTANGENTS, Compiler, Limits, TensorType, open_executor
 from tests.contract.cases import Array, Case, all_cases, has_rule
 from tests.engine.ops.run import grads, run
+from tests.sampling import together
 
 EXECUTOR = open_executor(os.environ.get("GRADSERVE_TEST_DEVICE", "cpu"))
 LARGE = 40_000.0
@@ -54,6 +55,7 @@ def results() -> list[tuple[Case, int, float]]:
     return [(c, k, size) for c, k in floats for size in SIZES]
 
 
+@together
 @pytest.mark.parametrize(("case", "output", "size"), results(), ids=str)
 def test_gradients_that_fit_arrive(case: Case, output: int, size: float) -> None:
     """As large as they and the cotangent can be: derivatives are linear in it. The samples themselves fit."""

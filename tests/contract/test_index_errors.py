@@ -21,6 +21,7 @@ from engine.runtime import memory_layout as lifetimes
 from engine.runtime.numpy_backend import Kernels, NumPyExecutor
 from engine.runtime.prepared_plan import PreparedPlan, Region
 from tests.contract.cases import Array, Case, each, feeds_of
+from tests.sampling import together
 
 pytest.importorskip("llvmlite")
 PLENTY = 1 << 40
@@ -96,6 +97,7 @@ def said(run: Any, feeds: dict[Any, Array]) -> tuple[Any, ...] | None:
     return None
 
 
+@together
 @each(reads_indices)
 @pytest.mark.parametrize("small", [0, lifetimes.SMALL_BYTES], ids=["fed as it is", "copied"])
 def test_an_index_outside_is_the_same_error_in_every_tier(

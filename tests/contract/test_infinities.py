@@ -11,6 +11,7 @@ import pytest
 from engine.ops.elementwise.base import Elementwise
 from tests.contract.cases import Array, Case, all_cases, has_rule
 from tests.engine.ops.run import grads
+from tests.sampling import together
 
 INF = np.inf
 NEAR = (INF, -INF, 0.0, -0.0, 1.0, -1.0)
@@ -79,6 +80,7 @@ def evaluated(case: Case, points: list[Points]) -> tuple[Array, list[Array]]:
 each = pytest.mark.parametrize("case", list(curves()), ids=str)
 
 
+@together
 @each
 def test_a_value_has_a_gradient(case: Case) -> None:
     points = list(product(ENDS, repeat=reals(case)))
@@ -88,6 +90,7 @@ def test_a_value_has_a_gradient(case: Case) -> None:
         assert not [p for p in lost if has_limit(case, p)]
 
 
+@together
 @each
 def test_at_infinity_it_is_the_limit(case: Case) -> None:
     """Where 1e290 and 1e300 in place of one infinity agree on what that is."""

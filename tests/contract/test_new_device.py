@@ -25,7 +25,7 @@ from engine.runtime.numpy_backend import NumPyExecutor
 from tests.contract.cases import LIMITS, Case, all_cases, complex_cases, feeds_of, has_rule
 from tests.contract.test_derivatives import weighted, weights_for
 from tests.copied_tree import copy_tree, run
-from tests.sampling import sampled
+from tests.sampling import sampled, together
 
 CUPYX = ("cupyx", "cupyx.scipy", "cupyx.scipy.linalg")
 
@@ -51,6 +51,7 @@ def of_a_device(kernels: tuple[NumPyExecutor, str, Definition]) -> list[Hashable
 KERNELS = [*product([CardExecutor(), NewExecutor()], ["float64", "float16"], registry().ops.values())]
 
 
+@together
 @pytest.mark.parametrize(
     ("executor", "dtype", "op"), sampled(KERNELS, of_a_device), ids=lambda each: str(getattr(each, "device", each))
 )

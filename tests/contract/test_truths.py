@@ -14,6 +14,7 @@ from engine.ir.sample import Truth
 from tests.contract.cases import EXECUTOR, place
 from tests.contract.truths import check, facts, speaks_of_gradient
 from tests.contract.wrong import doubled
+from tests.sampling import together
 
 #: but for those that run functions: tests/engine/ops compares each with its steps written out, and with closed forms
 OPS = [op for op in registry().ops.values() if not op.functions]
@@ -46,6 +47,7 @@ def asked_for(op: Definition, what: str) -> str:
     )
 
 
+@together
 @pytest.mark.parametrize("op", OPS, ids=str)
 def test_something_independent_is_known(op: Definition) -> None:
     known = facts(op)
@@ -54,6 +56,7 @@ def test_something_independent_is_known(op: Definition) -> None:
         assert any(map(speaks_of_gradient, known)), asked_for(op, "the gradient")
 
 
+@together
 @pytest.mark.parametrize("op", OPS, ids=str)
 def test_the_engine_agrees(op: Definition) -> None:
     for fact in facts(op):
@@ -74,6 +77,7 @@ def doublings() -> Iterator[tuple[Definition, str]]:
         yield from ((op, which) for which, parts in PARTS.items() if all(has(op, part) for part in parts))
 
 
+@together
 @pytest.mark.parametrize(("op", "which"), list(doublings()), ids=str)
 def test_a_doubled_op_is_noticed(op: Definition, which: str) -> None:
     # Step by step: a bound plan takes its views once, before there is anything to double.

@@ -33,6 +33,7 @@ from tests.deploy.monitoring import (
     panels,
     selectors,
 )
+from tests.sampling import together
 from tests.service.support import SQUARES, tensor
 
 OPERATIONS = ROOT / "docs" / "operations.md"
@@ -52,6 +53,7 @@ PROMTOOL, SERVER = (shutil.which(tool) or shutil.which(tool, path=_UNPACKED) for
 needs_promtool = pytest.mark.skipif(PROMTOOL is None, reason="there is no promtool: make promtool")
 
 
+@together
 @pytest.mark.parametrize(("where", "selector"), SELECTORS, ids=lambda value: value if isinstance(value, str) else "")
 def test_what_is_asked_for_is_there(where: str, selector: Selector) -> None:
     assert selector.name in exposed(), f"{where}: /metrics has no {selector.name}"

@@ -15,6 +15,7 @@ from scripts.drawings.drawn import DOCS, Drawn, id_in
 from scripts.drawings.examples import examples, programs
 from scripts.drawings.gallery import gallery
 from scripts.drawings.passes import passes
+from tests.sampling import together
 
 pytestmark = pytest.mark.slow
 
@@ -63,6 +64,7 @@ def test_all_that_is_to_be_drawn() -> None:
     assert all((DOCS.parent / said["drawing"]).is_file() for said in gallery().values())
 
 
+@together
 @pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.relative_to(DOCS).as_posix())
 def test_a_picture(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sampling import together
+
 ROOT = Path(__file__).parents[2]
 #: folders of what is installed and made
 _NOT_OURS = {"node_modules", "build"}
@@ -39,6 +41,7 @@ def broken(page: Path) -> list[str]:
     return found
 
 
+@together
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_resolve(page: Path) -> None:
     assert not broken(page)

@@ -17,6 +17,7 @@ from service.web.pages.error_pages import EXPLANATIONS
 from service.workers.worker import Worker
 from tests.conftest import Client
 from tests.docs.marked import same, text_of, without_stats
+from tests.sampling import together
 
 pytestmark = pytest.mark.slow
 
@@ -36,6 +37,7 @@ def written() -> dict[str, str]:
 class TestOps:
     """Every op has a page, and the page's example is what the server answers."""
 
+    @together
     @pytest.mark.parametrize("name", OPS)
     def test_the_example_is_answered_so(self, client: Client, op_pages: dict[str, str], name: str) -> None:
         call, body, shown = ops.read_back(op_pages[ops.place_of(name)])
@@ -44,6 +46,7 @@ class TestOps:
         assert same(shown, without_stats(answer.json()))
         assert name in {node["op"] for node in body["graph"]["nodes"]}
 
+    @together
     @pytest.mark.parametrize("name", OPS)
     def test_the_example_is_a_program_of_python_too(self, op_pages: dict[str, str], name: str) -> None:
         """It sends what the command sends."""
@@ -54,6 +57,7 @@ class TestOps:
         (sent,) = re.findall(r"r'''(.*?)'''", program, re.DOTALL)
         assert json.loads(sent) == body
 
+    @together
     @pytest.mark.parametrize("name", OPS)
     def test_the_example_shows_numbers(self, op_pages: dict[str, str], name: str) -> None:
         call, _, shown = ops.read_back(op_pages[ops.place_of(name)])

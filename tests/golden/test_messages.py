@@ -18,6 +18,7 @@ import pytest
 from engine import Compiler, EngineError, Limits, Program, Statement, TensorType, registry
 from engine.ir.op import Definition
 from engine.ir.sample import Operand
+from tests.sampling import together
 
 PINNED = Path(__file__).parent / "messages.txt"
 FROZEN = tomllib.loads((Path(__file__).parents[1] / "spec/opset1.toml").read_text())
@@ -103,6 +104,7 @@ def test_write_the_sentences_anew() -> None:
     PINNED.write_text("".join(f"{line}\n" for op in OPS for line in lines(op)))
 
 
+@together
 @pytest.mark.parametrize("op", OPS, ids=str)
 def test_every_wrong_use_has_its_sentence(op: Definition) -> None:
     assert lines(op) == pinned().get(op.name, [])
@@ -112,6 +114,7 @@ def test_all_that_take_operands_are_pinned() -> None:
     assert {op.name for op in OPS if op.operands} <= set(pinned())
 
 
+@together
 @pytest.mark.parametrize("op", OPS, ids=str)
 def test_a_sentence_is_one_and_short(op: Definition) -> None:
     for line in pinned().get(op.name, []):

@@ -13,6 +13,7 @@ from tests.conftest import Client
 from tests.reference.case import Case
 from tests.reference.client import Graph
 from tests.reference.families import ALL
+from tests.sampling import together
 
 CLOSE = {"rtol": 1e-7, "atol": 1e-9}
 pytestmark = [
@@ -148,6 +149,7 @@ def shared(case: Case) -> bool:
 CASES = list(filter(shared, ALL))
 
 
+@together
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_values_and_gradients_are_those_of_jax(client: Client, jax: Any, case: Case) -> None:
     floats = [i for i, a in enumerate(case.arrays) if a.dtype.kind == "f"]

@@ -15,11 +15,13 @@ from tests.reference.agreement import check, seed
 from tests.reference.case import Case
 from tests.reference.client import Graph
 from tests.reference.families import ALL
+from tests.sampling import together
 
 OPSET = tomllib.loads((Path(__file__).parents[1] / "spec" / "opset1.toml").read_text(encoding="utf-8"))["op"]
 FIRST_PART = {name: op for name, op in OPSET.items() if op.get("part", 1) == 1}
 
 
+@together
 @pytest.mark.parametrize("case", ALL, ids=str)
 def test_values_and_gradients(client: Client, case: Case) -> None:
     check(Graph(client), case, case.op)
@@ -34,6 +36,7 @@ def spellings() -> Iterator[tuple[str, Case]]:
             yield alias.upper(), next(iter(others), first)
 
 
+@together
 @pytest.mark.parametrize(("alias", "case"), list(spellings()), ids=str)
 def test_every_spelling(client: Client, alias: str, case: Case) -> None:
     check(Graph(client), case, alias)
@@ -58,6 +61,7 @@ def narrow_cases() -> list[Case]:
     return [case for cases in of_op.values() for case in cases[::2]]
 
 
+@together
 @pytest.mark.parametrize("case", narrow_cases(), ids=str)
 def test_float32_stays_float32(client: Client, case: Case) -> None:
     rounded = replace(case, arrays=tuple(a.astype("float32") if a.dtype.kind == "f" else a for a in case.arrays))

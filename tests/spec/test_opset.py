@@ -11,6 +11,7 @@ import pytest
 
 from engine import LATEST, OPSET, registry
 from engine.ir.tensor_type import ELEMENT_TYPES
+from tests.sampling import together
 
 FROZEN = [
     tomllib.loads(Path(__file__).with_name(f"opset{opset}.toml").read_text(encoding="utf-8"))
@@ -76,11 +77,13 @@ def test_no_name_is_a_spelling_for_an_op_of_another_opset() -> None:
     assert not {name for frozen in FROZEN[1:] for name in frozen["op"]} & {*FROZEN[0]["op"], *spellings}
 
 
+@together
 @pytest.mark.parametrize("name", PRESENT)
 def test_operands(name: str) -> None:
     assert list(registry().ops[name].operands) == PROMISED[name]["operands"]
 
 
+@together
 @pytest.mark.parametrize("name", PRESENT)
 def test_attributes_and_defaults(name: str) -> None:
     expected = PROMISED[name].get("attrs", {}) | gained(name)
@@ -92,6 +95,7 @@ def test_attributes_and_defaults(name: str) -> None:
     )
 
 
+@together
 @pytest.mark.parametrize("name", PRESENT)
 def test_choices(name: str) -> None:
     choices = {attribute: words for frozen in FROZEN for attribute, words in frozen.get("choices", {}).items()}
@@ -100,11 +104,13 @@ def test_choices(name: str) -> None:
             assert list(attr.choices) == choices.get(attribute, []), attribute
 
 
+@together
 @pytest.mark.parametrize("name", PRESENT)
 def test_aliases(name: str) -> None:
     assert set(found_aliases(name)) == set(promised_aliases(name))
 
 
+@together
 @pytest.mark.parametrize("name", PRESENT)
 def test_the_systems_behind_the_aliases(name: str) -> None:
     """The promise names systems for a group of spellings; the registry may say which of them has which."""
@@ -113,6 +119,7 @@ def test_the_systems_behind_the_aliases(name: str) -> None:
     assert set().union(*found.values()) == set().union(*promised.values())
 
 
+@together
 @pytest.mark.parametrize("name", PRESENT)
 def test_every_spelling_is_found_whatever_its_case(name: str) -> None:
     op = registry().ops[name]
@@ -122,6 +129,7 @@ def test_every_spelling_is_found_whatever_its_case(name: str) -> None:
         assert registry().find(spelling.lower()) is op, spelling.lower()
 
 
+@together
 @pytest.mark.parametrize("name", PRESENT)
 def test_number_of_outputs(name: str) -> None:
     assert registry().ops[name].several is PROMISED[name].get("several_outputs", False)
@@ -145,6 +153,7 @@ def test_ops_are_of_the_opset_that_has_promised_them(frozen: dict[str, Any]) -> 
     assert {name: registry().ops[name].since for name in present} == dict.fromkeys(present, frozen["opset"])
 
 
+@together
 @pytest.mark.parametrize("name", PRESENT)
 def test_attributes_are_of_the_opset_that_has_promised_them(name: str) -> None:
     stated = {attribute: registry().ops[name].since for attribute in PROMISED[name].get("attrs", {})}

@@ -9,6 +9,7 @@ import pytest
 from engine import graph_id
 from tests.contract.cases import Case
 from tests.engine.printers import PRINTERS
+from tests.sampling import together
 from tests.spec.recording import OPS, RECORDED, TIERS, bits, cases, errors, key, machine, program_of
 
 ANSWERS = json.loads(RECORDED.read_text(encoding="utf-8"))
@@ -17,12 +18,14 @@ elsewhere = pytest.mark.skipif(
 )
 
 
+@together
 @elsewhere
 @pytest.mark.parametrize("case", cases(), ids=str)
 def test_opset_1_gives_the_same_bits(case: Case) -> None:
     assert bits(case, "interpreted") == ANSWERS["bits"]["interpreted"][key(case)]
 
 
+@together
 @elsewhere
 @pytest.mark.skipif("llvm" not in PRINTERS, reason="needs llvmlite")
 @pytest.mark.parametrize("case", cases(), ids=str)

@@ -16,6 +16,7 @@ from gradserve_client.graph import Graph, Node
 from gradserve_client.ops import SINCE
 from gradserve_client.opset import opset_of
 from gradserve_client.requests import to_wire
+from tests.sampling import together
 
 
 def written(graph: Graph) -> list[tuple[str, tuple[int, ...], dict[str, Any]]]:
@@ -210,6 +211,7 @@ def test_an_attribute_that_came_later_has_its_graph_say_so() -> None:
     assert opset_of(g) == 2
 
 
+@together
 @pytest.mark.parametrize("name", registry().ops)
 def test_every_op_has_its_method_with_all_that_it_takes(name: str) -> None:
     op = registry().ops[name]

@@ -29,6 +29,7 @@ from engine.ir.errors import EngineError
 from tests.contract.cases import EXECUTOR, LIMITS, assert_planned_peak_holds
 from tests.engine.autodiff.calls.asking import Net
 from tests.engine.looping import Write, Writer, Written, written
+from tests.sampling import together
 
 FLOAT64 = np.dtype("float64")
 
@@ -170,6 +171,7 @@ def test_extents_that_numpy_refuses_beside_a_zero() -> None:
     assert not found.within
 
 
+@together
 @pytest.mark.parametrize("shape", [(2**31, 2**40), (2**62,), (2**20, 0, 2**62)], ids=str)
 @pytest.mark.parametrize("name", OF_ONE)
 def test_gradients_of_what_numpy_cannot_count_are_planned_or_refused(name: str, shape: tuple[int, ...]) -> None:

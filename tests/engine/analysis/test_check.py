@@ -14,6 +14,7 @@ from tests.contract.cases import EXECUTOR, LIMITS
 from tests.engine.autodiff.calls.asking import Net
 from tests.engine.autodiff.calls.networks import NETWORKS
 from tests.engine.autodiff.calls.test_laws import each_op, weighted
+from tests.sampling import together
 
 
 def certificate(
@@ -56,6 +57,7 @@ def test_networks_pass_by_every_float_node(name: str) -> None:
 IN_PIECES = {"max_pool2d_back": 1, "angle": 0}
 
 
+@together
 @each_op
 def test_every_op_passes_where_its_samples_are_drawn(case: Any) -> None:
     net, wrt, loss = weighted(case)

@@ -15,6 +15,7 @@ from engine.ir.attributes import bind
 from tests.contract.cases import ONCE
 from tests.engine.autodiff.calls.asking import Array, Net, kind
 from tests.engine.autodiff.calls.test_laws import each_op, weighted
+from tests.sampling import together
 
 pytestmark = pytest.mark.slow
 
@@ -68,6 +69,7 @@ def check_twice(net: Net, of: int, wrt: Sequence[int], by: Sequence[int]) -> Non
             np.testing.assert_allclose(found, expected[(node,)], **CLOSE)
 
 
+@together
 @each_op
 def test_every_op_twice(case: Any) -> None:
     """By its operands, then by every node there is."""

@@ -13,6 +13,7 @@ from engine.autodiff.vjp import vjp
 from engine.ir.errors import OverBudget, TooManyNodes
 from engine.ir.text import print_graph
 from tests.contract.cases import Case, all_cases, each, has_rule
+from tests.sampling import together
 
 FLOAT64 = np.dtype("float64")
 VECTOR = TensorType((3,), FLOAT64)
@@ -30,6 +31,7 @@ def written(case: Case) -> tuple[str, int] | None:
     return print_graph(builder.graph([g for g in found if g is not None] + ends)), len(builder.nodes)
 
 
+@together
 @each(has_rule)
 def test_what_is_copied_is_what_the_rule_writes(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     copied = [written(case) for _ in range(2)]

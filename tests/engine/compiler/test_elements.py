@@ -14,7 +14,7 @@ from engine.compiler.fused_kernel import Fused
 from engine.compiler.plan import Plan
 from engine.runtime.numpy_backend import NumPyExecutor
 from tests.engine.printers import PRINTERS, printing, run_instead
-from tests.sampling import sampled
+from tests.sampling import sampled, together
 
 KEY = np.array([2**32 - 1, 42], "uint32")
 SHAPES = [(), (1,), (37,), (4, 3), (3, 1), (5, 1, 7), (300, 33)]
@@ -81,6 +81,7 @@ WORDS: list[tuple[str, list[Any], dict[str, Any]]] = [
 ]
 
 
+@together
 @pytest.mark.parametrize(("op", "arrays", "attrs"), WORDS, ids=str)
 @pytest.mark.parametrize("printer", ["none", *PRINTERS])
 def test_words_have_the_same_bits_by_every_printer(

@@ -26,6 +26,7 @@ from engine.runtime.tiers import ExecutionTier
 from tests.contract.cases import Array, Case, has_rule, sample
 from tests.engine.analysis.real_networks import REAL_NETWORKS
 from tests.engine.runtime.kernel_plans import FEED, layers
+from tests.sampling import together
 
 PLENTY = 1 << 40
 LIMITS = Limits()
@@ -87,6 +88,7 @@ def network(name: str) -> tuple[Plan, Mapping[Any, Array]]:
     return plan_call(CompileRequest(net.program, net.types, Gradients.of_program(net.program), LIMITS))[1], net.feeds
 
 
+@together
 @sample()
 def test_every_op_beside_kernels_that_are_there(case: Case) -> None:
     arrays = case.arrays("float32")

@@ -20,6 +20,7 @@ from tests.engine.codegen.kernels import nvrtc
 from tests.engine.codegen.kernels.c_compiler import COMPILER
 from tests.engine.codegen.microkernels.layouts import lines
 from tests.engine.cuda.running import Array, CardRun, compiled_for, run_card_recipe
+from tests.sampling import together
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
 
@@ -202,6 +203,7 @@ def in_dtype(of: Case, dtype: str) -> Case:
     return of._replace(**{name: getattr(of, name).astype(dtype) for name in ("wide", "narrow", "kernel")})
 
 
+@together
 @each_direction
 @each_way
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -228,6 +230,7 @@ def least(of: Case, direction: Direction) -> int:
     return high
 
 
+@together
 @pytest.mark.slow
 @each_direction
 @each_way
@@ -274,6 +277,7 @@ def test_a_result_may_lie_in_any_way(direction: Direction) -> None:
         of.assert_near(direction, result)
 
 
+@together
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @each_direction
 @each_way

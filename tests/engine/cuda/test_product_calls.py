@@ -32,6 +32,7 @@ from engine.ir.tensor_type import Strided, TensorType
 from engine.ops import registry
 from tests.engine.cuda.cublaslt_stand_in import Called, CublasLtStandIn
 from tests.engine.cuda.host_clock import HostClock
+from tests.sampling import together
 
 Array = np.ndarray[Any, Any]
 PLACE = CardPlace("operand", 0)
@@ -100,6 +101,7 @@ LYING = {
 }
 
 
+@together
 @pytest.mark.parametrize("has_pointer_arrays", [True, False])
 @pytest.mark.parametrize("lying", LYING)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])

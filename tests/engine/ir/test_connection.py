@@ -15,6 +15,7 @@ from engine.ir.graph import inferred
 from engine.ir.op import Definition, NoGradient
 from engine.ir.tensor_type import ELEMENT_TYPES, INT64
 from engine.ir.verify import MalformedGraph, verify
+from tests.sampling import together
 
 F = TensorType((2, 3), np.dtype("float64"))
 OPS = registry().ops
@@ -96,6 +97,7 @@ def disconnected(op: Definition, types: tuple[TensorType, ...], attrs: dict[str,
     return {op.operand_name(i) for i, type in enumerate(types) if type.is_differentiable}
 
 
+@together
 @pytest.mark.parametrize("name", sorted(OPS))
 def test_every_op_says_whose_gradients_end_in_it(name: str) -> None:
     op = OPS[name]

@@ -15,6 +15,7 @@ from engine.ir.kinds import ATTRIBUTE_KINDS, is_cacheable, key
 from engine.ir.kinds.kind import LONGEST_CACHED, AttributeKind
 from engine.ir.kinds.scalars import Callee, exact, typed_number, weak_number
 from engine.ir.tensor_type import COMPLEX, FLOATS
+from tests.sampling import together
 
 
 def values() -> Iterator[Any]:
@@ -39,6 +40,7 @@ def type_of(value: Any) -> TensorType:
     return TensorType.of(value) if isinstance(value, np.ndarray) else TensorType((), np.dtype("float64"))
 
 
+@together
 @each
 def test_what_is_stated_is_bound_and_stated_again(kind: AttributeKind, stated: Any) -> None:
     assert kind.admits(stated)
@@ -49,6 +51,7 @@ def test_what_is_stated_is_bound_and_stated_again(kind: AttributeKind, stated: A
     assert key(kind.bound(again)) == key(value)
 
 
+@together
 @each
 def test_what_is_printed_is_read_again(kind: AttributeKind, stated: Any) -> None:
     value = kind.bound(stated)
@@ -58,6 +61,7 @@ def test_what_is_printed_is_read_again(kind: AttributeKind, stated: Any) -> None
     assert key(again) == key(value)
 
 
+@together
 @each
 def test_what_is_sent_is_read_again(kind: AttributeKind, stated: Any) -> None:
     """Tensors stand for themselves here: their message is the service's."""
@@ -67,6 +71,7 @@ def test_what_is_sent_is_read_again(kind: AttributeKind, stated: Any) -> None:
     assert key(kind.bound(again)) == key(kind.bound(stated))
 
 
+@together
 @each
 def test_what_is_remembered_is_hashable_and_keeps_its_name(kind: AttributeKind, stated: Any) -> None:
     value = kind.bound(stated)

@@ -18,12 +18,14 @@ from engine.ops.conv import im2col as convolution_layout
 from engine.ops.conv.convolution import placing_attrs, transposed_placing_attrs
 from tests.engine.ops.convolutions import RNG, Axis, Index, Setting, check
 from tests.engine.ops.run import EXECUTOR, Array, error, grads, run
+from tests.sampling import together
 
 AXES = [
     axis for axis in (Axis(*v) for v in product((1, 2, 5), (1, 2, 3), (1, 2, 3), (0, 1), (1, 2))) if axis.spare >= 0
 ]
 
 
+@together
 @pytest.mark.parametrize("groups", [1, 2])
 @pytest.mark.parametrize("axis", AXES, ids=str)
 def test_every_way_to_place_windows_on_one_axis(axis: Axis, groups: int) -> None:

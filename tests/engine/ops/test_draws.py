@@ -15,6 +15,7 @@ from engine import Batch, Compiler, Limits, Program, Statement, TensorType, regi
 from engine.ir.run_context import RunContext
 from engine.ops.randomness import draws
 from tests.engine.ops.run import EXECUTOR, Array, error, run
+from tests.sampling import together
 
 KEY = np.array([0, 42], "uint32")
 MANY = 20_000
@@ -40,6 +41,7 @@ def drawn(op: str, key: Array = KEY, **attrs: Any) -> Array:
     return run(op, key, **attrs)
 
 
+@together
 @pytest.mark.parametrize("case", DRAWN, ids=lambda case: f"{case['op']} {case['key']} {case['attrs']}")
 def test_draws_are_those_of_jax_bit_for_bit(case: dict[str, Any]) -> None:
     """As far as they are integers, or made of them without a function that rounds; normal ones within 32 units."""

@@ -12,6 +12,7 @@ from engine.ir.tensor_type import INTEGERS
 from engine.ops.nn.linear import ACTIVATIONS
 from tests.engine.ops.planned import plan_of
 from tests.engine.ops.run import Array, error, grads, run
+from tests.sampling import together
 
 RTOL, ATOL = 1e-12, 1e-13
 RNG = np.random.default_rng(0)
@@ -69,6 +70,7 @@ def test_every_combination_of_ranks(a: tuple[int, ...], b: tuple[int, ...]) -> N
         np.testing.assert_allclose(found, wanted, RTOL, ATOL)
 
 
+@together
 @pytest.mark.parametrize("dtype", [*INTEGERS, "bool", "float16", "float32", "float64"])
 @pytest.mark.parametrize("other", [*INTEGERS, "bool", "float16", "float32", "float64"])
 def test_dtypes_are_numpys(dtype: str, other: str) -> None:

@@ -12,6 +12,7 @@ from engine.compiler.compiler import Compiler
 from engine.ir.errors import EngineError
 from engine.ir.op import Array
 from tests.engine.ops.run import EXECUTOR, error, grads, run
+from tests.sampling import together
 
 RNG = np.random.default_rng(7)
 
@@ -93,6 +94,7 @@ MOVES = [
 ]  # fmt: skip
 
 
+@together
 @pytest.mark.parametrize(("op", "shape", "attrs", "reference"), MOVES)
 @pytest.mark.parametrize("dtype", ["float64", "float16", "int8", "bool"])
 def test_values(op: str, shape: tuple[int, ...], attrs: dict[str, Any], reference: Any, dtype: str) -> None:

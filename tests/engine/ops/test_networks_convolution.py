@@ -11,6 +11,7 @@ import pytest
 from engine.ops.conv import im2col as convolution_layout
 from tests.engine.ops.convolutions import RNG, Axis, Setting, check
 from tests.engine.ops.run import Array, error, grads, run
+from tests.sampling import together
 
 AXES = [
     axis
@@ -19,6 +20,7 @@ AXES = [
 ]
 
 
+@together
 @pytest.mark.parametrize("rows", AXES, ids=str)
 def test_every_way_to_place_windows(rows: Axis) -> None:
     groups = 1 + AXES.index(rows) % 2

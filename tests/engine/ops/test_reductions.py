@@ -11,6 +11,7 @@ from engine import COTANGENTS, Compiler, EngineError, Limits, Program, Statement
 from engine.ir.op import Kernel
 from engine.ir.run_context import RunContext
 from tests.engine.ops.run import ON_GPU, Array, error, grads, run
+from tests.sampling import together
 
 RTOL, ATOL = 1e-12, 1e-14
 REDUCTIONS = ("sum", "mean", "max", "min", "prod", "var", "norm", "logsumexp", "any", "all")
@@ -35,6 +36,7 @@ def hessian(op: str, x: Any, **attrs: Any) -> Array:
 # ---------------------------------------------------------------- shapes and dtypes
 
 
+@together
 @pytest.mark.parametrize("op", REDUCTIONS)
 @pytest.mark.parametrize("axes", [None, [], [0], [-1], [2, 0], [1, -1, 0]], ids=str)
 @pytest.mark.parametrize("keepdims", [False, True])

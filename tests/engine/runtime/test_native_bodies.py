@@ -18,7 +18,7 @@ from engine.compiler.control_flow import PlannedScan
 from engine.runtime.native_bodies import PythonStep
 from tests.contract.cases import Case, all_cases, aspects, has_rule
 from tests.engine.looping import EXECUTOR, Writer, Written, same, written
-from tests.sampling import sampled
+from tests.sampling import sampled, together
 
 pytest.importorskip("llvmlite")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not IS_SUPPORTED, reason="no runner for this machine")]
@@ -179,6 +179,7 @@ def bodies(case: Case) -> Iterator[Hashable]:
     yield from () if case.op.name in PYTHON else aspects(case)
 
 
+@together
 @pytest.mark.parametrize("case", sampled(CASES, bodies), ids=str)
 def test_a_body_is_one_native_call(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = looped(case)
@@ -186,6 +187,7 @@ def test_a_body_is_one_native_call(case: Case, monkeypatch: pytest.MonkeyPatch) 
     judge(asked, Values.of_program(asked.program, asked.results), monkeypatch, by_python, is_exact(case))
 
 
+@together
 @pytest.mark.parametrize("case", sampled(filter(has_rule, CASES), bodies), ids=str)
 def test_the_way_back_is_one_native_call(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = looped(case)

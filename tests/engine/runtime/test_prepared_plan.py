@@ -19,6 +19,7 @@ from engine.runtime.prepared_plan import PreparedPlan
 from tests.contract.cases import Case, each, feeds_of, with_gradient
 from tests.engine.strategies import Sketch, sketches
 from tests.engine.test_random_graphs import graph_of_gradients
+from tests.sampling import together
 
 Array = np.ndarray[Any, Any]
 CPU = open_executor("cpu")
@@ -60,6 +61,7 @@ def assert_agrees(plan: Plan, *feeds: Mapping[Any, Array]) -> None:
 # ---------------------------------------------------------------- agreement
 
 
+@together
 @each()
 @pytest.mark.parametrize("small", THRESHOLDS)
 def test_every_op_and_its_gradient_agree(case: Case, small: int, monkeypatch: pytest.MonkeyPatch) -> None:

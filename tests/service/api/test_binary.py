@@ -16,6 +16,7 @@ from engine import DTYPES, LATEST
 from engine.ir.tensor_type import REALS, has_infinities, real_dtype
 from service.api.calls import calls
 from tests.conftest import Client, RunningServer
+from tests.sampling import together
 from tests.service.api.safetensors_support import (
     BINARY,
     KIND,
@@ -90,6 +91,7 @@ def echo_binary(post: Callable[..., httpx.Response], value: Array) -> Array:
     return tensors["values.0"]
 
 
+@together
 @pytest.mark.parametrize("encoding", ["json", "base64"])
 @pytest.mark.parametrize("value", CASES)
 def test_every_bit_comes_back_in_json(client: Client, value: Array, encoding: str) -> None:

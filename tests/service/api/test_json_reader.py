@@ -22,6 +22,7 @@ from service.api.media import SAFETENSORS
 from service.core.settings import Settings
 from service.workers.task import Reply, Task
 from service.workers.worker import Worker
+from tests.sampling import together
 from tests.service.api.safetensors_support import body as packed
 from tests.service.support import SQUARES, feed, node, request
 
@@ -63,6 +64,7 @@ def refused() -> Iterator[Any]:
                 yield pytest.param(name, body, id=f"{name}-{failure.code}")
 
 
+@together
 @pytest.mark.parametrize(("name", "body"), list(refused()))
 def test_every_refusal_is_worded_alike(name: str, body: bytes) -> None:
     assert agree(body, name) >= 400

@@ -21,6 +21,7 @@ from service.core.errors import Refusal
 from service.core.settings import Settings
 from service.workers.task import Task
 from service.workers.worker import Worker
+from tests.sampling import together
 from tests.service.api.test_json_reader import timeless
 from tests.service.support import feed, node, request
 
@@ -123,6 +124,7 @@ def test_what_is_wrong_is_told_as_it_was(numbers: list[str], dtype: str, data: s
     assert decoded(bytes(text), parse_tensors) == decoded(bytes(text), parse_json)
 
 
+@together
 @pytest.mark.parametrize("number", ODD)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("beside", [[], ["0.5"], ["7"]])

@@ -10,6 +10,7 @@ import pytest
 
 from service.core.errors import UNREADABLE
 from tests.conftest import Client
+from tests.sampling import together
 from tests.service.facades.bad_requests import GOOD, BadRequest, bad_requests
 from tests.service.support import node
 
@@ -36,6 +37,7 @@ def test_what_they_are_made_from_is_good(foreign: Client, path: str, body: Any) 
     assert foreign.post(path, json=body).status_code == 200
 
 
+@together
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.name[:80])
 def test_each_is_refused_in_its_form(foreign: Client, case: BadRequest) -> None:
     answer = foreign.request(case.method, case.path, content=case.body, headers=case.headers)

@@ -14,6 +14,7 @@ import pytest
 
 from service.facades.tesseract import encode_array, encoded_array_bytes
 from tests.conftest import Client
+from tests.sampling import together
 from tests.service.facades.fitting import (
     BOUND,
     FIT,
@@ -218,6 +219,7 @@ def test_the_lists_of_an_empty_array_count_before_any_is_written(empty: Client, 
     assert ask(empty, "apply", "*/*", "/tesseract/empty", inputs=inputs).status_code == 200
 
 
+@together
 @pytest.mark.parametrize("shape", [(), (0,), (5,), (1, 1), (4, 0), (0, 4), (3, 0, 2), (2, 3, 0), (30, 1), (2, 3, 4)])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int64", "bool"])
 @pytest.mark.parametrize("form", ["json", "json+base64"])

@@ -73,11 +73,11 @@ def value_of(write: TensorWrite) -> float:
     return value
 
 
-def journal(place: Path, tidiness: Tidiness = LAZY) -> ObjectJournal:
+def journal(place: Path, tidiness: Tidiness = LAZY, kind: type[ObjectJournal] = ObjectJournal) -> ObjectJournal:
     """A journal of a folder, not yet loaded."""
     objects, _ = claim_objects(str(place))
     write_format(objects)
-    return ObjectJournal(objects, f"the state folder {place}", tidiness)
+    return kind(objects, f"the state folder {place}", tidiness)
 
 
 def after(objects: MemoryObjects) -> Loaded:

@@ -84,7 +84,7 @@ def test_every_crash_leaves_the_state_before_or_after_a_commit(history: list[lis
 
 @pytest.mark.slow
 def test_one_tensor_rewritten_leaves_little(tmp_path: Path) -> None:
-    opened = journal(tmp_path / "state", Tidiness())
+    opened = journal(tmp_path / "state", Tidiness(), Waiting)
     opened.load()
     most = 0
     for value in range(3000):

@@ -17,6 +17,7 @@ from clients.python.tests.recording.test_namespace import compare, names
 from gradserve_client.recording import linalg, namespace
 from gradserve_client.recording import namespace as xp
 from gradserve_client.recording.arguments import NUMPY
+from tests.sampling import together
 
 #: parts of 1e-6 by which arguments are moved, along the real and the imaginary axis
 DIRECTIONS = (1.0, 1j)
@@ -24,6 +25,7 @@ DIRECTIONS = (1.0, 1j)
 NO_PATH = {"slogdet", "matrix_rank"}
 
 
+@together
 @pytest.mark.slow
 @pytest.mark.parametrize("case", cases.MAIN, ids=names(cases.MAIN))
 def test_the_main_namespace_is_numpys(client: gs.Client, case: Case) -> None:

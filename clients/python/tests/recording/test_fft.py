@@ -13,11 +13,13 @@ from clients.python.tests.recording.namespace_cases import Case, X
 from clients.python.tests.recording.test_complex import differences, total
 from clients.python.tests.recording.test_namespace import compare, names
 from gradserve_client.recording import fft, namespace
+from tests.sampling import together
 
 #: each function by each of its options, in double precision
 COMPARED = [case for case in CASES if case.arrays and case.arrays[0].dtype in (np.float64, np.complex128)]
 
 
+@together
 @pytest.mark.parametrize("case", CASES, ids=names(CASES))
 def test_fft_is_numpys(client: gs.Client, case: Case) -> None:
     compare(client, case, fft, np.fft)

@@ -15,6 +15,7 @@ from clients.python.tests.recording import test_triangles as triangles
 from clients.python.tests.recording.namespace_cases import Case, X
 from gradserve_client.recording import fft, linalg, missing, namespace
 from gradserve_client.recording.traced import Traced
+from tests.sampling import together
 
 #: what of the standard's main namespace is no function of arrays
 NO_FUNCTIONS = {
@@ -76,6 +77,7 @@ def names(chosen: list[Case]) -> list[str]:
     return [f"{case.name}-{i}" for i, case in enumerate(chosen)]
 
 
+@together
 @pytest.mark.slow
 @pytest.mark.parametrize("case", cases.MAIN, ids=names(cases.MAIN))
 def test_the_main_namespace_is_numpys(client: gs.Client, case: Case) -> None:

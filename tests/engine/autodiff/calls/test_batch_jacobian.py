@@ -29,6 +29,7 @@ from engine.ir.program import Function
 from tests.contract.cases import EXECUTOR, LIMITS, Case
 from tests.engine.autodiff.calls.asking import Array, Net, kind
 from tests.engine.autodiff.calls.test_laws import each_op, ends
+from tests.sampling import together
 
 RNG = np.random.default_rng(5)
 X, W = RNG.standard_normal((4, 3)), RNG.standard_normal((3, 2))
@@ -55,6 +56,7 @@ def stacked(rows: list[dict[tuple[int, ...], Array]]) -> dict[tuple[int, ...], A
     return {label: np.stack([row[label] for row in rows]) for label in rows[0]}
 
 
+@together
 @pytest.mark.slow
 @each_op
 def test_of_every_op_it_is_a_loop(case: Case) -> None:

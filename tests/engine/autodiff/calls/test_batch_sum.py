@@ -15,6 +15,7 @@ from engine.ir.program import Function
 from tests.contract.cases import EXECUTOR, LIMITS, Case
 from tests.engine.autodiff.calls.asking import Array, Net, kind
 from tests.engine.autodiff.calls.test_laws import each_op, weighted
+from tests.sampling import together
 
 SIZE = 4
 KEYS = np.array([[0, 42], [7, 7], [1, 2], [3, 4], [5, 6]], "uint32")
@@ -40,6 +41,7 @@ def total(net: Net, mapped: Sequence[int], *asked: Any) -> dict[Any, Array]:
     return net.ask(BatchSum.over_program(net.program, net.types, mapped, *asked))
 
 
+@together
 @pytest.mark.slow
 @each_op
 def test_a_sum_over_examples_is_a_loop(case: Case) -> None:

@@ -10,6 +10,7 @@ import pytest
 from engine import HVP, JVP, VJP, Batch, Gradients, Hessian, Jacobian
 from tests.contract.cases import ONCE, Case, all_cases, has_rule
 from tests.engine.autodiff.calls.asking import Array, Net, kind
+from tests.sampling import together
 
 pytestmark = pytest.mark.slow
 
@@ -57,6 +58,7 @@ def weighted(case: Case, salt: int = 0) -> tuple[Net, list[int], int]:
     return net, wrt, reduce(lambda a, b: net.add("add", a, b), terms)
 
 
+@together
 @each_op
 def test_jacobian_and_its_products(case: Case) -> None:
     """vᵀ J and J u, each asked for by itself, are those of the whole Jacobian; by either of its ways."""
@@ -79,6 +81,7 @@ def test_jacobian_and_its_products(case: Case) -> None:
             np.testing.assert_allclose(pieces[y, x], blocks[y, x], **CLOSE)
 
 
+@together
 @each_op
 def test_batched_products_are_a_loop(case: Case) -> None:
     net, wrt, results = ends(case)
@@ -92,6 +95,7 @@ def test_batched_products_are_a_loop(case: Case) -> None:
             np.testing.assert_allclose(many[x][k], single[x], 1e-12, 1e-13)
 
 
+@together
 @each_op
 def test_hessian_is_the_jacobian_of_the_gradients_and_symmetric(case: Case) -> None:
     net, wrt, loss = weighted(case)
@@ -115,6 +119,7 @@ def test_hessian_is_the_jacobian_of_the_gradients_and_symmetric(case: Case) -> N
             np.testing.assert_allclose(pieces[row, column], block, **CLOSE)
 
 
+@together
 @each_op
 def test_a_batch_is_a_loop(case: Case) -> None:
     singles = [weighted(case, salt) for salt in range(4)]

@@ -15,6 +15,7 @@ from engine.codegen.kernels.block_program import assign_registers, needed
 from engine.codegen.kernels.blocks import bind_blocks, workspace_bytes
 from engine.codegen.kernels.program import FusedKernel, KernelBuilder, Level, Scalar, Space
 from engine.codegen.native.native_call import make_calls
+from tests.sampling import together
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(7)
@@ -66,6 +67,7 @@ def steps(array: Array, axes: int) -> tuple[int, ...]:
     return tuple(s // array.itemsize for s in array.strides[:axes])
 
 
+@together
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(
     ("rows", "columns"),

@@ -16,6 +16,7 @@ from engine.ir.tensor_type import TensorType
 from engine.ops.elementwise.base import Elementwise
 from engine.ops.reduce.sums import Rowwise
 from tests.contract.cases import Case, all_cases
+from tests.sampling import together
 
 Array = np.ndarray[Any, Any]
 INF, NAN = np.inf, np.nan
@@ -86,6 +87,7 @@ def formula_of(op: Kernel, attrs: dict[str, Any], arrays: list[Array], out: Arra
     return by_rows(op, attrs, arrays[0], out)
 
 
+@together
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_on_samples(case: Case) -> None:
     op, attrs, arrays = written(case)
@@ -95,6 +97,7 @@ def test_on_samples(case: Case) -> None:
         np.testing.assert_allclose(found, out, 1e-14, 1e-15)
 
 
+@together
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("case", [case for case in CASES if not case.number or case.sample.attrs], ids=str)
 def test_on_special_values(case: Case, dtype: str) -> None:

@@ -18,6 +18,7 @@ from engine.ops.index.gather import Gather, ScatterAdd
 from engine.runtime.numpy_backend import Kernels, NumPyExecutor
 from engine.runtime.prepared_plan import PreparedPlan
 from tests.engine.printers import PRINTERS
+from tests.sampling import together
 
 Array = np.ndarray[Any, Any]
 pytestmark = pytest.mark.skipif("llvm" not in PRINTERS, reason="there is no LLVM")
@@ -73,6 +74,7 @@ PICKED = [
 ]
 
 
+@together
 @pytest.mark.usefixtures("no_other_way")
 @pytest.mark.parametrize(("shape", "indexed", "axis"), PICKED, ids=str)
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -11,6 +11,7 @@ from engine.ir.run_context import RunContext
 from engine.ir.tensor_type import TensorType
 from engine.ops.index.gather import add_at, add_elements, add_rows, add_rows_bytes
 from tests.engine.ops.values import allocated
+from tests.sampling import together
 
 RNG = np.random.default_rng(5)
 #: dtypes of what is added, and of the sums
@@ -37,6 +38,7 @@ def assert_same(found: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> No
     assert both[0].tobytes() == both[1].tobytes()
 
 
+@together
 @pytest.mark.parametrize("dtype", SUMS)
 @pytest.mark.parametrize("index", ["int64", "int32", "uint8"])
 @pytest.mark.parametrize(
@@ -52,6 +54,7 @@ def test_rows(shape: tuple[int, ...], index: str, dtype: str) -> None:
     assert_same(found, wanted)
 
 
+@together
 @pytest.mark.parametrize("dtype", SUMS)
 @pytest.mark.parametrize("index", ["int64", "int32", "uint8"])
 @pytest.mark.parametrize(

@@ -8,10 +8,12 @@ import pytest
 from engine.ir.errors import ShapeMismatch
 from engine.ir.tensor_type import TensorType
 from engine.ops.linalg.matmul import is_readable, product_shape, product_type
+from tests.sampling import together
 
 SHAPES = [(3,), (2, 3), (3, 2), (4, 2, 3), (4, 3, 2), (1, 3, 3), (5, 1, 2, 3), (0, 3), (3, 0), (2,), (5, 4, 3, 1)]
 
 
+@together
 @pytest.mark.parametrize("b", SHAPES, ids=str)
 @pytest.mark.parametrize("a", SHAPES, ids=str)
 def test_the_type_is_numpy_s_and_so_is_what_is_refused(a: tuple[int, ...], b: tuple[int, ...]) -> None:
