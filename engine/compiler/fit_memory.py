@@ -313,7 +313,7 @@ def _within(graph: Graph, ways: _Ways, numbers: Sequence[int] | None = None) -> 
     most_bytes, threads, microkernels, all_pay, late = ways
     apart: set[int] = set()
     for _ in range(1 + MOST_APART):
-        kernels = kernels_in(graph, 0, compiled=True, threads=threads, apart=apart, all_pay=all_pay, late=late)
+        kernels = kernels_in(graph, 0, compiled=True, threads=threads, excluded=apart, all_pay=all_pay, late=late)
         fused = with_kernels(graph, kernels)
         plan = make_plan(fused, NO_LIMITS, tight=True)
         if plan.peak_bytes <= most_bytes:

@@ -241,5 +241,5 @@ def _joining(written: _Written) -> Iterator[int]:
     grouping = Grouping(written.graph, 0)
     for k, i in enumerate(written.first):
         (operand,) = written.graph.nodes[i].operands
-        if grouping.are_one(operand, i):
+        if grouping.share_kernel(operand, i):
             yield k

@@ -105,7 +105,7 @@ def test_nodes_that_stay_apart_are_in_none() -> None:
     x = leaf(4, 6)
     y = x.sin()
     graph = x.builder.graph([y.cos().exp()])
-    groups = list(Grouping(graph, 1, apart={y.index}).groups())
+    groups = list(Grouping(graph, 1, excluded={y.index}).groups())
     assert [[graph.nodes[i].op.name for i in group.nodes] for group in groups] == [["cos", "exp"]]
 
 
