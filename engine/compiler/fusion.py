@@ -59,8 +59,8 @@ _SHORT_ROW: Final = 64
 _MANY_ROWS: Final = 1 << 13
 
 # Recomputation: a kernel may recompute values of another kernel rather than read them, since memory traffic costs more
-#: columns of a short row: NumPy runs an inner loop per row if operands broadcast; and elements from which that matters
-# computed from operands that are in memory anyway, or from fewer bytes, they are neither written nor held in between.
+# than arithmetic. The backward pass through a chain of elementwise nodes reads values of the forward pass. If these can
+# be computed from operands that are in memory anyway, or from fewer bytes, they are neither written nor held in between.
 # Values with one element per row are always read, because that costs next to nothing.
 
 
