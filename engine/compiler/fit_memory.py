@@ -339,7 +339,7 @@ def _within(graph: Graph, ways: _Ways, numbers: Sequence[int] | None = None) -> 
 def _at_the_peak(graph: Graph) -> Fused | None:
     """Return the kernel at the step where most is alive, or the last one before."""
     storage = Storage(graph)
-    live = live_bytes(storage.blocks(), storage.kept())
+    live = live_bytes(storage.blocks(), storage.output_blocks())
     peak = max(range(len(live)), key=live.__getitem__, default=0)
     ops = [node.op for node in graph.nodes[: peak + 1]]
     return next((op for op in reversed(ops) if isinstance(op, Fused)), None)

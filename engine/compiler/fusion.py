@@ -60,8 +60,8 @@ _MANY_ROWS: Final = 1 << 13
 
 # Recomputation: a kernel may recompute values of another kernel rather than read them, since memory traffic costs more
 # than arithmetic. The backward pass through a chain of elementwise nodes reads values of the forward pass. If these can
-# be computed from operands that are in memory anyway, or from fewer bytes, they are neither written nor held in between.
-# Values with one element per row are always read, because that costs next to nothing.
+# be computed from operands that are in memory anyway, or from fewer bytes, they are neither written nor held between
+# the kernels. Values with one element per row are always read, because that costs next to nothing.
 
 
 class _Chain(NamedTuple):

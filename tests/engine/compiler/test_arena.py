@@ -331,7 +331,7 @@ def test_a_large_peak_is_within_a_tenth_of_the_planned_one(name: str) -> None:
 def test_little_memory_is_lost_between_blocks(name: str) -> None:
     """In the arena alone; and, less strictly, with memory of the kept results, whose sizes are as they are."""
     storage = Storage(trained(name)[0])
-    made, kept = storage.blocks(), storage.kept()
+    made, kept = storage.blocks(), storage.output_blocks()
     packing = pack(made, kept)
     if len(made) <= MOST_PACKED:  # comparing all pairs takes long
         check_packing(packing, made, kept)
