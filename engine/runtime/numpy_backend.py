@@ -132,7 +132,7 @@ class Kernels:
             recurrence = op.step_loop.expanded
             text = recurrence_text(recurrence, lanes_of(recurrence.loop, op.step_loop.space.columns))
             return StepKernel(self._kernel(text, load_kernel), recurrence)
-        return [self._kernel(phase.text, load_kernel) for phase in op.made_by.phases]
+        return [self._kernel(phase.text, load_kernel) for phase in op.recipe.phases]
 
     def _loop_kernel(self, loop: FusedKernel, lanes: int) -> NativeKernel:
         return self._kernel(llvm_text(loop, lanes), partial(native_kernel, loop, lanes))
@@ -188,15 +188,15 @@ def _planned(op: CompiledOp, threads: int | None = None) -> int:
     """Find the planned workspace of a kernel, for so many threads, or for those of the plan."""
     if isinstance(op, PlannedScan):
         return 0
-    works_in = op.works_in if isinstance(op, Fused) else op.made_by.workspace
-    return works_in(op.threads if threads is None else threads)
+    workspace = op.workspace_for if isinstance(op, Fused) else op.recipe.workspace
+    return workspace(op.threads if threads is None else threads)
 
 
 def _needed(op: CompiledOp) -> int:
     """Find the bytes that a kernel works in with one thread."""
     if isinstance(op, PlannedScan):
         return 0
-    return native_workspace(op.expanded, op.space, 1) if isinstance(op, Fused) else op.made_by.workspace(1)
+    return native_workspace(op.expanded, op.space, 1) if isinstance(op, Fused) else op.recipe.workspace(1)
 
 
 class KernelBinder(Binder):
@@ -236,7 +236,7 @@ class KernelBinder(Binder):
         if code is None:
             return 0
         if isinstance(step.op, MicrokernelOp):
-            return step.op.made_by.workspace(self._taking_part(step.op))
+            return step.op.recipe.workspace(self._taking_part(step.op))
         assert isinstance(step.op, Fused)
         assert isinstance(code, CompiledKernel)
         return kernel_workspace(code.kernel, code.loop, step.op.space, self._threads)
@@ -254,7 +254,7 @@ class KernelBinder(Binder):
         op, code = step.op, self.compiled.get(step.op)
         if isinstance(op, MicrokernelOp) and code is not None and not isinstance(code, CompiledKernel | StepKernel):
             by_op = partial(_bind_one, run, step)
-            return bind_recipe(code, op.made_by, operands, out, self._taking_part(op), run.workspace, by_op)
+            return bind_recipe(code, op.recipe, operands, out, self._taking_part(op), run.workspace, by_op)
         if isinstance(op, RunsPlans):
             native = bind_loop(self._within or self, run, step, operands, out)
             return native or bind_step(run, step, operands, out)
