@@ -416,8 +416,10 @@ class PreparedPlan:
         self._fed: list[RebindingStep | Step] = []
         self._lent: list[Step] = []
         lifetimes = Lifetimes(plan)
-        self._output_buffers = [(k, OutputBuffer(plan.buffers[k], executor.allocate)) for k in sorted(lifetimes.handed)]
-        sizes = [0 if k in lifetimes.handed else nbytes for k, nbytes in enumerate(plan.buffers)]
+        self._output_buffers = [
+            (k, OutputBuffer(plan.buffers[k], executor.allocate)) for k in sorted(lifetimes.handed_out)
+        ]
+        sizes = [0 if k in lifetimes.handed_out else nbytes for k, nbytes in enumerate(plan.buffers)]
         sizes += [plan.feed_types[feed].nbytes if i in lifetimes.copied else 0 for feed, i in plan.feeds.items()]
         workspace = max(map(binder.workspace, plan.steps), default=0)
         *memory, shared = _cut(executor, [*sizes, workspace])
@@ -437,7 +439,7 @@ class PreparedPlan:
         self._context.run(self._bind_all, plan.steps, lifetimes)
         self._forth, self._back = self._segments.ways
         self._loans = _loans(plan, lifetimes)
-        self._passing = sorted(lifetimes.passing)
+        self._passing = sorted(lifetimes.transient)
         own = [(k, i) for k, i in enumerate(plan.results) if k not in plan.borrowed]
         self._results = [(i, lifetimes.is_copied_out(k)) for k, i in own]
 
@@ -461,7 +463,7 @@ class PreparedPlan:
                 self._slots[step.result] = step.op.tensor(self._run, step.types[0], **step.attrs)
                 continue
             lasting = lifetimes.lasting(step)
-            if lifetimes.is_handed(step):
+            if lifetimes.is_handed_out(step):
                 self._lent.append(step)
             elif step.places:
                 self._slots[step.result] = self._executor.result(step, self._buffers)
