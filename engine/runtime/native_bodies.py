@@ -49,7 +49,7 @@ from engine.runtime.memory_layout import (
     memory_at,
     moves,
 )
-from engine.runtime.prepared_plan import MOST_NANOSECONDS, NativeStep, alone
+from engine.runtime.prepared_plan import MOST_NANOSECONDS, NativeStep, single_thread_rows
 
 #: entry of a list at which the runner always returns to Python
 PAUSE_GUARD: Final = NativeGuard(np.ones(1, np.int64), (lambda: None, ()))
@@ -173,7 +173,7 @@ def bind_body(
     # Tables point to constants, and to numbers that an op made for its calls. Nothing else keeps these alive.
     references = [array for call in calls for array in call.arrays.values()]
     body = BoundBody(
-        alone(native_steps),
+        single_thread_rows(native_steps),
         pauses,
         sorted({feed for step in chain(*pauses.values()) for feed in step.consts}),
         {feed: _pointers(words, array) for feed, array in layout.fed.items()},

@@ -47,7 +47,7 @@ from engine.ir.tensor_type import HostArray, TensorType
 from engine.runtime.binding import Binder, StepKernel
 from engine.runtime.memory_layout import BodyNeeds, NativeMemory, array_on, body_needs, memory_at
 from engine.runtime.native_bodies import BoundBody, NotNative, Pointer, bind_body
-from engine.runtime.prepared_plan import NativeStep, alone
+from engine.runtime.prepared_plan import NativeStep, single_thread_rows
 
 #: words that are read at each pause; looking up members of an enum takes longer
 _ENDED: Final = int(LoopEntry.ENDED)
@@ -152,7 +152,7 @@ def bind_recurrence(
     operand_places = zip(loop.inputs, layout.loop.operands, layout.operands, strict=True)
     result_places = zip(out, layout.loop.results, layout.results, strict=True)
     body = BoundBody(
-        steps=alone(steps if kernel.recurrence.out_of_range is not None else steps[:1]),
+        steps=single_thread_rows(steps if kernel.recurrence.out_of_range is not None else steps[:1]),
         pauses={},
         consts=(),
         feed_pointers={
