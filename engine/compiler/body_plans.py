@@ -358,11 +358,11 @@ def _compiled(graph: Graph, most_bytes: int, *, microkernels: bool, few_launches
     compilable, byte_limit = make_compilable(graph), max(most_bytes, _FREE_BYTES)
     for variant in (compilable, graph) if compilable is not graph else (graph,):
         inner = with_compiled_bodies(variant, microkernels=microkernels, few_launches=few_launches)
-        within = compiled_within(
+        compiled = compiled_within(
             inner, byte_limit, 1, microkernels=microkernels, all_pay=True, few_launches=few_launches
         )
-        if within:
-            return within.plan
+        if compiled:
+            return compiled.plan
     return make_plan(inner, NO_LIMITS, tight=True)
 
 
@@ -371,8 +371,8 @@ def kernel_ops(plan: Plan, is_one_kernel: Callable[[PlannedScan], bool] = lambda
 
     A scan that runs as one kernel is yielded in place of the ops of its body.
     """
-    for each in plans_within(plan, lambda op: isinstance(op, PlannedScan) and is_one_kernel(op)):
-        for step in each.steps:
+    for current in plans_within(plan, lambda op: isinstance(op, PlannedScan) and is_one_kernel(op)):
+        for step in current.steps:
             op = step.op
             if isinstance(op, Fused | MicrokernelOp) or (isinstance(op, PlannedScan) and is_one_kernel(op)):
                 yield op

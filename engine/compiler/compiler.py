@@ -237,7 +237,7 @@ def _with_precision(plan: Plan, precision: Precision, converted: dict[Plan, Plan
         steps = list(plan.steps)
         for i, step in enumerate(steps):
             if isinstance(step.op, RunsPlans):
-                plans = tuple(_with_precision(each, precision, converted) for each in step.op.plans)
+                plans = tuple(_with_precision(body, precision, converted) for body in step.op.plans)
                 steps[i] = step._replace(op=replace(step.op, plans=plans))
         converted[plan] = replace(plan, steps=tuple(steps), precision=precision)
     return converted[plan]

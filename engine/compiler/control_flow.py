@@ -453,8 +453,13 @@ def _frontier(graph: Graph, consts: int, *, is_run: bool) -> tuple[int, ...]:
             is_invariant = is_invariant and (is_run or not _may_raise(graph, node))
         if is_invariant:
             invariant.add(i)
-    read = {*graph.outputs, *[o for i, node in enumerate(graph.nodes) if i not in invariant for o in node.operands]}
-    hoisted_nodes = {i for i in invariant & read if not graph.nodes[i].is_leaf and not graph.nodes[i].op.several}
+    outputs_and_reads = {
+        *graph.outputs,
+        *[o for i, node in enumerate(graph.nodes) if i not in invariant for o in node.operands],
+    }
+    hoisted_nodes = {
+        i for i in invariant & outputs_and_reads if not graph.nodes[i].is_leaf and not graph.nodes[i].op.several
+    }
     return tuple(sorted(hoisted_nodes))
 
 
@@ -620,10 +625,10 @@ def _nested(
     """Emit a scan in segments. If steps are left over at the end of the loop, they form a scan of their own."""
     parts = in_parts(operands, carries, sequences)
     steps = _steps(length, levels)
-    whole = length // steps * steps
-    segmented = [x if whole == length else cut(x, 0, 0, whole) for x in parts.sequences]
-    left_over = [cut(x, 0, whole, length) for x in parts.sequences] if whole < length else []
-    pieces = (Parts((), (), segmented), whole), (Parts((), (), left_over), length - whole)
+    segmented_length = length // steps * steps
+    segmented = [x if segmented_length == length else cut(x, 0, 0, segmented_length) for x in parts.sequences]
+    left_over = [cut(x, 0, segmented_length, length) for x in parts.sequences] if segmented_length < length else []
+    pieces = (Parts((), (), segmented), segmented_length), (Parts((), (), left_over), length - segmented_length)
     state, stacks = list(parts.carries), dict[int, list[Value]]()
     # A reverse scan begins with the last steps, which are those left over.
     for place in (1, 0) if reverse else (0, 1):
@@ -635,8 +640,8 @@ def _nested(
             else:
                 results = emit_scan(operands[0].builder, body, piece_parts, count, reverse=reverse)
             state, stacks[place] = results[:carries], results[carries:]
-    joined = zip(*[stacks[place] for place in sorted(stacks)], strict=True)
-    return [*state, *[first.cat(*others, axis=0) if others else first for first, *others in joined]]
+    stacks_in_order = zip(*[stacks[place] for place in sorted(stacks)], strict=True)
+    return [*state, *[first.cat(*rest, axis=0) if rest else first for first, *rest in stacks_in_order]]
 
 
 def _in_segments(body: Body, parts: Parts, length: int, steps: int, levels: int, *, reverse: bool) -> list[Value]:

@@ -67,10 +67,10 @@ def compile_sum(compiler: Compiler, request: CompileRequest) -> CompiledSum:
     Raises EngineError: for a block that exceeds the memory, it states the largest power of two that fits. Raises
     OverBudget if all blocks together exceed the FLOPs.
     """
-    within, call = replace(request, limits=request.limits.within(request.memory)), _batch_sum(request)
+    limited_request, call = replace(request, limits=request.limits.within(request.memory)), _batch_sum(request)
     size, _ = compiler.block_sizes.get(
-        (request.program.digest, frozenset(request.types.items()), call, within.limits.bytes),
-        lambda: example_blocks(within).block,
+        (request.program.digest, frozenset(request.types.items()), call, limited_request.limits.bytes),
+        lambda: example_blocks(limited_request).block,
         request.deadline,
     )
     blocks = Blocks(call.size, size)
@@ -83,7 +83,7 @@ def compile_sum(compiler: Compiler, request: CompileRequest) -> CompiledSum:
         plans = CompiledSum(blocks, compiled(blocks.block) if blocks.count > 1 else last, last)
     except OverMemory as error:
         max_exponent = (size - 1).bit_length() - 1
-        fitting = _largest_power(within, max_exponent) if max_exponent >= 0 else None
+        fitting = _largest_power(limited_request, max_exponent) if max_exponent >= 0 else None
         raise _over(error, size, fitting) from None
     request.limits.admit_flops(plans.flops)
     return plans
@@ -103,9 +103,9 @@ def example_blocks(request: CompileRequest) -> Blocks:
     call, limits = _batch_sum(request), request.limits
     if call.block is not None:
         return Blocks(call.size, max(1, min(call.block, call.size)))
-    within = replace(limits, bytes=min(limits.bytes, BLOCK_BYTES), flops=min(limits.flops, BLOCK_FLOPS))
+    block_limits = replace(limits, bytes=min(limits.bytes, BLOCK_BYTES), flops=min(limits.flops, BLOCK_FLOPS))
     max_exponent = max(0, call.size - 1).bit_length()
-    return Blocks(call.size, _largest_power(replace(request, limits=within, chunks=(NO_END,)), max_exponent) or 1)
+    return Blocks(call.size, _largest_power(replace(request, limits=block_limits, chunks=(NO_END,)), max_exponent) or 1)
 
 
 def _largest_power(request: CompileRequest, max_exponent: int) -> int | None:

@@ -131,9 +131,9 @@ def rematerialize(
     raise at_origin(smallest_error, peak_memory_node(smallest_graph))
 
 
-def is_nearer(one: OverMemory, other: OverMemory) -> bool:
-    """Whether `one` reports a lower peak than `other`, as far as peaks are known."""
-    return one.peak is not None and (other.peak is None or one.peak < other.peak)
+def is_nearer(error: OverMemory, best: OverMemory) -> bool:
+    """Whether `error` reports a lower peak than `best`, as far as peaks are known."""
+    return error.peak is not None and (best.peak is None or error.peak < best.peak)
 
 
 def _variants(graph: Graph, most_bytes: int) -> Iterator[Graph]:
@@ -290,13 +290,13 @@ class Compilable(NamedTuple):
     plan: Plan
     most_bytes: int
 
-    def partly(self, kept: Container[Kernel]) -> Plan | None:
+    def partly(self, chosen: Container[Kernel]) -> Plan | None:
         """Plan with only the kernels of these ops of `plan`; return None if that takes more than `most_bytes`.
 
         Other nodes run one by one, as before.
         """
-        kernels = [kernel for kernel in self.kernels if kernel.node is None or kernel.node.op in kept]
-        plan = make_plan(select_alike(with_kernels(self.graph, kernels), self.selected, kept), NO_LIMITS, tight=True)
+        kernels = [kernel for kernel in self.kernels if kernel.node is None or kernel.node.op in chosen]
+        plan = make_plan(select_alike(with_kernels(self.graph, kernels), self.selected, chosen), NO_LIMITS, tight=True)
         return plan if plan.peak_bytes <= self.most_bytes else None
 
 
@@ -343,9 +343,9 @@ def _within(graph: Graph, options: _CompileOptions, numbers: Sequence[int] | Non
     the original nodes, and the graph is worth running even without kernels.
     """
     most_bytes, threads, microkernels, all_pay, late = options
-    apart: set[int] = set()
+    excluded: set[int] = set()
     for _ in range(1 + MOST_APART):
-        kernels = kernels_in(graph, 0, compiled=True, threads=threads, excluded=apart, all_pay=all_pay, late=late)
+        kernels = kernels_in(graph, 0, compiled=True, threads=threads, excluded=excluded, all_pay=all_pay, late=late)
         fused = with_kernels(graph, kernels)
         plan = make_plan(fused, NO_LIMITS, tight=True)
         if plan.peak_bytes <= most_bytes:
@@ -364,7 +364,7 @@ def _within(graph: Graph, options: _CompileOptions, numbers: Sequence[int] | Non
         kernel = _kernel_at_peak(fused)
         if kernel is None:
             return None
-        apart.update(kernel.nodes)
+        excluded.update(kernel.nodes)
     return None
 
 

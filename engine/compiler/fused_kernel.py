@@ -197,17 +197,17 @@ def read_extents(graph: Graph) -> list[Shape]:
 
     Views know which part of their operand they read; all other ops read everything.
     """
-    read: list[Shape] = [(0,) * node.type.ndim for node in graph.nodes]
+    read_shapes: list[Shape] = [(0,) * node.type.ndim for node in graph.nodes]
     for i in graph.outputs:
-        read[i] = graph.nodes[i].type.shape
+        read_shapes[i] = graph.nodes[i].type.shape
     for i in range(len(graph.nodes) - 1, -1, -1):
         node = graph.nodes[i]
         for operand in node.operands:
             extents = graph.nodes[operand].type.shape
             if isinstance(node.op, View):
-                extents = node.op.leading_part(read[i], extents, node.attrs)
-            read[operand] = tuple(map(max, read[operand], extents))
-    return read
+                extents = node.op.leading_part(read_shapes[i], extents, node.attrs)
+            read_shapes[operand] = tuple(map(max, read_shapes[operand], extents))
+    return read_shapes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -249,18 +249,21 @@ def select_microkernels(graph: Graph, most_bytes: int, threads: int, *, in_body:
     The choice assumes one thread, so that results do not depend on the number of threads. With `in_body`, for the body
     of a loop, ops also get microkernels that only pay off there.
     """
-    return _rewritten(graph, [_selected(*each, most_bytes, threads, in_body=in_body) for each in _with_layouts(graph)])
+    return _rewritten(
+        graph, [_selected(*node_layout, most_bytes, threads, in_body=in_body) for node_layout in _with_layouts(graph)]
+    )
 
 
-def select_alike(graph: Graph, selected: Graph, kept: Container[Kernel]) -> Graph:
-    """Replace nodes of `graph` by the equal microkernels of `selected`, if these are in `kept`."""
+def select_alike(graph: Graph, selected: Graph, chosen: Container[Kernel]) -> Graph:
+    """Replace nodes of `graph` by the equal microkernels of `selected` that are in `chosen`."""
     microkernels = {
-        _recipe_key(node.op.op, node, read, types): node.op
-        for node, read, types in _with_layouts(selected)
-        if isinstance(node.op, MicrokernelOp) and node.op in kept
+        _recipe_key(node.op.op, node, read_shape, types): node.op
+        for node, read_shape, types in _with_layouts(selected)
+        if isinstance(node.op, MicrokernelOp) and node.op in chosen
     }
     replacements = (
-        (node, microkernels.get(_recipe_key(node.op, node, read, types))) for node, read, types in _with_layouts(graph)
+        (node, microkernels.get(_recipe_key(node.op, node, read_shape, types)))
+        for node, read_shape, types in _with_layouts(graph)
     )
     return _rewritten(graph, [node if op is None else node._replace(op=op) for node, op in replacements])
 
@@ -268,8 +271,8 @@ def select_alike(graph: Graph, selected: Graph, kept: Container[Kernel]) -> Grap
 def _with_layouts(graph: Graph) -> Iterator[tuple[Node, Shape, Sequence[object]]]:
     """Yield the nodes, each with its extents that are read and the strided types of its operands."""
     types = Storage(graph).types
-    for node, read in zip(graph.nodes, read_extents(graph), strict=True):
-        yield node, read, [types[i] for i in node.operands]
+    for node, read_shape in zip(graph.nodes, read_extents(graph), strict=True):
+        yield node, read_shape, [types[i] for i in node.operands]
 
 
 def _rewritten(graph: Graph, nodes: Sequence[Node]) -> Graph:
@@ -278,19 +281,19 @@ def _rewritten(graph: Graph, nodes: Sequence[Node]) -> Graph:
     return graph.rewritten(nodes, graph.outputs) if changed else graph
 
 
-def _recipe_key(op: object, node: Node, read: Shape, types: Sequence[object]) -> Hashable:
+def _recipe_key(op: object, node: Node, read_shape: Shape, types: Sequence[object]) -> Hashable:
     """Return a key of everything that a recipe depends on. Moved nodes keep their attributes object."""
-    return op, id(node.attrs), node.types, read, *types
+    return op, id(node.attrs), node.types, read_shape, *types
 
 
 def _selected(
-    node: Node, read: Shape, types: Sequence[object], most_bytes: int, threads: int, *, in_body: bool
+    node: Node, read_shape: Shape, types: Sequence[object], most_bytes: int, threads: int, *, in_body: bool
 ) -> Node:
-    if not node.op.is_kernel or node.op.several or 0 in read or not node.type.size:
+    if not node.op.is_kernel or node.op.several or 0 in read_shape or not node.type.size:
         return node
     if not all(isinstance(type, TensorType) and type.size for type in types):
         return node
-    out = Strided(node.type.with_shape(read), node.type.strides) if node.kernel.makes_parts else node.type
+    out = Strided(node.type.with_shape(read_shape), node.type.strides) if node.kernel.makes_parts else node.type
     recipe = recipe_for(node.kernel, "cpu", out, *types, in_body=in_body, **node.attrs)
     if recipe is None or recipe.workspace(1) > most_bytes:
         return node
@@ -345,13 +348,15 @@ def step_seconds(plan: Plan, dense_flop: float = DENSE_FLOP) -> Iterator[float]:
     sizes = {slot: plan.feed_types[feed].nbytes for feed, slot in plan.feeds.items()}
     for _, operands, _, result, types, places, _, _, flops in plan.steps:
         seconds = STEP
-        moved = types[0].nbytes if len(types) == 1 else sum([type.nbytes for type in types])
-        sizes[result] = moved
+        moved_bytes = types[0].nbytes if len(types) == 1 else sum([type.nbytes for type in types])
+        sizes[result] = moved_bytes
         if places:  # a view moves nothing
             for operand in operands:
-                moved += sizes[operand]
-            dense = flops > DENSE * moved
-            seconds += BYTE * moved + flops * (dense_flop * real_dtype(types[0].dtype).itemsize if dense else FLOP)
+                moved_bytes += sizes[operand]
+            dense = flops > DENSE * moved_bytes
+            seconds += BYTE * moved_bytes + flops * (
+                dense_flop * real_dtype(types[0].dtype).itemsize if dense else FLOP
+            )
         yield seconds
 
 
@@ -389,7 +394,7 @@ def compile_order(compiled: Plan, plan: Plan, seconds: Sequence[float] = ()) -> 
         key = _kernel_key(op)
         ops.setdefault(key, {})[op] = None
         total_seconds[key] = total_seconds.get(key, 0.0) + uncompiled_seconds
-    return sorted((SharedKernels([*ops[key]], total_seconds[key]) for key in ops), key=lambda each: -each.seconds)
+    return sorted((SharedKernels([*ops[key]], total_seconds[key]) for key in ops), key=lambda shared: -shared.seconds)
 
 
 def first_parts(kernels: Sequence[SharedKernels]) -> list[list[Fused | MicrokernelOp]]:
@@ -401,13 +406,13 @@ def first_parts(kernels: Sequence[SharedKernels]) -> list[list[Fused | Microkern
 
 
 def _first_part(kernels: Sequence[SharedKernels], share: float) -> list[Fused | MicrokernelOp]:
-    remaining = share * sum(each.seconds for each in kernels)
+    remaining = share * sum(shared.seconds for shared in kernels)
     ops: list[Fused | MicrokernelOp] = []
-    for each in kernels:
+    for shared in kernels:
         if remaining <= 0:
             break
-        remaining -= each.seconds
-        ops += each.ops
+        remaining -= shared.seconds
+        ops += shared.ops
     return ops
 
 

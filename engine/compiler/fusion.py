@@ -91,15 +91,15 @@ class _Recomputing:
         """Extend the group by the chains of all its operands together, or by each chain that pays off by itself."""
         inside = set(group.nodes)
         reads = [(o, i) for i in group.nodes for o in self._nodes[i].operands if o not in inside]
-        read = {o for o, _ in reads}
-        optional = {o for o in read if self._is_optional(o)}
+        outside_operands = {o for o, _ in reads}
+        optional = {o for o in outside_operands if self._is_optional(o)}
         # Operands read as one value per row. Recomputed in this kernel, they would be aligned with its columns instead.
         at_rows = {o for o, i in reads if self._grouping.lacks_axes(o, i)}
         recomputed: set[int] = set()
         # Chains may share inputs, so the chains together can pay off though each alone does not.
         for values in (optional - at_rows, *({o} for o in sorted(optional - at_rows))):
             chain = self._chain(values, inside | at_rows)
-            if values and not values <= recomputed and self._pays(chain, values, read):
+            if values and not values <= recomputed and self._pays(chain, values, outside_operands):
                 recomputed |= chain.nodes
         self._stored.update(optional - recomputed)
         return group._replace(recomputed=tuple(sorted(recomputed)))
@@ -120,10 +120,10 @@ class _Recomputing:
                 chain.inputs.add(i)
         return chain
 
-    def _pays(self, chain: _Chain, values: Iterable[int], read: set[int]) -> bool:
+    def _pays(self, chain: _Chain, values: Iterable[int], already_read: set[int]) -> bool:
         ops = [self._nodes[i].op for i in chain.nodes]
         cost = sum(op.cost for op in ops if isinstance(op, Elementwise))
-        return cost <= MOST_COST and self._nbytes(chain.inputs - read) <= MOST_READ * self._nbytes(values)
+        return cost <= MOST_COST and self._nbytes(chain.inputs - already_read) <= MOST_READ * self._nbytes(values)
 
     def _nbytes(self, nodes: Iterable[int]) -> int:
         return sum(self._nodes[i].type.nbytes for i in nodes)
@@ -208,10 +208,10 @@ def _kernels(grouping: Grouping, compiled: bool, threads: int, *, all_pay: bool)
     parts = _worthwhile(grouping, compiled, all_pay=all_pay)
     while True:
         groups = _Recomputing(grouping, parts).groups
-        read, kernels = _read_nodes(graph, groups), list[WrittenKernel]()
+        stored, kernels = _read_nodes(graph, groups), list[WrittenKernel]()
         for group in groups:
             with suppress(_NotFusible):
-                kernels.append(_Writer(storage, grouping, read, group).write_kernel(compiled, threads))
+                kernels.append(_Writer(storage, grouping, stored, group).write_kernel(compiled, threads))
         if len(kernels) == len(parts):
             return kernels
         # Nodes of a dropped group run one by one, and may read values that other kernels did not store. So start over.
@@ -250,33 +250,33 @@ def _pays_off(graph: Graph, group: Group, compiled: bool) -> bool:
 
 def _read_nodes(graph: Graph, groups: Sequence[Group]) -> set[int]:
     """Find the nodes that are read from memory: outputs, and operands that their reader does not compute itself."""
-    read, grouped = set(graph.outputs), set[int]()
+    stored, grouped = set(graph.outputs), set[int]()
     for group in groups:
         nodes = {*group.nodes, *group.recomputed}
-        read.update(o for i in nodes for o in graph.nodes[i].operands if o not in nodes)
+        stored.update(o for i in nodes for o in graph.nodes[i].operands if o not in nodes)
         grouped.update(group.nodes)
     for i, node in enumerate(graph.nodes):
         if i not in grouped:
-            read.update(node.operands)
-    return read
+            stored.update(node.operands)
+    return stored
 
 
 class _Writer:
     """Writer of the kernel of one group."""
 
-    def __init__(self, storage: Storage, grouping: Grouping, read: set[int], group: Group) -> None:
+    def __init__(self, storage: Storage, grouping: Grouping, stored: set[int], group: Group) -> None:
         self.nodes = storage.graph.nodes
         self.group = group
         self._storage = storage
         self._grouping = grouping
-        self._read = read
+        self._stored_nodes = stored
         self._order = sorted((*group.nodes, *group.recomputed))
         self._members = set(self._order)
         self._scalars: dict[int, Scalar] = {}
 
     def write_kernel(self, compiled: bool, threads: int) -> WrittenKernel:
         """Write the `fused` node. Raises _NotFusible."""
-        results = tuple(i for i in self.group.nodes if self._member(i).ending is not None or i in self._read)
+        results = tuple(i for i in self.group.nodes if self._member(i).ending is not None or i in self._stored_nodes)
         if not results:
             return WrittenKernel(None, self.group.nodes, ())
         if any(type.dtype.kind not in "bfc" for type in self._inputs.values()):
@@ -409,7 +409,7 @@ def _in_order(graph: Graph, unit: Sequence[int]) -> Iterator[int]:
             if unit[operand] != unit[i] and unit[operand] not in needs[unit[i]]:
                 needs[unit[i]].add(unit[operand])
                 readers[unit[operand]].append(unit[i])
-    ready = [number for number, needed in needs.items() if not needed]
+    ready = [number for number, operands in needs.items() if not operands]
     heapq.heapify(ready)
     while ready:
         number = heapq.heappop(ready)

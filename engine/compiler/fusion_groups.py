@@ -112,10 +112,10 @@ class Grouping:
 
     def share_kernel(self, operand: int, reader: int) -> bool:
         """Whether a node reads an operand inside the kernel that both belong to."""
-        other, member = self.members[operand], self.members[reader]
-        if other is None or member is None or self.stages[operand] != self.stages[reader]:
+        operand_member, member = self.members[operand], self.members[reader]
+        if operand_member is None or member is None or self.stages[operand] != self.stages[reader]:
             return False
-        return self._accepts(member, other, operand)
+        return self._accepts(member, operand_member, operand)
 
     def lacks_axes(self, operand: int, reader: int) -> bool:
         """Whether a member reads an operand as a value per row, whose shape lacks unit axes for the columns."""
@@ -193,8 +193,8 @@ class Grouping:
 
     def _is_cut(self, member: Member | None, operand: int) -> bool:
         """Whether a reader of this membership cannot join the kernel of an operand, if the operand is in one."""
-        other = self.members[operand]
-        return other is not None and (member is None or not self._accepts(member, other, operand))
+        operand_member = self.members[operand]
+        return operand_member is not None and (member is None or not self._accepts(member, operand_member, operand))
 
     def _delay(self) -> None:
         """Raise the stage of each group to that of its first readers, if it can share a kernel with one of them."""
@@ -274,9 +274,9 @@ class Grouping:
             return None
         if not x.ndim:
             return self._element(Domain((), x.dtype)) if op.is_one_of_one else None
-        whole = self._total_of_rows(node, op, axes)
-        if whole is not None:
-            return whole
+        total = self._total_of_rows(node, op, axes)
+        if total is not None:
+            return total
         domain = Domain(x.shape, x.dtype)
         if self._element(domain) is None:
             return None
@@ -367,9 +367,9 @@ class _LaunchSaver:
     def join(self, representatives: dict[Hashable, int], key: Hashable, i: int) -> None:
         """Merge the set of `i` with the last set of this key; if both do not fit, make it the last one instead."""
         first, second = self._sets.root(representatives.setdefault(key, i)), self._sets.root(i)
-        both = self._words[first] + self._words[second]
-        if both > MOST_WORDS:
+        total_words = self._words[first] + self._words[second]
+        if total_words > MOST_WORDS:
             representatives[key] = i
         elif first != second:
             self._sets.join(first, second)
-            self._words[min(first, second)] = both
+            self._words[min(first, second)] = total_words

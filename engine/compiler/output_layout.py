@@ -139,10 +139,10 @@ def _with_axis_orders(graph: Graph, orders: Mapping[int, Shape]) -> LaidGraph:
     """Rewrite attention to write these results with their axes in these orders."""
     renumbered, as_written, nodes, numbers = list[int](), dict[int, int](), list[Node](), list[int]()
     makers = {graph.nodes[i].operands[0] for i in orders}
-    read = {i: (graph.nodes[i].operands[0], graph.nodes[i].attrs["index"]) for i in orders}
+    result_of = {i: (graph.nodes[i].operands[0], graph.nodes[i].attrs["index"]) for i in orders}
     # Several transposes may read one result: the last one decides.
-    by_result = {read[i]: order for i, order in orders.items()}
-    orders = {i: by_result[result] for i, result in read.items()}
+    by_result = {result_of[i]: order for i, order in orders.items()}
+    orders = {i: by_result[result] for i, result in result_of.items()}
     for i, node in enumerate(graph.nodes):
         if isinstance(node.op, Transpose) and orders.get(node.operands[0]) == node.attrs["axes"]:
             renumbered.append(as_written[node.operands[0]])
@@ -168,11 +168,11 @@ def _with_axis_orders(graph: Graph, orders: Mapping[int, Shape]) -> LaidGraph:
 def _products_to_outputs(graph: Graph, fused: Container[int]) -> Graph:
     """Replace nodes that copy results of products by products. Other nodes keep their numbers."""
     finder = _ProductFinder(graph, fused)
-    nodes, taken, is_changed = list(graph.nodes), set[int](), False
+    nodes, consumed, is_changed = list(graph.nodes), set[int](), False
     for i in range(len(nodes) - 1, -1, -1):
-        if i not in taken and finder.is_copied(i):
+        if i not in consumed and finder.is_copied(i):
             parts, visited = finder.parts_of(i)
-            taken |= visited
+            consumed |= visited
             if parts:
                 op = LaidProducts(nodes[i].type, [part.laid for part in parts])
                 operands = tuple(operand for part in parts for operand in part.operands)

@@ -61,7 +61,7 @@ class Block(NamedTuple):
     """Memory of a result: its size, the step that writes it, and the last step that reads it."""
 
     nbytes: int
-    born: int
+    first: int
     last: int
 
 
@@ -108,7 +108,7 @@ def live_bytes(blocks: Sequence[Block], outputs: Sequence[int]) -> list[int]:
     never_freed = set(outputs)
     change = [0] * (2 + max((b.last for b in blocks), default=0))
     for i, block in enumerate(blocks):
-        change[block.born] += aligned(block.nbytes)
+        change[block.first] += aligned(block.nbytes)
         change[block.last + 1] -= 0 if i in never_freed else aligned(block.nbytes)
     return list(accumulate(change))
 
@@ -124,8 +124,8 @@ def _pack_in_time_order(blocks: Sequence[Block], outputs: Sequence[int], allowan
     output_places, by_offset = _output_places(outputs), {0: Place(0, 0)}
     expiring: dict[int, list[tuple[int, int]]] = {}
     now = 0
-    for i, (size, born, last) in enumerate(allowance.over(blocks)):
-        while now < born:
+    for i, (size, first, last) in enumerate(allowance.over(blocks)):
+        while now < first:
             for start, nbytes in expiring.pop(now, ()):
                 arena.release(start, nbytes)
             now += 1
@@ -171,12 +171,12 @@ class Arena:
     def release(self, start: int, nbytes: int) -> None:
         """Free the `nbytes` at `start`, and merge the gap with its neighbours."""
         end = start + nbytes
-        before, after = self._starts.get(start, start), self._ends.get(end, end)
-        if before < start:
-            self._remove(before, start)
-        if after > end:
-            self._remove(end, after)
-        self._add(before, after)
+        gap_start, gap_end = self._starts.get(start, start), self._ends.get(end, end)
+        if gap_start < start:
+            self._remove(gap_start, start)
+        if gap_end > end:
+            self._remove(end, gap_end)
+        self._add(gap_start, gap_end)
 
     def _grow(self, nbytes: int) -> int:
         """Extend the arena at its end, starting in the gap there if there is one."""
@@ -227,27 +227,27 @@ class AddressSpace:
         top = 0
         for block in outputs:
             self._bounds.append(top)
-            top = self._put(top, aligned(block.nbytes), block.born, _FOREVER)
+            top = self._put(top, aligned(block.nbytes), block.first, _FOREVER)
             top = self._put(top, ALIGNMENT, 0, _FOREVER)
         self._bounds.append(top)
 
     def place_block(self, block: Block) -> Place:
         """Find a place for a block, and mark it as used."""
         start = self._gap(aligned(block.nbytes), block)
-        end = self._put(start, aligned(block.nbytes), block.born, block.last)
+        end = self._put(start, aligned(block.nbytes), block.first, block.last)
         self.arena = max(self.arena, end - self._bounds[-1])
         k = bisect_left(self._bounds, start + 1) - 1
         return Place((k + 1) % len(self._bounds), start - self._bounds[k])
 
-    def _put(self, start: int, nbytes: int, born: int, last: int) -> int:
-        self._table[:, self._count] = start, start + nbytes, born, last
+    def _put(self, start: int, nbytes: int, first: int, last: int) -> int:
+        self._table[:, self._count] = start, start + nbytes, first, last
         self._count += 1
         return start + nbytes
 
     def _gap(self, nbytes: int, block: Block) -> int:
         """Return the start of the shortest gap of `nbytes` while the block lives, or the end if there is none."""
-        start, end, born, last = self._table[:, : self._count]
-        concurrent = np.flatnonzero((born <= block.last) & (last >= block.born))
+        start, end, first, last = self._table[:, : self._count]
+        concurrent = np.flatnonzero((first <= block.last) & (last >= block.first))
         concurrent = concurrent[np.argsort(start[concurrent])]
         # Concurrent blocks overlap one another if their lives do not, so a gap begins behind the furthest end so far.
         free_from = np.concatenate(([0], np.maximum.accumulate(end[concurrent])))
@@ -301,17 +301,17 @@ class Storage:
 
         A block is needed from the step that writes it to the last step that reads it or a view of it.
         """
-        sizes, born, last = list[int](), list[int](), list[int]()
+        sizes, first, last = list[int](), list[int](), list[int]()
         block, is_view = self.block, self.is_view
         for i, (op, operands, _, types, _) in enumerate(self.graph.nodes):
             if not is_view[i]:
                 for type in types:
                     sizes.append(0 if op.is_leaf else type.nbytes)
-                    born.append(i)
+                    first.append(i)
                     last.append(i)
                 for operand in operands:
                     last[block[operand]] = i
-        return list(map(Block, sizes, born, last))
+        return list(map(Block, sizes, first, last))
 
     def output_blocks(self) -> list[int]:
         """List the blocks of outputs in order, each once, except those of leaves, which the plan does not own."""
@@ -350,8 +350,10 @@ def _bytes_at_peak(storage: Storage) -> Iterator[tuple[Origin | None, int]]:
     """Yield origins and bytes of feeds, of results that are live at the peak, and of the workspace there."""
     nodes, blocks, output_blocks = storage.graph.nodes, storage.blocks(), set(storage.output_blocks())
     spaces = [space for _, space in works(nodes, storage.types)]
-    needed = [live + space for live, space in zip(live_bytes(blocks, storage.output_blocks()), spaces, strict=False)]
-    peak = max(range(len(needed)), key=needed.__getitem__)
+    bytes_of_step = [
+        live + space for live, space in zip(live_bytes(blocks, storage.output_blocks()), spaces, strict=False)
+    ]
+    peak = max(range(len(bytes_of_step)), key=bytes_of_step.__getitem__)
     yield nodes[peak].origin, spaces[peak]
     for i, node in enumerate(nodes):
         if node.is_leaf:
@@ -359,7 +361,7 @@ def _bytes_at_peak(storage: Storage) -> Iterator[tuple[Origin | None, int]]:
         elif not storage.is_view[i]:
             first = storage.block[i]
             for k, block in enumerate(blocks[first : first + len(node.types)], first):
-                if block.born <= peak and (peak <= block.last or k in output_blocks):
+                if block.first <= peak and (peak <= block.last or k in output_blocks):
                     yield node.origin, block.nbytes
 
 
@@ -427,7 +429,7 @@ class Plan:
         attrs = {id(step.attrs): step.attrs for step in self.steps if step.attrs}
         types = {id(step.types): len(step.types) for step in self.steps}
         entries = sum([len(step.operands) + len(step.places) for step in self.steps])
-        values = [value for each in attrs.values() for value in each.values()]
+        values = [value for attributes in attrs.values() for value in attributes.values()]
         shared = ATTRIBUTES_BYTES * len(attrs) + sum(map(_attribute_bytes, values)) + TYPE_BYTES * sum(types.values())
         # Bodies of one request refer to one another, so each keeps alive all nodes that were written for the request.
         shared += BODY_NODE_BYTES * sum(budget.spent for budget in {x.budget for x in values if isinstance(x, Body)})

@@ -130,8 +130,8 @@ class _Writer:
         second = first and self._derive(right, axes)
         if first is None or second is None or not (first.is_zero or second.is_zero):
             return None
-        both = first.is_zero and second.is_zero
-        return _DerivedSum(lambda: _emit(node, first.write(), second.write()), both)
+        is_zero = first.is_zero and second.is_zero
+        return _DerivedSum(lambda: _emit(node, first.write(), second.write()), is_zero)
 
     def _derive_product(self, node: Node, axes: Shape) -> _DerivedSum | None:
         """Derive the sum of a product with a factor that is constant along the axes."""

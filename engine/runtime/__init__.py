@@ -1,1 +1,1 @@
-"""Runtime: executors, which run plans. This package is for CPUs, with NumPy and machine code; `engine.cuda` for GPUs."""
+"""Runtime: executors, which run plans. This package is for CPUs, by NumPy and native code; `engine.cuda` for GPUs."""

@@ -69,17 +69,17 @@ class Lifetimes:
     def __init__(self, plan: Plan) -> None:
         self.beside = 0
         self.roots = roots_of(plan)
-        types, kept = plan.feed_types, {root.slot for root in self.roots}
+        types, result_slots = plan.feed_types, {root.slot for root in self.roots}
         self.copied = {slot for feed, slot in plan.feeds.items() if self._reserve(types[feed].nbytes)}
         self.handed_out = {k for k, nbytes in enumerate(plan.buffers) if k and not self._reserve(nbytes)}
-        sources = [step for step in plan.steps if not step.operands and step.result not in kept]
+        sources = [step for step in plan.steps if not step.operands and step.result not in result_slots]
         self.constant = {
             step.result
             for step in sources
             if isinstance(step.op, Source) and ("value" in step.attrs or self._reserve(step.types[0].nbytes))
         }
         self.transient = {slot for slot in plan.feeds.values() if slot not in self.copied}
-        self._result_places = {step.result: step.places for step in plan.steps if step.result in kept}
+        self._result_places = {step.result: step.places for step in plan.steps if step.result in result_slots}
         self._handed_out_slots: set[int] = set()
 
     def lasting(self, step: Step) -> Lasting:
@@ -133,15 +133,15 @@ class _Memory(Protocol):
 class NativeMemory:
     """Memory that is given out piece by piece."""
 
-    def __init__(self, whole: HostArray) -> None:
-        self._whole = whole
-        self._start = -whole.ctypes.data % ALIGNMENT
+    def __init__(self, memory: HostArray) -> None:
+        self._memory = memory
+        self._start = -memory.ctypes.data % ALIGNMENT
 
     def take_bytes(self, nbytes: int) -> HostArray:
         """Return the next `nbytes` bytes, aligned."""
         start, self._start = self._start, self._start + aligned(nbytes)
-        assert self._start <= len(self._whole) + ALIGNMENT
-        return self._whole[start : start + nbytes]
+        assert self._start <= len(self._memory) + ALIGNMENT
+        return self._memory[start : start + nbytes]
 
 
 class _PlaceholderMemory:
@@ -213,9 +213,9 @@ class BodyLayout:
     def const(self, array: HostArray) -> ConstView | None:
         """Return the const that an array views, or None."""
         address = array.ctypes.data
-        for feed, whole in self.fed.items():
-            offset = address - whole.ctypes.data
-            if feed < self._consts and 0 <= offset < max(1, whole.nbytes):
+        for feed, feed_array in self.fed.items():
+            offset = address - feed_array.ctypes.data
+            if feed < self._consts and 0 <= offset < max(1, feed_array.nbytes):
                 return ConstView(feed, offset, array)
         return None
 

@@ -95,10 +95,10 @@ class PythonStep:
 
 
 def _const_array(view: ConstView, addresses: Mapping[int, int]) -> HostArray:
-    feed, offset, alike = view
-    before, behind = reach(alike)
-    memory = memory_at(addresses[feed] + offset - before, before + behind)
-    return np.ndarray(alike.shape, alike.dtype, memory, before, alike.strides)
+    feed, offset, template = view
+    bytes_before, bytes_behind = reach(template)
+    memory = memory_at(addresses[feed] + offset - bytes_before, bytes_before + bytes_behind)
+    return np.ndarray(template.shape, template.dtype, memory, bytes_before, template.strides)
 
 
 class NotNative(Exception):
@@ -262,11 +262,11 @@ class _Binding:
         const = self._layout.const(operand)
         if const is not None or not moves(operand):
             return operand if const is None else const
-        before, behind = reach(operand)
-        memory = space.take_bytes(before + behind)
-        lying = memory_at(operand.ctypes.data - before, before + behind)
-        self.copy(memory, np.ndarray(before + behind, np.uint8, lying), step)
-        return np.ndarray(operand.shape, operand.dtype, memory, before, operand.strides)
+        bytes_before, bytes_behind = reach(operand)
+        memory = space.take_bytes(bytes_before + bytes_behind)
+        source_memory = memory_at(operand.ctypes.data - bytes_before, bytes_before + bytes_behind)
+        self.copy(memory, np.ndarray(bytes_before + bytes_behind, np.uint8, source_memory), step)
+        return np.ndarray(operand.shape, operand.dtype, memory, bytes_before, operand.strides)
 
 
 def _ignore_operands(call: KernelCall, _: Sequence[HostArray]) -> Sequence[KernelCall]:

@@ -225,8 +225,8 @@ def _loop_memory(binder: Binder, step: Step) -> _LoopMemory:
         call = max(need.taken for need in needs)
     planned_bytes = step.op.workspace(step.types, **step.attrs)
     carries = planned_bytes - sum(body.working_bytes for body in step.op.runs)
-    beside = max([need.beside for need in needs], default=0)
-    return _LoopMemory(ALIGNMENT + call, beside, step.op.runs, carries)
+    python_bytes = max([need.beside for need in needs], default=0)
+    return _LoopMemory(ALIGNMENT + call, python_bytes, step.op.runs, carries)
 
 
 def _needs(binder: Binder, step: Step) -> Sequence[BodyNeeds]:
@@ -243,8 +243,8 @@ def _parts(step: Step) -> Parts:
     """Return the positions of consts, carries and sequences in the table. In a `cond`, they follow the predicate."""
     positions = range(1, 1 + len(step.operands))
     if isinstance(step.op, (PlannedScan, PlannedWhile)):
-        given = positions[:-1] if isinstance(step.op, PlannedCountedScan) else positions
-        return in_parts(given, step.attrs["carries"], step.attrs.get("sequences", 0))
+        operand_positions = positions[:-1] if isinstance(step.op, PlannedCountedScan) else positions
+        return in_parts(operand_positions, step.attrs["carries"], step.attrs.get("sequences", 0))
     return Parts(positions[1:] if isinstance(step.op, PlannedCond) else positions, (), ())
 
 
@@ -393,9 +393,10 @@ class _Loop(_NativeBodies):
             array, feed = self._operands[position - 1], consts + k
             first, second = self._buffers(max(8, array.nbytes))
             self._carries.append((position, self._results[k], first, second, array.nbytes))
-            for each in bodies:
+            for body_or_condition in bodies:
                 self._inits += [
-                    (word, _NOWHERE, first + offset, 0) for word, offset in each.feed_pointers.get(feed, ())
+                    (word, _NOWHERE, first + offset, 0)
+                    for word, offset in body_or_condition.feed_pointers.get(feed, ())
                 ]
             self._inits += [(word, _NOWHERE, second + offset, 0) for word, offset in body.result_pointers[k]]
             # x ^ first ^ second maps the address in one buffer to that in the other one, in both directions.

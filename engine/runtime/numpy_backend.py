@@ -251,8 +251,8 @@ class KernelBinder(Binder):
             self._single_threaded.fit_loops(plan)
             return
         # The workspace of a loop includes those of the loops in its body.
-        for each in _inner_first(plan, set()):
-            self._loop_workspaces.update(loop_workspaces(self, each))
+        for inner_plan in _inner_first(plan, set()):
+            self._loop_workspaces.update(loop_workspaces(self, inner_plan))
 
     def calls(self, run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
         """Bind a step to its kernel, to NumPy's blocks, to a native loop, or to its op's implementation."""
@@ -283,7 +283,7 @@ def _with_deadline_checks(
     run: RunContext, otherwise: Otherwise, operands: Sequence[Array], results: Sequence[Array]
 ) -> Sequence[KernelCall]:
     """Return the calls of `otherwise`, each preceded by a check of the deadline."""
-    return [each for call in otherwise(operands, results) for each in ((run.deadline.check, ()), call)]
+    return [checked_call for call in otherwise(operands, results) for checked_call in ((run.deadline.check, ()), call)]
 
 
 def sum_kinds(op: Fused) -> list[str]:

@@ -437,9 +437,9 @@ class PreparedPlan:
         self._nbytes = sum(plan.buffers) + workspace + lifetimes.beside + CALL_BYTES * len(plan.steps)
         self._buffers = memory[: len(plan.buffers)]
         self._intakes = list[_Intake]()
-        for (feed, slot), own in zip(plan.feeds.items(), memory[len(plan.buffers) :], strict=True):
+        for (feed, slot), resident_memory in zip(plan.feeds.items(), memory[len(plan.buffers) :], strict=True):
             if slot in lifetimes.copied:
-                self._slots[slot] = executor.place(plan.feed_types[feed], own, 0)
+                self._slots[slot] = executor.place(plan.feed_types[feed], resident_memory, 0)
             self._intakes.append(_Intake(feed, plan.feed_types[feed], slot, self._slots[slot]))
         # A context without floating-point warnings: entering it takes a tenth of the time of NumPy's `errstate`.
         self._context = Context()
@@ -448,8 +448,8 @@ class PreparedPlan:
         self._forward_segments, self._backward_segments = self._segments.passes
         self._borrowed_results = _borrowed_results(plan, lifetimes)
         self._transient_slots = sorted(lifetimes.transient)
-        own = [(k, i) for k, i in enumerate(plan.results) if k not in plan.borrowed]
-        self._results = [(i, lifetimes.is_copied_out(k)) for k, i in own]
+        own_results = [(k, i) for k, i in enumerate(plan.results) if k not in plan.borrowed]
+        self._results = [(i, lifetimes.is_copied_out(k)) for k, i in own_results]
 
     @property
     def nbytes(self) -> int:

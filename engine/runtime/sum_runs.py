@@ -44,9 +44,9 @@ class SumTree:
 
     def total(self) -> Sequence[Array]:
         """Return the sum of all leaves, of which there must be at least one."""
-        (_, total), *others = reversed(self._sums)
-        for _, before in others:
-            total = self._add_arrays(before, total)
+        (_, total), *earlier_sums = reversed(self._sums)
+        for _, earlier in earlier_sums:
+            total = self._add_arrays(earlier, total)
         return total
 
     def _add_arrays(self, left: Sequence[Array], right: Sequence[Array]) -> Sequence[Array]:

@@ -456,9 +456,9 @@ class ExecutionTiers:
         with state.lock:
             if binder is None or state.is_condemned:
                 return False
-            before = state.tier.plan if state.tier else plan
+            replaced_plan = state.tier.plan if state.tier else plan
             state.tier, state.remaining = _tier_of(new_plan, binder, name), None
-        self._replaced(before)
+        self._replaced(replaced_plan)
         return True
 
     def _bitwise_tier(self, plan: Plan, state: _PlanState) -> ExecutionTier:
