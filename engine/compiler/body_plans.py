@@ -104,6 +104,7 @@ def _runnable(graph: Graph, options: _Options) -> Graph:
     graph = optimise(lower(graph, limits, allowance.deadline), allowance)
     while (merged := merge(graph)) is not graph:  # merging two loops can make the loops that read them mergeable
         graph = optimise(merged, allowance)
+    # Merging comes first, as loops with different invariants would not merge any more.
     graph = optimise(hoist(dce(graph, allowance)), allowance)
     return _with_planned_bodies(graph, options)
 
@@ -301,6 +302,7 @@ def _transposed(lengths: Mapping[tuple[Shape, DType], set[int]], node: Node, x: 
         return None
     if _is_leading_sum(node, axes) and has_one_length:
         return None
+    # Other axes first, then those of the row. `identity` copies, so that rows are contiguous.
     order = [*(a for a in range(x.ndim) if a not in axes), *axes]
     rows = x if order == list(range(x.ndim)) else permute(x, order).identity()
     if not node.op.reduces:  # type: ignore[attr-defined]  # a Rowwise has the attribute
@@ -356,6 +358,7 @@ def _with_plans(node: Node, compiled: Callable[[Plan], Plan]) -> Node:
 def _compiled(graph: Graph, most_bytes: int, *, microkernels: bool, few_launches: bool) -> Plan:
     """Compile `make_compilable(graph)` if there is memory for the copies that it adds, else `graph`."""
     compilable, byte_limit = make_compilable(graph), max(most_bytes, _FREE_BYTES)
+    # Casts and transposes are copies, which may not fit. The body as it is fuses less, but always has a plan.
     for variant in (compilable, graph) if compilable is not graph else (graph,):
         inner = with_compiled_bodies(variant, microkernels=microkernels, few_launches=few_launches)
         compiled = compiled_within(

@@ -137,6 +137,7 @@ class Cache(Generic[_Value]):
             entry.value = value
             return value
         finally:
+            # Also after a failure: threads that wait then try themselves.
             with self._lock:
                 del self._pending[key]
                 self._insert(key, entry)
@@ -464,6 +465,7 @@ def plan_within(request: CompileRequest) -> PlanWithin:
 
 def _plan_rematerialized(request: CompileRequest) -> tuple[Traced, Plan]:
     """Plan with the fewest levels of segments that fit, and with smaller bodies if none fits."""
+    # Without memory to spare, loops should not save values that their backward pass could recompute.
     request = replace(request, limits=replace(request.limits, keeps=False))
     smallest_error: OverMemory | None = None
     for body_bytes, levels in _attempts(request):

@@ -87,6 +87,7 @@ def step_loop(body: Plan, consts: int, carries: int) -> StepLoop | None:
 
 def _single_kernel(body: Plan) -> Step | None:
     """Return the only kernel of a body, if it computes few elements, one by one."""
+    # `get_output` steps are views of the kernel's results, and cost nothing.
     kernel_steps = [step for step in body.steps if step.op.name != "get_output"]
     op = kernel_steps[0].op if len(kernel_steps) == 1 else None
     if not isinstance(op, Fused) or op.space.length > MOST_STEP_ELEMENTS:
@@ -203,6 +204,7 @@ class RunsPlans(Kernel):
     is_captured = False
 
     def __post_init__(self) -> None:
+        # Class attributes of other ops, so they cannot be fields of the dataclass.
         object.__setattr__(self, "attrs", self.source.attrs)
         object.__setattr__(self, "runs", tuple(dict.fromkeys(self.plans)))
 
@@ -304,6 +306,7 @@ def _run_steps(run: RunContext, body: RunPlan, operands: Sequence[Array], out: A
     for t in steps:
         feeds: dict[Hashable, Array] = dict(enumerate([*consts, *state, *[x[t, ...] for x in sequences]]))
         state = _stack_results(body(feeds, run.deadline), carries, out[carries:], t)
+    # The carries of the last step lie in the memory of the body, which the next run overwrites.
     for last, value in zip(out, state, strict=False):
         last[...] = value
 
@@ -346,6 +349,7 @@ class PlannedWhile(RunsPlans):
         (goes_on,) = condition(dict(enumerate(operands)), run.deadline)
         while steps < attrs["max_steps"] and bool(goes_on):
             feeds: dict[Hashable, Array] = dict(enumerate([*consts, *state]))
+            # The step evaluates the condition for the next step, and returns it behind the carries.
             *state, goes_on = _stack_results(step(feeds, run.deadline), carries + 1, out[carries + 2 :], steps)
             steps += 1
         for last, value in zip(out, state, strict=False):
@@ -419,6 +423,7 @@ def _hoisted(node: Node, operands: Sequence[Value]) -> Value | None:
     if not hoisted_nodes:
         return None
     graph = tidy(body).graph
+    # Rewritten bodies are cached with the original ones, for other loops with the same body.
     invariants = body.made(
         ("front", consts, hoisted_nodes),
         lambda: derived(body, graph.rewritten(graph.nodes, hoisted_nodes), body.inputs[:consts]),
@@ -673,6 +678,7 @@ def _segment(body: Body, consts: int, carries: int, steps: int, levels: int, *, 
 
 def _steps(length: int, levels: int) -> int:
     """Choose the steps per segment so that all levels have similar numbers: a divisor of the length if one is close."""
+    # With k levels of segments, each of the k + 1 nested scans ideally has length^(1 / (k + 1)) steps.
     ideal: int = round(length ** (levels / (levels + 1)))
     shortest, longest = max(2, ideal // _MAX_RATIO), ideal * _MAX_RATIO
     candidates = (

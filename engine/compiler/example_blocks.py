@@ -68,6 +68,7 @@ def compile_sum(compiler: Compiler, request: CompileRequest) -> CompiledSum:
     OverBudget if all blocks together exceed the FLOPs.
     """
     limited_request, call = replace(request, limits=request.limits.within(request.memory)), _batch_sum(request)
+    # The search for the default size plans several blocks, so its outcome is cached.
     size, _ = compiler.block_sizes.get(
         (request.program.digest, frozenset(request.types.items()), call, limited_request.limits.bytes),
         lambda: example_blocks(limited_request).block,
@@ -118,6 +119,7 @@ def _largest_power(request: CompileRequest, max_exponent: int) -> int | None:
     def fits(exponent: int) -> bool:
         try:
             plan_call(replace(request, call=call.of_examples(1 << exponent), loop_threads=0))
+        # The number of nodes hardly depends on the number of examples, so smaller blocks would not help.
         except TooManyNodes:
             raise
         except OverBudget:

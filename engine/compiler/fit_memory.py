@@ -90,6 +90,7 @@ def _smallest_plan(graph: Graph, limits: Limits, deadline: Deadline, loop_thread
     fused = fuse(graph, threads=loop_threads) if loop_threads else graph
     if fused is graph:
         return make_plan(graph, limits, deadline)
+    # Compare peaks before the limit applies, since either plan may be the smaller one.
     no_byte_limit = replace(limits, bytes=NO_END)
     plan = min(
         (make_plan(candidate, no_byte_limit, deadline) for candidate in (fused, graph)),
@@ -179,6 +180,7 @@ def _live_before(graph: Graph, sizes: Sequence[int]) -> list[int]:
     """For each forward node, count the bytes of earlier values that it or a later forward node reads."""
     base, last = [*range(len(sizes))], [*range(len(sizes))]
     for i, node in enumerate(graph.nodes[: len(sizes)]):
+        # A view keeps its operand alive, and has no bytes of its own.
         if node.op.is_view:
             base[i] = base[node.operands[0]]
         for o in node.operands:
@@ -229,6 +231,7 @@ class _Rewriting:
     def _droppable(self, fine: Sequence[int], saved: set[int]) -> set[int]:
         """Find the nodes that are neither saved nor in the last fine segment. A node's results are dropped together."""
         nodes = self._graph.nodes[: self._turn]
+        # The last fine segment stays, because the backward pass reads it first.
         droppable = {i for i, node in enumerate(nodes) if node.operands and i not in saved and fine[i] < fine[-1]}
         return droppable - {
             i for i in droppable if nodes[i].op.name == "get_output" and nodes[i].operands[0] not in droppable
@@ -262,6 +265,7 @@ class _Rewriting:
                 self._prepare(i)
                 continue
             origin = nodes[i].origin
+            # The copy runs in the backward pass, and has to count as a part of it.
             operands = tuple([self._copies.get(o, local_copies.get(o, o)) for o in nodes[i].operands])
             local_copies[i] = len(self._nodes)
             self._nodes.append(nodes[i].on(operands)._replace(origin=origin and origin._replace(backward=True)))
@@ -323,6 +327,7 @@ def compiled_within(
         compilable = None if layout.graph is graph else _within(layout.graph, options, layout.numbers)
         if compilable:
             return compilable
+    # Delayed kernels prolong the lives of their operands. Without memory for that, compile without delays.
     return _within(graph, options) or (_within(graph, options._replace(late=False)) if few_launches else None)
 
 
@@ -361,6 +366,7 @@ def _within(graph: Graph, options: _CompileOptions, numbers: Sequence[int] | Non
             if selected is not fused:
                 plan = make_plan(selected, NO_LIMITS, tight=True)
             return Compilable(graph, kernels, selected, plan, most_bytes)
+        # Exclude the nodes of one kernel, then group again: the nodes around it may form other kernels.
         kernel = _kernel_at_peak(fused)
         if kernel is None:
             return None

@@ -200,6 +200,7 @@ def read_extents(graph: Graph) -> list[Shape]:
     read_shapes: list[Shape] = [(0,) * node.type.ndim for node in graph.nodes]
     for i in graph.outputs:
         read_shapes[i] = graph.nodes[i].type.shape
+    # Backwards, so that the extents that are read of a node are known before those of its operands.
     for i in range(len(graph.nodes) - 1, -1, -1):
         node = graph.nodes[i]
         for operand in node.operands:

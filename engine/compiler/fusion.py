@@ -116,6 +116,7 @@ class _Recomputing:
             if self._is_optional(i):
                 chain.nodes.add(i)
                 pending.extend(self._nodes[i].operands)
+            # Row values are not counted as inputs, since reading them costs next to nothing.
             elif (member := self._grouping.members[i]) is None or member.level == Level.ELEMENT:
                 chain.inputs.add(i)
         return chain
@@ -173,6 +174,7 @@ def with_kernels(graph: Graph, kernels: Sequence[WrittenKernel]) -> Graph:
     The kernels may be a subset of those in the graph. Then nodes without a kernel are computed one by one, even if a
     kernel also computes them internally.
     """
+    # Nodes that only kernels read, and compute for themselves, are dead now.
     return dce(_rewritten(graph, kernels)) if kernels else graph
 
 
@@ -290,6 +292,7 @@ class _Writer:
         strides = [self._store(i) for i in results]
         space = self.layout.space(strides, sums_columns=any(self._member(i).ending == "columns" for i in results))
         types = tuple(self.nodes[i].type for i in results)
+        # Recomputed nodes are counted by their own kernels only, so that the FLOPs of a plan do not depend on fusion.
         flops = sum(self.nodes[i].work(self._storage.types)[0] for i in self.group.nodes)
         op = Fused(self._builder.loop(), space, types, flops, self.group.nodes, compiled, threads)
         operands = tuple(operand for operand, _ in self._inputs)
@@ -316,6 +319,7 @@ class _Writer:
         assert isinstance(type, TensorType)
         if not lacks_axes:
             return type
+        # Append unit axes of stride 0, so that the value broadcasts along the columns rather than aligning with them.
         units = (1,) * (self.group.row_axes or 0)
         return Strided(type.with_shape((*type.shape, *units)), (*type.strides, *(0 for _ in units)))
 
@@ -351,6 +355,7 @@ class _Writer:
         # Views and sums over leading axes have no arithmetic per element: the kernel's result does the adding.
         if isinstance(node.op, View) or member.ending == "columns" or not self.group.domain.shape:
             return x
+        # The operand is one value per row already: the total adds these up, without a sum of each row before.
         if member.ending == "total" and x.level == Level.ROW and self._is_row_value(node.operands[0]):
             return x
         if x.level != Level.ELEMENT:
@@ -409,6 +414,8 @@ def _in_order(graph: Graph, unit: Sequence[int]) -> Iterator[int]:
             if unit[operand] != unit[i] and unit[operand] not in needs[unit[i]]:
                 needs[unit[i]].add(unit[operand])
                 readers[unit[operand]].append(unit[i])
+    # A kernel may have to wait for operands behind some of its nodes. Other units keep their order, which determines
+    # the peak of memory.
     ready = [number for number, operands in needs.items() if not operands]
     heapq.heapify(ready)
     while ready:

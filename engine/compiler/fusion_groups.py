@@ -188,6 +188,7 @@ class Grouping:
         words = Counter[int]()
         for root, _ in arrays:
             member = self.members[root]
+            # One word for the address, and one stride per axis.
             words[root] += 0 if member is None else 1 + len(member.domain.shape)
         return words
 
@@ -207,6 +208,7 @@ class Grouping:
         for group in sorted(groups, key=lambda group: self.stages[group.nodes[0]], reverse=True):
             stages = [*self._latest_stages(group, readers)]
             latest = min([stage for stage, _ in stages], default=0)
+            # Delaying pays off only if the group then shares a kernel with a reader.
             if latest > self.stages[group.nodes[0]] and (latest, True) in stages:
                 for i in group.nodes:
                     self.stages[i] = latest
@@ -244,6 +246,8 @@ class Grouping:
     def _elementwise(self, node: Node) -> Member | None:
         types = self._types(node)
         number_dtypes = {real_dtype(t.dtype) for t in (node.type, *types)} - {BOOL}
+        # A kernel computes in one float dtype. Nodes of bools alone could use any one, but they only fuse in bodies,
+        # where every step in Python counts.
         dtypes = number_dtypes or ({FLOAT64} if self._in_body else set())
         if len(dtypes) != 1 or not isinstance(node.op, Elementwise):
             return None
@@ -283,6 +287,7 @@ class Grouping:
         rows = self.row_axes.get(domain)
         if rows is not None and axes == tuple(range(x.ndim - rows, x.ndim)):
             return Member(domain, Level.ROW)
+        # Beside trailing axes, kernels can sum over leading axes, from row to row, but not over axes in between.
         if not _is_sum(op) or not axes or axes != tuple(range(len(axes))):
             return None
         if len(axes) == x.ndim:
@@ -325,6 +330,7 @@ def _row_axes(graph: Graph, in_body: bool) -> dict[Domain, int]:
             rows = _trailing(node.op, node.op.row_axes(node.attrs), x)
             if rows and math.prod(x.shape[x.ndim - rows :]) <= LONGEST_ROW:
                 counts_of_domain.setdefault(Domain(x.shape, x.dtype), Counter())[rows] += 1
+    # All kernels of a domain share one row length, so that reductions and elementwise nodes fuse. Ties: shorter rows.
     return {domain: max(counts, key=lambda rows: (counts[rows], -rows)) for domain, counts in counts_of_domain.items()}
 
 

@@ -49,6 +49,7 @@ def product_geometry(out: TensorType, a: TensorType, b: TensorType) -> Product |
 
 def _broadcast(x: TensorType, rank: int) -> Matrices:
     """Return the strides of an operand's matrices, with 0 for broadcast batch axes."""
+    # Extent 1 may be broadcast, and needs no stride otherwise.
     steps = [0 if extent == 1 else step for extent, step in zip(x.shape[:-2], x.strides[:-2], strict=True)]
     row, column = x.strides[-2:]
     return Matrices(row, column, (0,) * (rank - x.ndim) + tuple(steps))
@@ -79,6 +80,7 @@ def _by_kernel(
     taps: Shape,  # noqa: ARG001 - determined by the type of out
     **attrs: Any,
 ) -> DirectedConvolution | None:
+    # The gradient relates the same three tensors as the forward convolution does, with the kernel as the result.
     geometry = _convolution(wide, out, narrow, **attrs)
     return geometry and DirectedConvolution(geometry, "by_kernel")
 

@@ -169,6 +169,7 @@ def _products_to_outputs(graph: Graph, fused: Container[int]) -> Graph:
     """Replace nodes that copy results of products by products. Other nodes keep their numbers."""
     finder = _ProductFinder(graph, fused)
     nodes, consumed, is_changed = list(graph.nodes), set[int](), False
+    # From the outputs backwards, so that a product writes to the last of several copies.
     for i in range(len(nodes) - 1, -1, -1):
         if i not in consumed and finder.is_copied(i):
             parts, visited = finder.parts_of(i)
@@ -225,6 +226,7 @@ class _ProductFinder:
         if isinstance(node.op, Transpose | Reshape):
             (operand,) = node.operands
             shape = self._nodes[operand].type.shape
+            # The bias is added along the last axis of the product, which must therefore be that of the result.
             if bias is not None and not _keeps_columns(node, shape):
                 raise _NotWritable
             return self._parts(operand, _operand_place(node, place, shape), bias, visited)
@@ -258,6 +260,7 @@ class _ProductFinder:
         Raises _NotWritable.
         """
         type = node.type
+        # Addition commutes, so either operand may be the bias.
         for operand, bias in (node.operands, node.operands[::-1]):
             bias_type = self._storage.types[bias]
             if isinstance(bias_type, tuple) or self._nodes[operand].type != type or type.dtype not in _WITH_BIAS:
@@ -298,6 +301,7 @@ def _readers(graph: Graph) -> Mapping[int, Sequence[int]]:
     readers: dict[int, list[int]] = {i: [] for i in range(len(graph.nodes))}
     for i in graph.outputs:
         readers[i].append(len(graph.nodes))
+    # Backwards, so that nodes that no output depends on are skipped, and do not count as readers of their operands.
     for i in range(len(graph.nodes) - 1, -1, -1):
         if readers[i]:
             for operand in graph.nodes[i].operands:
@@ -322,6 +326,8 @@ def _reshapes_as_views(graph: Graph, fused: Container[int]) -> Graph:
             nodes[i] = nodes[i]._replace(op=_IN_PLACE)
         rewritten = graph.rewritten(nodes, graph.outputs)
         storage_after = Storage(rewritten)
+        # Views change the strides of the nodes behind them, so check the readers after all replacements, and start over
+        # without the reshapes that products cannot read.
         unsuitable = {i for i in chosen if not _is_read_by_products(storage_after, readers, i)}
         if not unsuitable:
             return rewritten

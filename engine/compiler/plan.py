@@ -97,6 +97,7 @@ def pack(
         return packing
     live, (min_saving, min_fraction) = max(live_bytes(blocks, outputs)), WORTH_SAVING
     enough = live if tight else max(live + min_saving, live * (1 + min_fraction))
+    # Nothing takes less than what is live at a time, so stop as soon as a packing is close to that.
     for direction in (1, -1):
         if packing.nbytes > enough:
             packing = min(packing, _pack_by_size(blocks, outputs, direction, allowance), key=lambda p: p.nbytes)
@@ -151,6 +152,7 @@ class Arena:
 
     def __init__(self) -> None:
         self.size = 0
+        # The same gaps, sorted by length to find the best fit, and by start and end to find neighbours to merge.
         self._gaps: list[tuple[int, int]] = []  # length and start, shortest first
         self._ends: dict[int, int] = {}  # start → end, of each gap
         self._starts: dict[int, int] = {}  # end → start
@@ -236,6 +238,7 @@ class AddressSpace:
         start = self._gap(aligned(block.nbytes), block)
         end = self._put(start, aligned(block.nbytes), block.first, block.last)
         self.arena = max(self.arena, end - self._bounds[-1])
+        # Buffers of outputs come first in the address space, with the numbers 1, 2, …. The arena comes last, with 0.
         k = bisect_left(self._bounds, start + 1) - 1
         return Place((k + 1) % len(self._bounds), start - self._bounds[k])
 
@@ -273,6 +276,7 @@ class Storage:
         self._count = 0
         for node in allowance.over(graph.nodes):
             view = node.view
+            # A reshape of a strided operand has to copy, so it is no view.
             if view is not None and (not view.reshapes or self.contiguous[node.operands[0]]):
                 self._share(node, view)
             else:
@@ -292,6 +296,7 @@ class Storage:
         operand_type = self.types[operand]
         self.is_view.append(True)
         self.contiguous.append(view.reshapes)
+        # The results of a node with several ones have consecutive blocks, from which `get_output` selects one.
         self.block.append(self.block[operand] + (node.attrs["index"] if self.graph.nodes[operand].op.several else 0))
         is_dense = view.reshapes or isinstance(operand_type, tuple)
         self.types.append(node.type if is_dense else _cached_view_type(view, (node.type, operand_type), node.attrs))
@@ -341,6 +346,7 @@ def peak_memory_node(graph: Graph) -> Origin | None:
     weights: dict[Origin, int] = {}
     for origin, nbytes in _bytes_at_peak(Storage(graph)):
         if origin is not None:
+            # Values of the backward pass count for the node whose derivative they are.
             node = origin._replace(backward=False)
             weights[node] = weights.get(node, 0) + nbytes
     return max(weights, key=weights.__getitem__, default=None)
@@ -426,6 +432,7 @@ class Plan:
 
         Plans share equal types and attributes; shared ones count for each plan.
         """
+        # Equal attributes and types of a plan are shared objects, so count them by identity.
         attrs = {id(step.attrs): step.attrs for step in self.steps if step.attrs}
         types = {id(step.types): len(step.types) for step in self.steps}
         entries = sum([len(step.operands) + len(step.places) for step in self.steps])

@@ -125,6 +125,7 @@ def adding_of(out: TensorType, x: TensorType, index: TensorType, updates: Tensor
     x_strides, index_strides, update_strides, out_strides = (
         tuple(type.strides[a] for a in order) for type in (x, index, updates, out)
     )
+    # Strides of each array with the axis last, as the kernel goes along it in its inner loop.
     index_format, strides = (
         (index.dtype.itemsize, index.dtype.kind == "i"),
         (x_strides, index_strides, update_strides, out_strides),
@@ -143,6 +144,7 @@ def pool_recipe(pool: DirectedPool) -> Recipe | None:
         return None
     if direction == "max_indices":
         return max_pool_indices(geometry)
+    # NumPy reduces rows and then columns: its work grows with the sum of the window's extents, not their product.
     if math.prod(geometry.size) > _MORE_TAPS * sum(geometry.size):
         return None
     if gradient_planes is not None:
@@ -210,6 +212,7 @@ def cholesky_recipe(_: Kernel, out: TensorType, x: TensorType) -> Recipe | None:
     ufunc = unchecked("cholesky")
     if ufunc is None or out.dtype != FLOAT64 or is_for_lapack(x.shape):
         return None
+    # (x + xᵀ) / 2, as the op's NumPy implementation computes it.
     symmetrize = UfuncCall(np.add, (0, 0), turned=True), UfuncCall(np.multiply, (SO_FAR,), 0.5)
     return ufunc_calls([*symmetrize, UfuncCall(ufunc, (SO_FAR,), core=x.shape[-1:])], out, [x])
 
@@ -284,6 +287,7 @@ def recipe_for(
     geometry = by_geometry and geometry_of(op, out, *types, **attrs)
     if by_geometry and geometry:
         return by_geometry[type(geometry)](geometry)
+    # Recipes that pay off anywhere come first; those for bodies may cover the same ops with fewer conditions.
     for tables in (RECIPES, BODY_RECIPES) if in_body else (RECIPES,):
         make_recipe = of_class(tables.get(device, {}), op)
         recipe = make_recipe and make_recipe(op, out, *types, **attrs)

@@ -99,6 +99,7 @@ class _Writer:
         node, earlier = self._nodes[i], self._sums.get((i, axes))
         if earlier is not None:
             return _DerivedSum(lambda: shaped(earlier, self._kept_shape(i, axes)))
+        # Searching all paths through a large graph would take too long.
         self._budget -= 1
         if self._budget < 0 or any(self._nodes[k].type.dtype != node.type.dtype for k in node.operands):
             return None
@@ -116,6 +117,7 @@ class _Writer:
         """
         left, right = node.operands
         right_node = self._nodes[right]
+        # x − mean(x) sums to 0 exactly. Multiplying the mean by 0 keeps a NaN, which the real sum would have, too.
         is_mean = (
             isinstance(right_node.op, Mean)
             and right_node.operands == (left,)
