@@ -35,7 +35,7 @@ from engine.compiler.control_flow import (
 )
 from engine.compiler.fit_memory import choose_plan, compiled_within, rematerialize
 from engine.compiler.fused_kernel import Fused, MicrokernelOp
-from engine.compiler.plan import Plan, graph_of, make_plan, standing_for
+from engine.compiler.plan import Plan, graph_of, make_plan, with_identity_of
 from engine.compiler.sums import split_sums
 from engine.ir.errors import OverMemory
 from engine.ir.graph import Builder, Graph, Node, Value, at_origin, permute, shaped, unpermute
@@ -336,7 +336,7 @@ def with_compiled_bodies(graph: Graph, *, microkernels: bool = True, few_launche
             body = graph_of(plan, graph.registry)
             split = split_sums(body) if few_launches else body
             substitute = _compiled(split, plan.peak_bytes, microkernels=microkernels, few_launches=few_launches)
-            compiled_plans[plan] = standing_for(substitute, plan)
+            compiled_plans[plan] = with_identity_of(substitute, plan)
         return compiled_plans[plan]
 
     nodes = [_with_plans(node, compiled) if isinstance(node.op, RunsPlans) else node for node in graph.nodes]

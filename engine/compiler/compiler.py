@@ -42,7 +42,7 @@ from engine.autodiff.jvp import check_linear
 from engine.autodiff.vjp import expand_grad
 from engine.compiler.body_plans import runnable
 from engine.compiler.control_flow import RunsPlans, has_scans, nest
-from engine.compiler.fit_memory import choose_plan, is_nearer, rematerialize
+from engine.compiler.fit_memory import choose_plan, has_lower_peak, rematerialize
 from engine.compiler.plan import Plan, peak_memory_node
 from engine.ir.errors import EngineError, OverBudget, OverMemory, TooManyNodes
 from engine.ir.fairness import FairEviction, current_owner
@@ -159,13 +159,13 @@ class Cache(Generic[_Value]):
 # several collections of the whole heap. They would free nothing, since the plan refers to all of these objects.
 
 #: seconds for which a pause can be joined, so that overlapping threads cannot put off collections forever
-SECONDS_OPEN: Final = 1.0
+JOIN_SECONDS: Final = 1.0
 
 
 class Pause:
     """A pause of the garbage collector that several threads may join. The last one to leave ends it.
 
-    The end restores the collector's state from before the pause. A thread that comes later than SECONDS_OPEN does not
+    The end restores the collector's state from before the pause. A thread that comes later than JOIN_SECONDS does not
     join, and plans with the collector running.
     """
 
@@ -182,7 +182,7 @@ class Pause:
             if not self._inside:
                 self._begun, self._was_on = now, gc.isenabled()
                 gc.disable()
-            elif now - self._begun > SECONDS_OPEN:
+            elif now - self._begun > JOIN_SECONDS:
                 return False
             self._inside += 1
             return True
@@ -220,7 +220,7 @@ _PARTS: Final = (0.75, 0.5, 0.25)
 #: bytes of a result's label and its node
 LABEL_BYTES: Final = 150
 #: fraction of ops that warm-up plans, as one in N; planning all of them would not make later first plans faster
-ONE_OF: Final = 8
+WARM_UP_SHARE: Final = 8
 
 
 def with_precision(plan: Plan, precision: Precision) -> Plan:
@@ -474,7 +474,9 @@ def _plan_rematerialized(request: CompileRequest) -> tuple[Traced, Plan]:
         except OverMemory as error:
             if body_bytes is not None and error.function is not None:
                 break  # a body exceeds its share even with all of its values recomputed
-            smallest_error = error if smallest_error is None or is_nearer(error, smallest_error) else smallest_error
+            smallest_error = (
+                error if smallest_error is None or has_lower_peak(error, smallest_error) else smallest_error
+            )
         except OverBudget:
             if smallest_error is None:
                 raise
@@ -571,7 +573,7 @@ def warm(registry: Registry) -> None:
     This takes about 50 ms, and the plans are not cached. Only ops of opset 1 are planned: some later ones load LAPACK
     or SciPy, which takes half a second and 25 MB, in workers that may never need them.
     """
-    for op in [op for op in registry.ops.values() if op.samples and op.since == 1][::ONE_OF]:
+    for op in [op for op in registry.ops.values() if op.samples and op.since == 1][::WARM_UP_SHARE]:
         _plan(registry, op, op.samples[0])
 
 

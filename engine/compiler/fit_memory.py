@@ -31,7 +31,7 @@ from itertools import accumulate
 from typing import Final, NamedTuple
 
 from engine.compiler.fused_kernel import Fused, select_alike, select_microkernels
-from engine.compiler.fusion import WrittenKernel, fuse, kernels_in, with_kernels
+from engine.compiler.fusion import WrittenKernel, find_kernels, fuse, with_kernels
 from engine.compiler.output_layout import has_products, output_layout
 from engine.compiler.plan import Plan, Storage, live_bytes, make_plan, peak_memory_node
 from engine.compiler.sums import split_sums
@@ -123,7 +123,7 @@ def rematerialize(
                 variant, choose_plan(variant, limits, deadline, loop_threads, splits_sums=splits_sums)
             )
         except OverMemory as error:
-            if smallest_error is None or is_nearer(error, smallest_error):
+            if smallest_error is None or has_lower_peak(error, smallest_error):
                 smallest_error, smallest_graph = error, variant
         except OverBudget:
             if smallest_error is None:
@@ -132,7 +132,7 @@ def rematerialize(
     raise at_origin(smallest_error, peak_memory_node(smallest_graph))
 
 
-def is_nearer(error: OverMemory, best: OverMemory) -> bool:
+def has_lower_peak(error: OverMemory, best: OverMemory) -> bool:
     """Whether `error` reports a lower peak than `best`, as far as peaks are known."""
     return error.peak is not None and (best.peak is None or error.peak < best.peak)
 
@@ -294,7 +294,7 @@ class Compilable(NamedTuple):
     plan: Plan
     most_bytes: int
 
-    def partly(self, chosen: Container[Kernel]) -> Plan | None:
+    def plan_part(self, chosen: Container[Kernel]) -> Plan | None:
         """Plan with only the kernels of these ops of `plan`; return None if that takes more than `most_bytes`.
 
         Other nodes run one by one, as before.
@@ -315,14 +315,14 @@ def compiled_within(
 ) -> Compilable | None:
     """Find kernels of `graph` that keep the peak within `most_bytes`; return None if there are none.
 
-    At most `threads` threads run a kernel. `all_pay` is passed to `kernels_in`. Operands of a kernel live longer than
+    At most `threads` threads run a kernel. `all_pay` is passed to `find_kernels`. Operands of a kernel live longer than
     those of single nodes. If a kernel causes the peak to exceed the limit, it is excluded, and the rest is tried again.
     `microkernels` are selected if there is memory for their workspace. With `few_launches`, products write where their
     result is read, and kernels are delayed until they can join others, if there is memory for it.
     """
     options = _CompileOptions(most_bytes, threads, microkernels, all_pay, few_launches)
     if few_launches and has_products(graph):
-        kernels = kernels_in(graph, 0, compiled=True, threads=threads, all_pay=all_pay, late=True)
+        kernels = find_kernels(graph, 0, compiled=True, threads=threads, all_pay=all_pay, late=True)
         layout = output_layout(graph, {i for kernel in kernels for i in kernel.group})
         compilable = None if layout.graph is graph else _within(layout.graph, options, layout.numbers)
         if compilable:
@@ -332,7 +332,7 @@ def compiled_within(
 
 
 class _CompileOptions(NamedTuple):
-    """Options of `compiled_within`; `late` is passed to `kernels_in`."""
+    """Options of `compiled_within`; `late` is passed to `find_kernels`."""
 
     most_bytes: int
     threads: int
@@ -350,12 +350,12 @@ def _within(graph: Graph, options: _CompileOptions, numbers: Sequence[int] | Non
     most_bytes, threads, microkernels, all_pay, late = options
     excluded: set[int] = set()
     for _ in range(1 + MOST_APART):
-        kernels = kernels_in(graph, 0, compiled=True, threads=threads, excluded=excluded, all_pay=all_pay, late=late)
+        kernels = find_kernels(graph, 0, compiled=True, threads=threads, excluded=excluded, all_pay=all_pay, late=late)
         fused = with_kernels(graph, kernels)
         plan = make_plan(fused, NO_LIMITS, tight=True)
         if plan.peak_bytes <= most_bytes:
             if numbers is not None:
-                kernels = [kernel.of_nodes(numbers) for kernel in kernels]
+                kernels = [kernel.with_node_numbers(numbers) for kernel in kernels]
                 fused = with_kernels(graph, kernels)
                 plan = make_plan(fused, NO_LIMITS, tight=True)
             # memory left beside buffers and feeds

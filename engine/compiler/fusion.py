@@ -144,10 +144,10 @@ def fuse(
     `excluded` nodes are not fused. The plan nearly always needs less memory; it may need more if fusion prolongs the
     life of values that a kernel reads.
     """
-    return with_kernels(graph, kernels_in(graph, min_elements, compiled=compiled, threads=threads, excluded=excluded))
+    return with_kernels(graph, find_kernels(graph, min_elements, compiled=compiled, threads=threads, excluded=excluded))
 
 
-def kernels_in(
+def find_kernels(
     graph: Graph,
     min_elements: int,
     *,
@@ -192,7 +192,7 @@ class WrittenKernel(NamedTuple):
     group: tuple[int, ...]
     results: tuple[int, ...]
 
-    def of_nodes(self, numbers: Sequence[int]) -> WrittenKernel:
+    def with_node_numbers(self, numbers: Sequence[int]) -> WrittenKernel:
         """Renumber the nodes that the op lists: node i becomes `numbers[i]`."""
         if self.node is None or not isinstance(self.node.op, Fused):
             return self

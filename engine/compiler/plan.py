@@ -467,7 +467,7 @@ def make_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE, *,
     )
 
 
-def standing_for(substitute: Plan, plan: Plan) -> Plan:
+def with_identity_of(substitute: Plan, plan: Plan) -> Plan:
     """Return a plan that replaces another one, with the digest and the precision of that one."""
     return replace(substitute, digest=plan.digest, precision=plan.precision)
 

@@ -9,7 +9,7 @@ _DIGEST: Final = 32
 _WORDS: Final = 96
 _NO_DIGEST: Final = bytes(_DIGEST)
 #: text while the place in the plan is unknown
-NOWHERE: Final = bytes(_WORDS)
+UNKNOWN_PLACE: Final = bytes(_WORDS)
 #: total bytes of a record
 CRASH_RECORD_BYTES: Final = 2 * _DIGEST + _WORDS
 
@@ -40,7 +40,7 @@ class CrashRecord:
 
     def runs(self, digest: bytes) -> None:
         """Record that a plan begins to run."""
-        self._place[:] = NOWHERE
+        self._place[:] = UNKNOWN_PLACE
         self._running[:] = digest
 
     def is_at(self, place: bytes) -> None:

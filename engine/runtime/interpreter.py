@@ -84,7 +84,7 @@ class InstancePool:
     def __init__(self, bytes: int = INSTANCE_BYTES) -> None:
         self.bytes = bytes
         #: bytes of idle instances
-        self.held = 0
+        self.idle_bytes = 0
         self._entries: dict[Hashable, _Entry] = {}  # by identity of the plan
         self._claims = FairEviction()
         self._collected: deque[int] = deque()
@@ -98,7 +98,7 @@ class InstancePool:
                 return None
             ready, nbytes = entry.idle.pop()
             entry.nbytes -= nbytes
-            self.held -= nbytes
+            self.idle_bytes -= nbytes
             return ready
 
     def give(self, plan: Plan, ready: ReadyPlan) -> None:
@@ -114,9 +114,9 @@ class InstancePool:
             if nbytes <= self.bytes and len(entry.idle) < MOST_OF_A_PLAN and not entry.retired:
                 entry.idle.append((ready, nbytes))
                 entry.nbytes += nbytes
-                self.held += nbytes
+                self.idle_bytes += nbytes
             self._claims.use(id(plan), current_owner(), entry.nbytes)
-            while self.held > self.bytes:
+            while self.idle_bytes > self.bytes:
                 self._drop(self._claims.let_go(by_size=True))
 
     def retire(self, plan: Plan) -> None:
@@ -124,7 +124,7 @@ class InstancePool:
         with self._lock:
             entry = self._entries.get(id(plan)) or self._entry(plan)
             entry.retired = True
-            self.held -= entry.nbytes
+            self.idle_bytes -= entry.nbytes
             entry.nbytes = 0
             entry.idle.clear()
 
@@ -133,7 +133,7 @@ class InstancePool:
         with self._lock:
             self._entries.clear()
             self._claims.clear()
-            self.held = 0
+            self.idle_bytes = 0
 
     def _entry(self, plan: Plan) -> _Entry:
         key = id(plan)
@@ -143,7 +143,7 @@ class InstancePool:
     def _drop(self, key: Hashable) -> None:
         entry = self._entries.pop(key, None)  # there is none where others still hold it
         if entry is not None:
-            self.held -= entry.nbytes
+            self.idle_bytes -= entry.nbytes
 
     def _on_plan_collected(self, key: int) -> None:
         """Drop the entry of a plan that was collected.

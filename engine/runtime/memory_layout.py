@@ -37,7 +37,7 @@ from engine.runtime.binding import Binder
 #: bytes below which feeds and results are copied; for larger ones, binding a few calls again is cheaper
 SMALL_BYTES: Final = 1 << 16
 #: maximum bytes of copies and constants in addition to the planned memory
-BESIDE_BYTES: Final = 1 << 18
+EXTRA_BYTES: Final = 1 << 18
 #: addresses beyond those of any process: for moving arrays, and for memory and constants while sizes are measured
 _MOVING, _MEASURED, _STATED = 1 << 60, 1 << 59, 1 << 58
 
@@ -61,13 +61,13 @@ class Lifetimes:
     """Classification of a plan's arrays by how long they last.
 
     `copied` are the slots of feeds that are copied in, and `constant` those of steps that are computed once; no result
-    is one. `handed_out` are the buffers that go to the caller; smaller outputs are copied out. `beside` counts the
+    is one. `handed_out` are the buffers that go to the caller; smaller outputs are copied out. `extra_bytes` counts the
     bytes of copies and of constants that the plan does not own. `roots` own the memory of the results. `transient` are
     the slots of feeds that are not copied and, once `lasting` has seen all steps, of views of them.
     """
 
     def __init__(self, plan: Plan) -> None:
-        self.beside = 0
+        self.extra_bytes = 0
         self.roots = roots_of(plan)
         types, result_slots = plan.feed_types, {root.slot for root in self.roots}
         self.copied = {slot for feed, slot in plan.feeds.items() if self._reserve(types[feed].nbytes)}
@@ -107,8 +107,8 @@ class Lifetimes:
         return self._result_places[slot][which].buffer not in self.handed_out
 
     def _reserve(self, nbytes: int) -> bool:
-        fits = nbytes < SMALL_BYTES and self.beside + nbytes <= BESIDE_BYTES
-        self.beside += nbytes if fits else 0
+        fits = nbytes < SMALL_BYTES and self.extra_bytes + nbytes <= EXTRA_BYTES
+        self.extra_bytes += nbytes if fits else 0
         return fits
 
 
@@ -229,7 +229,7 @@ class BodyNeeds(NamedTuple):
 
     permanent: int
     transient: int
-    beside: int
+    python_bytes: int
 
     @property
     def taken(self) -> int:

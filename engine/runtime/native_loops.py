@@ -55,13 +55,13 @@ _AT: Final = int(LoopEntry.AT)
 _ASKS: Final = int(LoopEntry.ASKS)
 _GOES_ON: Final = int(LoopEntry.GOES_ON)
 #: position for arrays that are not in the table
-_NOWHERE: Final = -1
+_NO_POSITION: Final = -1
 #: approximate elements of one scalar that are computed per nanosecond
-_AT_ONCE: Final = 8
+_ELEMENTS_PER_NANOSECOND: Final = 8
 #: bytes that native loops may take in addition to the planned memory
-_BESIDE: Final = 1 << 16
+_EXTRA_BYTES: Final = 1 << 16
 #: nanoseconds of steps between two checks of the clock
-_LOOK_NANOSECONDS: Final = 500_000
+_CLOCK_CHECK_NANOSECONDS: Final = 500_000
 
 
 class ResumedLoop:
@@ -147,7 +147,7 @@ def bind_recurrence(
         kernel.code.function, kernel.code.address, block_count(loop.space), table, (kernel, is_out_of_range)
     )
     call.place(layout.flag, is_out_of_range.ctypes.data, is_out_of_range.nbytes)
-    cost = len(kernel.recurrence.varying()) * max(1, loop.space.length // _AT_ONCE)
+    cost = len(kernel.recurrence.varying()) * max(1, loop.space.length // _ELEMENTS_PER_NANOSECOND)
     steps = [NativeStep(call, cost), NativeStep(NativeGuard(is_out_of_range, joined(())), 0)]
     operand_places = zip(loop.inputs, layout.loop.operands, layout.operands, strict=True)
     result_places = zip(out, layout.loop.results, layout.results, strict=True)
@@ -178,7 +178,7 @@ class _LoopMemory(NamedTuple):
     """Bytes of a loop as one call and those allocated by Python steps; its bodies and bytes of carries as planned."""
 
     call: int
-    beside: int
+    python_bytes: int
     bodies: Sequence[Plan]
     carries: int
 
@@ -192,8 +192,8 @@ def loop_workspaces(binder: Binder, plan: Plan) -> dict[Kernel, int]:
     loops: dict[Kernel, _LoopMemory] = {step.op: _loop_memory(binder, step) for step in plan.steps if step.op.runs}
     if binder.runner is None or not loops:
         return dict.fromkeys(loops, 0)
-    byte_limit = _bodies_bytes(loops.values()) + max(loop.carries for loop in loops.values()) + _BESIDE
-    native_loops = sorted(loops, key=lambda op: loops[op].call + loops[op].beside)
+    byte_limit = _bodies_bytes(loops.values()) + max(loop.carries for loop in loops.values()) + _EXTRA_BYTES
+    native_loops = sorted(loops, key=lambda op: loops[op].call + loops[op].python_bytes)
     while native_loops and _total_bytes(loops, native_loops) > byte_limit:
         native_loops.pop()
     return {op: loop.call if op in native_loops else 0 for op, loop in loops.items()}
@@ -206,7 +206,7 @@ def _total_bytes(loops: Mapping[Kernel, _LoopMemory], native_loops: Sequence[Ker
     return (
         max(loop.call for loop in native)
         + _bodies_bytes(python_loops)
-        + max([loop.carries for loop in python_loops] + [loop.beside for loop in native])
+        + max([loop.carries for loop in python_loops] + [loop.python_bytes for loop in native])
     )
 
 
@@ -225,7 +225,7 @@ def _loop_memory(binder: Binder, step: Step) -> _LoopMemory:
         call = max(need.taken for need in needs)
     planned_bytes = step.op.workspace(step.types, **step.attrs)
     carries = planned_bytes - sum(body.working_bytes for body in step.op.runs)
-    python_bytes = max([need.beside for need in needs], default=0)
+    python_bytes = max([need.python_bytes for need in needs], default=0)
     return _LoopMemory(ALIGNMENT + call, python_bytes, step.op.runs, carries)
 
 
@@ -263,7 +263,7 @@ def bind_loop(
         native = [loop_class(binder, runner, run, step, operands, out)]
     else:
         branches = (0, 1) if isinstance(op, PlannedCond) else (None,)
-        native = [_Once(binder, runner, run, step, operands, out, branch) for branch in branches]
+        native = [_SingleRun(binder, runner, run, step, operands, out, branch) for branch in branches]
     try:
         return [call for bodies in native for call in bodies.calls()]
     except NotNative:
@@ -301,7 +301,7 @@ class _NativeBodies(ABC):
         self._stacks: list[tuple[int, int, int]] = []
         self._description: HostArray = np.zeros(LoopEntry.SIZE, np.int64)
         for entry in LoopEntry.LENGTH_AT, LoopEntry.STEPS_AT, LoopEntry.FINISHED_AT, LoopEntry.WHEN_AT:
-            self._description[entry] = _NOWHERE
+            self._description[entry] = _NO_POSITION
 
     @property
     def _results(self) -> range:
@@ -338,7 +338,7 @@ class _NativeBodies(ABC):
             description[entry], description[entry + 1] = rows.ctypes.data, len(rows)
         description[LoopEntry.LENGTH] = length
         description[LoopEntry.WATCH], description[LoopEntry.POOL] = self._run.watch.address, self._runner.pool
-        description[LoopEntry.LOOK_STEPS] = max(1, _LOOK_NANOSECONDS // max(1, body.nanoseconds))
+        description[LoopEntry.LOOK_STEPS] = max(1, _CLOCK_CHECK_NANOSECONDS // max(1, body.nanoseconds))
         table = WATCHED.tables(1, self._results.stop)
         table[0, 0] = description.ctypes.data
         call = NativeCall(
@@ -355,7 +355,7 @@ class _NativeBodies(ABC):
         """Return the call and its guard. Raises NotNative."""
 
 
-class _Once(_NativeBodies):
+class _SingleRun(_NativeBodies):
     """A body that runs once, or a branch of a `cond`, which runs depending on the predicate."""
 
     def calls(self) -> Sequence[KernelCall]:
@@ -395,10 +395,10 @@ class _Loop(_NativeBodies):
             self._carries.append((position, self._results[k], first, second, array.nbytes))
             for body_or_condition in bodies:
                 self._inits += [
-                    (word, _NOWHERE, first + offset, 0)
+                    (word, _NO_POSITION, first + offset, 0)
                     for word, offset in body_or_condition.feed_pointers.get(feed, ())
                 ]
-            self._inits += [(word, _NOWHERE, second + offset, 0) for word, offset in body.result_pointers[k]]
+            self._inits += [(word, _NO_POSITION, second + offset, 0) for word, offset in body.result_pointers[k]]
             # x ^ first ^ second maps the address in one buffer to that in the other one, in both directions.
             alternating = [*body.feed_pointers.get(feed, ()), *body.result_pointers[k]]
             self._moves += [(word, 0, (first + offset) ^ (second + offset)) for word, offset in alternating]

@@ -46,7 +46,7 @@ from engine.ir.run_context import NO_DEADLINE, Deadline, RunPlan, aligned
 from engine.ir.tensor_type import HostArray, Shape, TensorType
 from engine.ops.common.numerics import Source
 from engine.runtime.binding import Binder
-from engine.runtime.crash_record import NOWHERE, crash_record, place_named
+from engine.runtime.crash_record import UNKNOWN_PLACE, crash_record, place_named
 from engine.runtime.interpreter import Buffer, Executor, ReadyPlan, fed
 from engine.runtime.memory_layout import Lasting, Lifetimes
 
@@ -62,7 +62,7 @@ _ROUNDING: Final = 1_000
 MOST_CALLS: Final = 256
 MOST_NANOSECONDS: Final = 5_000_000
 #: placeholder for calls that are bound at each run
-_LATER: Final[KernelCall] = (lambda: None, ())
+_PLACEHOLDER_CALL: Final[KernelCall] = (lambda: None, ())
 
 
 class NativeStep(NamedTuple):
@@ -107,7 +107,9 @@ class RegionWatch:
 class Region:
     """Consecutive native calls run as one, by one thread at a time. It keeps the arrays of the calls alive."""
 
-    def __init__(self, runner: Runner, watch: RegionWatch, steps: Sequence[NativeStep], place: bytes = NOWHERE) -> None:
+    def __init__(
+        self, runner: Runner, watch: RegionWatch, steps: Sequence[NativeStep], place: bytes = UNKNOWN_PLACE
+    ) -> None:
         self._runner, self._watch = runner, watch
         self._calls = [step.call for step in steps]
         self._origins = [step.origin for step in steps]
@@ -208,7 +210,7 @@ class Segment:
         self._members.append(step_calls)
         self.size += max(1, len(step_calls.calls))
 
-    def renew(self, step_calls: StepCalls, calls: Sequence[KernelCall] = (_LATER,)) -> None:
+    def renew(self, step_calls: StepCalls, calls: Sequence[KernelCall] = (_PLACEHOLDER_CALL,)) -> None:
         """Replace the calls of a renewed step, or drop them by default."""
         self.calls[step_calls.position] = joined(calls)
 
@@ -299,7 +301,7 @@ class Segments(list[Segment]):
 Bind = Callable[[Step, Sequence[Array], Array], Sequence[KernelCall]]
 #: value for an unknown number of references
 _UNKNOWN_REFERENCES: Final = -1
-_OWN_CALLS: Final = Binder()
+_DEFAULT_BINDER: Final = Binder()
 #: bytes in CPython of a step's array objects and calls, without the step itself
 CALL_BYTES: Final = 600
 
@@ -412,7 +414,7 @@ class PreparedPlan:
     Between runs, it refers neither to feeds nor to the plan.
     """
 
-    def __init__(self, plan: Plan, executor: Executor, binder: Binder = _OWN_CALLS) -> None:
+    def __init__(self, plan: Plan, executor: Executor, binder: Binder = _DEFAULT_BINDER) -> None:
         self._executor = executor
         self._binder = binder
         self._slots: list[Array] = [None] * plan.slots
@@ -434,7 +436,7 @@ class PreparedPlan:
         self._run = executor.context(workspace=shared)
         self._inner: dict[Plan, ReadyPlan] = {}
         self._run.bind_plan, self._run.watch = binding_into(self._inner, executor, binder), self._watch
-        self._nbytes = sum(plan.buffers) + workspace + lifetimes.beside + CALL_BYTES * len(plan.steps)
+        self._nbytes = sum(plan.buffers) + workspace + lifetimes.extra_bytes + CALL_BYTES * len(plan.steps)
         self._buffers = memory[: len(plan.buffers)]
         self._intakes = list[_Intake]()
         for (feed, slot), resident_memory in zip(plan.feeds.items(), memory[len(plan.buffers) :], strict=True):

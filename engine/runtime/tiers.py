@@ -37,7 +37,7 @@ from engine.compiler.body_plans import with_compiled_bodies
 from engine.compiler.control_flow import RunsPlans, has_long_loops
 from engine.compiler.fit_memory import Compilable, compiled_within
 from engine.compiler.fused_kernel import compile_order, first_parts
-from engine.compiler.plan import Plan, graph_of, make_plan, standing_for
+from engine.compiler.plan import Plan, graph_of, make_plan, with_identity_of
 from engine.ir.fairness import Turns, charge_to, current_owner
 from engine.ir.op import Kernel
 from engine.ir.run_context import NO_DEADLINE, NO_LIMITS, Deadline
@@ -409,11 +409,11 @@ class ExecutionTiers:
             self._install(plan, state, *state.remaining)
             return
         with_bodies, fitting = compilable(plan, self._kernels)
-        complete = standing_for(fitting.plan if fitting else with_bodies, plan)
+        complete = with_identity_of(fitting.plan if fitting else with_bodies, plan)
         shared_kernels = compile_order(complete, plan, state.seconds)
         order, parts = [op for shared in shared_kernels for op in shared.ops], first_parts(shared_kernels)
         if fitting and parts:
-            self._install_in_parts(plan, state, complete, order, map(fitting.partly, parts))
+            self._install_in_parts(plan, state, complete, order, map(fitting.plan_part, parts))
         elif shared_kernels or fitting or with_bodies is not plan or self._kernels.has_recipes(complete):
             self._install(plan, state, complete, order)
 
@@ -432,7 +432,7 @@ class ExecutionTiers:
         part = next(filter(None, parts), None)
         if part is None:
             self._install(plan, state, complete, order)
-        elif self._install(plan, state, standing_for(part, plan), order, PARTLY_COMPILED):
+        elif self._install(plan, state, with_identity_of(part, plan), order, PARTLY_COMPILED):
             state.remaining = _RemainingKernels(complete, order)
             self._submit(plan, state)
 
@@ -503,7 +503,7 @@ def _with_kernels_in_bodies(plan: Plan, terms: KernelTerms) -> Plan:
     graph = with_compiled_bodies(
         graph_of(plan, registry()), microkernels=terms.has_microkernels, few_launches=terms.few_launches
     )
-    return standing_for(make_plan(graph, NO_LIMITS), plan)
+    return with_identity_of(make_plan(graph, NO_LIMITS), plan)
 
 
 def _tier_of(plan: Plan, binder: Binder, name: RunTier) -> ExecutionTier:

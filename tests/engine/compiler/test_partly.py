@@ -56,7 +56,7 @@ def some_parts(within: Compilable, number: int) -> list[list[Kernel]]:
 
 def partly(within: Compilable, kept: Sequence[Kernel]) -> Plan:
     """A plan with no kernels but those that are kept."""
-    plan = within.partly(kept)
+    plan = within.plan_part(kept)
     assert plan is not None
     assert {*chain(*kernels(plan).values())} <= {*kept}
     return plan
@@ -175,5 +175,5 @@ def test_a_part_that_takes_more_memory_than_it_may_is_none() -> None:
     within = compiled_within(graph_of(layers(4), registry()), PLENTY, 1)
     assert within is not None
     part = partly(within, [])
-    assert within._replace(most_bytes=part.peak_bytes).partly([]) is not None
-    assert within._replace(most_bytes=part.peak_bytes - 1).partly([]) is None
+    assert within._replace(most_bytes=part.peak_bytes).plan_part([]) is not None
+    assert within._replace(most_bytes=part.peak_bytes - 1).plan_part([]) is None
