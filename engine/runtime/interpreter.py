@@ -256,7 +256,7 @@ class Executor(ABC):
     #: rank in the choice of `auto`, which takes the available device with the lowest one
     position: ClassVar[int]
     #: whether the first run of a plan is interpreted; on a GPU, deadlines need the segments of a prepared plan
-    begins_unbound: ClassVar[bool] = False
+    interprets_first_run: ClassVar[bool] = False
     instances: InstancePool
     #: tiers of plans, or None if nothing is compiled; then `_without` binds all steps
     _tiers: ExecutionTiers | None
@@ -367,7 +367,7 @@ class Executor(ABC):
             return self._run_prepared(ExecutionTier(plan, self._without), feeds, deadline, run)
         tier = self._tiers.current(plan, deadline)
         deadline.ran(tier.name)
-        if tier.name is UNCOMPILED and self.begins_unbound and self._tiers.is_first(plan):
+        if tier.name is UNCOMPILED and self.interprets_first_run and self._tiers.is_first(plan):
             results = self.interpret(plan, feeds, deadline, stopwatch := Stopwatch())
             self._tiers.ran(plan, stopwatch.seconds)
             return results

@@ -302,7 +302,7 @@ class NumPyExecutor(Executor):
 
     device: ClassVar[str] = "cpu"
     position: ClassVar[int] = 1
-    begins_unbound: ClassVar[bool] = True
+    interprets_first_run: ClassVar[bool] = True
 
     def __init__(
         self,
