@@ -1,4 +1,4 @@
-"""The compiler: from a call of a program to a plan, which knows where every result will lie; and a cache of plans.
+"""The compiler: turn a call of a program into a plan that knows where every result is stored, and cache plans.
 
-What may live here: decisions that are made before anything runs. What may not: arrays of results.
+This package decides everything that can be decided before a run. It never holds arrays of results.
 """

@@ -1,6 +1,12 @@
-"""Plans of bodies: graphs with control flow are optimised, and get kernels that hold the plans of their bodies.
+"""Plans of bodies: optimise graphs with control flow, and replace its ops by kernels that run planned bodies.
 
-A body is planned once for each way that it is used, however often it runs: what it says is kept with it.
+A `scan`, `while`, `cond` or `call` node becomes a `RunsPlans` kernel, which holds the plan of each of its functions:
+
+    scan(x0, xs; body: c, x → c + sin(x))     becomes     PlannedScan(plans=[%2 = sin(x), %3 = add(c, %2)])
+
+Bodies may contain control flow, so planning recurses from the outside in. Before a body is planned, loop invariants
+move out of it (`hoist`), and loops through the same steps are merged. The plan is cached with the body. So a body is
+planned once for each set of options, however often a graph uses it.
 """
 
 from __future__ import annotations
@@ -29,7 +35,7 @@ from engine.compiler.control_flow import (
 )
 from engine.compiler.fit_memory import choose_plan, compiled_within, rematerialize
 from engine.compiler.fused_kernel import Fused, MicrokernelOp
-from engine.compiler.plan import Plan, graph_of, make_plan, standing_for
+from engine.compiler.plan import Plan, graph_of, make_plan, with_identity_of
 from engine.compiler.sums import split_sums
 from engine.ir.errors import OverMemory
 from engine.ir.graph import Builder, Graph, Node, Value, at_origin, permute, shaped, unpermute
@@ -57,7 +63,7 @@ _PLANNED: Final[Mapping[str, type[RunsPlans]]] = {
 
 
 class _Options(NamedTuple):
-    """Options that bodies are planned with, at every depth."""
+    """Options for planning bodies at every depth."""
 
     limits: Limits
     allowance: Allowance
@@ -68,22 +74,22 @@ class _Options(NamedTuple):
 def runnable(
     graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int = 1, body_bytes: int | None = None
 ) -> Graph:
-    """Optimise `graph`, and plan its bodies for so many threads.
+    """Optimise `graph` and plan its bodies, for `loop_threads` threads per kernel.
 
-    With `body_bytes`, each body takes no more than so many bytes, and recomputes what it must. Raises EngineError.
+    With `body_bytes`, each body takes at most that many bytes, and recomputes values to fit. Raises EngineError.
     """
-    return _let_go(_runnable(graph, _Options(limits, allowance, loop_threads, body_bytes)))
+    return _without_deadlines(_runnable(graph, _Options(limits, allowance, loop_threads, body_bytes)))
 
 
 def with_planned_bodies(
     graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int = 1, body_bytes: int | None = None
 ) -> Graph:
-    """Plan the bodies of `graph`, which is optimised already. Raises EngineError."""
-    return _let_go(_with_planned_bodies(graph, _Options(limits, allowance, loop_threads, body_bytes)))
+    """Plan the bodies of a graph that is already optimised. Raises EngineError."""
+    return _without_deadlines(_with_planned_bodies(graph, _Options(limits, allowance, loop_threads, body_bytes)))
 
 
-def _let_go(graph: Graph) -> Graph:
-    """Lift the deadline of bodies that are planned at every depth: from now on they serve other requests."""
+def _without_deadlines(graph: Graph) -> Graph:
+    """Remove the deadlines of bodies: they are cached, and will serve other requests."""
     for node in graph.nodes:
         for body in _functions_of(node):
             body.budget.deadline = NO_DEADLINE
@@ -96,8 +102,9 @@ def _runnable(graph: Graph, options: _Options) -> Graph:
     if not _runs_functions(graph):
         return graph
     graph = optimise(lower(graph, limits, allowance.deadline), allowance)
-    while (merged := merge(graph)) is not graph:  # loops that become one let those that read them become one, too
+    while (merged := merge(graph)) is not graph:  # merging two loops can make the loops that read them mergeable
         graph = optimise(merged, allowance)
+    # Merging comes first, as loops with different invariants would not merge any more.
     graph = optimise(hoist(dce(graph, allowance)), allowance)
     return _with_planned_bodies(graph, options)
 
@@ -110,18 +117,18 @@ def _with_planned_bodies(graph: Graph, options: _Options) -> Graph:
 
 
 def _with_dense_operands(graph: Graph) -> Graph:
-    """Copy strided operands once, in front of the loop: a body is planned for entries that lie densely."""
+    """Copy strided operands in front of the loop, once: bodies are planned for dense entries."""
     builder = Builder(graph.registry, NO_LIMITS)
 
     def dense(node: Node, operands: Sequence[Value]) -> Value | None:
-        if not isinstance(node.op, RunsFunctions) or not any(_is_askew(x.node) for x in operands):
+        if not isinstance(node.op, RunsFunctions) or not any(_is_strided(x.node) for x in operands):
             return None
-        return builder.copy(node, [x.identity() if _is_askew(x.node) else x for x in operands])
+        return builder.copy(node, [x.identity() if _is_strided(x.node) else x for x in operands])
 
     return builder.rewrite(graph, dense)
 
 
-def _is_askew(node: Node) -> bool:
+def _is_strided(node: Node) -> bool:
     view = node.view
     return view is not None and not view.reshapes
 
@@ -134,7 +141,7 @@ def _planned(node: Node, options: _Options) -> Node:
     if not isinstance(node.op, RunsFunctions):
         return node
     bodies = _functions_of(node)
-    if isinstance(node.op, While):  # a step evaluates the condition again
+    if isinstance(node.op, While):  # a step also evaluates the condition for the next one
         condition, body, carries = (node.attrs[name] for name in ("condition", "body", "carries"))
         bodies = [condition, asking(body, condition, carries)]
     try:
@@ -149,7 +156,7 @@ def _functions_of(node: Node) -> list[Body]:
 
 
 def _plan_of(body: Body, options: _Options) -> Plan:
-    """Plan a body, or return its plan for the same options."""
+    """Return the plan of a body for these options; cached with the body."""
     limits, allowance, threads, body_bytes = options
 
     def make() -> Plan:
@@ -161,65 +168,65 @@ def _plan_of(body: Body, options: _Options) -> Plan:
     return body.made(("plan", limits, threads, body_bytes), make)
 
 
-# Rewrites that make a body compilable: cast integers to the floats they are computed with, make rows contiguous. The
-# results have the same bits, except that sums are in the order in which kernels add up.
+# Rewrites that make a body compilable: cast integers to the floats that they are computed with, and make rows
+# contiguous. Results keep their bits, except that sums are added in the order of kernels.
 
-#: truth as numbers: any is the largest, all the least; and how many is a sum, which is exact
-_OF_TRUTH: Final[Mapping[type[Definition], str]] = MappingProxyType({AnyTrue: "max", AllTrue: "min", Sum: "sum"})
-#: sizes whose squares, and sums of these, are far from the ends of a float's range
-_MODERATE: Final = {"float32": (1e-15, 1e15), "float64": (1e-140, 1e140)}
+#: reductions of bools as reductions of floats: any is a maximum, all a minimum, and a sum of bools is exact in float64
+_BOOL_REDUCTIONS: Final[Mapping[type[Definition], str]] = MappingProxyType({AnyTrue: "max", AllTrue: "min", Sum: "sum"})
+#: range of magnitudes whose squares can be summed without overflow or underflow
+_SQUARABLE: Final = {"float32": (1e-15, 1e15), "float64": (1e-140, 1e140)}
 
 
 def make_compilable(graph: Graph) -> Graph:
     """Rewrite nodes that kernels cannot compute as they are; return `graph` itself if there are none."""
-    graph = _rewritten(graph, _of_one_dtype)
+    graph = _rewritten(graph, _in_float_dtype)
     return _rewritten(graph, partial(_in_rows, _row_lengths(graph)))
 
 
 def _rewritten(graph: Graph, write_node: Callable[[Node, Sequence[Value]], Value | None]) -> Graph:
-    """Rewrite nodes that have operands and one result, all of them with elements."""
+    """Rewrite nodes that have operands, a single result, and no empty tensors."""
 
-    def written(node: Node, operands: Sequence[Value]) -> Value | None:
+    def write_eligible(node: Node, operands: Sequence[Value]) -> Value | None:
         types = [*node.types, *(type for x in operands for type in x.node.types)]
         is_eligible = bool(operands) and not node.op.several and all(type.size for type in types)
         return write_node(node, operands) if is_eligible else None
 
-    rewritten = Builder(graph.registry, NO_LIMITS).rewrite(graph, written)
+    rewritten = Builder(graph.registry, NO_LIMITS).rewrite(graph, write_eligible)
     return graph if rewritten is graph else dce(rewritten)
 
 
-def _of_one_dtype(node: Node, operands: Sequence[Value]) -> Value | None:
-    """Rewrite a node in the dtype that kernels compute in, or that is copied."""
+def _in_float_dtype(node: Node, operands: Sequence[Value]) -> Value | None:
+    """Rewrite a node to compute in the float dtype of its result, or to copy in it."""
     op, dtype = node.op, node.type.dtype
     if isinstance(op, Norm) and has_loops(dtype):
-        return _norm(node, _as(operands[0], dtype))
-    if type(op) in _OF_TRUTH and (dtype == BOOL or operands[0].dtype == BOOL):
-        truth = _as(_as(operands[0], BOOL), FLOAT64)
-        return _as(getattr(truth, _OF_TRUTH[type(op)])(**node.attrs), dtype)
+        return _norm(node, _cast(operands[0], dtype))
+    if type(op) in _BOOL_REDUCTIONS and (dtype == BOOL or operands[0].dtype == BOOL):
+        as_float = _cast(_cast(operands[0], BOOL), FLOAT64)
+        return _cast(getattr(as_float, _BOOL_REDUCTIONS[type(op)])(**node.attrs), dtype)
     if isinstance(op, (Cat, UpdateSlice)) or (isinstance(op, Rowwise) and has_loops(dtype)):
-        return _emitted(node, operands, [_as(x, dtype) for x in operands])
-    return _of_elements(node, op, operands) if isinstance(op, Elementwise) else None
+        return _emit(node, operands, [_cast(x, dtype) for x in operands])
+    return _cast_operands(node, op, operands) if isinstance(op, Elementwise) else None
 
 
-def _of_elements(node: Node, op: Elementwise, operands: Sequence[Value]) -> Value | None:
-    """Cast integers to the float that they are computed with, as the op does; a bool, which kernels read, stays."""
+def _cast_operands(node: Node, op: Elementwise, operands: Sequence[Value]) -> Value | None:
+    """Cast integer operands to the float dtype that the op computes with. Kernels read bools, so these stay."""
     floats: list[Scalars] = ["float" for _ in operands]
-    reads = op.reads(*floats)
-    numbers = [x.dtype for x, type in zip(operands, reads, strict=True) if type == "float"]
-    common = node.type.dtype if node.type.dtype != BOOL else promote(*numbers) if numbers else FLOAT64
+    operand_kinds = op.reads(*floats)
+    float_dtypes = [x.dtype for x, type in zip(operands, operand_kinds, strict=True) if type == "float"]
+    common = node.type.dtype if node.type.dtype != BOOL else promote(*float_dtypes) if float_dtypes else FLOAT64
     if not has_loops(common):
         return None
-    dtypes = [common if type == "float" else BOOL for type in reads]
-    cast = [_as(x, dtype) if x.dtype.kind in "iu" else x for x, dtype in zip(operands, dtypes, strict=True)]
-    return _emitted(node, operands, cast)
+    dtypes = [common if type == "float" else BOOL for type in operand_kinds]
+    cast_operands = [_cast(x, dtype) if x.dtype.kind in "iu" else x for x, dtype in zip(operands, dtypes, strict=True)]
+    return _emit(node, operands, cast_operands)
 
 
-def _as(x: Value, dtype: DType) -> Value:
+def _cast(x: Value, dtype: DType) -> Value:
     return x if x.dtype == dtype else x.cast(dtype=dtype)
 
 
-def _emitted(node: Node, operands: Sequence[Value], cast: Sequence[Value]) -> Value | None:
-    """Emit the node on cast operands; return None if none was cast, or its result would have another type."""
+def _emit(node: Node, operands: Sequence[Value], cast: Sequence[Value]) -> Value | None:
+    """Emit the node on cast operands; return None if none was cast, or if the type of the result would change."""
     if all(x is y for x, y in zip(operands, cast, strict=True)):
         return None
     emitted = cast[0].builder.emit(node.op, cast, node.attrs)
@@ -227,24 +234,25 @@ def _emitted(node: Node, operands: Sequence[Value], cast: Sequence[Value]) -> Va
 
 
 def _norm(node: Node, x: Value) -> Value:
-    """Write √Σ x², of x / max |x| where squares might leave the range."""
+    """Write √Σ x². Divide by max |x| first if squares might overflow or underflow."""
     axes = node.attrs["axes"]
     largest = x.abs().max(axes=axes, keepdims=True)
-    low, high = _MODERATE[x.dtype.name]
+    low, high = _SQUARABLE[x.dtype.name]
+    # Do not divide by 0 or infinity, which would make the norm NaN.
     is_extreme = (largest < low).logical_or(largest > high).logical_and(largest > 0).logical_and(largest < math.inf)
     scale = is_extreme.where(largest, 1.0)
     return shaped((x / scale).square().sum(axes=axes, keepdims=True).sqrt() * scale, node.type.shape)
 
 
 def _row_lengths(graph: Graph) -> Mapping[tuple[Shape, DType], set[int]]:
-    """Numbers of trailing axes that make a row, by the shape and dtype of what is reduced."""
+    """Collect the numbers of trailing axes that make a row, by shape and dtype of the reduced tensor."""
     lengths: dict[tuple[Shape, DType], set[int]] = {}
     for node in graph.nodes:
         if isinstance(node.op, Rowwise):
             x = graph.nodes[node.operands[0]].type
             axes = _axes(node, x.ndim)
             is_trailing = _is_trailing(axes, x.ndim)
-            if is_trailing or _is_added_up(node, axes):
+            if is_trailing or _is_leading_sum(node, axes):
                 lengths.setdefault((x.shape, x.dtype), set()).add(len(axes) if is_trailing else x.ndim - len(axes))
     return lengths
 
@@ -258,14 +266,14 @@ def _is_trailing(axes: Shape, rank: int) -> bool:
     return axes == tuple(range(rank - len(axes), rank))
 
 
-def _is_added_up(node: Node, axes: Shape) -> bool:
-    """Whether it is a sum over leading axes, for which kernels have a way of their own."""
+def _is_leading_sum(node: Node, axes: Shape) -> bool:
+    """Whether a node sums over leading axes, which kernels can do without a transpose."""
     assert isinstance(node.op, Rowwise)
     return axes == tuple(range(len(axes))) and node.op.divisor(1) is not None
 
 
 def _in_rows(lengths: Mapping[tuple[Shape, DType], set[int]], node: Node, operands: Sequence[Value]) -> Value | None:
-    """Make the elements of a row contiguous, if they lie across memory; write a mean as a sum and its quotient."""
+    """Make the elements of each row contiguous if they are not, and write a mean as a sum and a quotient."""
     x, op = operands[0], node.op
     if not isinstance(op, Rowwise) or x.dtype != node.type.dtype or not has_loops(x.dtype):
         return None
@@ -273,62 +281,63 @@ def _in_rows(lengths: Mapping[tuple[Shape, DType], set[int]], node: Node, operan
     if not axes:
         if op.is_one_of_one or not op.reduces:
             return None
-        # A number as a row.
+        # Reduce a scalar as a row of one element.
         return x.builder.emit(op, (x.reshape(shape=(1,)),), {**node.attrs, "axes": (0,), "keepdims": False})
     divisor = op.divisor(count(x.shape, axes)) if op.reduces else None
     if divisor is None or divisor == 1:
-        return _turned(lengths, node, x, axes)
+        return _transposed(lengths, node, x, axes)
     total = x.sum(axes=axes, keepdims=node.attrs["keepdims"])
-    turned = _turned(lengths, total.node, x, axes)
-    return (total if turned is None else turned) / divisor
+    transposed = _transposed(lengths, total.node, x, axes)
+    return (total if transposed is None else transposed) / divisor
 
 
-def _turned(lengths: Mapping[tuple[Shape, DType], set[int]], node: Node, x: Value, axes: Shape) -> Value | None:
-    """Reduce a copy with the axes of a row behind the others; return None if kernels can read it as it is.
+def _transposed(lengths: Mapping[tuple[Shape, DType], set[int]], node: Node, x: Value, axes: Shape) -> Value | None:
+    """Reduce a copy with the reduced axes last; return None if kernels can read the operand as it is.
 
-    A kernel has rows of one length. If there are several lengths, sums over leading axes are turned, and the axes of
-    other reductions are made one.
+    A kernel has rows of one length. If reductions of one tensor need several lengths, sums over leading axes are
+    transposed, and the axes of other reductions are merged into one.
     """
-    is_alone = len(lengths.get((x.shape, x.dtype), ())) < 2
-    if _is_trailing(axes, x.ndim) and (is_alone or len(axes) == 1):
+    has_one_length = len(lengths.get((x.shape, x.dtype), ())) < 2
+    if _is_trailing(axes, x.ndim) and (has_one_length or len(axes) == 1):
         return None
-    if _is_added_up(node, axes) and is_alone:
+    if _is_leading_sum(node, axes) and has_one_length:
         return None
+    # Other axes first, then those of the row. `identity` copies, so that rows are contiguous.
     order = [*(a for a in range(x.ndim) if a not in axes), *axes]
     rows = x if order == list(range(x.ndim)) else permute(x, order).identity()
-    if not node.op.reduces:  # type: ignore[attr-defined]  # a Rowwise has it
+    if not node.op.reduces:  # type: ignore[attr-defined]  # a Rowwise has the attribute
         return unpermute(x.builder.emit(node.op, (rows,), {**node.attrs, "axis": x.ndim - 1}), order)
-    kept = tuple(x.shape[a] for a in order[: x.ndim - len(axes)])
-    rows = rows.reshape(shape=(*kept, -1))
-    reduced = x.builder.emit(node.op, (rows,), {**node.attrs, "axes": (len(kept),), "keepdims": False})
+    outer = tuple(x.shape[a] for a in order[: x.ndim - len(axes)])
+    rows = rows.reshape(shape=(*outer, -1))
+    reduced = x.builder.emit(node.op, (rows,), {**node.attrs, "axes": (len(outer),), "keepdims": False})
     return shaped(reduced, node.type.shape)
 
 
-# Bodies for machine code: all that can be fused is, since a step in Python costs more than many of a kernel.
+# Compiled bodies: everything that can be fused is fused, since one step in Python costs more than many native steps.
 
-#: bytes that a body may take in any case: its kernels work in some
+#: bytes that a body may always take, for the workspace of its kernels
 _FREE_BYTES: Final = 1 << 16
 
-#: ops that kernels are compiled for
+#: ops that are compiled to kernels
 CompiledOp = Fused | MicrokernelOp | PlannedScan
 
 
 def with_compiled_bodies(graph: Graph, *, microkernels: bool = True, few_launches: bool = False) -> Graph:
-    """Plan all bodies for kernels, each within the memory that it was planned for; return `graph` if it has none.
+    """Plan all bodies with kernels, each within the memory of its old plan; return `graph` if it has none.
 
-    `few_launches` is that of `compiled_within`, and splits sums over several axes.
+    `few_launches` is passed to `compiled_within`, and also splits sums over several axes.
     """
     if not any(isinstance(node.op, RunsPlans) for node in graph.nodes):
         return graph
-    made: dict[Plan, Plan] = {}
+    compiled_plans: dict[Plan, Plan] = {}
 
     def compiled(plan: Plan) -> Plan:
-        if plan not in made:
+        if plan not in compiled_plans:
             body = graph_of(plan, graph.registry)
             split = split_sums(body) if few_launches else body
-            instead = _compiled(split, plan.peak_bytes, microkernels=microkernels, few_launches=few_launches)
-            made[plan] = standing_for(instead, plan)
-        return made[plan]
+            substitute = _compiled(split, plan.peak_bytes, microkernels=microkernels, few_launches=few_launches)
+            compiled_plans[plan] = with_identity_of(substitute, plan)
+        return compiled_plans[plan]
 
     nodes = [_with_plans(node, compiled) if isinstance(node.op, RunsPlans) else node for node in graph.nodes]
     return graph.rewritten(nodes, graph.outputs)
@@ -347,34 +356,37 @@ def _with_plans(node: Node, compiled: Callable[[Plan], Plan]) -> Node:
 
 
 def _compiled(graph: Graph, most_bytes: int, *, microkernels: bool, few_launches: bool) -> Plan:
-    """Compile `make_compilable(graph)` if there is memory for the copies that it makes, else `graph`."""
-    written, most = make_compilable(graph), max(most_bytes, _FREE_BYTES)
-    for each in (written, graph) if written is not graph else (graph,):
-        inner = with_compiled_bodies(each, microkernels=microkernels, few_launches=few_launches)
-        within = compiled_within(inner, most, 1, microkernels=microkernels, all_pay=True, few_launches=few_launches)
-        if within:
-            return within.plan
+    """Compile `make_compilable(graph)` if there is memory for the copies that it adds, else `graph`."""
+    compilable, byte_limit = make_compilable(graph), max(most_bytes, _FREE_BYTES)
+    # Casts and transposes are copies, which may not fit. The body as it is fuses less, but always has a plan.
+    for variant in (compilable, graph) if compilable is not graph else (graph,):
+        inner = with_compiled_bodies(variant, microkernels=microkernels, few_launches=few_launches)
+        compiled = compiled_within(
+            inner, byte_limit, 1, microkernels=microkernels, all_pay=True, few_launches=few_launches
+        )
+        if compiled:
+            return compiled.plan
     return make_plan(inner, NO_LIMITS, tight=True)
 
 
-def kernel_ops(plan: Plan, is_gone_through: Callable[[PlannedScan], bool] = lambda scan: False) -> Iterator[CompiledOp]:
-    """Yield ops that kernels are made for, also those in bodies of loops, each of which is visited once.
+def kernel_ops(plan: Plan, is_one_kernel: Callable[[PlannedScan], bool] = lambda scan: False) -> Iterator[CompiledOp]:
+    """Yield ops that have kernels, including those in bodies of loops, each of which is visited once.
 
-    A scan that one kernel goes through by itself is yielded instead of the ops of its body.
+    A scan that runs as one kernel is yielded in place of the ops of its body.
     """
-    for each in plans_within(plan, lambda op: isinstance(op, PlannedScan) and is_gone_through(op)):
-        for step in each.steps:
+    for current in plans_within(plan, lambda op: isinstance(op, PlannedScan) and is_one_kernel(op)):
+        for step in current.steps:
             op = step.op
-            if isinstance(op, Fused | MicrokernelOp) or (isinstance(op, PlannedScan) and is_gone_through(op)):
+            if isinstance(op, Fused | MicrokernelOp) or (isinstance(op, PlannedScan) and is_one_kernel(op)):
                 yield op
 
 
-def plans_within(plan: Plan, is_whole: Callable[[Kernel], bool] = lambda op: False) -> Iterator[Plan]:
-    """Yield a plan and those that it runs, each once, but for the plans that an op runs which `is_whole`."""
-    seen, waiting = {plan}, [plan]
-    while waiting:
-        current = waiting.pop()
+def plans_within(plan: Plan, is_opaque: Callable[[Kernel], bool] = lambda op: False) -> Iterator[Plan]:
+    """Yield a plan and the plans that it runs, each once, except plans run by ops that are `is_opaque`."""
+    seen, pending = {plan}, [plan]
+    while pending:
+        current = pending.pop()
         yield current
-        bodies = [body for step in current.steps if not is_whole(step.op) for body in step.op.runs if body not in seen]
+        bodies = [body for step in current.steps if not is_opaque(step.op) for body in step.op.runs if body not in seen]
         seen.update(bodies)
-        waiting += dict.fromkeys(bodies)
+        pending += dict.fromkeys(bodies)

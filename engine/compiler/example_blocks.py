@@ -1,4 +1,4 @@
-"""Sums over examples in blocks: the number of examples of a block, and the plans of all blocks, which are two."""
+"""Sums over examples in blocks: the block size, and the two plans that serve all blocks."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from engine.compiler.plan import Plan
 from engine.ir.errors import OverBudget, OverMemory, TooManyNodes, counted
 from engine.ir.run_context import NO_END
 
-#: bytes at the peak, and FLOPs, of a block whose size nobody states
+#: maximum peak bytes and FLOPs of a block of default size
 BLOCK_BYTES: Final = 64 << 20
 BLOCK_FLOPS: Final = 2 * 10**9
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """N examples, `block` at a time; the last block may be smaller. No examples are one empty block."""
+    """N examples in blocks of `block`, of which the last may be smaller. Zero examples make one empty block."""
 
     examples: int
     block: int
@@ -30,47 +30,48 @@ class Blocks:
 
     @property
     def last(self) -> int:
-        """Examples of the last block."""
+        """Number of examples of the last block."""
         return self.examples - self.block * (self.count - 1)
 
     def rows(self, index: int) -> slice:
-        """The examples of a block."""
+        """Return the slice of examples of a block."""
         return slice(index * self.block, min((index + 1) * self.block, self.examples))
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledSum:
-    """Blocks, the plan of each, and that of the last one, which may have fewer examples."""
+    """Blocks, the plan of a full block, and the plan of the last one, which may have fewer examples."""
 
     blocks: Blocks
     full: Compiled
     last: Compiled
 
     def plan(self, index: int) -> Plan:
-        """The plan of this block."""
+        """Return the plan of a block."""
         return (self.last if index + 1 == self.blocks.count else self.full).plan
 
     @property
     def flops(self) -> int:
-        """FLOPs of all blocks."""
+        """Total FLOPs of all blocks."""
         return self.full.plan.flops * (self.blocks.count - 1) + self.last.plan.flops
 
     @property
     def recomputed_flops(self) -> int:
-        """FLOPs of all blocks that are recomputed for want of memory."""
+        """Total FLOPs of all blocks that are spent on recomputation to save memory."""
         return self.full.plan.recomputed_flops * (self.blocks.count - 1) + self.last.plan.recomputed_flops
 
 
 def compile_sum(compiler: Compiler, request: CompileRequest) -> CompiledSum:
     """Plan a `BatchSum` in blocks.
 
-    Raises EngineError: for a block that is over the memory, with the largest power of two that is within it; and
-    OverBudget if all blocks together are over the FLOPs.
+    Raises EngineError: for a block that exceeds the memory, it states the largest power of two that fits. Raises
+    OverBudget if all blocks together exceed the FLOPs.
     """
-    within, call = replace(request, limits=request.limits.within(request.memory)), _batch_sum(request)
+    limited_request, call = replace(request, limits=request.limits.within(request.memory)), _batch_sum(request)
+    # The search for the default size plans several blocks, so its outcome is cached.
     size, _ = compiler.block_sizes.get(
-        (request.program.digest, frozenset(request.types.items()), call, within.limits.bytes),
-        lambda: example_blocks(within).block,
+        (request.program.digest, frozenset(request.types.items()), call, limited_request.limits.bytes),
+        lambda: example_blocks(limited_request).block,
         request.deadline,
     )
     blocks = Blocks(call.size, size)
@@ -82,8 +83,8 @@ def compile_sum(compiler: Compiler, request: CompileRequest) -> CompiledSum:
         last = compiled(blocks.last)
         plans = CompiledSum(blocks, compiled(blocks.block) if blocks.count > 1 else last, last)
     except OverMemory as error:
-        below = (size - 1).bit_length() - 1
-        fitting = _largest_power(within, below) if below >= 0 else None
+        max_exponent = (size - 1).bit_length() - 1
+        fitting = _largest_power(limited_request, max_exponent) if max_exponent >= 0 else None
         raise _over(error, size, fitting) from None
     request.limits.admit_flops(plans.flops)
     return plans
@@ -95,30 +96,30 @@ def _batch_sum(request: CompileRequest) -> BatchSum:
 
 
 def example_blocks(request: CompileRequest) -> Blocks:
-    """Divide a `BatchSum` into blocks of the size that it states, or else of the default one.
+    """Divide a `BatchSum` into blocks of the stated size, or else of the default size.
 
-    The default is the largest power of two whose plan is within BLOCK_BYTES, BLOCK_FLOPS and the limits: the plan with
-    a step for each node, so that it is the same on every machine, and all rows of a Jacobian at once. Raises
-    EngineError.
+    The default is the largest power of two whose plan is within BLOCK_BYTES, BLOCK_FLOPS and the limits. To be the same
+    on every machine, it refers to the plan without fusion, with all rows of a Jacobian at once. Raises EngineError.
     """
     call, limits = _batch_sum(request), request.limits
     if call.block is not None:
         return Blocks(call.size, max(1, min(call.block, call.size)))
-    within = replace(limits, bytes=min(limits.bytes, BLOCK_BYTES), flops=min(limits.flops, BLOCK_FLOPS))
-    most = max(0, call.size - 1).bit_length()
-    return Blocks(call.size, _largest_power(replace(request, limits=within, chunks=(NO_END,)), most) or 1)
+    block_limits = replace(limits, bytes=min(limits.bytes, BLOCK_BYTES), flops=min(limits.flops, BLOCK_FLOPS))
+    max_exponent = max(0, call.size - 1).bit_length()
+    return Blocks(call.size, _largest_power(replace(request, limits=block_limits, chunks=(NO_END,)), max_exponent) or 1)
 
 
-def _largest_power(request: CompileRequest, most: int) -> int | None:
-    """Find the largest power of two, up to 2^`most`, of examples whose plan is within the limits, if any.
+def _largest_power(request: CompileRequest, max_exponent: int) -> int | None:
+    """Return the largest power of two, up to 2^`max_exponent`, of examples whose plan is within the limits, if any.
 
-    A sweep holds as much as the largest of the request's `chunks` for which there is memory.
+    A Jacobian's sweep uses the largest of the request's `chunks` that fits.
     """
     call = _batch_sum(request)
 
     def fits(exponent: int) -> bool:
         try:
             plan_call(replace(request, call=call.of_examples(1 << exponent), loop_threads=0))
+        # The number of nodes hardly depends on the number of examples, so smaller blocks would not help.
         except TooManyNodes:
             raise
         except OverBudget:
@@ -127,7 +128,8 @@ def _largest_power(request: CompileRequest, most: int) -> int | None:
 
     if not fits(0):
         return None
-    low, high = 0, most + 1
+    # Bisect the exponent: 2^low fits, 2^high is too large or out of bounds.
+    low, high = 0, max_exponent + 1
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
@@ -135,7 +137,7 @@ def _largest_power(request: CompileRequest, most: int) -> int | None:
 
 
 def _over(error: OverMemory, size: int, fitting: int | None) -> OverMemory:
-    """Say in an error that it is about a block of so many examples, and which block is `fitting`."""
+    """Add to an error that it is about a block of `size` examples, and which block would fit."""
     error.detail = f"{error.detail} in a block of {counted(size, 'example')}"
     if fitting is not None:
         error.detail += f"; a block of {fitting} is within it"

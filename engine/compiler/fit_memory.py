@@ -1,8 +1,24 @@
-"""Plans that fit memory: fused or not, with values recomputed, and with as many kernels as there is memory for.
+"""Fitting plans to memory: fused or not, with recomputed values, and with as many kernels as there is memory for.
 
-Rematerialization trades recomputation for memory. The forward pass is cut into segments. What crosses a boundary is
-kept; what only the backward pass reads of a segment is recomputed, all of it when the first of that is read (T. Chen
-et al., "Training deep nets with sublinear memory cost"). First cheap values go, and products are kept; then these, too.
+Rematerialization trades recomputation for memory. A backward pass reads values of the forward pass in reverse order, so
+that all of them are live when it begins. Instead, the forward pass is cut into segments. Values that cross a boundary
+are saved. The other values of a segment are dropped, and recomputed together when the backward pass reads the first of
+them (T. Chen et al., "Training deep nets with sublinear memory cost"):
+
+    forward     a → b → | c → d → | e → f → loss      save b and d, drop a and c; the last segment stays
+    backward    f and e, as they are
+                c' from b, then the gradients of d and c
+                a' from the input, then the gradients of b and a
+
+With n values in √n segments, about 2√n of them are live at a time, for at most one more forward pass.
+
+Values differ in cost: recomputing a product takes far more FLOPs per byte than recomputing a sine. So there are two
+levels of segments. Coarse segments hold the expensive values, and each of them is divided into fine segments for the
+cheap ones. `rematerialize` tries one coarse segment with finer and finer ones in it, which keeps all products, then two
+coarse segments, and so on, until a plan fits.
+
+`compiled_within` solves the opposite problem: given the memory of a plan that runs node by node, it finds the kernels
+that can replace its nodes without exceeding that memory.
 """
 
 from __future__ import annotations
@@ -15,7 +31,7 @@ from itertools import accumulate
 from typing import Final, NamedTuple
 
 from engine.compiler.fused_kernel import Fused, select_alike, select_microkernels
-from engine.compiler.fusion import WrittenKernel, fuse, kernels_in, with_kernels
+from engine.compiler.fusion import WrittenKernel, find_kernels, fuse, with_kernels
 from engine.compiler.output_layout import has_products, output_layout
 from engine.compiler.plan import Plan, Storage, live_bytes, make_plan, peak_memory_node
 from engine.compiler.sums import split_sums
@@ -24,56 +40,62 @@ from engine.ir.graph import Builder, Graph, Node, Value, ancestors, at_origin
 from engine.ir.op import Kernel, ResultTypes
 from engine.ir.run_context import NO_DEADLINE, NO_END, NO_LIMITS, Deadline, Limits
 
-#: segments that are tried, one after the other
+#: numbers of coarse segments to try, in this order
 _SEGMENTS: Final = (1, 2, 4, 8, 12, 16, 24, 32)
-#: fine segments of a coarse one
+#: numbers of fine segments per coarse segment to try
 _FINE: Final = (1, 4, 8)
-#: FLOPs for a byte of the result, up to which a value is cheap
+#: maximum FLOPs per byte of the result for a value to be cheap
 _CHEAP: Final = 16
-#: kernels that are taken apart, one after the other, before fusing is given up
+#: maximum kernels to exclude, one after the other, before fusion is given up
 MOST_APART: Final = 8
 
 
 def in_elements(graph: Graph) -> Graph:
-    """Write ops in elementwise nodes so that they fuse, with the same bits; return `graph` itself if there are none.
+    """Replace ops by elementwise nodes that compute the same bits, so that they fuse.
 
-    So draws of random numbers join what computes with them.
+    Draws of random numbers thus join the kernels that read them. Return `graph` itself if there is nothing to replace.
     """
-    joining = {op for op in {node.op for node in graph.nodes} if isinstance(op, Kernel) and op.joins_loops_in_elements}
-    if not joining:
+    replaceable = {
+        op for op in {node.op for node in graph.nodes} if isinstance(op, Kernel) and op.joins_loops_in_elements
+    }
+    if not replaceable:
         return graph
 
-    def written(node: Node, operands: Sequence[Value]) -> Value | None:
-        return node.kernel.in_elements(*operands, **node.attrs) if node.op in joining else None
+    def write_node(node: Node, operands: Sequence[Value]) -> Value | None:
+        return node.kernel.in_elements(*operands, **node.attrs) if node.op in replaceable else None
 
-    return Builder(graph.registry, NO_LIMITS).rewrite(graph, written)
+    return Builder(graph.registry, NO_LIMITS).rewrite(graph, write_node)
 
 
 def choose_plan(
     graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE, loop_threads: int = 1, *, splits_sums: bool = False
 ) -> Plan:
-    """Plan an optimised graph, fused for so many threads, if any; or as it is, if that needs less memory.
+    """Plan an optimised graph, fused for `loop_threads` threads if any, or unfused if that needs less memory.
 
-    Rewrites that let kernels take in more nodes are tried first, and kept if there is memory for them; sums over
-    several axes are split only with `splits_sums`. Raises as `make_plan`.
+    Rewrites that let kernels take in more nodes are tried first, and used if they fit. Sums over several axes are split
+    only with `splits_sums`. Raises the errors of `make_plan`.
     """
     if loop_threads:
         elements = in_elements(graph)
         split = split_sums(elements) if splits_sums else elements
-        for written, original in ((split, elements), (elements, graph)):
-            if written is not original:
+        for rewritten, original in ((split, elements), (elements, graph)):
+            if rewritten is not original:
                 with suppress(OverBudget):
-                    return _smallest_plan(written, limits, deadline, loop_threads)
+                    return _smallest_plan(rewritten, limits, deadline, loop_threads)
     return _smallest_plan(graph, limits, deadline, loop_threads)
 
 
 def _smallest_plan(graph: Graph, limits: Limits, deadline: Deadline, loop_threads: int) -> Plan:
-    """Plan the graph fused and as it is, and choose the plan of least memory."""
+    """Plan the graph fused and unfused, and choose the plan with the lower peak."""
     fused = fuse(graph, threads=loop_threads) if loop_threads else graph
     if fused is graph:
         return make_plan(graph, limits, deadline)
-    endless = replace(limits, bytes=NO_END)
-    plan = min((make_plan(each, endless, deadline) for each in (fused, graph)), key=lambda plan: plan.peak_bytes)
+    # Compare peaks before the limit applies, since either plan may be the smaller one.
+    no_byte_limit = replace(limits, bytes=NO_END)
+    plan = min(
+        (make_plan(candidate, no_byte_limit, deadline) for candidate in (fused, graph)),
+        key=lambda plan: plan.peak_bytes,
+    )
     limits.admit_peak(plan.peak_bytes)
     return plan
 
@@ -88,47 +110,49 @@ class RematerializedPlan(NamedTuple):
 def rematerialize(
     graph: Graph, limits: Limits, deadline: Deadline, loop_threads: int, *, splits_sums: bool = False
 ) -> RematerializedPlan:
-    """Find the first plan that there is memory for, among plans that recompute more and more.
+    """Return the first plan that fits, among plans that recompute more and more.
 
-    Raises OverBudget: of the nearest plan, at the node that most of its memory is for. Nothing is tried if feeds and
-    results alone need more memory than there is, or the graph has no backward pass.
+    If the graph has no backward pass, or its feeds and results alone exceed the limit, only the graph itself is tried.
+    Raises OverBudget with the smallest peak that was found, at the node that most of it belongs to.
     """
-    nearest: OverMemory | None = None
-    least = graph
-    for each in _variants(graph, limits.bytes):
+    smallest_error: OverMemory | None = None
+    smallest_graph = graph
+    for variant in _variants(graph, limits.bytes):
         try:
-            return RematerializedPlan(each, choose_plan(each, limits, deadline, loop_threads, splits_sums=splits_sums))
+            return RematerializedPlan(
+                variant, choose_plan(variant, limits, deadline, loop_threads, splits_sums=splits_sums)
+            )
         except OverMemory as error:
-            if nearest is None or is_nearer(error, nearest):
-                nearest, least = error, each
+            if smallest_error is None or has_lower_peak(error, smallest_error):
+                smallest_error, smallest_graph = error, variant
         except OverBudget:
-            if nearest is None:
+            if smallest_error is None:
                 raise
-    assert nearest is not None
-    raise at_origin(nearest, peak_memory_node(least))
+    assert smallest_error is not None
+    raise at_origin(smallest_error, peak_memory_node(smallest_graph))
 
 
-def is_nearer(one: OverMemory, other: OverMemory) -> bool:
-    """Whether the first error is of a plan with less memory, as far as is known."""
-    return one.peak is not None and (other.peak is None or one.peak < other.peak)
+def has_lower_peak(error: OverMemory, best: OverMemory) -> bool:
+    """Whether `error` reports a lower peak than `best`, as far as peaks are known."""
+    return error.peak is not None and (best.peak is None or error.peak < best.peak)
 
 
 def _variants(graph: Graph, most_bytes: int) -> Iterator[Graph]:
     yield graph
-    lasting = {*graph.outputs, *graph.feeds.values()}
-    if any(map(_is_backward, graph.nodes)) and sum(graph.nodes[i].type.nbytes for i in lasting) <= most_bytes:
+    interface = {*graph.outputs, *graph.feeds.values()}
+    if any(map(_is_backward, graph.nodes)) and sum(graph.nodes[i].type.nbytes for i in interface) <= most_bytes:
         for coarse in _SEGMENTS:
             for fine in _FINE:
                 yield with_segments(graph, coarse, coarse * fine)
 
 
 def with_segments(graph: Graph, coarse: int, fine: int) -> Graph:
-    """Recompute by segments: the forward pass is cut into `coarse` ones, and these into `fine` ones in all.
+    """Recompute by segments: cut the forward pass into `coarse` segments, and these into `fine` in total.
 
-    Values that take many FLOPs, or cross fine segments, are recomputed for a whole coarse segment, the rest for a fine
-    one.
+    Expensive values, and values that cross fine segments, are recomputed per coarse segment; the others per fine
+    segment.
     """
-    # Numbers that the backward pass begins with may stand anywhere.
+    # Constants of the backward pass may be anywhere in the graph, so only nodes with operands mark its start.
     turn = next((i for i, node in enumerate(graph.nodes) if node.operands and _is_backward(node)), len(graph.nodes))
     if turn == len(graph.nodes):
         return graph
@@ -140,21 +164,23 @@ def _is_backward(node: Node) -> bool:
 
 
 def _segments(graph: Graph, turn: int, count: int) -> list[int]:
-    """Assign a segment to each node before the turn: of about as many bytes each, cut where the least is alive."""
+    """Assign a segment to each forward node. Segments have similar sizes in bytes, and are cut where least is live."""
     sizes = [0 if node.is_leaf or node.op.is_view else node.type.nbytes for node in graph.nodes[:turn]]
-    alive, total = _alive(graph, sizes), sum(sizes)
-    passed = [*accumulate(sizes, initial=0)]
+    live, total = _live_before(graph, sizes), sum(sizes)
+    cumulative = [*accumulate(sizes, initial=0)]
     cuts = set[int]()
+    # Each cut lies within half a segment of its even position: values live there are those that must be saved.
     for k in range(1, count):
-        first, past = (bisect_left(passed, total * (2 * k + side) // (2 * count)) for side in (-1, 1))
-        cuts.add(min(range(first, max(past, first + 1)), key=lambda i: alive[min(i, turn - 1)]))
+        first, end = (bisect_left(cumulative, total * (2 * k + side) // (2 * count)) for side in (-1, 1))
+        cuts.add(min(range(first, max(end, first + 1)), key=lambda i: live[min(i, turn - 1)]))
     return [*accumulate(i in cuts for i in range(turn))]
 
 
-def _alive(graph: Graph, sizes: Sequence[int]) -> list[int]:
-    """For each node, count the bytes of those before it that it, or a later node of the forward pass, reads."""
+def _live_before(graph: Graph, sizes: Sequence[int]) -> list[int]:
+    """For each forward node, count the bytes of earlier values that it or a later forward node reads."""
     base, last = [*range(len(sizes))], [*range(len(sizes))]
     for i, node in enumerate(graph.nodes[: len(sizes)]):
+        # A view keeps its operand alive, and has no bytes of its own.
         if node.op.is_view:
             base[i] = base[node.operands[0]]
         for o in node.operands:
@@ -168,7 +194,7 @@ def _alive(graph: Graph, sizes: Sequence[int]) -> list[int]:
 
 
 class _Rewriting:
-    """Writer of the nodes up to the turn, then those behind it, each behind copies of the values that were not kept."""
+    """Writer of a graph in which nodes of the backward pass read copies of the values that were dropped."""
 
     def __init__(self, graph: Graph, turn: int, coarse: Sequence[int], fine: Sequence[int]) -> None:
         self._graph, self._turn = graph, turn
@@ -176,80 +202,90 @@ class _Rewriting:
         self._nodes = list(graph.nodes[:turn])
         types: list[ResultTypes] = [node.types if node.op.several else node.types[0] for node in graph.nodes]
         crossing = self._crossing(fine)
-        dear = {i for i in range(turn) if i in crossing or _is_dear(graph.nodes[i], types)}
-        last = {i for i in dear if coarse[i] == coarse[-1]}
-        self._again = self._lost(fine, last.union(graph.outputs, self._crossing(coarse)))
-        self._dear = dear & self._again
-        self._renamed: dict[int, int] = {}
-        self._wanted = {o for node in graph.nodes[turn:] for o in node.operands if o in self._again}
-        self._done: set[tuple[str, int]] = set()
+        expensive = {i for i in range(turn) if i in crossing or _is_expensive(graph.nodes[i], types)}
+        # The backward pass begins in the last segment, so dropping its values would not lower the peak.
+        last_segment = {i for i in expensive if coarse[i] == coarse[-1]}
+        self._dropped = self._droppable(fine, last_segment.union(graph.outputs, self._crossing(coarse)))
+        self._expensive = expensive & self._dropped
+        self._copies: dict[int, int] = {}
+        self._read_backward = {o for node in graph.nodes[turn:] for o in node.operands if o in self._dropped}
+        self._copied_segments: set[tuple[str, int]] = set()
 
     def graph(self) -> Graph:
-        """Write all nodes."""
-        moved: dict[int, int] = {}
+        """Write all nodes: the forward pass, then the backward pass with copies where they are first read."""
+        renumbered: dict[int, int] = {}
         for i, node in enumerate(self._graph.nodes[self._turn :], self._turn):
             for o in node.operands:
-                if o in self._again:
+                if o in self._dropped:
                     self._prepare(o)
-            operands = tuple([self._renamed.get(o, o) if o < self._turn else moved[o] for o in node.operands])
-            moved[i] = len(self._nodes)
+            operands = tuple([self._copies.get(o, o) if o < self._turn else renumbered[o] for o in node.operands])
+            renumbered[i] = len(self._nodes)
             self._nodes.append(node.on(operands))
-        return self._graph.rewritten(self._nodes, [moved.get(i, i) for i in self._graph.outputs])
+        return self._graph.rewritten(self._nodes, [renumbered.get(i, i) for i in self._graph.outputs])
 
     def _crossing(self, segments: Sequence[int]) -> set[int]:
-        """Nodes that a later segment reads."""
+        """Find the nodes that a later segment reads."""
         nodes = self._graph.nodes[: self._turn]
         return {o for i, node in enumerate(nodes) for o in node.operands if segments[o] < segments[i]}
 
-    def _lost(self, fine: Sequence[int], kept: set[int]) -> set[int]:
-        """Nodes that are neither kept nor of the last fine segment. Several results go as one."""
+    def _droppable(self, fine: Sequence[int], saved: set[int]) -> set[int]:
+        """Find the nodes that are neither saved nor in the last fine segment. A node's results are dropped together."""
         nodes = self._graph.nodes[: self._turn]
-        lost = {i for i, node in enumerate(nodes) if node.operands and i not in kept and fine[i] < fine[-1]}
-        return lost - {i for i in lost if nodes[i].op.name == "get_output" and nodes[i].operands[0] not in lost}
+        # The last fine segment stays, because the backward pass reads it first.
+        droppable = {i for i, node in enumerate(nodes) if node.operands and i not in saved and fine[i] < fine[-1]}
+        return droppable - {
+            i for i in droppable if nodes[i].op.name == "get_output" and nodes[i].operands[0] not in droppable
+        }
 
     def _prepare(self, i: int) -> None:
-        """Recompute a value, with the other values that are wanted of its segment, coarse or fine."""
-        if i in self._renamed:
+        """Recompute a value, together with the other values of its coarse or fine segment that are read."""
+        if i in self._copies:
             return
-        kind = "dear" if i in self._dear else "cheap"
+        kind = "dear" if i in self._expensive else "cheap"
         segment = self._segments[kind][i]
-        if (kind, segment) in self._done:
+        if (kind, segment) in self._copied_segments:
+            # The segment's copies are the values that the backward pass reads. This one is needed for another copy.
             self._copy([i], kind)
             return
-        self._done.add((kind, segment))
-        of_kind = self._dear if kind == "dear" else self._again - self._dear
-        wanted = {o for o in of_kind if self._segments[kind][o] == segment and (o in self._wanted or o == i)}
-        self._copy(wanted, kind)
+        self._copied_segments.add((kind, segment))
+        of_kind = self._expensive if kind == "dear" else self._dropped - self._expensive
+        values = {o for o in of_kind if self._segments[kind][o] == segment and (o in self._read_backward or o == i)}
+        self._copy(values, kind)
 
-    def _copy(self, wanted: Iterable[int], kind: str) -> None:
-        """Append copies of nodes, and of the lost nodes that they need; cheap ones of these are not kept for others."""
-        nodes, again = self._graph.nodes, self._again
-        own: dict[int, int] = {}
-        for i in ancestors(wanted, lambda i: [o for o in nodes[i].operands if o in again and o not in self._renamed]):
-            if kind == "cheap" and i in self._dear:
+    def _copy(self, values: Iterable[int], kind: str) -> None:
+        """Append copies of these nodes and of the dropped nodes that they need.
+
+        When expensive values are recomputed, copies of cheap nodes in between are not shared, since they would live too
+        long.
+        """
+        nodes, dropped = self._graph.nodes, self._dropped
+        local_copies: dict[int, int] = {}
+        for i in ancestors(values, lambda i: [o for o in nodes[i].operands if o in dropped and o not in self._copies]):
+            if kind == "cheap" and i in self._expensive:
                 self._prepare(i)
                 continue
             origin = nodes[i].origin
-            operands = tuple([self._renamed.get(o, own.get(o, o)) for o in nodes[i].operands])
-            own[i] = len(self._nodes)
+            # The copy runs in the backward pass, and has to count as a part of it.
+            operands = tuple([self._copies.get(o, local_copies.get(o, o)) for o in nodes[i].operands])
+            local_copies[i] = len(self._nodes)
             self._nodes.append(nodes[i].on(operands)._replace(origin=origin and origin._replace(backward=True)))
-            if kind == "cheap" or i in self._dear:
-                self._renamed[i] = own[i]
+            if kind == "cheap" or i in self._expensive:
+                self._copies[i] = local_copies[i]
 
 
-def _is_dear(node: Node, types: Sequence[ResultTypes]) -> bool:
+def _is_expensive(node: Node, types: Sequence[ResultTypes]) -> bool:
     if node.is_leaf or node.op.is_view:
         return False
     return node.work(types).flops > _CHEAP * max(1, sum(type.nbytes for type in node.types))
 
 
-# Compiled plans of no more memory than the plan whose place they take: kernels that need more are taken apart.
+# Compilation within the memory of the plan that is replaced: kernels that would need more are excluded from fusion.
 
 
 class Compilable(NamedTuple):
-    """A graph, the kernels of it that can be compiled, and the `plan` of it with these and all of its microkernels.
+    """A graph, its kernels, the graph with these and all microkernels `selected`, and the `plan` of that.
 
-    It is to run within `most_bytes`.
+    The plan, or a part of it, replaces a plan of `most_bytes`.
     """
 
     graph: Graph
@@ -258,13 +294,13 @@ class Compilable(NamedTuple):
     plan: Plan
     most_bytes: int
 
-    def partly(self, kept: Container[Kernel]) -> Plan | None:
-        """Plan with the kernels of these ops of `plan` alone; return None if that takes more memory than it may.
+    def plan_part(self, chosen: Container[Kernel]) -> Plan | None:
+        """Plan with only the kernels of these ops of `plan`; return None if that takes more than `most_bytes`.
 
-        Other nodes run one by one, as they did before.
+        Other nodes run one by one, as before.
         """
-        kernels = [kernel for kernel in self.kernels if kernel.node is None or kernel.node.op in kept]
-        plan = make_plan(select_alike(with_kernels(self.graph, kernels), self.selected, kept), NO_LIMITS, tight=True)
+        kernels = [kernel for kernel in self.kernels if kernel.node is None or kernel.node.op in chosen]
+        plan = make_plan(select_alike(with_kernels(self.graph, kernels), self.selected, chosen), NO_LIMITS, tight=True)
         return plan if plan.peak_bytes <= self.most_bytes else None
 
 
@@ -277,25 +313,26 @@ def compiled_within(
     all_pay: bool = False,
     few_launches: bool = False,
 ) -> Compilable | None:
-    """Find the kernels of `graph` that fit in a peak of at most `most_bytes`; return None if there are none.
+    """Find kernels of `graph` that keep the peak within `most_bytes`; return None if there are none.
 
-    At most `threads` take part in a kernel; `all_pay` is that of `kernels_in`. Values that a kernel reads live longer:
-    if that makes the peak, the kernel is left out, and the next one is tried. `microkernels` are selected where there
-    is memory for their workspace. With `few_launches`, products write where they are read, and kernels are delayed to
-    where they join others, if there is memory for it.
+    At most `threads` threads run a kernel. `all_pay` is passed to `find_kernels`. Operands of a kernel live longer than
+    those of single nodes. If a kernel causes the peak to exceed the limit, it is excluded, and the rest is tried again.
+    `microkernels` are selected if there is memory for their workspace. With `few_launches`, products write where their
+    result is read, and kernels are delayed until they can join others, if there is memory for it.
     """
-    ways = _Ways(most_bytes, threads, microkernels, all_pay, few_launches)
+    options = _CompileOptions(most_bytes, threads, microkernels, all_pay, few_launches)
     if few_launches and has_products(graph):
-        kernels = kernels_in(graph, 0, compiled=True, threads=threads, all_pay=all_pay, late=True)
-        laid = output_layout(graph, {i for kernel in kernels for i in kernel.group})
-        compilable = None if laid.graph is graph else _within(laid.graph, ways, laid.numbers)
+        kernels = find_kernels(graph, 0, compiled=True, threads=threads, all_pay=all_pay, late=True)
+        layout = output_layout(graph, {i for kernel in kernels for i in kernel.group})
+        compilable = None if layout.graph is graph else _within(layout.graph, options, layout.numbers)
         if compilable:
             return compilable
-    return _within(graph, ways) or (_within(graph, ways._replace(late=False)) if few_launches else None)
+    # Delayed kernels prolong the lives of their operands. Without memory for that, compile without delays.
+    return _within(graph, options) or (_within(graph, options._replace(late=False)) if few_launches else None)
 
 
-class _Ways(NamedTuple):
-    """Ways in which `compiled_within` compiles, as its arguments say; `late` is of `kernels_in`."""
+class _CompileOptions(NamedTuple):
+    """Options of `compiled_within`; `late` is passed to `find_kernels`."""
 
     most_bytes: int
     threads: int
@@ -304,24 +341,24 @@ class _Ways(NamedTuple):
     late: bool
 
 
-def _within(graph: Graph, ways: _Ways, numbers: Sequence[int] | None = None) -> Compilable | None:
-    """Compile `graph` as far as there is memory; return None if nothing of it can be compiled.
+def _within(graph: Graph, options: _CompileOptions, numbers: Sequence[int] | None = None) -> Compilable | None:
+    """Compile as much of `graph` as memory allows; return None if nothing can be compiled.
 
-    `numbers` are the nodes of another graph that its nodes stand for: then its kernels name these, and it is worth
-    running without any kernel.
+    If `numbers` is given, node i of `graph` stands for node `numbers[i]` of the original graph. The kernels then list
+    the original nodes, and the graph is worth running even without kernels.
     """
-    most_bytes, threads, microkernels, all_pay, late = ways
-    apart: set[int] = set()
+    most_bytes, threads, microkernels, all_pay, late = options
+    excluded: set[int] = set()
     for _ in range(1 + MOST_APART):
-        kernels = kernels_in(graph, 0, compiled=True, threads=threads, apart=apart, all_pay=all_pay, late=late)
+        kernels = find_kernels(graph, 0, compiled=True, threads=threads, excluded=excluded, all_pay=all_pay, late=late)
         fused = with_kernels(graph, kernels)
         plan = make_plan(fused, NO_LIMITS, tight=True)
         if plan.peak_bytes <= most_bytes:
             if numbers is not None:
-                kernels = [kernel.of_nodes(numbers) for kernel in kernels]
+                kernels = [kernel.with_node_numbers(numbers) for kernel in kernels]
                 fused = with_kernels(graph, kernels)
                 plan = make_plan(fused, NO_LIMITS, tight=True)
-            # the memory beside buffers and feeds
+            # memory left beside buffers and feeds
             workspace = most_bytes - sum(plan.buffers) - sum(type.nbytes for type in plan.feed_types.values())
             selected = select_microkernels(fused, workspace, threads, in_body=all_pay) if microkernels else fused
             if selected is graph and numbers is None:
@@ -329,17 +366,18 @@ def _within(graph: Graph, ways: _Ways, numbers: Sequence[int] | None = None) -> 
             if selected is not fused:
                 plan = make_plan(selected, NO_LIMITS, tight=True)
             return Compilable(graph, kernels, selected, plan, most_bytes)
-        kernel = _at_the_peak(fused)
+        # Exclude the nodes of one kernel, then group again: the nodes around it may form other kernels.
+        kernel = _kernel_at_peak(fused)
         if kernel is None:
             return None
-        apart.update(kernel.nodes)
+        excluded.update(kernel.nodes)
     return None
 
 
-def _at_the_peak(graph: Graph) -> Fused | None:
-    """Return the kernel at the step where most is alive, or the last one before."""
+def _kernel_at_peak(graph: Graph) -> Fused | None:
+    """Return the kernel at the step with most live bytes, or else the last kernel before it."""
     storage = Storage(graph)
-    live = live_bytes(storage.blocks(), storage.kept())
+    live = live_bytes(storage.blocks(), storage.output_blocks())
     peak = max(range(len(live)), key=live.__getitem__, default=0)
     ops = [node.op for node in graph.nodes[: peak + 1]]
     return next((op for op in reversed(ops) if isinstance(op, Fused)), None)

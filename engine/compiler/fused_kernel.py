@@ -1,4 +1,4 @@
-"""The fused kernel: the op that takes the place of a group of nodes, and the layout of its operands."""
+"""The fused kernel as an op, the layout of its operands, microkernel selection, and estimates of run times."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from engine.ir.tensor_type import DTYPES, HostArray, Shape, Strided, TensorType,
 
 @dataclass(frozen=True, eq=False)
 class Fused(Kernel):
-    """The results of `loop` over `space`, of `types`. No op of the opset: one is made for each group.
+    """The kernel `loop` over `space`, with results of `types`. An internal op; one is made for each group of nodes.
 
-    `work` are the FLOPs of the nodes whose place it takes, and `nodes` their numbers in the graph as it was; `compiled`
-    says that it is to run as machine code. At most `threads` take part in it.
+    `work` is the FLOPs of the nodes that it replaces, and `nodes` are their numbers in the original graph. `compiled`
+    tells whether the kernel is to be compiled to machine code. At most `threads` threads run it.
     """
 
     loop: FusedKernel
@@ -53,19 +53,19 @@ class Fused(Kernel):
         return self.types
 
     def forward(self, run: RunContext, *arrays: Any, out: Any, **attrs: Any) -> None:
-        """Run NumPy's ufuncs, block by block; on a card, CuPy's, all of it at once."""
+        """Run the kernel with ufuncs: NumPy's block by block, or CuPy's on whole arrays."""
         _run_loop(run, self.loop, self.space, arrays, out)
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """FLOPs of the nodes whose place it takes."""
+        """FLOPs of the nodes that the kernel replaces."""
         return self.work
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """Bytes between the steps of a row, or of a block, for each thread; and parts of sums."""
-        return self.works_in(self.threads)
+        """Bytes of values between the passes over a row or block, for each thread, and of partial sums."""
+        return self.workspace_for(self.threads)
 
-    def works_in(self, threads: int) -> int:
-        """Bytes of workspace for so many threads. A kernel that NumPy may run has as much as most others, too."""
+    def workspace_for(self, threads: int) -> int:
+        """Bytes of workspace for `threads` threads. A kernel that NumPy may run gets as much as most compiled ones."""
         if self.compiled:
             return native_workspace(self.expanded, self.space, threads)
         blocks = block_count(self.space)
@@ -74,7 +74,7 @@ class Fused(Kernel):
 
     @cached_property
     def expanded(self) -> FusedKernel:
-        """The kernel as it is compiled, its functions written out."""
+        """The kernel as it is compiled, with its functions expanded to arithmetic."""
         return expand_functions(self.loop)
 
 
@@ -90,29 +90,29 @@ def _run_in_blocks(
 
 # Layout of operands over the rows and columns of a kernel, as the strides of its space.
 
-#: elements of a row where rows mean nothing: long enough for its lanes, short for the sums of its parts
+#: elements of a row in flat arrays: many enough to fill vector lanes, few enough to split a sum into parts
 FLAT_ROW: Final = 4096
-#: elements of a block: what two or three arrays of are in a core's own cache
+#: elements of a block; two or three arrays of this size fit in a core's own cache
 BLOCK_ELEMENTS: Final = 1 << 14
-#: sums over rows have at most so many parts
+#: maximum number of partial sums of a sum over rows
 MOST_SUMS: Final = 64
 
 Strides = tuple[int, ...]
 
 
 class RowLayout(NamedTuple):
-    """A kernel's rows: their extents and columns, and for each operand its level and its steps along the row axes."""
+    """The extents of a kernel's rows, its columns, and the level and strides along the row axes of each operand."""
 
     rows: Shape
     columns: int
     length: int
     operands: tuple[tuple[Level, Strides], ...]
-    #: steps of a result that has one value an element, and of one that has one a row
+    #: strides of a result with one value per element, and of one with one value per row
     element: Strides
     row: Strides
 
     def space(self, results: Sequence[Strides], *, sums_columns: bool) -> Space:
-        """Choose blocks, and append the strides of the results to those of the operands."""
+        """Choose a block size, and append the strides of the results to those of the operands."""
         block = max(1, BLOCK_ELEMENTS // max(self.columns, 1))
         if sums_columns:
             block = max(block, -(-math.prod(self.rows) // MOST_SUMS))
@@ -120,16 +120,17 @@ class RowLayout(NamedTuple):
 
 
 def lay_out(shape: Shape, operands: Sequence[TensorType], row_axes: int | None) -> RowLayout | None:
-    """Lay out operands that broadcast to `shape`; return None if one of them does not, or has no rows to read.
+    """Lay out operands that broadcast to `shape`; return None if one does not, or its rows are not contiguous.
 
-    `row_axes` are the trailing axes that make a row; with None, as many as all operands allow.
+    `row_axes` is the number of trailing axes that make a row; with None, it is as large as the operands allow.
     """
     if not all(_broadcasts(operand.shape, shape) for operand in operands):
-        return None  # a kernel would read beside it
+        return None  # a kernel would read outside the operand
     strides = [_over(shape, operand) for operand in operands]
     if row_axes is not None:
         return _in_rows(shape, strides, row_axes)
     dense = _dense(shape)
+    # If every operand is either dense or a single element, shapes do not matter: cut the flat arrays into rows.
     if all(s == dense or not any(s) for s in strides):
         size = math.prod(shape)
         columns = min(size, FLAT_ROW)
@@ -140,25 +141,25 @@ def lay_out(shape: Shape, operands: Sequence[TensorType], row_axes: int | None) 
 
 
 def _broadcasts(operand: Shape, shape: Shape) -> bool:
-    """Whether extents are those of the trailing axes of `shape`, or 1."""
+    """Whether each extent of an operand is 1 or that of the corresponding trailing axis of `shape`."""
     lead = len(shape) - len(operand)
     return lead >= 0 and all(e in (1, extent) for e, extent in zip(operand, shape[lead:], strict=True))
 
 
 def _over(shape: Shape, operand: TensorType) -> Strides:
-    """Return the elements to step along each axis of `shape`; 0 where the operand is repeated, or has one element."""
+    """Return the strides of an operand, in elements, along the axes of `shape`; 0 where it is broadcast."""
     lead = len(shape) - operand.ndim
     steps = [s // operand.dtype.itemsize if e != 1 else 0 for e, s in zip(operand.shape, operand.strides, strict=True)]
     return (0,) * lead + tuple(steps)
 
 
 def _dense(shape: Shape) -> Strides:
-    """Return the steps of a dense tensor; 0 along axes of extent 1."""
+    """Return the strides, in elements, of a dense tensor; 0 along axes of extent 1."""
     return tuple(math.prod(shape[i + 1 :]) if e != 1 else 0 for i, e in enumerate(shape))
 
 
 def _in_rows(shape: Shape, strides: Sequence[Strides], row_axes: int) -> RowLayout | None:
-    """Lay out the trailing `row_axes` as columns, and the axes before them as rows, as few as can be."""
+    """Lay out the trailing `row_axes` as columns, and merge the other axes into as few row axes as possible."""
     cut = len(shape) - row_axes
     dense = _dense(shape)
     levels = [_level(s[cut:], dense[cut:]) for s in strides]
@@ -166,13 +167,13 @@ def _in_rows(shape: Shape, strides: Sequence[Strides], row_axes: int) -> RowLayo
         return None
     columns = math.prod(shape[cut:])
     row = tuple(step // columns for step in dense[:cut])
-    kept = _merged(shape[:cut], [s[:cut] for s in (*strides, dense, row)])
-    # Each axis that is kept takes in those before it, down to the one that is kept before.
-    starts = [0, *(a + 1 for a in kept)]
-    extents = tuple(math.prod(shape[start : a + 1]) for start, a in zip(starts, kept, strict=False)) or (1,)
-    *steps, element, each = (tuple(s[a] for a in kept) or (0,) for s in (*strides, dense, row))
+    inner_axes = _merged(shape[:cut], [s[:cut] for s in (*strides, dense, row)])
+    # Each inner axis is merged with the axes before it, up to the previous inner axis.
+    starts = [0, *(a + 1 for a in inner_axes)]
+    extents = tuple(math.prod(shape[start : a + 1]) for start, a in zip(starts, inner_axes, strict=False)) or (1,)
+    *steps, element, row_strides = (tuple(s[a] for a in inner_axes) or (0,) for s in (*strides, dense, row))
     operands = tuple((level, s) for level, s in zip(levels, steps, strict=True) if level is not None)
-    return RowLayout(extents, columns, math.prod(shape), operands, element, each)
+    return RowLayout(extents, columns, math.prod(shape), operands, element, row_strides)
 
 
 def _level(steps: Strides, dense: Strides) -> Level | None:
@@ -182,39 +183,40 @@ def _level(steps: Strides, dense: Strides) -> Level | None:
 
 
 def _merged(extents: Shape, strides: Sequence[Strides]) -> list[int]:
-    """Merge neighbouring axes along which all arrays step as along one; return the inner axis of each run."""
+    """Return the inner axis of each run of neighbouring axes that all arrays traverse like a single axis."""
     axes = [a for a, extent in enumerate(extents) if extent != 1]
-    alone = [a for a, b in pairwise(axes) if not all(s[a] == s[b] * extents[b] for s in strides)]
-    return alone + axes[-1:]
+    boundaries = [a for a, b in pairwise(axes) if not all(s[a] == s[b] * extents[b] for s in strides)]
+    return boundaries + axes[-1:]
 
 
-# Selection of microkernels: nodes whose ops have some for their shapes, and memory to work in, are made by these.
+# Selection of microkernels: nodes run them if there is a recipe for their shapes and memory for its workspace.
 
 
 def read_extents(graph: Graph) -> list[Shape]:
-    """Leading-extent analysis: for each node, the extents of the leading part of its (first) result that is ever read.
+    """Leading-extent analysis: return the extents of the leading part of each node's first result that is read.
 
-    Views say what they read of their operand: all other ops read everything.
+    Views know which part of their operand they read; all other ops read everything.
     """
-    read: list[Shape] = [(0,) * node.type.ndim for node in graph.nodes]
+    read_shapes: list[Shape] = [(0,) * node.type.ndim for node in graph.nodes]
     for i in graph.outputs:
-        read[i] = graph.nodes[i].type.shape
+        read_shapes[i] = graph.nodes[i].type.shape
+    # Backwards, so that the extents that are read of a node are known before those of its operands.
     for i in range(len(graph.nodes) - 1, -1, -1):
         node = graph.nodes[i]
         for operand in node.operands:
             extents = graph.nodes[operand].type.shape
             if isinstance(node.op, View):
-                extents = node.op.leading_part(read[i], extents, node.attrs)
-            read[operand] = tuple(map(max, read[operand], extents))
-    return read
+                extents = node.op.leading_part(read_shapes[i], extents, node.attrs)
+            read_shapes[operand] = tuple(map(max, read_shapes[operand], extents))
+    return read_shapes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MicrokernelOp(Kernel):
-    """`op`, made by `recipe` with at most `threads` threads. No op of the opset: one is made for each node."""
+    """`op` as computed by `recipe` with at most `threads` threads. An internal op; one is made for each node."""
 
     op: Kernel
-    made_by: Recipe
+    recipe: Recipe
     threads: int
 
     name = "microkernel"
@@ -223,14 +225,14 @@ class MicrokernelOp(Kernel):
     dtypes = DTYPES
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "attrs", self.op.attrs)  # a class attribute elsewhere
+        object.__setattr__(self, "attrs", self.op.attrs)  # a class attribute of other ops
 
     def infer(self, *types: Any, **attrs: Any) -> ResultTypes:
-        """Infer as the op does."""
+        """Infer the types of the op."""
         return self.op.infer(*types, **attrs)
 
     def forward(self, run: RunContext, *arrays: Any, out: Any, **attrs: Any) -> None:
-        """Run the op."""
+        """Run the op's NumPy implementation, until the microkernels are compiled."""
         self.op.forward(run, *arrays, out=out, **attrs)
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
@@ -238,88 +240,93 @@ class MicrokernelOp(Kernel):
         return self.op.flops(out, *types, **attrs)
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """Memory that the kernels work in."""
-        return self.made_by.workspace(self.threads)
+        """Workspace of the microkernels."""
+        return self.recipe.workspace(self.threads)
 
 
 def select_microkernels(graph: Graph, most_bytes: int, threads: int, *, in_body: bool = False) -> Graph:
-    """Select microkernels that work in at most `most_bytes`: with up to so many threads, or with one.
+    """Replace ops by microkernels with a workspace of at most `most_bytes`, for `threads` threads or one.
 
-    The choice is made for one thread, so that bits do not depend on how many there are. The body of a loop, `in_body`,
-    has microkernels that pay nowhere else.
+    The choice assumes one thread, so that results do not depend on the number of threads. With `in_body`, for the body
+    of a loop, ops also get microkernels that only pay off there.
     """
-    return _rewritten(graph, [_selected(*each, most_bytes, threads, in_body=in_body) for each in _as_they_lie(graph)])
+    return _rewritten(
+        graph, [_selected(*node_layout, most_bytes, threads, in_body=in_body) for node_layout in _with_layouts(graph)]
+    )
 
 
-def select_alike(graph: Graph, selected: Graph, kept: Container[Kernel]) -> Graph:
-    """Put those microkernels of `selected` that are `kept` in the place of equal nodes of `graph`."""
-    known = {
-        _likeness(node.op.op, node, read, types): node.op
-        for node, read, types in _as_they_lie(selected)
-        if isinstance(node.op, MicrokernelOp) and node.op in kept
+def select_alike(graph: Graph, selected: Graph, chosen: Container[Kernel]) -> Graph:
+    """Replace nodes of `graph` by the equal microkernels of `selected` that are in `chosen`."""
+    microkernels = {
+        _recipe_key(node.op.op, node, read_shape, types): node.op
+        for node, read_shape, types in _with_layouts(selected)
+        if isinstance(node.op, MicrokernelOp) and node.op in chosen
     }
-    alike = ((node, known.get(_likeness(node.op, node, read, types))) for node, read, types in _as_they_lie(graph))
-    return _rewritten(graph, [node if op is None else node._replace(op=op) for node, op in alike])
+    replacements = (
+        (node, microkernels.get(_recipe_key(node.op, node, read_shape, types)))
+        for node, read_shape, types in _with_layouts(graph)
+    )
+    return _rewritten(graph, [node if op is None else node._replace(op=op) for node, op in replacements])
 
 
-def _as_they_lie(graph: Graph) -> Iterator[tuple[Node, Shape, Sequence[object]]]:
-    """Yield the nodes, each with its extents that are read, and its operands' types."""
+def _with_layouts(graph: Graph) -> Iterator[tuple[Node, Shape, Sequence[object]]]:
+    """Yield the nodes, each with its extents that are read and the strided types of its operands."""
     types = Storage(graph).types
-    for node, read in zip(graph.nodes, read_extents(graph), strict=True):
-        yield node, read, [types[i] for i in node.operands]
+    for node, read_shape in zip(graph.nodes, read_extents(graph), strict=True):
+        yield node, read_shape, [types[i] for i in node.operands]
 
 
 def _rewritten(graph: Graph, nodes: Sequence[Node]) -> Graph:
-    """Put these nodes in the place of those of `graph`; return it as it is if they are its own."""
+    """Replace the nodes of a graph; return the graph itself if all nodes are its own."""
     changed = any(new is not old for new, old in zip(nodes, graph.nodes, strict=True))
     return graph.rewritten(nodes, graph.outputs) if changed else graph
 
 
-def _likeness(op: object, node: Node, read: Shape, types: Sequence[object]) -> Hashable:
-    """Key of all that a recipe is made from; attributes are the same object wherever a node has been moved to."""
-    return op, id(node.attrs), node.types, read, *types
+def _recipe_key(op: object, node: Node, read_shape: Shape, types: Sequence[object]) -> Hashable:
+    """Return a key of everything that a recipe depends on. Moved nodes keep their attributes object."""
+    return op, id(node.attrs), node.types, read_shape, *types
 
 
 def _selected(
-    node: Node, read: Shape, types: Sequence[object], most_bytes: int, threads: int, *, in_body: bool
+    node: Node, read_shape: Shape, types: Sequence[object], most_bytes: int, threads: int, *, in_body: bool
 ) -> Node:
-    if not node.op.is_kernel or node.op.several or 0 in read or not node.type.size:
+    if not node.op.is_kernel or node.op.several or 0 in read_shape or not node.type.size:
         return node
     if not all(isinstance(type, TensorType) and type.size for type in types):
         return node
-    out = Strided(node.type.with_shape(read), node.type.strides) if node.kernel.makes_parts else node.type
+    out = Strided(node.type.with_shape(read_shape), node.type.strides) if node.kernel.makes_parts else node.type
     recipe = recipe_for(node.kernel, "cpu", out, *types, in_body=in_body, **node.attrs)
     if recipe is None or recipe.workspace(1) > most_bytes:
         return node
-    fitting = threads if recipe.workspace(threads) <= most_bytes else 1
-    return node._replace(op=MicrokernelOp(node.kernel, recipe, fitting))
+    affordable_threads = threads if recipe.workspace(threads) <= most_bytes else 1
+    return node._replace(op=MicrokernelOp(node.kernel, recipe, affordable_threads))
 
 
-# Estimates of time, rough ones: enough to tell a call of microseconds from one of seconds before it runs.
+# Rough time estimates, to tell a call of microseconds from one of seconds before it runs.
 
-#: seconds of a run, a step, a FLOP and a byte that is read or written, on one processor of today: within a factor of
-#: four or so, of many kinds of steps. What is known better is measured.
+#: seconds per run, step, FLOP, and byte read or written, on one core of a current processor; accurate within a factor
+#: of about four for most steps
 RUN: Final = 5e-6
 STEP: Final = 1e-6
 FLOP: Final = 1e-10
 BYTE: Final = 1e-10
-#: of a FLOP, for each byte of an element, where there are many FLOPs for each byte that is moved: products of matrices,
-#: which BLAS keeps in registers and caches, and does twice as fast on elements of half the size
+#: seconds per FLOP and byte of the dtype in dense steps, and FLOPs per byte moved from which a step is dense. These are
+#: matrix products: BLAS works in registers and caches, and is twice as fast for elements of half the size
 DENSE_FLOP: Final = 2e-12
 DENSE: Final = 8
-#: the side of the matrices whose product is measured, how often, and by what factor the outcome may differ
+#: size of the measured matrices, number of products, and maximum factor between measurement and estimate
 _SIDE, _TIMES, _MOST = 384, 24, 4.0
-#: seconds after which what was measured is enough: on a busy machine 24 products took half a second
+#: seconds after which the measurement stops, since 24 products took half a second on a busy machine
 _ENOUGH = 0.03
-#: seconds that planning takes for each node that a client wrote, with those that differentiation adds
+#: seconds of planning per node written by the client, including the nodes that differentiation adds
 NODE: Final = 1e-4
 
 
 def measured_dense_flop() -> float:
-    """Measure `DENSE_FLOP` of NumPy's BLAS in this process: the best of some products of matrices.
+    """Measure `DENSE_FLOP` of NumPy's BLAS in this process as the best of several matrix products.
 
-    Each is so short that most are not interrupted by other processes; all together take some 30 ms. Of all estimates,
-    this one differs most between machines, and jobs that take seconds and cannot be interrupted consist of products.
+    Each product is too short to be often interrupted by other processes; all together take about 30 ms. This estimate
+    varies most between machines, and the long jobs that cannot be interrupted consist of products.
     """
     a, seconds = np.ones((_SIDE, _SIDE), np.float32), []
     for _ in range(_TIMES):
@@ -333,7 +340,7 @@ def measured_dense_flop() -> float:
 
 
 def run_seconds(plan: Plan, dense_flop: float = DENSE_FLOP) -> float:
-    """Estimate the seconds of a run: for each step its call, its arithmetic, and the bytes that it moves."""
+    """Estimate the seconds of a run: a fixed cost per step, its arithmetic, and the bytes that it moves."""
     return RUN + sum(step_seconds(plan, dense_flop))
 
 
@@ -342,104 +349,109 @@ def step_seconds(plan: Plan, dense_flop: float = DENSE_FLOP) -> Iterator[float]:
     sizes = {slot: plan.feed_types[feed].nbytes for feed, slot in plan.feeds.items()}
     for _, operands, _, result, types, places, _, _, flops in plan.steps:
         seconds = STEP
-        moved = types[0].nbytes if len(types) == 1 else sum([type.nbytes for type in types])
-        sizes[result] = moved
+        moved_bytes = types[0].nbytes if len(types) == 1 else sum([type.nbytes for type in types])
+        sizes[result] = moved_bytes
         if places:  # a view moves nothing
             for operand in operands:
-                moved += sizes[operand]
-            dense = flops > DENSE * moved
-            seconds += BYTE * moved + flops * (dense_flop * real_dtype(types[0].dtype).itemsize if dense else FLOP)
+                moved_bytes += sizes[operand]
+            dense = flops > DENSE * moved_bytes
+            seconds += BYTE * moved_bytes + flops * (
+                dense_flop * real_dtype(types[0].dtype).itemsize if dense else FLOP
+            )
         yield seconds
 
 
 def planning_seconds(nodes: int) -> float:
-    """Estimate the seconds until there is a plan for a graph of so many nodes, at most."""
+    """Estimate an upper bound for the seconds of planning a graph with this number of nodes."""
     return NODE * nodes
 
 
-# The order in which kernels are compiled: first those that save a run most time. They are used before the rest.
+# Compile order: kernels that save most time per run come first, and are used before the others are compiled.
 
-#: kernels up to which all are waited for: they are there within a tenth of a second or so
+#: number of kernels up to which all are compiled before use, which takes about a tenth of a second
 FEW: Final = 8
-#: of the time that a run spends without kernels, what those that come first are for: it takes half as long then, or so;
-#: and the same where the first is not to be had
+#: fraction of the uncompiled run time that the first kernels account for, after which a run takes about half as long;
+#: and the fraction to try if there is no memory for that
 FIRST_SHARES: Final = (0.6, 0.8)
-#: how many times its estimate a step may take, at most: what calls NumPy often, for few numbers, takes thirty times it
+#: maximum ratio of measured to estimated seconds of a step; many NumPy calls on few numbers take 30 times the estimate
 MOST_WRONG: Final = 100
 
 
 class SharedKernels(NamedTuple):
-    """Ops of a plan that share their kernels, and the seconds that a run spends in them without kernels."""
+    """Ops of a plan that share their kernels, and the seconds per run that these ops take uncompiled."""
 
     ops: Sequence[Fused | MicrokernelOp]
     seconds: float
 
 
 def compile_order(compiled: Plan, plan: Plan, seconds: Sequence[float] = ()) -> list[SharedKernels]:
-    """Order the kernels of `compiled`, which takes the place of `plan`, whose steps took so many seconds.
+    """Order the kernels of `compiled`, which replaces `plan`, by the seconds that they take uncompiled, longest first.
 
-    Without measured seconds, they are estimated. Of equal ones, the one that runs first comes first.
+    `seconds` are measured per step of `plan`; without them, they are estimated. Ties are in the order of steps.
     """
     ops: dict[Hashable, dict[Fused | MicrokernelOp, None]] = {}
-    taken: dict[Hashable, float] = {}
-    for op, without in _seconds_without(compiled, plan, _believed(plan, seconds)):
-        key = _kernels_of(op)
+    total_seconds: dict[Hashable, float] = {}
+    for op, uncompiled_seconds in _uncompiled_seconds(compiled, plan, _plausible_seconds(plan, seconds)):
+        key = _kernel_key(op)
         ops.setdefault(key, {})[op] = None
-        taken[key] = taken.get(key, 0.0) + without
-    return sorted((SharedKernels([*ops[key]], taken[key]) for key in ops), key=lambda each: -each.seconds)
+        total_seconds[key] = total_seconds.get(key, 0.0) + uncompiled_seconds
+    return sorted((SharedKernels([*ops[key]], total_seconds[key]) for key in ops), key=lambda shared: -shared.seconds)
 
 
 def first_parts(kernels: Sequence[SharedKernels]) -> list[list[Fused | MicrokernelOp]]:
-    """Select the ops whose kernels may be used before the others, for each of FIRST_SHARES; none of a few in all."""
+    """Select the ops whose kernels may be used before the others, one selection for each of FIRST_SHARES.
+
+    Return none if there are only a few kernels.
+    """
     return [_first_part(kernels, share) for share in FIRST_SHARES] if len(kernels) > FEW else []
 
 
 def _first_part(kernels: Sequence[SharedKernels], share: float) -> list[Fused | MicrokernelOp]:
-    left = share * sum(each.seconds for each in kernels)
+    remaining = share * sum(shared.seconds for shared in kernels)
     ops: list[Fused | MicrokernelOp] = []
-    for each in kernels:
-        if left <= 0:
+    for shared in kernels:
+        if remaining <= 0:
             break
-        left -= each.seconds
-        ops += each.ops
+        remaining -= shared.seconds
+        ops += shared.ops
     return ops
 
 
-def _believed(plan: Plan, seconds: Sequence[float]) -> Sequence[float]:
-    """Bound the seconds of its steps: the first of a process may have waited for a library to be loaded."""
+def _plausible_seconds(plan: Plan, seconds: Sequence[float]) -> Sequence[float]:
+    """Limit measured seconds: the first steps of a process may have waited for a library to load."""
     estimated = [*step_seconds(plan)]
     if not seconds:
         return estimated
-    return [min(took, MOST_WRONG * rough) for took, rough in zip(seconds, estimated, strict=True)]
+    return [min(measured, MOST_WRONG * estimate) for measured, estimate in zip(seconds, estimated, strict=True)]
 
 
-def _kernels_of(op: Fused | MicrokernelOp) -> Hashable:
-    """Key that is equal for ops that share their kernels."""
+def _kernel_key(op: Fused | MicrokernelOp) -> Hashable:
+    """Return a key that is equal for ops that share their kernels."""
     if isinstance(op, Fused):
         return op.loop, lanes_of(op.loop, op.space.columns)
-    return tuple(phase.text for phase in op.made_by.phases)
+    return tuple(phase.text for phase in op.recipe.phases)
 
 
-def _seconds_without(
+def _uncompiled_seconds(
     compiled: Plan, plan: Plan, seconds: Sequence[float]
 ) -> Iterator[tuple[Fused | MicrokernelOp, float]]:
-    """Yield the ops of `compiled` that have kernels, step by step, each with its seconds without them.
+    """Yield the ops of `compiled` that have kernels, by step, each with its seconds uncompiled.
 
-    Steps that are alike take as long as the quickest of them: a slower one was held up by something else.
+    Equal steps are assumed to take as long as the fastest of them, since slower ones were delayed by something else.
     """
-    likenesses, quickest = [*_likenesses(plan)], dict[Hashable, float]()
-    for likeness, took in zip(likenesses, seconds, strict=True):
-        quickest[likeness] = min(took, quickest.get(likeness, took))
-    of_node = {step.result: quickest[each] for step, each in zip(plan.steps, likenesses, strict=True)}
-    for step, likeness in zip(compiled.steps, _likenesses(compiled), strict=True):
-        if isinstance(step.op, Fused) and likeness not in quickest:
+    keys, fastest = [*_step_keys(plan)], dict[Hashable, float]()
+    for key, measured in zip(keys, seconds, strict=True):
+        fastest[key] = min(measured, fastest.get(key, measured))
+    of_node = {step.result: fastest[each] for step, each in zip(plan.steps, keys, strict=True)}
+    for step, key in zip(compiled.steps, _step_keys(compiled), strict=True):
+        if isinstance(step.op, Fused) and key not in fastest:
             yield step.op, sum(of_node.get(node, 0.0) for node in step.op.nodes)
         elif isinstance(step.op, Fused | MicrokernelOp):
-            yield step.op, quickest.get(likeness, 0.0)
+            yield step.op, fastest.get(key, 0.0)
 
 
-def _likenesses(plan: Plan) -> Iterator[Hashable]:
-    """Yield for each step its op and the types of what it reads and writes."""
+def _step_keys(plan: Plan) -> Iterator[Hashable]:
+    """Yield a key of each step: its op and the types of operands and results."""
     types: dict[int, tuple[TensorType, ...]] = {slot: (plan.feed_types[feed],) for feed, slot in plan.feeds.items()}
     for step in plan.steps:
         types[step.result] = step.types

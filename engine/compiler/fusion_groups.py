@@ -1,8 +1,18 @@
-"""Groups of nodes that fuse: elementwise nodes and reductions over one space, without a cycle between groups.
+"""Grouping for fusion: find elementwise nodes and reductions over one space that can run as one kernel.
 
-A node belongs to a `Domain`, the shape and dtype that it is computed over; as an element of it, or as one value a row.
-Its stage is how often the longest path to it has left a group. Nodes of one domain and stage can be one kernel whatever
-lies between them: each path out of the group and back would have raised the stage.
+A node belongs to a `Domain`, the shape and dtype of the space that it is computed over. In it, the node has one value
+per element or one value per row.
+
+Two nodes of a domain cannot always share a kernel. If a path from one to the other leaves the domain, the kernel would
+need a result that depends on the kernel itself. So each node has a stage: the number of times that the longest path to
+it has left a group.
+
+    a = sin(x)               stage 0
+    b = gather(a, i)         stage 1: has no kernel, so the path leaves that of a
+    c = a * b                stage 1: cannot join a, since b lies between them
+
+Nodes of the same domain and stage can share a kernel regardless of the nodes between them, because any path out of the
+group and back would have raised the stage.
 """
 
 from __future__ import annotations
@@ -19,30 +29,30 @@ from engine.ir.tensor_type import BOOL, FLOAT64, DType, Shape, TensorType, has_l
 from engine.ops.elementwise.base import Elementwise
 from engine.ops.reduce.sums import Rowwise
 
-#: the longest row that is reduced as a whole: several of them fit in a core's own cache
+#: columns of the longest row that is reduced at once; several such rows fit in a core's own cache
 LONGEST_ROW: Final = 1 << 16
-#: up to here a whole tensor is one row, so that what is computed from its sum can stay in the kernel
+#: elements up to which a whole tensor is one row, so that nodes that read its sum can stay in the kernel
 LONGEST_WHOLE: Final = 1 << 14
-#: elements of kernels that are joined for their launches
+#: elements up to which kernels are joined to save launches
 MOST_OF_SMALL: Final = 1 << 13
-#: words of the table of kernels that are joined, for the addresses and strides of what they read and write: a card
-#: takes 512, and some are for other things
+#: maximum words for addresses and strides of operands and results in the table of joined kernels; a GPU takes 512
+#: words, some of which have other uses
 MOST_WORDS: Final = 400
-#: beyond, nothing is run; a plan may be asked for all the same
+#: elements of the largest domain; larger tensors are never run, but may be planned
 MOST_ELEMENTS: Final = 1 << 32
 
 Ending = Literal["columns", "total"]
 
 
 class Domain(NamedTuple):
-    """An iteration space: a shape, and the dtype of the floats in it, those of complex numbers included."""
+    """An iteration space: a shape, and the dtype of its floats, which complex numbers are pairs of."""
 
     shape: Shape
     dtype: DType
 
 
 class Member(NamedTuple):
-    """Membership of a node in a domain; a sum over rows ends there: only what is outside may read it."""
+    """Membership of a node in a domain. A node with an `ending`, a sum over rows, is only read outside the kernel."""
 
     domain: Domain
     level: Level
@@ -50,59 +60,65 @@ class Member(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Nodes that become one kernel, in ascending order, and the trailing axes that are its rows (None: any number).
+    """Nodes of one kernel in ascending order, and the number of trailing axes that make a row (None: any number).
 
-    `again` are nodes of other groups that it recomputes.
+    `recomputed` are nodes of other groups that the kernel computes for itself.
     """
 
     domain: Domain
     nodes: tuple[int, ...]
     row_axes: int | None
-    again: tuple[int, ...] = ()
+    recomputed: tuple[int, ...] = ()
 
 
 class Grouping:
-    """The members of a graph's kernels over at least `least` elements, and how they fall into groups.
+    """The members of a graph's kernels over at least `min_elements` elements, and their groups.
 
-    Nodes that stay `apart` belong to none. In the body of a loop, `in_body`, nodes of bools alone are members, and
-    reductions that join kernels nowhere else. With `late`, a group is delayed to the first of its readers that it can
-    be one kernel with, though what it reads then lives longer; sums over rows that would each be a kernel of its own
-    become one, whatever they add up; and so do kernels over few elements.
+    `excluded` nodes are not members. With `in_body`, for the body of a loop, members include nodes of bools alone, and
+    reductions that otherwise do not fuse. With `late`, a group is delayed to the first of its readers that it can share
+    a kernel with, even if its operands then live longer; sums over rows that would each be a kernel become one kernel,
+    whatever they add up, and so do kernels over few elements.
     """
 
     def __init__(
-        self, graph: Graph, least: int, apart: Container[int] = (), *, in_body: bool = False, late: bool = False
+        self,
+        graph: Graph,
+        min_elements: int,
+        excluded: Container[int] = (),
+        *,
+        in_body: bool = False,
+        late: bool = False,
     ) -> None:
         self.graph = graph
         self._in_body, self._late = in_body, late
-        self.least = least
-        #: of a domain whose rows are reduced: how many trailing axes these have
+        self.min_elements = min_elements
+        #: numbers of trailing axes that make a row, for domains whose rows are reduced
         self.row_axes = _row_axes(graph, in_body)
         self.members: list[Member | None] = []
         self.stages: list[int] = []
         for i, node in enumerate(graph.nodes):
-            member = None if node.is_leaf or node.op.several or i in apart else self._member(node)
+            member = None if node.is_leaf or node.op.several or i in excluded else self._member(node)
             self.members.append(member)
-            # one more than that of an operand that the kernel of this node cannot take along
-            self.stages.append(max([self.stages[o] + self._leaves(member, o) for o in node.operands], default=0))
+            # An operand in a kernel that this node cannot join is one stage earlier.
+            self.stages.append(max([self.stages[o] + self._is_cut(member, o) for o in node.operands], default=0))
         if late:
             self._delay()
 
     def is_element(self, i: int) -> bool:
-        """Whether a node is a value an element that other kernels may compute for themselves."""
+        """Whether a node has a value per element that other kernels may recompute."""
         member = self.members[i]
         is_inner = member is not None and member.level == Level.ELEMENT and member.ending is None
         return is_inner and isinstance(self.graph.nodes[i].op, Elementwise)
 
-    def are_one(self, operand: int, reader: int) -> bool:
-        """Whether a node reads an operand within the kernel that both belong to."""
-        other, member = self.members[operand], self.members[reader]
-        if other is None or member is None or self.stages[operand] != self.stages[reader]:
+    def share_kernel(self, operand: int, reader: int) -> bool:
+        """Whether a node reads an operand inside the kernel that both belong to."""
+        operand_member, member = self.members[operand], self.members[reader]
+        if operand_member is None or member is None or self.stages[operand] != self.stages[reader]:
             return False
-        return self._takes(member, other, operand)
+        return self._accepts(member, operand_member, operand)
 
     def lacks_axes(self, operand: int, reader: int) -> bool:
-        """Whether a member reads an operand as one value a row, which goes without unit axes for the columns."""
+        """Whether a member reads an operand as a value per row, whose shape lacks unit axes for the columns."""
         member, node = self.members[reader], self.graph.nodes[reader]
         assert member is not None
         rank = len(member.domain.shape)
@@ -115,100 +131,104 @@ class Grouping:
         return self._groups(joins_small=self._late)
 
     def _groups(self, *, joins_small: bool) -> Iterator[Group]:
-        together = _Together(len(self.members))
-        meeting: dict[tuple[Domain, int, int], int] = {}
+        sets = _DisjointSets(len(self.members))
+        representatives: dict[tuple[Domain, int, int], int] = {}
         for i, member in enumerate(self.members):
             if member is None:
                 continue
             for operand in self.graph.nodes[i].operands:
-                if self.are_one(operand, i):
-                    together.join(operand, i)
+                if self.share_kernel(operand, i):
+                    sets.join(operand, i)
+                # Kernels that read the same large operand are joined as well, so that it is read once.
                 elif self.graph.nodes[operand].type.shape == member.domain.shape:
-                    together.join(meeting.setdefault((member.domain, self.stages[i], operand), i), i)
-        self._join_lone_sums(together)
+                    sets.join(representatives.setdefault((member.domain, self.stages[i], operand), i), i)
+        self._join_lone_sums(sets)
         if joins_small:
-            self._join_small(together)
+            self._join_small(sets)
         by_root: dict[int, list[int]] = {}
         for i, member in enumerate(self.members):
             if member is not None:
-                by_root.setdefault(together.root(i), []).append(i)
+                by_root.setdefault(sets.root(i), []).append(i)
         for nodes in by_root.values():
             first = self.members[nodes[0]]
             assert first is not None
             yield Group(first.domain, tuple(nodes), self.row_axes.get(first.domain))
 
-    def _join_lone_sums(self, together: _Together) -> None:
-        """Join sums over rows that would each be a kernel of its own, of several results of one kernel."""
-        roots = [together.root(i) for i in range(len(self.members))]
-        sizes, meeting = Counter(roots), dict[Hashable, int]()
-        fitting = _Fitting(together, self._words(together) if self._late else Counter())
+    def _join_lone_sums(self, sets: _DisjointSets) -> None:
+        """Join sums over rows that would each be a kernel of its own, if they read results of one kernel."""
+        roots = [sets.root(i) for i in range(len(self.members))]
+        sizes, representatives = Counter(roots), dict[Hashable, int]()
+        fitting = _LaunchSaver(sets, self._words(sets) if self._late else Counter())
         for i, member in enumerate(self.members):
             if member is None or member.ending != "columns" or sizes[roots[i]] > 1:
                 continue
             (operand,) = self.graph.nodes[i].operands
             if self._late or self.members[operand] is not None:
-                of = None if self._late else roots[operand]
-                fitting.join(meeting, (member.domain, self.stages[i], of), i)
+                source = None if self._late else roots[operand]
+                fitting.join(representatives, (member.domain, self.stages[i], source), i)
 
-    def _join_small(self, together: _Together) -> None:
-        """Join kernels over few elements, as each takes no longer than its launch, unless one reads a strided view."""
+    def _join_small(self, sets: _DisjointSets) -> None:
+        """Join kernels over few elements, which take no longer than a launch, unless one reads a strided view."""
         members = {i: member for i, member in enumerate(self.members) if member is not None}
         nodes = self.graph.nodes
         reads = ((i, nodes[operand].op) for i in members for operand in nodes[i].operands)
-        apart = {together.root(i) for i, op in reads if isinstance(op, View) and not op.reshapes}
-        fitting, meeting = _Fitting(together, self._words(together)), dict[Hashable, int]()
+        excluded = {sets.root(i) for i, op in reads if isinstance(op, View) and not op.reshapes}
+        fitting, representatives = _LaunchSaver(sets, self._words(sets)), dict[Hashable, int]()
         for i, (domain, *_) in members.items():
-            if math.prod(domain.shape) <= MOST_OF_SMALL and together.root(i) not in apart:
-                fitting.join(meeting, (domain, self.stages[i]), i)
+            if math.prod(domain.shape) <= MOST_OF_SMALL and sets.root(i) not in excluded:
+                fitting.join(representatives, (domain, self.stages[i]), i)
 
-    def _words(self, together: _Together) -> Counter[int]:
-        """Count the words of the table of each kernel for what it reads and writes, at most, by root."""
-        arrays = {(together.root(i), i) for i in self.graph.outputs}
+    def _words(self, sets: _DisjointSets) -> Counter[int]:
+        """Count an upper bound of table words for the operands and results of each kernel, by root."""
+        arrays = {(sets.root(i), i) for i in self.graph.outputs}
         for i, node in enumerate(self.graph.nodes):
             for operand in node.operands:
-                if together.root(operand) != together.root(i):
-                    arrays |= {(together.root(i), operand), (together.root(operand), operand)}
+                if sets.root(operand) != sets.root(i):
+                    arrays |= {(sets.root(i), operand), (sets.root(operand), operand)}
         words = Counter[int]()
         for root, _ in arrays:
             member = self.members[root]
+            # One word for the address, and one stride per axis.
             words[root] += 0 if member is None else 1 + len(member.domain.shape)
         return words
 
-    def _leaves(self, member: Member | None, operand: int) -> bool:
-        """Whether an operand has to leave its kernel, if it is in one, for a reader of this membership."""
-        other = self.members[operand]
-        return other is not None and (member is None or not self._takes(member, other, operand))
+    def _is_cut(self, member: Member | None, operand: int) -> bool:
+        """Whether a reader of this membership cannot join the kernel of an operand, if the operand is in one."""
+        operand_member = self.members[operand]
+        return operand_member is not None and (member is None or not self._accepts(member, operand_member, operand))
 
     def _delay(self) -> None:
-        """Raise the stages of groups to that of their first readers, if they are one with some of these."""
+        """Raise the stage of each group to that of its first readers, if it can share a kernel with one of them."""
         readers: list[list[int]] = [[] for _ in self.graph.nodes]
         for i, node in enumerate(self.graph.nodes):
             for operand in node.operands:
                 readers[operand].append(i)
         groups = self._groups(joins_small=False)
+        # From the last stage to the first, so that readers have their final stages.
         for group in sorted(groups, key=lambda group: self.stages[group.nodes[0]], reverse=True):
-            ways = [*self._ways_out(group, readers)]
-            latest = min([stage for stage, _ in ways], default=0)
-            if latest > self.stages[group.nodes[0]] and (latest, True) in ways:
+            stages = [*self._latest_stages(group, readers)]
+            latest = min([stage for stage, _ in stages], default=0)
+            # Delaying pays off only if the group then shares a kernel with a reader.
+            if latest > self.stages[group.nodes[0]] and (latest, True) in stages:
                 for i in group.nodes:
                     self.stages[i] = latest
 
-    def _ways_out(self, group: Group, readers: Sequence[Sequence[int]]) -> Iterator[tuple[int, bool]]:
-        """Yield for each reader outside of a group the last stage that leaves room for it, and whether both are one."""
-        inside = set(group.nodes)
+    def _latest_stages(self, group: Group, readers: Sequence[Sequence[int]]) -> Iterator[tuple[int, bool]]:
+        """Yield for each outside reader the latest stage that it allows, and whether it could join the group."""
+        members = set(group.nodes)
         for i in group.nodes:
             for reader in readers[i]:
-                if reader not in inside:
-                    leaves = self._leaves(self.members[reader], i)
-                    yield self.stages[reader] - leaves, not leaves
+                if reader not in members:
+                    is_cut = self._is_cut(self.members[reader], i)
+                    yield self.stages[reader] - is_cut, not is_cut
 
-    def _takes(self, member: Member, other: Member, operand: int) -> bool:
-        """Whether a reader can have an operand from within its kernel."""
-        if other.ending is not None or other.domain != member.domain:
+    def _accepts(self, member: Member, operand_member: Member, operand: int) -> bool:
+        """Whether a reader can use an operand inside its own kernel."""
+        if operand_member.ending is not None or operand_member.domain != member.domain:
             return False
-        if other.level == Level.ELEMENT or member.level == Level.ROW:
+        if operand_member.level == Level.ELEMENT or member.level == Level.ROW:
             return True
-        # One value a row without its unit axes would broadcast along the columns.
+        # A row value without its unit axes would broadcast along the columns.
         bare, _ = self._row_shapes(member.domain)
         return bare == () or self.graph.nodes[operand].type.shape != bare
 
@@ -225,19 +245,21 @@ class Grouping:
 
     def _elementwise(self, node: Node) -> Member | None:
         types = self._types(node)
-        numbers = {real_dtype(t.dtype) for t in (node.type, *types)} - {BOOL}
-        dtypes = numbers or ({FLOAT64} if self._in_body else set())
+        number_dtypes = {real_dtype(t.dtype) for t in (node.type, *types)} - {BOOL}
+        # A kernel computes in one float dtype. Nodes of bools alone could use any one, but they only fuse in bodies,
+        # where every step in Python counts.
+        dtypes = number_dtypes or ({FLOAT64} if self._in_body else set())
         if len(dtypes) != 1 or not isinstance(node.op, Elementwise):
             return None
         (dtype,) = dtypes
         if not node.op.is_fusible_in(dtype, node.type, *types, **node.attrs):
             return None
         row = self._of_a_row(node)
-        # A truth value a row may be of numbers of another dtype, which a kernel of these could not read.
-        return row if row and numbers <= {row.domain.dtype} else self._element(Domain(node.type.shape, dtype))
+        # A bool per row may come from numbers of another dtype, which this kernel cannot read.
+        return row if row and number_dtypes <= {row.domain.dtype} else self._element(Domain(node.type.shape, dtype))
 
     def _of_a_row(self, node: Node) -> Member | None:
-        """Make a member of one value a row, as its operands are; a reshape only adds its unit axes, or removes them."""
+        """Return a row member if an operand is one; a reshape may only add or remove its unit axes."""
         for operand in node.operands:
             member = self.members[operand]
             if member is not None and member.level == Level.ROW and not member.ending:
@@ -256,15 +278,16 @@ class Grouping:
             return None
         if not x.ndim:
             return self._element(Domain((), x.dtype)) if op.is_one_of_one else None
-        whole = self._total_of_rows(node, op, axes)
-        if whole is not None:
-            return whole
+        total = self._total_of_rows(node, op, axes)
+        if total is not None:
+            return total
         domain = Domain(x.shape, x.dtype)
         if self._element(domain) is None:
             return None
         rows = self.row_axes.get(domain)
         if rows is not None and axes == tuple(range(x.ndim - rows, x.ndim)):
             return Member(domain, Level.ROW)
+        # Beside trailing axes, kernels can sum over leading axes, from row to row, but not over axes in between.
         if not _is_sum(op) or not axes or axes != tuple(range(len(axes))):
             return None
         if len(axes) == x.ndim:
@@ -272,7 +295,7 @@ class Grouping:
         return Member(domain, Level.ELEMENT, "columns") if rows == x.ndim - len(axes) else None
 
     def _total_of_rows(self, node: Node, op: Rowwise, axes: Sequence[int]) -> Member | None:
-        """Make a member of the sum of all values that stand at one a row."""
+        """Return the member for a sum of all row values, if the node is one."""
         member, x = self.members[node.operands[0]], self._types(node)[0]
         if member is None or member.level != Level.ROW or member.ending or not _is_sum(op):
             return None
@@ -280,12 +303,12 @@ class Grouping:
 
     def _element(self, domain: Domain) -> Member | None:
         size = math.prod(domain.shape)
-        return Member(domain, Level.ELEMENT) if size and self.least <= size <= MOST_ELEMENTS else None
+        return Member(domain, Level.ELEMENT) if size and self.min_elements <= size <= MOST_ELEMENTS else None
 
     def _row_shapes(self, domain: Domain) -> tuple[Shape, Shape]:
         rows = self.row_axes[domain]
-        kept = domain.shape[: len(domain.shape) - rows]
-        return kept, kept + (1,) * rows
+        outer = domain.shape[: len(domain.shape) - rows]
+        return outer, outer + (1,) * rows
 
     def _types(self, node: Node) -> list[TensorType]:
         return [self.graph.nodes[i].type for i in node.operands]
@@ -296,22 +319,23 @@ def _is_sum(op: Rowwise) -> bool:
 
 
 def _row_axes(graph: Graph, in_body: bool) -> dict[Domain, int]:
-    """Count the trailing axes of each domain with reductions along trailing axes, or sums over leading ones.
+    """Choose the number of trailing axes that make a row, for each domain with reductions of rows or sums over them.
 
-    The most frequent count wins; a small tensor that is only added up has all.
+    The most frequent number wins. If a small tensor is only summed as a whole, its row has all axes.
     """
-    wanted: dict[Domain, Counter[int]] = {}
+    counts_of_domain: dict[Domain, Counter[int]] = {}
     for node in graph.nodes:
         if isinstance(node.op, Rowwise) and (node.op.joins_loops or in_body):
             x = graph.nodes[node.operands[0]].type
             rows = _trailing(node.op, node.op.row_axes(node.attrs), x)
             if rows and math.prod(x.shape[x.ndim - rows :]) <= LONGEST_ROW:
-                wanted.setdefault(Domain(x.shape, x.dtype), Counter())[rows] += 1
-    return {domain: max(counts, key=lambda rows: (counts[rows], -rows)) for domain, counts in wanted.items()}
+                counts_of_domain.setdefault(Domain(x.shape, x.dtype), Counter())[rows] += 1
+    # All kernels of a domain share one row length, so that reductions and elementwise nodes fuse. Ties: shorter rows.
+    return {domain: max(counts, key=lambda rows: (counts[rows], -rows)) for domain, counts in counts_of_domain.items()}
 
 
 def _trailing(op: Rowwise, axes: Sequence[int], x: TensorType) -> int:
-    """Count the trailing axes that an op reduces over, or leaves alone when it adds up leading ones; 0: neither."""
+    """Count the trailing axes of a row: those reduced, or those left by a sum over leading axes; else 0."""
     if len(axes) == x.ndim:
         return x.ndim if x.size <= LONGEST_WHOLE else 0
     if axes and axes == tuple(range(x.ndim - len(axes), x.ndim)):
@@ -320,16 +344,16 @@ def _trailing(op: Rowwise, axes: Sequence[int], x: TensorType) -> int:
     return x.ndim - len(axes) if is_leading else 0
 
 
-class _Together:
-    """Disjoint sets, by their smallest member."""
+class _DisjointSets:
+    """Disjoint sets, each represented by its smallest member."""
 
     def __init__(self, count: int) -> None:
         self._parent = list(range(count))
 
     def root(self, i: int) -> int:
-        """Return the member that stands for the set of `i`."""
+        """Return the representative of the set of `i`."""
         while self._parent[i] != i:
-            self._parent[i] = self._parent[self._parent[i]]
+            self._parent[i] = self._parent[self._parent[i]]  # halve the path
             i = self._parent[i]
         return i
 
@@ -339,19 +363,19 @@ class _Together:
         self._parent[b] = a
 
 
-class _Fitting:
-    """Joining of sets to save launches, as far as a kernel's table has the words for both."""
+class _LaunchSaver:
+    """Merger of sets that saves launches, within the words that a kernel's table has."""
 
-    def __init__(self, together: _Together, words: Counter[int]) -> None:
-        """`words` of each set, by its root."""
-        self._together, self._words = together, words
+    def __init__(self, sets: _DisjointSets, words: Counter[int]) -> None:
+        """Take the disjoint sets and the `words` of each, by its root."""
+        self._sets, self._words = sets, words
 
-    def join(self, meeting: dict[Hashable, int], key: Hashable, i: int) -> None:
-        """Merge the set of `i` with the last of this key; or make it the last one, if that is full."""
-        first, second = self._together.root(meeting.setdefault(key, i)), self._together.root(i)
-        both = self._words[first] + self._words[second]
-        if both > MOST_WORDS:
-            meeting[key] = i
+    def join(self, representatives: dict[Hashable, int], key: Hashable, i: int) -> None:
+        """Merge the set of `i` with the last set of this key; if both do not fit, make it the last one instead."""
+        first, second = self._sets.root(representatives.setdefault(key, i)), self._sets.root(i)
+        total_words = self._words[first] + self._words[second]
+        if total_words > MOST_WORDS:
+            representatives[key] = i
         elif first != second:
-            self._together.join(first, second)
-            self._words[min(first, second)] = both
+            self._sets.join(first, second)
+            self._words[min(first, second)] = total_words

@@ -1,4 +1,4 @@
-"""Geometries of nodes: sizes and strides of a product, convolution or pool, from which its kernels are made."""
+"""Geometries of nodes: sizes and strides of products, convolutions and pools, from which their kernels are made."""
 
 from __future__ import annotations
 
@@ -18,45 +18,46 @@ from engine.ops.conv.windows import Windows
 from engine.ops.linalg.matmul import MatMul
 
 _Entry = TypeVar("_Entry")
-#: sizes, and how the operands and the result lie
+#: sizes, and strides of the operands and the result
 Geometry = Product | DirectedConvolution | DirectedPool
-#: of a node's result, its operands and its attributes; None for dtypes that kernels are not made for
+#: function of a node's result type, operand types and attributes; returns None for dtypes without kernels
 GeometryOf = Callable[..., Geometry | None]
 
 
 def of_class(table: Mapping[type[Kernel], _Entry], op: Kernel) -> _Entry | None:
-    """Look up the entry of an op's class, or of the nearest of its bases that has one; else None."""
+    """Return the entry for the class of an op, or for its nearest base class in the table, or None."""
     return next((table[base] for base in type(op).__mro__ if base in table), None)
 
 
 def geometry_of(op: Kernel, out: TensorType, *types: Any, **attrs: Any) -> Geometry | None:
-    """Return the geometry of a node, if it is a product, a convolution or a pool of floats of one dtype; else None.
+    """Return the geometry of a node if it is a product, convolution or pool of floats of one dtype, else None.
 
-    Operands lie as the strides of `types` say. If an op `makes_parts`, `out` may be a leading part of its result.
+    The strides of `types` are those of the operands. If an op `makes_parts`, `out` may be a leading part of its result.
     """
-    made_by = of_class(GEOMETRIES, op)
-    return made_by and made_by(out, *types, **attrs)
+    make_geometry = of_class(GEOMETRIES, op)
+    return make_geometry and make_geometry(out, *types, **attrs)
 
 
 def product_geometry(out: TensorType, a: TensorType, b: TensorType) -> Product | None:
-    """Return the product of matrices that lie as these types say; None for dtypes that have no kernels."""
+    """Return the geometry of a matrix product with these types and strides, or None for dtypes without kernels."""
     if not _are_alike(out, a, b):
         return None
     (inner, columns), itemsize = b.shape[-2:], out.dtype.itemsize
-    lying = [_broadcast(x, out.ndim) for x in (a, b, out)]
-    return Product(out.dtype.name, itemsize, out.shape[:-2], a.shape[-2], inner, columns, *lying)
+    layouts = [_broadcast(x, out.ndim) for x in (a, b, out)]
+    return Product(out.dtype.name, itemsize, out.shape[:-2], a.shape[-2], inner, columns, *layouts)
 
 
 def _broadcast(x: TensorType, rank: int) -> Matrices:
-    """Return the strides of the matrices of an operand, which is broadcast along batch axes."""
+    """Return the strides of an operand's matrices, with 0 for broadcast batch axes."""
+    # Extent 1 may be broadcast, and needs no stride otherwise.
     steps = [0 if extent == 1 else step for extent, step in zip(x.shape[:-2], x.strides[:-2], strict=True)]
     row, column = x.strides[-2:]
     return Matrices(row, column, (0,) * (rank - x.ndim) + tuple(steps))
 
 
 def _forward(out: TensorType, x: TensorType, kernel: TensorType, **attrs: Any) -> DirectedConvolution | None:
-    of = _convolution(x, kernel, out, **attrs)
-    return of and DirectedConvolution(of, "forward")
+    geometry = _convolution(x, kernel, out, **attrs)
+    return geometry and DirectedConvolution(geometry, "forward")
 
 
 def _adjoint(
@@ -64,11 +65,11 @@ def _adjoint(
     x: TensorType,
     kernel: TensorType,
     *,
-    output_padding: Shape,  # noqa: ARG001 - is in the type of out
+    output_padding: Shape,  # noqa: ARG001 - determined by the type of out
     **attrs: Any,
 ) -> DirectedConvolution | None:
-    of = _convolution(x, kernel, out, **attrs)
-    return of and DirectedConvolution(of, "adjoint")
+    geometry = _convolution(x, kernel, out, **attrs)
+    return geometry and DirectedConvolution(geometry, "adjoint")
 
 
 def _by_kernel(
@@ -76,34 +77,35 @@ def _by_kernel(
     wide: TensorType,
     narrow: TensorType,
     *,
-    taps: Shape,  # noqa: ARG001 - is in the type of out
+    taps: Shape,  # noqa: ARG001 - determined by the type of out
     **attrs: Any,
 ) -> DirectedConvolution | None:
-    of = _convolution(wide, out, narrow, **attrs)
-    return of and DirectedConvolution(of, "by_kernel")
+    # The gradient relates the same three tensors as the forward convolution does, with the kernel as the result.
+    geometry = _convolution(wide, out, narrow, **attrs)
+    return geometry and DirectedConvolution(geometry, "by_kernel")
 
 
 def _convolution(
     x: TensorType, kernel: TensorType, y: TensorType, *, groups: int, **spatial: Any
 ) -> ConvolutionGeometry | None:
-    """Return a convolution on three axes; None for dtypes that have no kernels."""
+    """Return the geometry of a convolution over three spatial axes, or None for dtypes without kernels."""
     if not _are_alike(x, kernel, y):
         return None
     windows = Windows(kernel.shape[2:], **spatial).on_axes(3)
     images, taps, results = map(_on_three_axes, (x, kernel, y))
-    placing = windows.stride, windows.padding, windows.dilation
-    return ConvolutionGeometry(x.dtype.name, x.dtype.itemsize, groups, images, taps, results, *placing)
+    window_args = windows.stride, windows.padding, windows.dilation
+    return ConvolutionGeometry(x.dtype.name, x.dtype.itemsize, groups, images, taps, results, *window_args)
 
 
 def _on_three_axes(x: TensorType) -> Tensor:
-    """Insert axes of extent 1 in [outer, channels, …] before the spatial ones. An axis of one entry is not stepped."""
+    """Insert axes of extent 1 before the spatial ones in [outer, channels, …]. Axes of extent 1 have stride 0."""
     steps = [0 if extent == 1 else step for extent, step in zip(x.shape, x.strides, strict=True)]
-    more = 5 - x.ndim
-    return Tensor((*x.shape[:2], *[1] * more, *x.shape[2:]), (*steps[:2], *[0] * more, *steps[2:]))
+    missing = 5 - x.ndim
+    return Tensor((*x.shape[:2], *[1] * missing, *x.shape[2:]), (*steps[:2], *[0] * missing, *steps[2:]))
 
 
 def _pooled(direction: PoolDirection, out: TensorType, x: TensorType, **attrs: Any) -> DirectedPool | None:
-    """Return the geometry of a pool with a result for each window."""
+    """Return the geometry of a pool with one result per window."""
     return DirectedPool(_pool(out, x, **attrs), direction) if _are_alike(x) else None
 
 
@@ -112,7 +114,7 @@ def _max_back(_: TensorType, g: TensorType, x: TensorType, **attrs: Any) -> Dire
 
 
 def _pool(pooled: TensorType, x: TensorType, **attrs: Any) -> PoolGeometry:
-    """Return the windows over x, each of which gives one number of `pooled`."""
+    """Return the geometry of the windows over x, with one number of `pooled` per window."""
     windows, positions = placed(**attrs), _pair(pooled.shape[-2:])
     extents, size, stride, padding = map(_pair, (x.shape[-2:], windows.size, windows.stride, windows.padding))
     batch = x.shape[:-2]
@@ -130,12 +132,12 @@ def _pair(numbers: Shape) -> tuple[int, int]:
 
 
 def _are_alike(*types: TensorType) -> bool:
-    """Whether all are floats of one dtype."""
+    """Whether all are floats of the same dtype."""
     first = types[0]
     return first.is_float and all(type.dtype == first.dtype for type in types)
 
 
-#: class of ops → what makes the geometry of their nodes
+#: class of op → function that makes the geometry of its nodes
 GEOMETRIES: Final[Mapping[type[Kernel], GeometryOf]] = MappingProxyType(
     {
         AvgPool2D: partial(_pooled, "avg"),

@@ -1,6 +1,25 @@
-"""Plans: linear steps, each of which knows where its results lie and which values are dead after it.
+"""Plans: a linear list of steps, and a place in memory for every result, assigned before anything runs.
 
-Peak bytes and FLOPs are known here, before anything runs; a request over its budget is refused here.
+A step names its op, the slots that it reads and the slot that it writes. The planner computes FLOPs and the peak of
+memory from shapes alone, so that a request over its limits is refused before any work is done.
+
+`Storage` finds the blocks of memory. A view, such as a transpose, shares the block of its operand and prolongs its
+life. Blocks of inputs and constants have no bytes, because that memory belongs to somebody else.
+
+`pack` then assigns places. Results that are only needed during the run share one arena, where two blocks may overlap in
+space if they do not overlap in time. Each output gets a buffer of its own, so that a caller who keeps it does not keep
+the arena alive. Until the output is written, its buffer can hold other results. For a tensor x of 8 MB:
+
+    step                 result   live in steps   place
+    1    a = sin(x)      8 MB     1 and 2         buffer 1, offset 0
+    2    b = cumsum(a)   8 MB     2 and 3         arena, offset 0
+    3    y = cumsum(b)   8 MB     3 and later     buffer 1, the output's own
+
+Optimal packing is NP-hard. Best fit in the order of steps comes first, since it is nearly linear. Here, it places a and
+b in the arena and needs 24 MB. As 16 MB are live at most, that wastes memory, and greedy packing by size finds the plan
+above.
+
+The peak of a plan is the sum of its feeds, its buffers and the largest workspace of a step.
 """
 
 from __future__ import annotations
@@ -23,123 +42,123 @@ from engine.ir.run_context import ALIGNMENT, NO_DEADLINE, Deadline, Limits, alig
 from engine.ir.run_report import IEEE, Precision
 from engine.ir.tensor_type import HostArray, Strided, TensorType, read_only_copy
 
-# Memory of a plan, decided before it runs: which results are views, how long each block is needed, and where it lies.
-#
-# A result that does not outlive the run gets a place in the arena. One that does has memory of its own, so that keeping
-# it keeps nothing else; until it is written, that memory serves like the arena.
+# Memory packing.
 
-#: offline packing looks at all pairs of blocks
+#: maximum blocks for packing by size, which is quadratic
 MOST_PACKED = 2048
-#: what packing must be able to save: bytes, and a part of all
+#: least saving for which packing by size is tried: bytes, and fraction of the total
 WORTH_SAVING = 1 << 20, 0.02
-#: a step that never comes; and bytes up to which offline packing can add addresses
+#: a step that never comes; and maximum bytes for packing by size, so that addresses do not overflow int64
 _FOREVER = 1 << 62
 _MOST_ADDRESSED = 1 << 60
-#: bytes that NumPy can address
+#: maximum bytes of an array in NumPy
 _LARGEST = 1 << 62
 
 _Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Block(NamedTuple):
-    """Memory of a result: its bytes, the step that writes it, and the last one that reads it."""
+    """Memory of a result: its size, the step that writes it, and the last step that reads it."""
 
     nbytes: int
-    born: int
+    first: int
     last: int
 
 
 class Place(NamedTuple):
-    """Place of a result: buffer 0 is the arena, the others are those of the kept results."""
+    """Place of a result. Buffer 0 is the arena; the others are those of outputs."""
 
     buffer: int
     offset: int
 
 
 class Packing(NamedTuple):
-    """A place for each block, and the bytes of each buffer."""
+    """A place for each block, and the size of each buffer in bytes."""
 
     places: Sequence[Place]
     buffers: tuple[int, ...]
 
     @property
     def nbytes(self) -> int:
-        """Bytes in all."""
+        """Total bytes of all buffers."""
         return sum(self.buffers)
 
 
 def pack(
-    blocks: Sequence[Block], kept: Sequence[int], allowance: Allowance = UNBOUNDED, *, tight: bool = False
+    blocks: Sequence[Block], outputs: Sequence[int], allowance: Allowance = UNBOUNDED, *, tight: bool = False
 ) -> Packing:
-    """Place blocks, which are listed in the order in which they are born; the `kept` ones outlive the run.
+    """Place blocks, listed in the order in which they are written. Blocks in `outputs` outlive the run.
 
-    Best fit, and for up to MOST_PACKED blocks, while that wastes memory (`tight`: any), by size: of equal ones the
-    first one first, then the last one. Raises DeadlineExceeded.
+    Use best fit. If that wastes memory (with `tight`: any), try packing by size for up to MOST_PACKED blocks, with ties
+    broken forwards and then backwards in time. Raises DeadlineExceeded.
     """
-    packing = _by_time(blocks, kept, allowance)
+    packing = _pack_in_time_order(blocks, outputs, allowance)
     if len(blocks) > MOST_PACKED or packing.nbytes > _MOST_ADDRESSED:
         return packing
-    live, (least, part) = max(live_bytes(blocks, kept)), WORTH_SAVING
-    enough = live if tight else max(live + least, live * (1 + part))
+    live, (min_saving, min_fraction) = max(live_bytes(blocks, outputs)), WORTH_SAVING
+    enough = live if tight else max(live + min_saving, live * (1 + min_fraction))
+    # Nothing takes less than what is live at a time, so stop as soon as a packing is close to that.
     for direction in (1, -1):
         if packing.nbytes > enough:
-            packing = min(packing, _by_size(blocks, kept, direction, allowance), key=lambda p: p.nbytes)
+            packing = min(packing, _pack_by_size(blocks, outputs, direction, allowance), key=lambda p: p.nbytes)
     return packing
 
 
-def live_bytes(blocks: Sequence[Block], kept: Sequence[int]) -> list[int]:
-    """Count the bytes that are needed at each step: no packing takes less than the most of them."""
-    forever = set(kept)
+def live_bytes(blocks: Sequence[Block], outputs: Sequence[int]) -> list[int]:
+    """Count the live bytes at each step. Their maximum is a lower bound for any packing."""
+    never_freed = set(outputs)
     change = [0] * (2 + max((b.last for b in blocks), default=0))
     for i, block in enumerate(blocks):
-        change[block.born] += aligned(block.nbytes)
-        change[block.last + 1] -= 0 if i in forever else aligned(block.nbytes)
+        change[block.first] += aligned(block.nbytes)
+        change[block.last + 1] -= 0 if i in never_freed else aligned(block.nbytes)
     return list(accumulate(change))
 
 
-def _own_places(kept: Sequence[int]) -> dict[int, Place]:
-    return {block: Place(1 + k, 0) for k, block in enumerate(kept)}
+def _output_places(outputs: Sequence[int]) -> dict[int, Place]:
+    return {block: Place(1 + k, 0) for k, block in enumerate(outputs)}
 
 
-def _by_time(blocks: Sequence[Block], kept: Sequence[int], allowance: Allowance) -> Packing:
-    """Place blocks by best fit: step by step, each in the shortest gap of the arena that holds it. Near-linear."""
+def _pack_in_time_order(blocks: Sequence[Block], outputs: Sequence[int], allowance: Allowance) -> Packing:
+    """Place blocks by best fit in the order of steps: each in the shortest gap that holds it. Nearly linear."""
     arena, places = Arena(), list[Place]()
-    own, at = _own_places(kept), {0: Place(0, 0)}  # equal places are one object: a plan keeps them all
-    leaving: dict[int, list[tuple[int, int]]] = {}
+    # Equal places are one object, since a plan keeps a place for every result.
+    output_places, by_offset = _output_places(outputs), {0: Place(0, 0)}
+    expiring: dict[int, list[tuple[int, int]]] = {}
     now = 0
-    for i, (size, born, last) in enumerate(allowance.over(blocks)):
-        while now < born:
-            for start, nbytes in leaving.pop(now, ()):
-                arena.give(start, nbytes)
+    for i, (size, first, last) in enumerate(allowance.over(blocks)):
+        while now < first:
+            for start, nbytes in expiring.pop(now, ()):
+                arena.release(start, nbytes)
             now += 1
-        if i in own:
-            places.append(own[i])
+        if i in output_places:
+            places.append(output_places[i])
         elif not size:
-            places.append(at[0])
+            places.append(by_offset[0])
         else:
             nbytes = aligned(size)
             start = arena.allocate(nbytes)
-            if last in leaving:
-                leaving[last].append((start, nbytes))
+            if last in expiring:
+                expiring[last].append((start, nbytes))
             else:
-                leaving[last] = [(start, nbytes)]
-            if start not in at:
-                at[start] = Place(0, start)
-            places.append(at[start])
-    return Packing(places, (arena.size, *(aligned(blocks[i].nbytes) for i in kept)))
+                expiring[last] = [(start, nbytes)]
+            if start not in by_offset:
+                by_offset[start] = Place(0, start)
+            places.append(by_offset[start])
+    return Packing(places, (arena.size, *(aligned(blocks[i].nbytes) for i in outputs)))
 
 
 class Arena:
-    """Memory that is handed out and taken back. `size` is how much of it has been needed so far."""
+    """An allocator with a list of gaps. `size` is the high-water mark in bytes."""
 
     def __init__(self) -> None:
         self.size = 0
-        self._gaps: list[tuple[int, int]] = []  # length and start, the shortest first
+        # The same gaps, sorted by length to find the best fit, and by start and end to find neighbours to merge.
+        self._gaps: list[tuple[int, int]] = []  # length and start, shortest first
         self._ends: dict[int, int] = {}  # start → end, of each gap
         self._starts: dict[int, int] = {}  # end → start
 
     def allocate(self, nbytes: int) -> int:
-        """Allocate `nbytes`, more than none, and return their offset."""
+        """Allocate `nbytes` > 0 in the shortest gap that holds them; return their offset."""
         gaps = self._gaps
         i = bisect_left(gaps, (nbytes, 0))
         if i == len(gaps):
@@ -151,18 +170,18 @@ class Arena:
             self._add(start + nbytes, end)
         return start
 
-    def give(self, start: int, nbytes: int) -> None:
-        """Take back the `nbytes` that lie at `start`; gaps that touch become one."""
+    def release(self, start: int, nbytes: int) -> None:
+        """Free the `nbytes` at `start`, and merge the gap with its neighbours."""
         end = start + nbytes
-        before, after = self._starts.get(start, start), self._ends.get(end, end)
-        if before < start:
-            self._remove(before, start)
-        if after > end:
-            self._remove(end, after)
-        self._add(before, after)
+        gap_start, gap_end = self._starts.get(start, start), self._ends.get(end, end)
+        if gap_start < start:
+            self._remove(gap_start, start)
+        if gap_end > end:
+            self._remove(end, gap_end)
+        self._add(gap_start, gap_end)
 
     def _grow(self, nbytes: int) -> int:
-        """Extend the arena at its end, where there may be a gap."""
+        """Extend the arena at its end, starting in the gap there if there is one."""
         start = self._starts.get(self.size, self.size)
         if start < self.size:
             self._remove(start, self.size)
@@ -179,71 +198,73 @@ class Arena:
         del self._ends[start], self._starts[end]
 
 
-def _by_size(blocks: Sequence[Block], kept: Sequence[int], direction: int, allowance: Allowance) -> Packing:
-    """Place the largest block first, equal ones in the `direction` of time: each in the shortest gap while it lives.
+def _pack_by_size(blocks: Sequence[Block], outputs: Sequence[int], direction: int, allowance: Allowance) -> Packing:
+    """Place the largest block first, equal ones in the `direction` of time, each in the shortest gap while it lives.
 
     Y. Pisarchyk, J. Lee, "Efficient memory management for deep neural net inference" (2020), greedy by size. All
-    buffers share one space of addresses, the arena the last of them.
+    buffers share one address space, with the arena last, since only it can grow.
     """
-    own = _own_places(kept)
-    addresses = AddressSpace([blocks[i] for i in kept], len(blocks) + 2 * len(kept))
-    places = [own.get(i, Place(0, 0)) for i in range(len(blocks))]
-    waiting = (i for i, block in enumerate(blocks) if i not in own and block.nbytes)
-    for i in allowance.over(sorted(waiting, key=lambda i: (-blocks[i].nbytes, direction * i))):
+    output_places = _output_places(outputs)
+    addresses = AddressSpace([blocks[i] for i in outputs], len(blocks) + 2 * len(outputs))
+    places = [output_places.get(i, Place(0, 0)) for i in range(len(blocks))]
+    inner = (i for i, block in enumerate(blocks) if i not in output_places and block.nbytes)
+    for i in allowance.over(sorted(inner, key=lambda i: (-blocks[i].nbytes, direction * i))):
         places[i] = addresses.place_block(blocks[i])
-    return Packing(places, (addresses.arena, *(aligned(blocks[i].nbytes) for i in kept)))
+    return Packing(places, (addresses.arena, *(aligned(blocks[i].nbytes) for i in outputs)))
 
 
 class AddressSpace:
-    """Addresses of the kept blocks one after the other, and of the arena behind them.
+    """Addresses of the output blocks, one after the other, followed by those of the arena.
 
-    Between two buffers lies a fence, which is always there, so that no gap reaches across. `arena` is how much of the
-    arena is used.
+    A fence separates two buffers. It is a block that lives forever, so that no gap extends across it. `arena` is the
+    number of bytes of the arena that are used.
     """
 
-    def __init__(self, kept: Sequence[Block], most: int) -> None:
+    def __init__(self, outputs: Sequence[Block], capacity: int) -> None:
         self.arena = 0
         self._bounds: list[int] = []
         self._count = 0
-        #: rows: start, end, first and last step
-        self._table: _Ints = np.empty((4, most), np.int64)
+        #: one column per block, with rows for start, end, first and last step
+        self._table: _Ints = np.empty((4, capacity), np.int64)
         top = 0
-        for block in kept:
+        for block in outputs:
             self._bounds.append(top)
-            top = self._put(top, aligned(block.nbytes), block.born, _FOREVER)
+            top = self._put(top, aligned(block.nbytes), block.first, _FOREVER)
             top = self._put(top, ALIGNMENT, 0, _FOREVER)
         self._bounds.append(top)
 
     def place_block(self, block: Block) -> Place:
-        """Find a place for a block, which is in use from now on."""
+        """Find a place for a block, and mark it as used."""
         start = self._gap(aligned(block.nbytes), block)
-        end = self._put(start, aligned(block.nbytes), block.born, block.last)
+        end = self._put(start, aligned(block.nbytes), block.first, block.last)
         self.arena = max(self.arena, end - self._bounds[-1])
+        # Buffers of outputs come first in the address space, with the numbers 1, 2, …. The arena comes last, with 0.
         k = bisect_left(self._bounds, start + 1) - 1
         return Place((k + 1) % len(self._bounds), start - self._bounds[k])
 
-    def _put(self, start: int, nbytes: int, born: int, last: int) -> int:
-        self._table[:, self._count] = start, start + nbytes, born, last
+    def _put(self, start: int, nbytes: int, first: int, last: int) -> int:
+        self._table[:, self._count] = start, start + nbytes, first, last
         self._count += 1
         return start + nbytes
 
     def _gap(self, nbytes: int, block: Block) -> int:
-        """Find the start of the shortest gap that holds `nbytes` while the block lives; if there is none, the end."""
-        start, end, born, last = self._table[:, : self._count]
-        beside = np.flatnonzero((born <= block.last) & (last >= block.born))
-        beside = beside[np.argsort(start[beside])]
-        free_from = np.concatenate(([0], np.maximum.accumulate(end[beside])))
-        gaps = np.concatenate((start[beside], [_FOREVER])) - free_from
+        """Return the start of the shortest gap of `nbytes` while the block lives, or the end if there is none."""
+        start, end, first, last = self._table[:, : self._count]
+        concurrent = np.flatnonzero((first <= block.last) & (last >= block.first))
+        concurrent = concurrent[np.argsort(start[concurrent])]
+        # Concurrent blocks overlap one another if their lives do not, so a gap begins behind the furthest end so far.
+        free_from = np.concatenate(([0], np.maximum.accumulate(end[concurrent])))
+        gaps = np.concatenate((start[concurrent], [_FOREVER])) - free_from
         fits = np.flatnonzero(gaps >= nbytes)
         return int(free_from[fits[np.argmin(gaps[fits])]])
 
 
 class Storage:
-    """The blocks of memory behind the nodes of a graph: one for each result that is no view.
+    """The blocks of memory behind the nodes of a graph, one for each result that is not a view.
 
-    A view shares its operand's block, which lives as long as anything that looks at it. `is_view` and `contiguous`
-    say, for each node, whether it is one, and whether it fills its block densely; `block` is the number of the block
-    behind its (first) result, and `types` what rules are told of it as an operand.
+    A view shares its operand's block, which lives until the last node that reads the operand or a view of it. For each
+    node, `is_view` tells whether it is a view, `contiguous` whether it is dense in its block, `block` is the number of
+    the block of its (first) result, and `types` is its type as rules of readers receive it, with strides.
     """
 
     def __init__(self, graph: Graph, allowance: Allowance = UNBOUNDED) -> None:
@@ -255,84 +276,90 @@ class Storage:
         self._count = 0
         for node in allowance.over(graph.nodes):
             view = node.view
+            # A reshape of a strided operand has to copy, so it is no view.
             if view is not None and (not view.reshapes or self.contiguous[node.operands[0]]):
-                self._look(node, view)
+                self._share(node, view)
             else:
-                self._place(node)
+                self._allocate(node)
 
-    def _place(self, node: Node) -> None:
-        """Allocate memory of its own."""
+    def _allocate(self, node: Node) -> None:
+        """Give the results of a node blocks of their own."""
         self.is_view.append(False)
         self.contiguous.append(True)
         self.block.append(self._count)
         self._count += len(node.types)
         self.types.append(node.types if node.op.several else node.types[0])
 
-    def _look(self, node: Node, view: View) -> None:
-        """Share the operand's memory."""
+    def _share(self, node: Node, view: View) -> None:
+        """Let a view share the block of its operand."""
         (operand,) = node.operands
-        type = self.types[operand]
+        operand_type = self.types[operand]
         self.is_view.append(True)
         self.contiguous.append(view.reshapes)
+        # The results of a node with several ones have consecutive blocks, from which `get_output` selects one.
         self.block.append(self.block[operand] + (node.attrs["index"] if self.graph.nodes[operand].op.several else 0))
-        is_dense = view.reshapes or isinstance(type, tuple)
-        self.types.append(node.type if is_dense else _viewed(view, (node.type, type), node.attrs))
+        is_dense = view.reshapes or isinstance(operand_type, tuple)
+        self.types.append(node.type if is_dense else _cached_view_type(view, (node.type, operand_type), node.attrs))
 
     def blocks(self) -> list[Block]:
-        """List all blocks by number, with the steps in which they are needed; those of leaves have no bytes.
+        """List all blocks by number, with the steps between which they are needed. Blocks of leaves have size 0.
 
-        A block is needed up to its own step, or the last one that reads it or a view of it.
+        A block is needed from the step that writes it to the last step that reads it or a view of it.
         """
-        sizes, born, last = list[int](), list[int](), list[int]()
+        sizes, first, last = list[int](), list[int](), list[int]()
         block, is_view = self.block, self.is_view
         for i, (op, operands, _, types, _) in enumerate(self.graph.nodes):
             if not is_view[i]:
                 for type in types:
                     sizes.append(0 if op.is_leaf else type.nbytes)
-                    born.append(i)
+                    first.append(i)
                     last.append(i)
                 for operand in operands:
                     last[block[operand]] = i
-        return list(map(Block, sizes, born, last))
+        return list(map(Block, sizes, first, last))
 
-    def kept(self) -> list[int]:
-        """List the blocks behind the outputs, in their order, each once; a leaf's memory is its owner's."""
-        return [b for b in dict.fromkeys(self.block[i] for i in self.graph.outputs) if b not in self.leaves]
+    def output_blocks(self) -> list[int]:
+        """List the blocks of outputs in order, each once, except those of leaves, which the plan does not own."""
+        return [b for b in dict.fromkeys(self.block[i] for i in self.graph.outputs) if b not in self.leaf_blocks]
 
     @cached_property
-    def leaves(self) -> frozenset[int]:
-        """The blocks of the leaves."""
+    def leaf_blocks(self) -> frozenset[int]:
+        """Numbers of the blocks of leaves."""
         return frozenset([self.block[i] for i, node in enumerate(self.graph.nodes) if node.op.is_leaf])
 
 
-def _view(op: Definition, types: tuple[TensorType, TensorType], attrs: Mapping[str, Any]) -> TensorType:
-    """Return the type of a view, as NumPy strides it; as if dense, if it is larger than can be addressed."""
+def _view_type(op: Definition, types: tuple[TensorType, TensorType], attrs: Mapping[str, Any]) -> TensorType:
+    """Return the type of a view with NumPy's strides, or the dense type if it is too large for NumPy."""
     result, operand = types
     if max(operand.span, result.span) >= _LARGEST:
         return result
-    nothing = as_strided(np.empty(1, operand.dtype), operand.shape, operand.strides)
-    return Strided(result, cast("View", op).view(np, nothing, **attrs).strides)
+    # NumPy computes the strides of a view from those of an array over one element, without its memory.
+    placeholder = as_strided(np.empty(1, operand.dtype), operand.shape, operand.strides)
+    return Strided(result, cast("View", op).view(np, placeholder, **attrs).strides)
 
 
-_viewed = RuleCache(_view)
+_cached_view_type = RuleCache(_view_type)
 
 
 def peak_memory_node(graph: Graph) -> Origin | None:
-    """Find the client's node that most of the peak stems from, which a refusal names; None if there is none."""
+    """Return the client's node that most of the peak belongs to, which errors name, or None if there is none."""
     weights: dict[Origin, int] = {}
-    for origin, nbytes in _at_the_peak(Storage(graph)):
+    for origin, nbytes in _bytes_at_peak(Storage(graph)):
         if origin is not None:
+            # Values of the backward pass count for the node whose derivative they are.
             node = origin._replace(backward=False)
             weights[node] = weights.get(node, 0) + nbytes
     return max(weights, key=weights.__getitem__, default=None)
 
 
-def _at_the_peak(storage: Storage) -> Iterator[tuple[Origin | None, int]]:
-    """Yield origins and bytes of feeds, of what is alive at the peak, and of the workspace of the step there."""
-    nodes, blocks, kept = storage.graph.nodes, storage.blocks(), set(storage.kept())
+def _bytes_at_peak(storage: Storage) -> Iterator[tuple[Origin | None, int]]:
+    """Yield origins and bytes of feeds, of results that are live at the peak, and of the workspace there."""
+    nodes, blocks, output_blocks = storage.graph.nodes, storage.blocks(), set(storage.output_blocks())
     spaces = [space for _, space in works(nodes, storage.types)]
-    needed = [live + space for live, space in zip(live_bytes(blocks, storage.kept()), spaces, strict=False)]
-    peak = max(range(len(needed)), key=needed.__getitem__)
+    bytes_of_step = [
+        live + space for live, space in zip(live_bytes(blocks, storage.output_blocks()), spaces, strict=False)
+    ]
+    peak = max(range(len(bytes_of_step)), key=bytes_of_step.__getitem__)
     yield nodes[peak].origin, spaces[peak]
     for i, node in enumerate(nodes):
         if node.is_leaf:
@@ -340,22 +367,22 @@ def _at_the_peak(storage: Storage) -> Iterator[tuple[Origin | None, int]]:
         elif not storage.is_view[i]:
             first = storage.block[i]
             for k, block in enumerate(blocks[first : first + len(node.types)], first):
-                if block.born <= peak and (peak <= block.last or k in kept):
+                if block.first <= peak and (peak <= block.last or k in output_blocks):
                     yield node.origin, block.nbytes
 
 
-#: bytes that a step holds; attributes; the type of a result; an entry of a list; a feed: as counted in CPython
+#: bytes in CPython of a step, its attributes, the type of a result, an entry of a list, and a feed
 STEP_BYTES, ATTRIBUTES_BYTES, TYPE_BYTES, ENTRY_BYTES, FEED_BYTES = 330, 250, 300, 36, 500
-#: and a node of a body, with those of its derivatives and steps of their plans
+#: bytes of a body's node, including its derivatives and the steps of their plans
 BODY_NODE_BYTES: Final = 250
-#: digest of a plan that has none
+#: digest of a plan without a digest
 NO_DIGEST: Final = bytes(32)
 
 
 class Step(NamedTuple):
-    """One instruction: run `op` on the slots `operands`, keep the result in slot `result`, forget `dead`.
+    """One instruction: run `op` on the slots `operands`, store the result in the slot `result`, free the slots `dead`.
 
-    Results of `types` are written at `places`; a view has none. `flops` is what the op takes.
+    Results have these `types` and are written at `places`; a view has no places. `flops` is the cost of the step.
     """
 
     op: Kernel
@@ -371,14 +398,13 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Plan:
-    """Steps in order, and what they need. Slots are node numbers of the planned graph. A plan equals itself alone.
+    """Steps in order, and what they need. Slots are node numbers of the planned graph. Plans compare by identity.
 
-    `buffers` are the bytes of the memory that results lie in: first the arena, then one for each result that is kept.
-    `peak_bytes` are these, the feeds that are read, and the largest workspace of a step; other feeds are not counted.
-    `borrowed` are the positions of results that lie in the memory of a feed. Tensors among the attributes are the
-    plan's own, and read-only. `digest`, 32 bytes, is the same in every process for the same request.
-    `recomputed_flops`, of `flops`, are spent for want of memory. `precision` is how its products and convolutions may
-    read float32 operands, if the device has a choice.
+    `buffers` are the sizes in bytes of the arena and of one buffer per output. `peak_bytes` is the sum of these, the
+    feeds that are read, and the largest workspace of a step. `borrowed` are the positions of results that lie in the
+    memory of a feed. Tensors among the attributes belong to the plan and are read-only. `digest`, 32 bytes, is the same
+    in every process for the same request. `recomputed_flops`, part of `flops`, are spent to save memory. `precision`
+    tells how products and convolutions may read float32 operands, if the device has a choice.
     """
 
     steps: tuple[Step, ...]
@@ -397,33 +423,34 @@ class Plan:
 
     @property
     def working_bytes(self) -> int:
-        """The peak without what is fed."""
+        """The peak without the feeds."""
         return self.peak_bytes - sum(type.nbytes for type in self.feed_types.values())
 
     @property
     def nbytes(self) -> int:
-        """Bytes that keeping the plan takes, within a factor of two: its constants, and what its steps and feeds hold.
+        """Bytes that the plan object takes, within a factor of two: constants, steps and feeds.
 
-        Steps share equal types and attributes with one another and with other plans; shared ones count for each plan.
+        Plans share equal types and attributes; shared ones count for each plan.
         """
+        # Equal attributes and types of a plan are shared objects, so count them by identity.
         attrs = {id(step.attrs): step.attrs for step in self.steps if step.attrs}
         types = {id(step.types): len(step.types) for step in self.steps}
         entries = sum([len(step.operands) + len(step.places) for step in self.steps])
-        values = [value for each in attrs.values() for value in each.values()]
+        values = [value for attributes in attrs.values() for value in attributes.values()]
         shared = ATTRIBUTES_BYTES * len(attrs) + sum(map(_attribute_bytes, values)) + TYPE_BYTES * sum(types.values())
-        # All nodes that were written for the requests that these bodies were made for: they hold one another.
+        # Bodies of one request refer to one another, so each keeps alive all nodes that were written for the request.
         shared += BODY_NODE_BYTES * sum(budget.spent for budget in {x.budget for x in values if isinstance(x, Body)})
         return STEP_BYTES * len(self.steps) + ENTRY_BYTES * entries + shared + FEED_BYTES * len(self.feeds)
 
 
 def make_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE, *, tight: bool = False) -> Plan:
-    """Plan an optimised graph; `tight`: in as little memory as is found. Raises OverBudget, DeadlineExceeded."""
+    """Plan an optimised graph; with `tight`, in as little memory as possible. Raises OverBudget, DeadlineExceeded."""
     allowance = Allowance(deadline=deadline)
     storage = _materialised(Storage(graph, allowance), allowance)
     graph, feeds = storage.graph, storage.graph.feeds
     flops, workspace = _costs(storage, allowance)
     limits.admit_flops(sum(flops))
-    packing = pack(storage.blocks(), storage.kept(), allowance, tight=tight)
+    packing = pack(storage.blocks(), storage.output_blocks(), allowance, tight=tight)
     peak = sum(graph.nodes[i].type.nbytes for i in feeds.values()) + packing.nbytes + workspace
     limits.admit_peak(peak)
     return Plan(
@@ -436,17 +463,18 @@ def make_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE, *,
         peak_bytes=peak,
         buffers=packing.buffers,
         feed_types={feed: graph.nodes[i].type for feed, i in feeds.items()},
-        borrowed=tuple(k for k, i in enumerate(graph.outputs) if storage.block[i] in storage.leaves),
+        borrowed=tuple(k for k, i in enumerate(graph.outputs) if storage.block[i] in storage.leaf_blocks),
     )
 
 
-def standing_for(substitute: Plan, plan: Plan) -> Plan:
-    """Give a plan that runs in the place of another the digest and the precision of that."""
+def with_identity_of(substitute: Plan, plan: Plan) -> Plan:
+    """Return a plan that replaces another one, with the digest and the precision of that one."""
     return replace(substitute, digest=plan.digest, precision=plan.precision)
 
 
 def graph_of(plan: Plan, registry: Registry) -> Graph:
-    """Restore the graph that a plan was made of."""
+    """Restore the graph that a plan was made from."""
+    # Slots are node numbers, so each node goes back to its place.
     nodes: list[Node | None] = [None] * plan.slots
     for feed, slot in plan.feeds.items():
         nodes[slot] = Node(registry.ops["input"], (), {"feed": feed}, (plan.feed_types[feed],))
@@ -456,46 +484,51 @@ def graph_of(plan: Plan, registry: Registry) -> Graph:
 
 
 def _materialised(storage: Storage, allowance: Allowance) -> Storage:
-    """Append an `identity`, which copies, to each output that is a strided view."""
+    """Append an `identity`, which copies, to each output that is a strided view, since results must be dense."""
     graph = storage.graph
     nodes = list(graph.nodes)
-    moved: dict[int, int] = {}
+    copies: dict[int, int] = {}
     for i in graph.outputs:
-        if not storage.contiguous[i] and i not in moved:
-            moved[i] = len(nodes)
+        if not storage.contiguous[i] and i not in copies:
+            copies[i] = len(nodes)
             nodes.append(Node(graph.registry.ops["identity"], (i,), {}, nodes[i].types, nodes[i].origin))
-    outputs = [moved.get(i, i) for i in graph.outputs]
-    return Storage(graph.rewritten(nodes, outputs), allowance) if moved else storage
+    outputs = [copies.get(i, i) for i in graph.outputs]
+    return Storage(graph.rewritten(nodes, outputs), allowance) if copies else storage
 
 
 def _costs(storage: Storage, allowance: Allowance) -> tuple[list[int], int]:
-    """Count the FLOPs of each node, and the workspace: that of bodies, and the largest of all other workspaces."""
+    """Count the FLOPs of each node, and the workspace: that of all bodies, plus the largest of the other workspaces."""
     nodes = storage.graph.nodes
     costs = works(allowance.over(nodes), storage.types)
-    inner = {plan for node in nodes for plan in node.op.runs}
-    passing = [space - sum([x.working_bytes for x in n.op.runs]) for n, (_, space) in zip(nodes, costs, strict=True)]
-    return [flops for flops, _ in costs], sum([plan.working_bytes for plan in inner]) + max(passing, default=0)
+    bodies = {plan for node in nodes for plan in node.op.runs}
+    transient = [space - sum([x.working_bytes for x in n.op.runs]) for n, (_, space) in zip(nodes, costs, strict=True)]
+    # Bodies keep their memory from one run to the next; the workspace of other steps is free after each step.
+    return [flops for flops, _ in costs], sum([plan.working_bytes for plan in bodies]) + max(transient, default=0)
 
 
 def _steps(storage: Storage, packing: Packing, flops: Sequence[int], allowance: Allowance) -> tuple[Step, ...]:
     dead, steps = _last_uses(storage.graph), list[Step]()
-    listed: dict[tuple[Place, ...], tuple[Place, ...]] = {}  # equal lists of places are one object
+    shared_places: dict[tuple[Place, ...], tuple[Place, ...]] = {}  # equal tuples of places are one object
     block, is_view, places = storage.block, storage.is_view, packing.places
     for i, (op, operands, attrs, types, origin) in enumerate(allowance.over(storage.graph.nodes)):
         if not op.is_leaf:
             first = block[i]
-            written = () if is_view[i] else tuple(places[first : first + len(types)])
-            written, gone = listed.setdefault(written, written), tuple(dead.get(i, ()))
-            own = _own(attrs) if attrs else attrs
-            steps.append(Step._make((cast("Kernel", op), operands, own, i, types, written, gone, origin, flops[i])))
+            step_places = () if is_view[i] else tuple(places[first : first + len(types)])
+            step_places, step_dead = shared_places.setdefault(step_places, step_places), tuple(dead.get(i, ()))
+            own_attrs = _own(attrs) if attrs else attrs
+            steps.append(
+                Step._make(
+                    (cast("Kernel", op), operands, own_attrs, i, types, step_places, step_dead, origin, flops[i])
+                )
+            )
     return tuple(steps)
 
 
 def _own(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Copy the tensors of `attrs` that somebody else holds or could write to.
+    """Copy the tensors of `attrs` that others may write to, or that are views.
 
-    A view would keep the memory that it looks into: for a constant of three numbers, the body of its request. A tensor
-    that owns its memory and is read-only, as folding leaves it, is not copied.
+    A view would keep the whole array alive: for a constant of three numbers, the body of its HTTP request. A read-only
+    tensor that owns its memory, such as a result of constant folding, is not copied.
     """
     if is_small(attrs) or not any(isinstance(value, np.ndarray) for value in attrs.values()):
         return attrs
@@ -513,17 +546,17 @@ def _attribute_bytes(value: Any) -> int:
 
 
 def _last_uses(graph: Graph) -> dict[int, list[int]]:
-    """List for each node the nodes whose value nobody reads after it. Outputs live on."""
-    last = list(range(len(graph.nodes)))
+    """List for each node the nodes whose last reader it is. Outputs are never dead."""
+    last_reader = list(range(len(graph.nodes)))
     for i, (_, operands, *_) in enumerate(graph.nodes):
         for operand in operands:
-            last[operand] = i
+            last_reader[operand] = i
     dead: dict[int, list[int]] = {}
     outputs = set(graph.outputs)
-    for value, user in enumerate(last):
+    for value, reader in enumerate(last_reader):
         if value not in outputs:
-            if user in dead:
-                dead[user].append(value)
+            if reader in dead:
+                dead[reader].append(value)
             else:
-                dead[user] = [value]
+                dead[reader] = [value]
     return dead

@@ -1,4 +1,7 @@
-"""Recipes: which microkernels compute a node, by device and by geometry or op; None where the op is as quick itself."""
+"""Recipes: the microkernels that compute a node, by device and by geometry or op.
+
+A function that makes a recipe returns None if the op's NumPy implementation is as fast.
+"""
 
 from __future__ import annotations
 
@@ -40,21 +43,21 @@ from engine.ops.reduce.cumulative import CumSum
 from engine.ops.reduce.extremes import ArgExtremum
 from engine.ops.reduce.sums import Sum
 
-#: elements of a plane that an int32 can number
+#: maximum elements of a plane, whose indices are int32
 _LARGEST: Final = 2**31 - 1
-#: how many times longer NumPy takes for a tap than a kernel
+#: ratio of the times that NumPy and a kernel take for one tap of a window
 _MORE_TAPS: Final = 8
-#: elements from which a kernel of their shape is worth its compiling
+#: elements from which a kernel for their shape is worth compiling
 _MANY: Final = 1 << 12
 
 
 def convolution_recipe(directed: DirectedConvolution) -> Recipe | None:
-    """Multiply the kernel by columns."""
+    """Multiply the kernel by columns of windows."""
     return convolution(directed) if has_loops(np.dtype(directed.of.dtype)) else None
 
 
 def copy_recipe(_: Kernel, out: TensorType, x: TensorType) -> Recipe | None:
-    """Copy a reversed axis; NumPy is as good at other copies."""
+    """Copy with the last axis reversed; NumPy is as fast at other copies."""
     if out.dtype.itemsize not in MOVED_AS or not x.ndim or x.strides[-1] != -x.dtype.itemsize:
         return None
     return reversing(x.dtype.itemsize, x.shape, x.strides)
@@ -63,50 +66,55 @@ def copy_recipe(_: Kernel, out: TensorType, x: TensorType) -> Recipe | None:
 def gather_recipe(
     _: Kernel, out: TensorType, x: TensorType, index: TensorType, *, axis: int, **_attrs: Any
 ) -> Recipe | None:
-    """Read at vectors of indices, unless rows are short, or whole rows are read, along which an index is repeated."""
-    of = _picking(out, x, index, axis)
-    if of is None or of.index[-1] != of.index_bytes or of.shape[-1] < PICKED_AT_ONCE:
+    """Read at vectors of indices, which must be contiguous along rows, and rows must be long.
+
+    If whole rows are read, the index is broadcast along them, and NumPy is as fast.
+    """
+    geometry = _picking(out, x, index, axis)
+    if geometry is None or geometry.index[-1] != geometry.index_bytes or geometry.shape[-1] < PICKED_AT_ONCE:
         return None
-    return picking(of)
+    return picking(geometry)
 
 
 def body_gather_recipe(
     _: Kernel, out: TensorType, x: TensorType, index: TensorType, *, axis: int, **_attrs: Any
 ) -> Recipe | None:
-    """Read at indices of whole rows and short ones, too."""
-    of = _picking(out, x, index, axis)
-    return None if of is None else picking(of)
+    """Read at indices, including short rows and whole rows."""
+    geometry = _picking(out, x, index, axis)
+    return None if geometry is None else picking(geometry)
 
 
 def _picking(out: TensorType, x: TensorType, index: TensorType, axis: int) -> Picking | None:
-    moved = [0 if i == axis else step for i, step in enumerate(x.strides)]
-    shape, steps = out.shape, index.strides
-    if axis and axis == out.ndim - 1 and shape[-1] == 1:  # one of each row: rows follow one another
-        moved, shape, steps = moved[:-1], shape[:-1], steps[:-1]
+    other_strides = [0 if i == axis else stride for i, stride in enumerate(x.strides)]
+    shape, index_strides = out.shape, index.strides
+    if axis and axis == out.ndim - 1 and shape[-1] == 1:  # one element per row: one long row
+        other_strides, shape, index_strides = other_strides[:-1], shape[:-1], index_strides[:-1]
     if out.dtype.itemsize not in MOVED_AS:
         return None
-    extent, step = x.shape[axis], x.strides[axis]
+    extent, stride = x.shape[axis], x.strides[axis]
     is_signed = index.dtype.kind == "i"
-    return Picking(out.dtype.itemsize, shape, extent, step, tuple(moved), steps, index.dtype.itemsize, is_signed)
+    return Picking(
+        out.dtype.itemsize, shape, extent, stride, tuple(other_strides), index_strides, index.dtype.itemsize, is_signed
+    )
 
 
 def scatter_recipe(
     _: Kernel, out: TensorType, x: TensorType, index: TensorType, updates: TensorType, *, axis: int, **_attrs: Any
 ) -> Recipe | None:
-    """Add row by row, for floats that add up in their own dtype, if the axis is the last of several."""
+    """Add row by row, if the axis is the last of several, for floats that are summed in their own dtype."""
     return body_scatter_recipe(_, out, x, index, updates, axis=axis) if 0 < axis == x.ndim - 1 else None
 
 
 def body_scatter_recipe(
     _: Kernel, out: TensorType, x: TensorType, index: TensorType, updates: TensorType, *, axis: int, **_attrs: Any
 ) -> Recipe | None:
-    """Add along any axis, to each element in the order of the index."""
-    of = adding_of(out, x, index, updates, axis) if has_loops(out.dtype) else None
-    return None if of is None else adding(of)
+    """Add along any axis, for each element in the order of the index."""
+    geometry = adding_of(out, x, index, updates, axis) if has_loops(out.dtype) else None
+    return None if geometry is None else adding(geometry)
 
 
 def adding_of(out: TensorType, x: TensorType, index: TensorType, updates: TensorType, axis: int) -> Adding | None:
-    """Describe an addition along an axis; return None if an operand is cast, or not all rows are covered."""
+    """Return the geometry of an addition along an axis; None if an operand is cast, or if some rows have no updates."""
     if not x.dtype == updates.dtype == out.dtype:
         return None
     order = [*(a for a in range(x.ndim) if a != axis), axis]
@@ -114,54 +122,61 @@ def adding_of(out: TensorType, x: TensorType, index: TensorType, updates: Tensor
     *covered, count = (index.shape[a] for a in order)
     if covered != rows:
         return None
-    lies, added, updated, made = (tuple(type.strides[a] for a in order) for type in (x, index, updates, out))
-    bits, strides = (index.dtype.itemsize, index.dtype.kind == "i"), (lies, added, updated, made)
-    return Adding(out.dtype.name, out.dtype.itemsize, tuple(rows), extent, count, *strides, *bits)
+    x_strides, index_strides, update_strides, out_strides = (
+        tuple(type.strides[a] for a in order) for type in (x, index, updates, out)
+    )
+    # Strides of each array with the axis last, as the kernel goes along it in its inner loop.
+    index_format, strides = (
+        (index.dtype.itemsize, index.dtype.kind == "i"),
+        (x_strides, index_strides, update_strides, out_strides),
+    )
+    return Adding(out.dtype.name, out.dtype.itemsize, tuple(rows), extent, count, *strides, *index_format)
 
 
 def pool_recipe(pool: DirectedPool) -> Recipe | None:
-    """Search, sum or take the maximum of windows side by side.
+    """Compute windows in parallel lanes: their maximum, its position, their average, or the gradient.
 
-    Large windows are slower than combining whole rows and then columns, unless places are searched for.
+    NumPy is faster for large windows, since it reduces whole rows and then columns, unless positions are searched for.
     """
-    of, direction, given = pool
-    is_representable = math.prod(of.extents) <= _LARGEST and of.is_addressable
-    if not has_loops(np.dtype(of.dtype)) or not is_representable:
+    geometry, direction, gradient_planes = pool
+    is_representable = math.prod(geometry.extents) <= _LARGEST and geometry.is_addressable
+    if not has_loops(np.dtype(geometry.dtype)) or not is_representable:
         return None
     if direction == "max_indices":
-        return max_pool_indices(of)
-    if math.prod(of.size) > _MORE_TAPS * sum(of.size):
+        return max_pool_indices(geometry)
+    # NumPy reduces rows and then columns: its work grows with the sum of the window's extents, not their product.
+    if math.prod(geometry.size) > _MORE_TAPS * sum(geometry.size):
         return None
-    if given is not None:
-        return max_pool_back(of, given)
-    return max_pool(of) if direction == "max" else avg_pool(of)
+    if gradient_planes is not None:
+        return max_pool_back(geometry, gradient_planes)
+    return max_pool(geometry) if direction == "max" else avg_pool(geometry)
 
 
-def product_recipe(of: Product) -> Recipe | None:
-    """Multiply in register tiles floats that are summed up in their own dtype, unless BLAS is quicker."""
-    return product(of) if has_loops(np.dtype(of.dtype)) and not is_for_blas(of) else None
+def product_recipe(geometry: Product) -> Recipe | None:
+    """Multiply in register tiles, for floats that are summed in their own dtype, unless BLAS is faster."""
+    return product(geometry) if has_loops(np.dtype(geometry.dtype)) and not is_for_blas(geometry) else None
 
 
 def sum_recipe(_: Kernel, _out: TensorType, x: TensorType, *, axes: tuple[int, ...], **_attrs: Any) -> Recipe | None:
-    """Add up the axes before and behind the others; fused kernels add up axes that come last, or first."""
+    """Sum over axes before and behind others; fused kernels handle trailing axes and leading axes."""
     if not has_loops(x.dtype) or x.size < _MANY:
         return None
-    of = as_channel_sums(x.dtype.name, x.dtype.itemsize, x.shape, x.strides, axes)
-    return of and channel_sums(of)
+    geometry = as_channel_sums(x.dtype.name, x.dtype.itemsize, x.shape, x.strides, axes)
+    return geometry and channel_sums(geometry)
 
 
-# Ops that have no scalar formula: machine code calls their ufuncs; and casts.
+# Ops without a scalar formula, whose ufuncs are called from machine code, and casts.
 
 
 def ufunc_recipe(op: Elementwise, out: TensorType, *types: TensorType, **_attrs: Any) -> Recipe | None:
-    """Call the op's ufunc, if nothing is cast."""
+    """Call the op's ufunc, if it needs no cast."""
     if not op.ufunc or op.computes_by_itself:
         return None
     return ufunc_calls([UfuncCall(getattr(np, op.ufunc), tuple(range(len(types))))], out, types)
 
 
 def power_recipe(_: Kernel, out: TensorType, *types: TensorType, exponent: float | None) -> Recipe | None:
-    """Raise floats to the power of a float operand or a number."""
+    """Raise floats to the power of a float operand or attribute."""
     if out.dtype.kind != "f":
         return None
     reads = tuple(range(len(types)))
@@ -169,14 +184,14 @@ def power_recipe(_: Kernel, out: TensorType, *types: TensorType, exponent: float
 
 
 def erfinv_recipe(_: Kernel, out: TensorType, x: TensorType) -> Recipe | None:
-    """Call SciPy's function of float64, and then restore the sign of a zero, as `erfinv_blocks` does."""
+    """Call SciPy's float64 function, then restore the sign of zero, as `erfinv_blocks` does."""
     if out.dtype != FLOAT64:
         return None
     return ufunc_calls([UfuncCall(library(np).erfinv, (0,)), UfuncCall(np.copysign, (SO_FAR, 0))], out, [x])
 
 
 def library_recipe(op: LibraryUfunc, out: TensorType, *types: TensorType) -> Recipe | None:
-    """Call SciPy's function of float64."""
+    """Call SciPy's float64 function."""
     if out.dtype != FLOAT64:
         return None
     return ufunc_calls([UfuncCall(getattr(library(np), op.function), tuple(range(len(types))))], out, types)
@@ -188,35 +203,36 @@ def cast_recipe(_: Kernel, out: TensorType, x: TensorType, **_attrs: Any) -> Rec
 
 
 def search_recipe(op: ArgExtremum, _: TensorType, x: TensorType, *, axis: int, **_attrs: Any) -> Recipe | None:
-    """Search one row after the other, however it lies."""
+    """Search row by row, at any strides."""
     return searching(x, axis, op.function)
 
 
 def cholesky_recipe(_: Kernel, out: TensorType, x: TensorType) -> Recipe | None:
-    """Factor small matrices, made symmetric first."""
+    """Factor small matrices after making them symmetric."""
     ufunc = unchecked("cholesky")
     if ufunc is None or out.dtype != FLOAT64 or is_for_lapack(x.shape):
         return None
-    even = UfuncCall(np.add, (0, 0), turned=True), UfuncCall(np.multiply, (SO_FAR,), 0.5)
-    return ufunc_calls([*even, UfuncCall(ufunc, (SO_FAR,), core=x.shape[-1:])], out, [x])
+    # (x + xᵀ) / 2, as the op's NumPy implementation computes it.
+    symmetrize = UfuncCall(np.add, (0, 0), turned=True), UfuncCall(np.multiply, (SO_FAR,), 0.5)
+    return ufunc_calls([*symmetrize, UfuncCall(ufunc, (SO_FAR,), core=x.shape[-1:])], out, [x])
 
 
 def triangle_recipe(
     _: Kernel, out: TensorType, a: TensorType, b: TensorType, *, lower: bool, transpose: bool
 ) -> Recipe | None:
-    """Solve triangular systems of floats that are computed with in their own dtype."""
+    """Solve triangular systems of floats that are computed in their own dtype."""
     if not has_loops(out.dtype) or not a.dtype == b.dtype == out.dtype:
         return None
     return substitution(out, a, b, lower=lower, transpose=transpose)
 
 
 def running_recipe(_: Kernel, out: TensorType, x: TensorType, *, axis: int, **_attrs: Any) -> Recipe | None:
-    """Add up running sums in the elements' own dtype."""
+    """Compute cumulative sums in the dtype of the elements."""
     return adding_on(out, x, axis)
 
 
 def matrix_recipe(op: Kernel, out: TensorType, *types: TensorType) -> Recipe | None:
-    """Solve or invert small matrices with NumPy's own functions of LAPACK, which work in doubles."""
+    """Solve or invert small float64 matrices with NumPy's own LAPACK ufuncs."""
     ufunc = unchecked(op.name)
     if ufunc is None or out.dtype != FLOAT64 or is_for_lapack(types[0].shape):
         return None
@@ -225,18 +241,18 @@ def matrix_recipe(op: Kernel, out: TensorType, *types: TensorType) -> Recipe | N
     return ufunc_calls([call], out, types)
 
 
-#: of an op, its result's type, its operands' and its attributes: the recipe; None where there is none, or no use in it
+#: function of an op, its result type, operand types and attributes; returns None if there is no recipe that pays off
 RecipeOf = Callable[..., Recipe | None]
 
-#: device → kind of geometry → what makes the recipe of a node that is such; None where there is none, or no use in it
+#: device → kind of geometry → function that makes the recipe, or None if there is no recipe that pays off
 GEOMETRY_RECIPES: Final[Mapping[str, Mapping[type[Geometry], Callable[[Any], Recipe | None]]]] = MappingProxyType(
     {"cpu": {DirectedConvolution: convolution_recipe, DirectedPool: pool_recipe, Product: product_recipe}}
 )
-#: device → class of ops → what makes their recipes
+#: device → class of op → function that makes the recipe
 RECIPES: Final[Mapping[str, Mapping[type[Kernel], RecipeOf]]] = MappingProxyType(
     {"cpu": {Gather: gather_recipe, PassThrough: copy_recipe, ScatterAdd: scatter_recipe, Sum: sum_recipe}}
 )
-#: those of what is as quick by itself, but for Python: in bodies of loops, where one such step slows all others
+#: further recipes in bodies of loops, for ops that NumPy computes as fast, but where a step in Python stops native code
 BODY_RECIPES: Final[Mapping[str, Mapping[type[Kernel], RecipeOf]]] = MappingProxyType(
     {
         "cpu": {
@@ -262,18 +278,19 @@ BODY_RECIPES: Final[Mapping[str, Mapping[type[Kernel], RecipeOf]]] = MappingProx
 def recipe_for(
     op: Kernel, device: str, out: TensorType, *types: Any, in_body: bool = False, **attrs: Any
 ) -> Recipe | None:
-    """Find the recipe of a result on a device, of operands of these types, which lie as their strides say.
+    """Return the recipe of a node on a device, for operands of these types and strides.
 
-    If an op `makes_parts`, `out` may be a leading part of its result. Returns None if there are no such kernels, or the
-    op is quicker by itself, and is not in a body.
+    If an op `makes_parts`, `out` may be a leading part of its result. Return None if there is no recipe, or if the op
+    is faster without one and not in a body.
     """
     by_geometry = GEOMETRY_RECIPES.get(device)
     geometry = by_geometry and geometry_of(op, out, *types, **attrs)
     if by_geometry and geometry:
         return by_geometry[type(geometry)](geometry)
+    # Recipes that pay off anywhere come first; those for bodies may cover the same ops with fewer conditions.
     for tables in (RECIPES, BODY_RECIPES) if in_body else (RECIPES,):
-        made_by = of_class(tables.get(device, {}), op)
-        recipe = made_by and made_by(op, out, *types, **attrs)
+        make_recipe = of_class(tables.get(device, {}), op)
+        recipe = make_recipe and make_recipe(op, out, *types, **attrs)
         if recipe is not None:
             return recipe
     return None

@@ -1,9 +1,13 @@
-"""Rewrites of sums before fusion: reuse of sums that follow from others, and sums over several axes in two parts.
+"""Rewrites of sums before fusion: derive sums from earlier ones, and split sums over several axes in two parts.
 
-A kernel reduces its rows, which are trailing axes. A sum over the axes before and behind others, as normalisation over
-batches has many, is none of these: it would read a whole tensor that a kernel wrote for nothing else. In two, it reads
-one value a row. Means are divided at the rows, and of maxima and minima both parts are maxima and minima. A mean of all
-that is many rows is a sum of rows and a sum of these, too: nothing is left to be divided behind the kernel.
+A kernel reduces rows, which are trailing axes. A sum over axes before and behind others, as in batch normalization,
+does not fit, and would read a whole tensor that a kernel wrote for this purpose only. Split in two, the first part sums
+rows inside the kernel, and the second part reads one value per row:
+
+    sum(x * y, axes=(0, 2))    becomes    sum(sum(x * y, axes=(2,)), axes=(0,))
+
+A mean is divided after the first part, so that nothing is left to do behind the second kernel. Maxima and minima are
+split the same way. So are means of all elements of a tensor that is too large for one row.
 """
 
 from __future__ import annotations
@@ -20,155 +24,175 @@ from engine.ops.elementwise.arithmetic import Add, Div, DivScalar, Mul, MulScala
 from engine.ops.reduce.extremes import Max, Min
 from engine.ops.reduce.sums import Mean, Rowwise, Sum
 
-#: nodes that are gone back through from a sum to others, on all ways
+#: maximum nodes visited backwards from a sum in search of earlier sums, on all paths together
 _MOST_BACK: Final = 64
-#: reductions whose parts are reduced by the same op, in any order
+#: reductions whose parts can be reduced by the same op in any order
 _EXTREMES: Final = (Max, Min)
 
-# Reuse of sums. The backward pass of normalisation adds up a multiple of what the gradient of the bias adds up, and a
-# multiple of what has its mean subtracted: that is 0, or NaN where something is not finite. So it needs no pass over
-# the tensor of its own.
+# Reuse of sums. The backward pass of normalization sums two tensors. One is a multiple of the tensor that the gradient
+# of the bias sums already. The other is a multiple of a tensor minus its mean, whose sum is 0, or NaN if an element is
+# not finite. So neither sum needs another pass over a tensor.
 
 
-class _Known(NamedTuple):
-    """A sum that is known: what writes it, and whether nothing is left in it but what is not finite."""
+class _DerivedSum(NamedTuple):
+    """A sum that follows from earlier ones, and the function `write` that writes it.
 
-    written: Callable[[], Value]
-    is_nothing: bool = False
+    `is_zero` tells that it is 0, or NaN if an element is not finite.
+    """
 
-    def then(self, step: Callable[[Value], Value]) -> _Known:
-        """Apply a multiplication to it."""
-        return self._replace(written=lambda: step(self.written()))
+    write: Callable[[], Value]
+    is_zero: bool = False
+
+    def scaled(self, step: Callable[[Value], Value]) -> _DerivedSum:
+        """Apply a multiplication or division to the sum."""
+        return self._replace(write=lambda: step(self.write()))
 
 
 def reuse_sums(graph: Graph) -> Graph:
-    """Write sums and means of floats that follow from earlier ones; return `graph` itself if none does.
+    """Replace sums and means of floats that follow from earlier sums; return `graph` itself if there are none.
 
-    They have other last bits, and are infinite where a sum that they are a multiple of is: a factor multiplies the sum,
-    not what it adds up.
+    Their last bits differ. They also overflow if the earlier sum does, since a factor multiplies the sum rather than
+    its terms.
     """
     if sum(isinstance(node.op, Sum | Mean) for node in graph.nodes) < 2:
         return graph
     writer = _Writer(graph)
-    written = Builder(graph.registry, NO_LIMITS).rewrite(graph, writer.instead)
-    return written if writer.reuses else graph
+    rewritten = Builder(graph.registry, NO_LIMITS).rewrite(graph, writer.rewrite_sum)
+    return rewritten if writer.reuses else graph
 
 
 class _Writer:
-    """Writer of sums, which knows those that it has written."""
+    """Writer of sums that remembers those that it has written."""
 
     def __init__(self, graph: Graph) -> None:
         self.reuses = False
         self._nodes = graph.nodes
-        #: nodes that may still be gone back through
-        self._left = 0
-        #: nodes of the graph as they were, and what they have become, as far as others have read them
+        #: nodes that may still be visited
+        self._budget = 0
+        #: values of the new graph for nodes of the original one that have been read
         self._values: dict[int, Value] = {}
-        #: by what is added up over which axes, the sum, as it was written
+        #: sums that have been written, by operand and axes
         self._sums: dict[tuple[int, Shape], Value] = {}
 
-    def instead(self, node: Node, operands: Sequence[Value]) -> Value | None:
-        """The value that takes the place of a node; None for all but sums."""
+    def rewrite_sum(self, node: Node, operands: Sequence[Value]) -> Value | None:
+        """Return the value that replaces a node; None for nodes other than sums and means."""
         self._values.update(zip(node.operands, operands, strict=True))
         if not isinstance(node.op, Sum | Mean) or not has_loops(node.type.dtype):
             return None
-        (of,), axes = node.operands, tuple(node.attrs["axes"])
+        (operand,), axes = node.operands, tuple(node.attrs["axes"])
         extent = count(operands[0].shape, axes)
         if not axes or not extent or operands[0].dtype != node.type.dtype:
             return None
-        self._left = _MOST_BACK
-        known = None if (of, axes) in self._sums else self._known(of, axes)
-        if known is None or known.is_nothing:
-            made = operands[0].builder.copy(node, operands)
+        self._budget = _MOST_BACK
+        derived = None if (operand, axes) in self._sums else self._derive(operand, axes)
+        if derived is None or derived.is_zero:
+            result = operands[0].builder.copy(node, operands)
         else:
-            self.reuses, total = True, known.written()
-            made = shaped(total / float(extent) if isinstance(node.op, Mean) else total, node.type.shape)
+            self.reuses, total = True, derived.write()
+            result = shaped(total / float(extent) if isinstance(node.op, Mean) else total, node.type.shape)
         if isinstance(node.op, Sum):
-            self._sums[of, axes] = made
-        return made
+            self._sums[operand, axes] = result
+        return result
 
-    def _known(self, i: int, axes: Shape) -> _Known | None:
-        """The sum of a node over some axes, which are kept; None where it is not known, or too far away."""
-        node, written = self._nodes[i], self._sums.get((i, axes))
-        if written is not None:
-            return _Known(lambda: shaped(written, self._kept(i, axes)))
-        self._left -= 1
-        if self._left < 0 or any(self._nodes[k].type.dtype != node.type.dtype for k in node.operands):
+    def _derive(self, i: int, axes: Shape) -> _DerivedSum | None:
+        """Derive the sum of a node over some axes, with extent 1 there; return None if that fails within the budget."""
+        node, earlier = self._nodes[i], self._sums.get((i, axes))
+        if earlier is not None:
+            return _DerivedSum(lambda: shaped(earlier, self._kept_shape(i, axes)))
+        # Searching all paths through a large graph would take too long.
+        self._budget -= 1
+        if self._budget < 0 or any(self._nodes[k].type.dtype != node.type.dtype for k in node.operands):
             return None
         if isinstance(node.op, Neg | MulScalar | DivScalar):
-            known = self._known(node.operands[0], axes)
-            return known and known.then(lambda x: _emitted(node, x))
+            derived = self._derive(node.operands[0], axes)
+            return derived and derived.scaled(lambda x: _emit(node, x))
         if isinstance(node.op, Add | Sub):
-            return self._of_two(node, axes)
-        return self._of_product(node, axes) if isinstance(node.op, Mul | Div) else None
+            return self._derive_addition(node, axes)
+        return self._derive_product(node, axes) if isinstance(node.op, Mul | Div) else None
 
-    def _of_two(self, node: Node, axes: Shape) -> _Known | None:
-        """The sum over a sum or a difference of which one side adds up to nothing: of two, digits might cancel."""
+    def _derive_addition(self, node: Node, axes: Shape) -> _DerivedSum | None:
+        """Derive the sum of a sum or difference if one side sums to zero.
+
+        Two nonzero sums are not combined, because digits might cancel.
+        """
         left, right = node.operands
-        mean = self._nodes[right]
-        is_mean = isinstance(mean.op, Mean) and mean.operands == (left,) and mean.type.shape == self._kept(left, axes)
+        right_node = self._nodes[right]
+        # x − mean(x) sums to 0 exactly. Multiplying the mean by 0 keeps a NaN, which the real sum would have, too.
+        is_mean = (
+            isinstance(right_node.op, Mean)
+            and right_node.operands == (left,)
+            and right_node.type.shape == self._kept_shape(left, axes)
+        )
         if isinstance(node.op, Sub) and is_mean:
             subtracted = self._values[right]
-            return _Known(lambda: subtracted * 0.0, is_nothing=True)  # NaN where something is not finite
+            return _DerivedSum(lambda: subtracted * 0.0, is_zero=True)  # NaN if an element is not finite
         if any(self._nodes[i].type.shape != node.type.shape for i in node.operands):
             return None
-        first = self._known(left, axes)
-        second = first and self._known(right, axes)
-        if first is None or second is None or not (first.is_nothing or second.is_nothing):
+        first = self._derive(left, axes)
+        second = first and self._derive(right, axes)
+        if first is None or second is None or not (first.is_zero or second.is_zero):
             return None
-        both = first.is_nothing and second.is_nothing
-        return _Known(lambda: _emitted(node, first.written(), second.written()), both)
+        is_zero = first.is_zero and second.is_zero
+        return _DerivedSum(lambda: _emit(node, first.write(), second.write()), is_zero)
 
-    def _of_product(self, node: Node, axes: Shape) -> _Known | None:
-        """The sum over a product with a factor that is the same along the axes."""
-        ways = [node.operands] if isinstance(node.op, Div) else [node.operands, node.operands[::-1]]
-        for of, by in ways:
-            factor = self._values.get(by)
-            if factor is None or self._nodes[of].type.shape != node.type.shape or not self._is_same(by, of, axes):
+    def _derive_product(self, node: Node, axes: Shape) -> _DerivedSum | None:
+        """Derive the sum of a product with a factor that is constant along the axes."""
+        splits = [node.operands] if isinstance(node.op, Div) else [node.operands, node.operands[::-1]]
+        for summed, factor_node in splits:
+            factor = self._values.get(factor_node)
+            if (
+                factor is None
+                or self._nodes[summed].type.shape != node.type.shape
+                or not self._is_constant_along(factor_node, summed, axes)
+            ):
                 continue
-            known = self._known(of, axes)
-            if known is not None:
-                return known.then(lambda x, factor=factor: _emitted(node, x, factor))  # type: ignore[misc]
+            derived = self._derive(summed, axes)
+            if derived is not None:
+                return derived.scaled(lambda x, factor=factor: _emit(node, x, factor))  # type: ignore[misc]
         return None
 
-    def _is_same(self, by: int, of: int, axes: Shape) -> bool:
-        """Whether a factor of a node has one number for all that is added up over these axes."""
-        factor, rank = self._nodes[by].type, self._nodes[of].type.ndim
+    def _is_constant_along(self, factor_node: int, summed: int, axes: Shape) -> bool:
+        """Whether a factor of a node is constant along these axes."""
+        factor, rank = self._nodes[factor_node].type, self._nodes[summed].type.ndim
         lead = rank - factor.ndim
         return all(axis < lead or factor.shape[axis - lead] == 1 for axis in axes)
 
-    def _kept(self, i: int, axes: Shape) -> Shape:
+    def _kept_shape(self, i: int, axes: Shape) -> Shape:
         return tuple(1 if axis in axes else extent for axis, extent in enumerate(self._nodes[i].type.shape))
 
 
-def _emitted(node: Node, *operands: Value) -> Value:
+def _emit(node: Node, *operands: Value) -> Value:
     return operands[0].builder.emit(node.op, operands, node.attrs)
 
 
 class _Axes(NamedTuple):
-    """Axes of a reduction: those that come last, and the others; of all axes, the second part has those of 1, too."""
+    """Axes of the first part of a reduction, which come last, and axes of the second part.
+
+    If all axes are reduced, the second part also has those of the first one, whose extent is then 1.
+    """
 
     trailing: tuple[int, ...]
     rest: tuple[int, ...]
 
 
 def split_sums(graph: Graph) -> Graph:
-    """Split sums whose first part joins a kernel that there is anyway; return `graph` itself if there are none.
+    """Split sums whose first part fuses into a kernel that exists anyway; return `graph` itself if there are none.
 
-    This changes the order of additions, and a mean is rounded once more for each row. `reuse_sums` runs before.
+    This changes the order of additions, and rounds a mean once more per row. `reuse_sums` runs first.
     """
     graph = reuse_sums(graph)
-    wanted = {i: axes for i, node in enumerate(graph.nodes) if (axes := _axes(graph, node)) is not None}
-    wanted |= _of_all(graph)
-    if not wanted:
+    candidates = {i: axes for i, node in enumerate(graph.nodes) if (axes := _axes(graph, node)) is not None}
+    candidates |= _whole_means(graph)
+    if not candidates:
         return graph
-    joining = {*_joining(_written(graph, wanted))}
-    chosen = {i: axes for k, (i, axes) in enumerate(wanted.items()) if k in joining}
-    return _written(graph, chosen).graph if chosen else graph
+    # Split all candidates tentatively to see which first parts join a kernel, then split only those.
+    fusing = {*_fusing(_split(graph, candidates))}
+    chosen = {i: axes for k, (i, axes) in enumerate(candidates.items()) if k in fusing}
+    return _split(graph, chosen).graph if chosen else graph
 
 
-def _of_all(graph: Graph) -> dict[int, _Axes]:
-    """Find means of all elements of what is too large for one row, and their axes, by the rows that its kernel has."""
+def _whole_means(graph: Graph) -> dict[int, _Axes]:
+    """Find means of all elements of tensors too large for one row. Their first part reduces the kernel's rows."""
     means: dict[int, TensorType] = {}
     for i, node in enumerate(graph.nodes):
         if _divisor(node, 2) in (None, 1):
@@ -185,15 +209,15 @@ def _of_all(graph: Graph) -> dict[int, _Axes]:
     return split
 
 
-class _Written(NamedTuple):
-    """A graph, and the nodes in it that are the first parts of sums, in the order of these."""
+class _SplitGraph(NamedTuple):
+    """A graph, and its nodes that are first parts of sums, in order."""
 
     graph: Graph
     first: Sequence[int]
 
 
 def _axes(graph: Graph, node: Node) -> _Axes | None:
-    """The axes of a reduction that may be split; None of anything else."""
+    """Return the axes of both parts of a reduction, or None if it cannot be split."""
     if not (isinstance(node.op, _EXTREMES) or _divisor(node, 1) is not None):
         return None
     x, axes = graph.nodes[node.operands[0]].type, node.attrs["axes"]
@@ -204,42 +228,42 @@ def _axes(graph: Graph, node: Node) -> _Axes | None:
     return _Axes(trailing, rest) if rest and count(x.shape, trailing) > 1 else None
 
 
-def _written(graph: Graph, wanted: Mapping[int, _Axes]) -> _Written:
-    """Write these sums in two parts."""
+def _split(graph: Graph, axes_of_node: Mapping[int, _Axes]) -> _SplitGraph:
+    """Split these sums in two."""
     first: list[int] = []
     numbers = iter(range(len(graph.nodes)))
 
-    def written(_: Node, operands: Sequence[Value]) -> Value | None:
+    def write_node(_: Node, operands: Sequence[Value]) -> Value | None:
         i = next(numbers)
-        if i not in wanted:
+        if i not in axes_of_node:
             return None
         node = graph.nodes[i]
-        part = _reduced(node, operands[0], wanted[i].trailing)
+        part = _reduced(node, operands[0], axes_of_node[i].trailing)
         first.append(part.index)
-        # A mean is divided at the rows, so that nothing is left to be divided after the kernel.
+        # Divide a mean after the first part, inside the kernel, so that no division is left behind the second part.
         divisor = _divisor(node, count(operands[0].shape, node.attrs["axes"]))
         rows = part if divisor is None or divisor == 1 else part / divisor
-        return shaped(_reduced(node, rows, wanted[i].rest), node.type.shape)
+        return shaped(_reduced(node, rows, axes_of_node[i].rest), node.type.shape)
 
-    return _Written(Builder(graph.registry, NO_LIMITS).rewrite(graph, written), first)
+    return _SplitGraph(Builder(graph.registry, NO_LIMITS).rewrite(graph, write_node), first)
 
 
 def _reduced(node: Node, x: Value, axes: tuple[int, ...]) -> Value:
-    """Reduce to the extreme or the sum over some axes, which are kept."""
+    """Reduce over some axes, with extent 1 there in the result, by the same extreme or by a sum."""
     if isinstance(node.op, _EXTREMES):
         return x.builder.emit(node.op, (x,), {**node.attrs, "axes": axes, "keepdims": True})
     return x.sum(axes=axes, keepdims=True)
 
 
 def _divisor(node: Node, extent: int) -> float | None:
-    """Divisor of a sum over `extent` elements; None for anything but sums and means."""
+    """Return the divisor of a sum over `extent` elements; None for nodes other than sums and means."""
     return node.op.divisor(extent) if isinstance(node.op, Rowwise) else None
 
 
-def _joining(written: _Written) -> Iterator[int]:
-    """Positions of the first parts that reduce rows of a kernel that computes what they add up."""
-    grouping = Grouping(written.graph, 0)
-    for k, i in enumerate(written.first):
-        (operand,) = written.graph.nodes[i].operands
-        if grouping.are_one(operand, i):
+def _fusing(split: _SplitGraph) -> Iterator[int]:
+    """Yield positions of first parts that reduce rows of a kernel that computes their operands."""
+    grouping = Grouping(split.graph, 0)
+    for k, i in enumerate(split.first):
+        (operand,) = split.graph.nodes[i].operands
+        if grouping.share_kernel(operand, i):
             yield k

@@ -1,1 +1,1 @@
-"""Runtime: executors, which run plans. NumPy and machine code on the CPU are here; a GPU has a room of its own."""
+"""Runtime: executors, which run plans. This package is for CPUs, by NumPy and native code; `engine.cuda` for GPUs."""

@@ -1,4 +1,4 @@
-"""Binding of steps to the calls that run them: the base of the binders that know kernels, and an op's own call."""
+"""Binders: bind each step of a plan to the calls that run it. This base class binds to the ops' own implementations."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from engine.ir.run_context import RunContext
 
 
 class StepKernel(NamedTuple):
-    """A kernel that runs all steps of a loop, and its recurrence, in which functions are written out."""
+    """A kernel that runs all steps of a loop, and its recurrence, with functions expanded to arithmetic."""
 
     code: LoadedKernel
     recurrence: Recurrence
 
 
 class Binder:
-    """Binder of each step to its op's own call."""
+    """Binder of each step to its op's implementation."""
 
-    #: makes native calls; None where there are none
+    #: runner of native calls, or None if there are none
     runner: Runner | None = None
 
     @property
@@ -35,21 +35,21 @@ class Binder:
         return False
 
     def step_kernel(self, step: Step) -> StepKernel | None:
-        """The kernel that runs all steps of a loop by itself; None where there is none."""
+        """Return the kernel that runs all steps of a loop in one call, or None."""
         return None
 
     def workspace(self, step: Step) -> int:
-        """Bytes of memory that a step's calls work in. Steps run one at a time, so that all share it."""
+        """Return the bytes of a step's workspace. Steps run one at a time, and share it."""
         return 0
 
     def calls(self, run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
-        """Calls that compute `out` from `operands`, to be made in their order, again and again.
+        """Return the calls that compute `out` from `operands`. They are made in order, any number of times.
 
-        The workspace of `run` has as many bytes as any step needs at most.
+        The workspace of `run` is as large as the largest that any step needs.
         """
         return bind_step(run, step, operands, out)
 
 
 def bind_step(run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
-    """The op's own call."""
+    """Bind a step to its op's implementation."""
     return (step.op.bind(run, operands, out, step.attrs),)

@@ -1,23 +1,23 @@
-"""Crash record: the plan that this process runs, in memory that outlives it. Its supervisor reads it after a crash."""
+"""Crash record: the plan that a process is running, in memory that its supervisor can read after a crash."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-#: bytes of a plan's digest, and of the words that say where in the plan
+#: bytes of a plan's digest, and of the text that tells the place in the plan
 _DIGEST: Final = 32
 _WORDS: Final = 96
 _NO_DIGEST: Final = bytes(_DIGEST)
-#: the words while nothing is known of where a run is
-NOWHERE: Final = bytes(_WORDS)
-#: bytes of a record
+#: text while the place in the plan is unknown
+UNKNOWN_PLACE: Final = bytes(_WORDS)
+#: total bytes of a record
 CRASH_RECORD_BYTES: Final = 2 * _DIGEST + _WORDS
 
 
 class LastWords(NamedTuple):
-    """Digests of the plan that ran and of the one that was compiled, hexadecimal or empty, and the place in the run.
+    """Hexadecimal digests of the plans that were running and being compiled, or empty, and the place in the run.
 
-    A process that has gone wrong wrote it: the words are printable ASCII, and may say anything.
+    The crashed process may have written anything: the place is reduced to printable ASCII, but must not be trusted.
     """
 
     running: str
@@ -26,7 +26,7 @@ class LastWords(NamedTuple):
 
 
 class CrashRecord:
-    """Record of one thread that runs plans. To write an entry takes a fraction of a microsecond."""
+    """Record of one thread that runs plans. Writing an entry takes a fraction of a microsecond."""
 
     __slots__ = ("_compiling", "_place", "_running")
 
@@ -34,39 +34,39 @@ class CrashRecord:
         self.attach(memoryview(bytearray(CRASH_RECORD_BYTES)))
 
     def attach(self, memory: memoryview) -> None:
-        """Write from now on into CRASH_RECORD_BYTES that another process can read."""
+        """Write to this memory from now on, CRASH_RECORD_BYTES that another process can read."""
         self._running, self._compiling = memory[:_DIGEST], memory[_DIGEST : 2 * _DIGEST]
         self._place = memory[2 * _DIGEST : CRASH_RECORD_BYTES]
 
     def runs(self, digest: bytes) -> None:
-        """Note that a plan begins."""
-        self._place[:] = NOWHERE
+        """Record that a plan begins to run."""
+        self._place[:] = UNKNOWN_PLACE
         self._running[:] = digest
 
     def is_at(self, place: bytes) -> None:
-        """Note where the run is, in words that `place_named` made."""
+        """Record the place in the plan, as encoded by `place_named`."""
         self._place[:] = place
 
     def ran(self) -> None:
-        """Note that the run has ended."""
+        """Record that the run has ended."""
         self._running[:] = _NO_DIGEST
 
     def compiles(self, digest: bytes = _NO_DIGEST) -> None:
-        """Note that a plan is compiled in the background; without a digest, that none is any more."""
+        """Record that a plan is being compiled in the background, or without a digest, that none is."""
         self._compiling[:] = digest
 
 
-#: the record of this process
+#: record of this process
 crash_record: Final = CrashRecord()
 
 
 def place_named(words: str) -> bytes:
-    """Encode words as a record holds them."""
+    """Encode a place for a record."""
     return words.encode("ascii", "replace")[:_WORDS].ljust(_WORDS, b"\0")
 
 
 def last_words(memory: memoryview) -> LastWords:
-    """Read a record."""
+    """Parse a record."""
     record = bytes(memory[:CRASH_RECORD_BYTES])
     words = record[2 * _DIGEST :].split(b"\0")[0].decode("ascii", "replace")
     digests = record[:_DIGEST], record[_DIGEST : 2 * _DIGEST]

@@ -1,4 +1,4 @@
-"""Mapped memory of the host that tells before it is unmapped: until then, a device may read it by itself."""
+"""Mapped host memory with a callback before it is unmapped, until which a device may access it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 
 
 class HostMapping(mmap):
-    """An `mmap` that calls back before it is unmapped, so that whoever has registered it can let go of it."""
+    """An `mmap` that calls back before it is unmapped, so that a device can release memory that it has registered."""
 
-    _leaving: Callable[[], object] | None = None
+    _callback: Callable[[], object] | None = None
 
     @property
     def address(self) -> int:
@@ -21,26 +21,26 @@ class HostMapping(mmap):
         return int(np.frombuffer(self, np.uint8).ctypes.data)
 
     def before_it_goes(self, call: Callable[[], object]) -> None:
-        """Register a callback. The thread that drops the mapping calls it once, while the memory is still there."""
-        self._leaving = call
+        """Register a callback, which the thread that drops the mapping calls once, before the memory is unmapped."""
+        self._callback = call
 
     def close(self) -> None:
-        """Unmap it now. Raises BufferError if a view of it is left."""
-        self._leave()
+        """Unmap the memory now. Raises BufferError if there are views of it."""
+        self._call_back()
         super().close()
 
     def __del__(self) -> None:
-        with suppress(Exception):  # a device that has gone before
-            self._leave()
+        with suppress(Exception):  # the device may be closed already
+            self._call_back()
 
-    def _leave(self) -> None:
-        leaving, self._leaving = self._leaving, None
-        if leaving is not None:
-            leaving()
+    def _call_back(self) -> None:
+        callback, self._callback = self._callback, None
+        if callback is not None:
+            callback()
 
 
 def mapping_of(array: np.ndarray[Any, Any]) -> HostMapping | None:
-    """Find the mapping that an array lies in, through views, slices and `memoryview`; None if it lies elsewhere."""
+    """Return the mapping that an array lies in, through views, slices and `memoryview`, or None."""
     owner: Any = array
     while owner is not None and not isinstance(owner, HostMapping):
         owner = owner.obj if isinstance(owner, memoryview) else getattr(owner, "base", None)

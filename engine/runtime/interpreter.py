@@ -1,22 +1,22 @@
-"""Executor: runs plans on one device, step by step with any array module, or prepared and compiled.
+"""Executors: run plans on one device, step by step with any array module, or prepared and compiled.
 
     run → execute → the plan's tier → a prepared plan, which the instance pool lends
                   → interpret: step by step, if an observer watches, and the first time
 
-`interpret` is the reference, and every other way of running a plan has to agree with it. It is one loop: a slot for
-each result, a few buffers, and for each step the operands read from the slots, an array placed on a buffer, and the
-op's own kernel. For `y = sum(x * x)` with x a feed:
+`interpret` is the reference that every other way of running a plan must agree with. It is a single loop: a slot for
+each result, a few buffers, and for each step operands from the slots, an array on a buffer, and the op's NumPy
+implementation. For `y = sum(x * x)` with x a feed:
 
     slots    0: x (fed)     1: x * x at buffer 0, byte 0     2: its sum at buffer 1, byte 0
     steps    multiply (0, 0) → 1, then sum (1) → 2, after which slot 1 is dead
 
-To bind a plan costs more than to run it once, and many graphs come only once. So a plan runs by `interpret` the first
-time. From the second time on, a prepared plan has the arrays placed and the calls bound to them, and is kept in a pool
-between runs. Compiled kernels take the place of steps when the plan's tier has them (`engine.runtime.tiers`).
+Binding a plan costs more than one run, and many graphs come only once. So `interpret` runs a plan the first time. For
+later runs, a prepared plan with arrays and calls in place is kept in a pool. When the plan's tier has compiled kernels,
+they replace steps (`engine.runtime.tiers`).
 
-A plan runs on feeds of exactly the types that it was made for: anything else would be broadcast or cast in silence.
-And it runs on dense, aligned feeds: kernels know of no strides but the plan's, and NumPy adds up what is misaligned in
-another order. Other feeds are copied first.
+A plan only accepts feeds of exactly the types that it was made for, since others would be broadcast or cast silently.
+Feeds that are not dense or not aligned are copied first: kernels assume the plan's strides, and NumPy adds up
+misaligned arrays in another order.
 """
 
 from __future__ import annotations
@@ -46,28 +46,28 @@ from engine.runtime.binding import Binder
 from engine.runtime.crash_record import crash_record
 from engine.runtime.tiers import Compiling, Determinism, ExecutionTier, ExecutionTiers
 
-#: of a limited memory, idle plans take one part in so many: the rest is for running plans and other caches
+#: fraction of a limited memory for idle plans, as one in N; the rest is for running plans and other caches
 IDLE_SHARE: Final = 4
-#: bytes of all idle plans, if no limit is stated
+#: default bytes of all idle plans
 INSTANCE_BYTES: Final = 1 << 28
-#: idle instances of one plan: more would mean that more threads than this run it at once
+#: maximum idle instances of one plan; more are only useful if more threads run it at once
 MOST_OF_A_PLAN: Final = 8
 
 
 class ReadyPlan(Protocol):
-    """A prepared plan, for one thread at a time, and the bytes that keeping it takes."""
+    """A prepared plan, for one thread at a time."""
 
     @property
     def nbytes(self) -> int:
-        """Bytes that it holds: the same for as long as nobody runs it."""
+        """Bytes of the plan, which are constant while nobody runs it."""
 
     def run(self, feeds: Mapping[Hashable, Array], deadline: Deadline = ...) -> list[Array]:
-        """Run the plan, as `Executor.execute` does."""
+        """Run the plan as `Executor.execute` does."""
 
 
 @dataclass(eq=False, slots=True)
 class _Entry:
-    """Idle instances of one plan, each with its bytes, and the bytes of all."""
+    """Idle instances of one plan, each with its bytes, and their total bytes."""
 
     plan: weakref.ref[Plan]
     idle: list[tuple[ReadyPlan, int]] = field(default_factory=list)
@@ -76,55 +76,55 @@ class _Entry:
 
 
 class InstancePool:
-    """Prepared plans that are idle, at most `bytes` in all. When a plan is collected, its instances go, too.
+    """A pool of idle prepared plans, of at most `bytes` in total. If a plan is collected, so are its instances.
 
-    Threads may share it. What was lent belongs to the borrower until it is given back.
+    Threads may share the pool. An instance that was lent belongs to the borrower until it is given back.
     """
 
     def __init__(self, bytes: int = INSTANCE_BYTES) -> None:
         self.bytes = bytes
-        #: bytes of what is idle
-        self.held = 0
-        self._entries: dict[Hashable, _Entry] = {}  # by the identity of their plans
+        #: bytes of idle instances
+        self.idle_bytes = 0
+        self._entries: dict[Hashable, _Entry] = {}  # by identity of the plan
         self._claims = FairEviction()
-        self._gone: deque[int] = deque()
+        self._collected: deque[int] = deque()
         self._lock = Lock()
 
     def lend(self, plan: Plan) -> ReadyPlan | None:
-        """Take an idle instance of this plan, from now on the caller's; None if there is none."""
+        """Take an idle instance of this plan out of the pool, or return None if there is none."""
         with self._lock:
             entry = self._entries.get(id(plan))
             if entry is None or entry.plan() is not plan or not entry.idle:
                 return None
             ready, nbytes = entry.idle.pop()
             entry.nbytes -= nbytes
-            self.held -= nbytes
+            self.idle_bytes -= nbytes
             return ready
 
     def give(self, plan: Plan, ready: ReadyPlan) -> None:
-        """Keep an instance of this plan for the next borrower.
+        """Return an instance of this plan to the pool.
 
-        If the pool is full, the owner who holds most loses what they used longest ago.
+        If the pool is full, the owner that holds the most loses its least recently used instances.
         """
         with self._lock:
-            if self._gone:
+            if self._collected:
                 self._sweep()
             entry = self._entries.get(id(plan)) or self._entry(plan)
             nbytes = ready.nbytes
             if nbytes <= self.bytes and len(entry.idle) < MOST_OF_A_PLAN and not entry.retired:
                 entry.idle.append((ready, nbytes))
                 entry.nbytes += nbytes
-                self.held += nbytes
+                self.idle_bytes += nbytes
             self._claims.use(id(plan), current_owner(), entry.nbytes)
-            while self.held > self.bytes:
+            while self.idle_bytes > self.bytes:
                 self._drop(self._claims.let_go(by_size=True))
 
     def retire(self, plan: Plan) -> None:
-        """Drop the instances of a plan that has been replaced; those that still run, once they are given back."""
+        """Drop the instances of a plan that has been replaced, including running ones when they are given back."""
         with self._lock:
             entry = self._entries.get(id(plan)) or self._entry(plan)
             entry.retired = True
-            self.held -= entry.nbytes
+            self.idle_bytes -= entry.nbytes
             entry.nbytes = 0
             entry.idle.clear()
 
@@ -133,21 +133,25 @@ class InstancePool:
         with self._lock:
             self._entries.clear()
             self._claims.clear()
-            self.held = 0
+            self.idle_bytes = 0
 
     def _entry(self, plan: Plan) -> _Entry:
         key = id(plan)
-        entry = self._entries[key] = _Entry(weakref.ref(plan, lambda _: self._plan_is_gone(key)))
+        entry = self._entries[key] = _Entry(weakref.ref(plan, lambda _: self._on_plan_collected(key)))
         return entry
 
     def _drop(self, key: Hashable) -> None:
         entry = self._entries.pop(key, None)  # there is none where others still hold it
         if entry is not None:
-            self.held -= entry.nbytes
+            self.idle_bytes -= entry.nbytes
 
-    def _plan_is_gone(self, key: int) -> None:
-        """Drop its entry. The garbage collector may call this anywhere, even in a thread that holds the lock."""
-        self._gone.append(key)
+    def _on_plan_collected(self, key: int) -> None:
+        """Drop the entry of a plan that was collected.
+
+        The garbage collector may call this anywhere, even in a thread that holds the lock. Then the next caller drops
+        it.
+        """
+        self._collected.append(key)
         if self._lock.acquire(blocking=False):
             try:
                 self._sweep()
@@ -155,39 +159,39 @@ class InstancePool:
                 self._lock.release()
 
     def _sweep(self) -> None:
-        while self._gone:
-            key = self._gone.popleft()
+        while self._collected:
+            key = self._collected.popleft()
             self._claims.drop(key)
             self._drop(key)
 
 
-Buffer = Any  # what an executor allocates
-#: bytes that kernels and libraries of a card work in, one after the other
+Buffer = Any  # memory allocated by an executor
+#: bytes of the workspace that kernels and libraries of a GPU share
 DEVICE_WORKSPACE: Final = 64 << 20
-#: looks on: (context of the run, step, operands, result)
+#: called after each step with the context of the run, the step, its operands and its result
 Observer = Callable[[RunContext, Step, Sequence[Array], Array], None]
-#: runs a prepared plan: (it, feeds, deadline) → results
+#: function of a prepared plan, feeds and a deadline that returns the results
 RunReady = Callable[[ReadyPlan, Mapping[Hashable, Array], Deadline], list[Array]]
 
 
 def fed(feeds: Mapping[Hashable, Array], feed: Hashable, planned: TensorType) -> Array:
-    """Return the array under this key, or a dense and aligned copy of it, if it has the planned type.
+    """Return a feed, or a dense and aligned copy of it, after checking that it has the planned type.
 
     Raises MissingFeed, ShapeMismatch and DtypeMismatch.
     """
     array = feeds.get(feed)
     if array is None:
-        name, node = _named(feed)
+        name, node = _describe_feed(feed)
         raise MissingFeed(f"{name} is missing", node=node, expected="a feed", got="nothing")
     if array.shape != planned.shape or array.dtype != planned.dtype:
-        raise _unfit(feed, TensorType.of(array), planned)
-    # CuPy says nothing of alignment: what it allocates is aligned.
-    lies_as_planned = array.flags.c_contiguous and getattr(array.flags, "aligned", True)
-    return array if lies_as_planned else array.copy(order="C")
+        raise _type_error(feed, TensorType.of(array), planned)
+    # CuPy has no flag for alignment, as all memory that it allocates is aligned.
+    is_dense_and_aligned = array.flags.c_contiguous and getattr(array.flags, "aligned", True)
+    return array if is_dense_and_aligned else array.copy(order="C")
 
 
-def _unfit(feed: Hashable, type: TensorType, planned: TensorType) -> EngineError:
-    name, node = _named(feed)
+def _type_error(feed: Hashable, type: TensorType, planned: TensorType) -> EngineError:
+    name, node = _describe_feed(feed)
     try:
         require_type(type, planned, name)
     except EngineError as error:
@@ -196,8 +200,8 @@ def _unfit(feed: Hashable, type: TensorType, planned: TensorType) -> EngineError
     raise AssertionError(f"{type} is {planned}")
 
 
-def _named(feed: Hashable) -> tuple[str, int | None]:
-    """Name a feed in messages, and its node: leaves are fed by node, other feeds by role and node."""
+def _describe_feed(feed: Hashable) -> tuple[str, int | None]:
+    """Return a feed's name for messages, and its node. Leaves are fed by node, other feeds by role and node."""
     match feed:
         case int(node):
             return f"the feed of node {node}", node
@@ -208,21 +212,21 @@ def _named(feed: Hashable) -> tuple[str, int | None]:
 
 
 class Stopwatch:
-    """Observer of a run (`Executor.interpret`) that notes the seconds of each step, by which kernels are ordered.
+    """Observer for `Executor.interpret` that records the seconds of each step, by which kernels are ordered.
 
-    They are processor seconds of this thread, in which other threads do not count. Each takes four bytes.
+    They are CPU seconds of this thread, so that other threads do not count. Each takes four bytes.
     """
 
     __slots__ = ("_before", "_clock", "seconds")
 
     def __init__(self, clock: Callable[[], float] = time.thread_time) -> None:
         self._clock = clock
-        #: in the order of the steps
+        #: one entry per step, in order
         self.seconds = array("f")
         self._before = clock()
 
     def __call__(self, *_: Any) -> None:
-        """Note the time since the step before."""
+        """Record the time since the previous step."""
         now = self._clock()
         self.seconds.append(now - self._before)
         self._before = now
@@ -230,7 +234,7 @@ class Stopwatch:
 
 @dataclass(frozen=True)
 class ExecutorSettings:
-    """Settings of executors; see `open_executor`. A device ignores settings that it has no use for."""
+    """Settings of executors; see `open_executor`. A device ignores settings that do not apply to it."""
 
     threads: int = 1
     determinism: Determinism = "fast"
@@ -244,27 +248,27 @@ class ExecutorSettings:
 class Executor(ABC):
     """Runner of plans on one device.
 
-    `device` is its kind, by which kernels are found, and behind a colon its number: cpu, cuda:0. A plan is bound to
-    memory of its own, which `instances` keep for its next run if there is room.
+    `device` is the kind of device, by which kernels are found, followed by a colon and a number if there are several:
+    cpu, cuda:0. A plan is bound to memory of its own, which `instances` keeps for the next run if there is room.
     """
 
     device: ClassVar[str]
-    #: `auto` takes the available device with the least of these
+    #: rank in the choice of `auto`, which takes the available device with the lowest one
     position: ClassVar[int]
-    #: whether a plan that may never run again runs step by step: a card's runs need their segments for deadlines
-    begins_unbound: ClassVar[bool] = False
+    #: whether the first run of a plan is interpreted; on a GPU, deadlines need the segments of a prepared plan
+    interprets_first_run: ClassVar[bool] = False
     instances: InstancePool
-    #: the tier of each plan; None if nothing is compiled, and `_without` binds all steps
+    #: tiers of plans, or None if nothing is compiled; then `_without` binds all steps
     _tiers: ExecutionTiers | None
     _without: Binder
-    #: threads of a fused kernel, as plans count them; 0: it runs no fused kernels
+    #: threads of a fused kernel that plans assume; 0 if the executor runs no fused kernels
     loop_threads: int = 0
-    #: whether plans split sums over several axes in two, so that fused kernels take in the first
+    #: whether plans split sums over several axes in two, so that fused kernels can compute the first part
     splits_sums: bool = False
 
     @classmethod
     def is_available(cls) -> bool:
-        """Whether this machine has such a device."""
+        """Whether this machine has a device of this kind."""
         return True
 
     @classmethod
@@ -274,12 +278,12 @@ class Executor(ABC):
 
     @property
     def kernels(self) -> int:
-        """Number of kernels that were compiled, or loaded from the store."""
+        """Number of kernels that were compiled or loaded from the store."""
         return 0
 
     @property
     def device_bytes(self) -> int:
-        """Bytes that are held on a device with memory of its own."""
+        """Bytes allocated on the device, if it has its own memory."""
         return 0
 
     @property
@@ -288,7 +292,7 @@ class Executor(ABC):
         """The array module."""
 
     def context(self, deadline: Deadline = NO_DEADLINE, workspace: Any = None) -> RunContext:
-        """Make the context of runs on this device."""
+        """Create the context of a run on this device."""
         context = RunContext(self.xp, deadline, workspace, self.device.partition(":")[0])
         context.bind_plan = lambda plan: self.bind(plan, self._without).run
         return context
@@ -299,19 +303,19 @@ class Executor(ABC):
 
     @abstractmethod
     def allocate(self, nbytes: int) -> Buffer:
-        """Allocate this many bytes, at a multiple of `ALIGNMENT`."""
+        """Allocate `nbytes` bytes, aligned to `ALIGNMENT`."""
 
     @abstractmethod
     def place(self, type: TensorType, buffer: Buffer, offset: int) -> Array:
-        """Make the dense array of this type that lies at `offset` in a buffer."""
+        """Return the dense array of this type at `offset` in a buffer."""
 
     @abstractmethod
     def bind(self, plan: Plan, binder: Binder) -> ReadyPlan:
-        """Prepare a plan to run again and again."""
+        """Bind a plan, to be run many times."""
 
     @abstractmethod
     def to_host(self, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
-        """Return results as NumPy arrays, once they are complete."""
+        """Return results as NumPy arrays, after waiting until they are complete."""
 
     def run(
         self,
@@ -320,17 +324,18 @@ class Executor(ABC):
         deadline: Deadline = NO_DEADLINE,
         watch: Observer | None = None,
     ) -> list[np.ndarray[Any, Any]]:
-        """Compute the plan's results, in its order. `feeds` has an array of the planned type for each of `plan.feeds`.
+        """Compute the plan's results, in order. `feeds` has an array of the planned type for each of `plan.feeds`.
 
-        A result that is a feed, or a reshape of one, is not copied, so that a large tensor can be sent on from where
-        it came in: it is read-only, and may view the caller's array, with which it then changes. Two results may share
-        memory, too, if one is a reshape of the other. All other memory of results is the caller's alone.
+        A result that is a feed, or a reshape of one, is not copied, so that a large tensor can be passed on from where
+        it was received. It is read-only, and may be a view of the caller's array, with which it then changes. Two
+        results may share memory, too, if one is a reshape of the other. All other memory of results belongs to the
+        caller alone.
 
-        Raises MissingFeed, ShapeMismatch and DtypeMismatch for feeds that were not planned, DeadlineExceeded between
-        steps, and what kernels find in their data (IndexOutOfRange).
+        Raises MissingFeed, ShapeMismatch and DtypeMismatch for feeds that do not match the plan, DeadlineExceeded
+        between steps, and errors that kernels find in their data (IndexOutOfRange).
         """
-        there = {feed: self.to_device(feeds[feed]) for feed in plan.feeds if feed in feeds}
-        results = self.to_host(self.execute(plan, there, deadline, watch))
+        on_device = {feed: self.to_device(feeds[feed]) for feed in plan.feeds if feed in feeds}
+        results = self.to_host(self.execute(plan, on_device, deadline, watch))
         for k in plan.borrowed:
             results[k] = results[k].view()
             results[k].flags.writeable = False
@@ -343,11 +348,11 @@ class Executor(ABC):
         deadline: Deadline = NO_DEADLINE,
         watch: Observer | None = None,
     ) -> list[Array]:
-        """Compute as `run` does, from arrays on the device to arrays that stay there; on a GPU, perhaps not done yet.
+        """Compute as `run` does, from arrays on the device to arrays on the device; a GPU may still be computing them.
 
-        Feeds that are not dense, or not aligned, are copied. A result that is a feed, or a reshape of one, is or views
-        the very array that was fed, or its copy. `watch` is called with every step, its operands and what it wrote;
-        with it, the plan runs step by step.
+        Feeds that are not dense or not aligned are copied. A result that is a feed, or a reshape of one, is or views
+        the array that was fed, or its copy. `watch` is called with every step, its operands and its result; with it,
+        the plan runs step by step.
         """
         if watch is not None:
             deadline.ran(UNCOMPILED)
@@ -357,12 +362,12 @@ class Executor(ABC):
     def _run_tier(
         self, plan: Plan, feeds: Mapping[Hashable, Array], deadline: Deadline, run: RunReady | None = None
     ) -> list[Array]:
-        """Run the plan, or the compiled plan in its place: by `run`, or by the `run` of the prepared plan."""
+        """Run the plan, or the compiled plan that replaces it, by `run` or by the prepared plan's own `run`."""
         if self._tiers is None:
             return self._run_prepared(ExecutionTier(plan, self._without), feeds, deadline, run)
         tier = self._tiers.current(plan, deadline)
         deadline.ran(tier.name)
-        if tier.name is UNCOMPILED and self.begins_unbound and self._tiers.is_first(plan):
+        if tier.name is UNCOMPILED and self.interprets_first_run and self._tiers.is_first(plan):
             results = self.interpret(plan, feeds, deadline, stopwatch := Stopwatch())
             self._tiers.ran(plan, stopwatch.seconds)
             return results
@@ -392,9 +397,9 @@ class Executor(ABC):
         *,
         turned: bool = False,
     ) -> list[Array]:
-        """Compute as `execute` does, step by step: every other way of running a plan must agree with this.
+        """Compute as `execute` does, step by step. This is the reference for all other ways to run a plan.
 
-        If `turned`, the backward pass has begun before.
+        `turned` tells that the backward pass has begun already.
         """
         slots: list[Array] = [None] * plan.slots
         for feed, slot in plan.feeds.items():
@@ -421,7 +426,7 @@ class Executor(ABC):
         arrays: dict[tuple[int, int], Array],
         watch: Observer | None,
     ) -> None:
-        """Run a step. Steps that write the same types at the same places, as objects, share `arrays`."""
+        """Run a step. Steps with identical types and places, as objects, share `arrays`, which saves creating them."""
         operands = [slots[i] for i in step.operands]
         try:
             if not step.places and isinstance(step.op, View):
@@ -433,7 +438,7 @@ class Executor(ABC):
                 out = arrays[key]
                 step.op.fill(run, operands, out, step.attrs)
         except DeadlineExceeded:
-            raise  # the fault of no node
+            raise  # not caused by the node
         except EngineError as error:
             raise at_origin(error, step.origin) from None
         slots[step.result] = out
@@ -443,7 +448,7 @@ class Executor(ABC):
             slots[i] = None
 
     def condemn(self, digest: bytes) -> None:
-        """Run plans of this digest without kernels from now on: they have ended processes."""
+        """Run plans with this digest without kernels from now on, because they have crashed processes."""
         if self._tiers is not None:
             self._tiers.condemn(digest)
 
@@ -453,12 +458,14 @@ class Executor(ABC):
             self._tiers.compiler.settle()
 
     def close(self, timeout: float | None = None) -> bool:
-        """Compile nothing more, and wait for the kernel that is being compiled; False if that took too long."""
+        """Stop compiling, and wait for the kernel that is being compiled; return False after `timeout` seconds."""
         return self._tiers is None or self._tiers.compiler.close(timeout)
 
     def result(self, step: Step, buffers: Sequence[Buffer]) -> Array:
-        """Place the result of a step: an array in the plan's memory, or a tuple of them."""
+        """Place the result of a step: an array in the plan's memory, or a tuple of arrays."""
         if step.op.several:
-            return tuple(self.place(t, buffers[k], at) for t, (k, at) in zip(step.types, step.places, strict=True))
+            return tuple(
+                self.place(t, buffers[k], start) for t, (k, start) in zip(step.types, step.places, strict=True)
+            )
         buffer, offset = step.places[0]
         return self.place(step.types[0], buffers[buffer], offset)

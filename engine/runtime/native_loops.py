@@ -1,8 +1,19 @@
-"""Native loops: a loop is one call of machine code, in which a runner makes the calls of a body again and again.
+"""Native loops: run all steps of a loop by one native call, which repeats the bound calls of its body.
 
-Where the tables of its calls point into what moves, an address changes from step to step: to the next entry of what is
-gone through, or to the other of two buffers that a carry lies in. So the kernels of a body know nothing of the loop,
-and a loop within a body is one more call.
+The call's table points to a description of the loop (`LoopEntry`), then to operands and results. The description has
+lists of updates, by which the runner moves the pointers in the tables of the body's calls:
+
+    inits      before the first step: set a word to the address of an operand, result or buffer, plus an offset
+    moves      after each step: add a stride to a word, or exclusive-or it with a mask
+    carries    copy each operand to its buffer at the beginning, and the last value to the result at the end
+    stacks     fill the entries behind the last step with zeros
+
+A carry has two buffers, since a step reads the old value while it writes the new one. The words that point to them are
+exclusive-ored with `first ^ second`, which exchanges the buffers in one instruction. As every move is relative, the
+body's calls know nothing of the loop. And a loop within the body is just one more call.
+
+If the body is a recurrence, its kernel runs many steps per call, and each move is multiplied by their number
+(`_RecurrenceLoop`).
 """
 
 from __future__ import annotations
@@ -36,28 +47,28 @@ from engine.ir.tensor_type import HostArray, TensorType
 from engine.runtime.binding import Binder, StepKernel
 from engine.runtime.memory_layout import BodyNeeds, NativeMemory, array_on, body_needs, memory_at
 from engine.runtime.native_bodies import BoundBody, NotNative, Pointer, bind_body
-from engine.runtime.prepared_plan import NativeStep, alone
+from engine.runtime.prepared_plan import NativeStep, single_thread_rows
 
-#: positions that are read at each step, looked up once
+#: words that are read at each pause; looking up members of an enum takes longer
 _ENDED: Final = int(LoopEntry.ENDED)
 _AT: Final = int(LoopEntry.AT)
 _ASKS: Final = int(LoopEntry.ASKS)
 _GOES_ON: Final = int(LoopEntry.GOES_ON)
-#: position in a table of what lies nowhere
-_NOWHERE: Final = -1
-#: elements of a scalar that are computed in a nanosecond, about
-_AT_ONCE: Final = 8
-#: bytes that machine code may take beside what was planned for a loop
-_BESIDE: Final = 1 << 16
-#: nanoseconds of steps between two looks at the clock
-_LOOK_NANOSECONDS: Final = 500_000
+#: position for arrays that are not in the table
+_NO_POSITION: Final = -1
+#: approximate elements of one scalar that are computed per nanosecond
+_ELEMENTS_PER_NANOSECOND: Final = 8
+#: bytes that native loops may take in addition to the planned memory
+_EXTRA_BYTES: Final = 1 << 16
+#: nanoseconds of steps between two checks of the clock
+_CLOCK_CHECK_NANOSECONDS: Final = 500_000
 
 
 class ResumedLoop:
-    """Rest of a loop that the runner has left before its end. A call makes the paused step, and lets the runner go on.
+    """The rest of a loop that the runner has paused. A call runs the paused step, then resumes the runner.
 
-    If a kernel has met an argument out of its range, the loop runs once more from the beginning, step by step: its
-    carries have moved, but the operands are still there, as no step writes to them.
+    If a kernel has met an argument out of its range, the loop runs again from the beginning, step by step in Python.
+    Its carries have changed, but the operands have not, because no step writes to them.
     """
 
     def __init__(
@@ -65,46 +76,48 @@ class ResumedLoop:
         run: RunContext,
         step: Step,
         call: NativeCall,
-        described: HostArray,
+        description: HostArray,
         bodies: Sequence[BoundBody],
         consts: Sequence[int],
     ) -> None:
-        """`consts` are positions in the call's table, in which operands and then results begin at 1."""
+        """Take the loop's call. `consts` are positions in its table, where operands begin at 1, followed by results."""
         self._run, self._step, self._call, self._bodies, self._consts = run, step, call, bodies, consts
-        self._words, self._table = described.data, call.entries[0].data
+        self._words, self._table = description.data, call.entries[0].data
         self._pauses = bodies[-1].pauses, bodies[0].pauses
         arrays = [call.arrays[position] for position in range(1, len(self._table))]
         self._types = list(map(TensorType.of, arrays))
 
     def __call__(self) -> None:
-        """Run to the end. Raises DeadlineExceeded, and what a step finds in its data, with its node."""
+        """Run to the end. Raises DeadlineExceeded, and errors of steps, with their node."""
         try:
             for body in self._bodies:
                 addresses = {feed: self._table[self._consts[feed]] for feed in body.consts}
                 body.begin(self._run.deadline, addresses)
-            self._go_on()
+            self._resume()
         finally:
             for body in self._bodies:
                 body.end()
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         words, check = self._words, self._run.deadline.check
         function, table = self._call.function, self._call.entries.ctypes.data
         while words[_ENDED]:
-            at = words[_AT]
-            if at < 0:
+            position = words[_AT]
+            if position < 0:
                 raise self._run.watch.ended()
-            paused = self._pauses[words[_ASKS]].get(at)
-            if paused is None:
-                self._run_again()
+            # A negative position, above, means that the deadline has passed. A position without steps is the guard of a
+            # kernel that found an argument out of range.
+            python_steps = self._pauses[words[_ASKS]].get(position)
+            if python_steps is None:
+                self._restart_in_python()
                 return
             check()
-            for step in paused:
+            for step in python_steps:
                 step()
             words[_GOES_ON] = 1
             function(0, 1, table)
 
-    def _run_again(self) -> None:
+    def _restart_in_python(self) -> None:
         arrays = [
             array_on(type, memory_at(address, type.nbytes))
             for type, address in zip(self._types, self._table[1:], strict=True)
@@ -122,98 +135,102 @@ def bind_recurrence(
     operands: Sequence[HostArray],
     out: Sequence[HostArray],
 ) -> tuple[BoundBody, int]:
-    """Bind a recurrence as the body of a loop: one native call; and the address of the word that counts its steps.
+    """Bind a recurrence as the body of a loop, and return the address of the word that counts its steps.
 
-    The runner leaves the loop at a step that is out of range.
+    The body is one native call. The runner leaves the loop at a step with an argument out of range.
     """
     attrs, layout = step.attrs, recurrence_layout(kernel.recurrence)
     entries = loop.entries(operands, out, attrs["carries"], reverse=attrs["reverse"])
     table = recurrence_table(kernel.recurrence, loop.space, 0, entries)[np.newaxis]
-    far = np.zeros(1, np.int64)
-    call = NativeCall(kernel.code.function, kernel.code.address, block_count(loop.space), table, (kernel, far))
-    call.place(layout.flag, far.ctypes.data, far.nbytes)
-    cost = len(kernel.recurrence.varying()) * max(1, loop.space.length // _AT_ONCE)
-    steps = [NativeStep(call, cost), NativeStep(NativeGuard(far, joined(())), 0)]
-    read = zip(loop.inputs, layout.loop.operands, layout.operands, strict=True)
-    written = zip(out, layout.loop.results, layout.results, strict=True)
+    is_out_of_range = np.zeros(1, np.int64)
+    call = NativeCall(
+        kernel.code.function, kernel.code.address, block_count(loop.space), table, (kernel, is_out_of_range)
+    )
+    call.place(layout.flag, is_out_of_range.ctypes.data, is_out_of_range.nbytes)
+    cost = len(kernel.recurrence.varying()) * max(1, loop.space.length // _ELEMENTS_PER_NANOSECOND)
+    steps = [NativeStep(call, cost), NativeStep(NativeGuard(is_out_of_range, joined(())), 0)]
+    operand_places = zip(loop.inputs, layout.loop.operands, layout.operands, strict=True)
+    result_places = zip(out, layout.loop.results, layout.results, strict=True)
     body = BoundBody(
-        steps=alone(steps if kernel.recurrence.out_of_range is not None else steps[:1]),
+        steps=single_thread_rows(steps if kernel.recurrence.out_of_range is not None else steps[:1]),
         pauses={},
         consts=(),
-        fed={feed: _pointers(table[0], position, operands[feed], entry) for feed, position, entry in read},
-        made=[_pointers(table[0], position, array, entry) for array, position, entry in written],
-        results=(),
+        feed_pointers={
+            feed: _pointers(table[0], position, operands[feed], entry) for feed, position, entry in operand_places
+        },
+        result_pointers=[_pointers(table[0], position, array, entry) for array, position, entry in result_places],
+        result_addresses=(),
         nanoseconds=cost,
         run=run,
-        kept=steps,
+        references=steps,
     )
     return body, table.ctypes.data + 8 * layout.steps
 
 
 def _pointers(table: HostArray, position: int, array: HostArray, entry: int) -> list[Pointer]:
-    """Find the word that points at an array, or at an entry of it, and the words of its bounds."""
+    """Return the word that points to an array, or to an entry of it, and the words of its bounds."""
     nbytes = array[:1].nbytes if table[entry] else array.nbytes
     bounds = zip(WATCHED.words(table, position), (0, nbytes), strict=False)
     return [Pointer(int(table.ctypes.data) + 8 * position, 0), *[Pointer(place, offset) for place, offset in bounds]]
 
 
-class _Planned(NamedTuple):
-    """Bytes of a loop as one call, and what was planned for it: bodies, whose memory stays, and bytes of carries."""
+class _LoopMemory(NamedTuple):
+    """Bytes of a loop as one call and those allocated by Python steps; its bodies and bytes of carries as planned."""
 
     call: int
-    beside: int
+    python_bytes: int
     bodies: Sequence[Plan]
     carries: int
 
 
 def loop_workspaces(binder: Binder, plan: Plan) -> dict[Kernel, int]:
-    """Find the bytes that each loop of a plan, or `cond`, works in as one native call; 0 if it runs step by step.
+    """Compute the workspace of each loop or `cond` of a plan as one native call; 0 if it runs step by step in Python.
 
-    All loops together stay within the memory that was planned for them. Step by step, a loop takes less; those that
-    would take the most go step by step first.
+    All loops together stay within the memory that was planned for them. In Python, a loop takes less, so the loops that
+    would take the most run in Python first.
     """
-    loops: dict[Kernel, _Planned] = {step.op: _planned(binder, step) for step in plan.steps if step.op.runs}
+    loops: dict[Kernel, _LoopMemory] = {step.op: _loop_memory(binder, step) for step in plan.steps if step.op.runs}
     if binder.runner is None or not loops:
         return dict.fromkeys(loops, 0)
-    most = _bodies_bytes(loops.values()) + max(loop.carries for loop in loops.values()) + _BESIDE
-    natively = sorted(loops, key=lambda op: loops[op].call + loops[op].beside)
-    while natively and _together(loops, natively) > most:
-        natively.pop()
-    return {op: loop.call if op in natively else 0 for op, loop in loops.items()}
+    byte_limit = _bodies_bytes(loops.values()) + max(loop.carries for loop in loops.values()) + _EXTRA_BYTES
+    native_loops = sorted(loops, key=lambda op: loops[op].call + loops[op].python_bytes)
+    while native_loops and _total_bytes(loops, native_loops) > byte_limit:
+        native_loops.pop()
+    return {op: loop.call if op in native_loops else 0 for op, loop in loops.items()}
 
 
-def _together(loops: Mapping[Kernel, _Planned], natively: Sequence[Kernel]) -> int:
-    """Count the bytes of all loops. Those that are native calls run one at a time, in the same memory."""
-    stepped = [loop for op, loop in loops.items() if op not in natively]
-    called = [loops[op] for op in natively]
+def _total_bytes(loops: Mapping[Kernel, _LoopMemory], native_loops: Sequence[Kernel]) -> int:
+    """Count the bytes of all loops. Native ones run one at a time, in the same memory."""
+    python_loops = [loop for op, loop in loops.items() if op not in native_loops]
+    native = [loops[op] for op in native_loops]
     return (
-        max(loop.call for loop in called)
-        + _bodies_bytes(stepped)
-        + max([loop.carries for loop in stepped] + [loop.beside for loop in called])
+        max(loop.call for loop in native)
+        + _bodies_bytes(python_loops)
+        + max([loop.carries for loop in python_loops] + [loop.python_bytes for loop in native])
     )
 
 
-def _bodies_bytes(loops: Iterable[_Planned]) -> int:
-    """Count the bytes that the bodies of loops work in, each body once."""
+def _bodies_bytes(loops: Iterable[_LoopMemory]) -> int:
+    """Count the bytes of the bodies of loops, each body once."""
     return sum(body.working_bytes for body in {body for loop in loops for body in loop.bodies})
 
 
-def _planned(binder: Binder, step: Step) -> _Planned:
+def _loop_memory(binder: Binder, step: Step) -> _LoopMemory:
     assert isinstance(step.op, RunsPlans)
     needs = _needs(binder, step)
-    if isinstance(step.op, (PlannedScan, PlannedWhile)):  # carries lie in two buffers
-        moved = step.op.plans[-1].result_types[: step.attrs["carries"]]
-        call = sum(need.taken for need in needs) + 2 * sum(aligned(max(8, type.nbytes)) for type in moved)
-    else:  # one of two bodies runs
+    if isinstance(step.op, (PlannedScan, PlannedWhile)):  # each carry has two buffers
+        carry_types = step.op.plans[-1].result_types[: step.attrs["carries"]]
+        call = sum(need.taken for need in needs) + 2 * sum(aligned(max(8, type.nbytes)) for type in carry_types)
+    else:  # only one of the branches runs
         call = max(need.taken for need in needs)
-    whole = step.op.workspace(step.types, **step.attrs)
-    carries = whole - sum(body.working_bytes for body in step.op.runs)
-    beside = max([need.beside for need in needs], default=0)
-    return _Planned(ALIGNMENT + call, beside, step.op.runs, carries)
+    planned_bytes = step.op.workspace(step.types, **step.attrs)
+    carries = planned_bytes - sum(body.working_bytes for body in step.op.runs)
+    python_bytes = max([need.python_bytes for need in needs], default=0)
+    return _LoopMemory(ALIGNMENT + call, python_bytes, step.op.runs, carries)
 
 
 def _needs(binder: Binder, step: Step) -> Sequence[BodyNeeds]:
-    """Find the needs of each body; of none if one kernel runs all steps."""
+    """Return the needs of each body; none if one kernel runs all steps."""
     assert isinstance(step.op, RunsPlans)
     if binder.step_kernel(step) is not None:
         return ()
@@ -223,40 +240,40 @@ def _needs(binder: Binder, step: Step) -> Sequence[BodyNeeds]:
 
 
 def _parts(step: Step) -> Parts:
-    """Find the positions of consts, carries and sequences in the table; in a `cond`, they follow the predicate."""
+    """Return the positions of consts, carries and sequences in the table. In a `cond`, they follow the predicate."""
     positions = range(1, 1 + len(step.operands))
     if isinstance(step.op, (PlannedScan, PlannedWhile)):
-        given = positions[:-1] if isinstance(step.op, PlannedCountedScan) else positions
-        return in_parts(given, step.attrs["carries"], step.attrs.get("sequences", 0))
+        operand_positions = positions[:-1] if isinstance(step.op, PlannedCountedScan) else positions
+        return in_parts(operand_positions, step.attrs["carries"], step.attrs.get("sequences", 0))
     return Parts(positions[1:] if isinstance(step.op, PlannedCond) else positions, (), ())
 
 
 def bind_loop(
     binder: Binder, run: RunContext, step: Step, operands: Sequence[HostArray], out: Sequence[HostArray]
 ) -> Sequence[KernelCall] | None:
-    """Bind a loop or `cond` as native calls; None if that cannot be done."""
+    """Bind a loop or `cond` as native calls; return None if that is not possible."""
     op, runner = step.op, binder.runner
     if runner is None or run.watch is None or not isinstance(op, RunsPlans) or not binder.workspace(step):
         return None
     if not all(x.flags.c_contiguous for x in operands):
         return None
-    made: Sequence[_NativeBodies]
+    native: Sequence[_NativeBodies]
     if isinstance(op, (PlannedScan, PlannedWhile)):
-        kind = _Loop if binder.step_kernel(step) is None else _GoneThrough
-        made = [kind(binder, runner, run, step, operands, out)]
+        loop_class = _Loop if binder.step_kernel(step) is None else _RecurrenceLoop
+        native = [loop_class(binder, runner, run, step, operands, out)]
     else:
         branches = (0, 1) if isinstance(op, PlannedCond) else (None,)
-        made = [_Once(binder, runner, run, step, operands, out, branch) for branch in branches]
+        native = [_SingleRun(binder, runner, run, step, operands, out, branch) for branch in branches]
     try:
-        return [call for bodies in made for call in bodies.calls()]
+        return [call for bodies in native for call in bodies.calls()]
     except NotNative:
         return None
 
 
 class _NativeBodies(ABC):
-    """Bodies as one call, whose table points at its description, then at operands, then at results.
+    """Bodies as one call, whose table points to its description, then to operands, then to results.
 
-    If these move, the table is updated; the call derives all other addresses from it when it begins.
+    If these move, only this table is updated. When the call begins, it derives all other addresses from it.
     """
 
     def __init__(
@@ -269,7 +286,7 @@ class _NativeBodies(ABC):
         out: Sequence[HostArray],
         branch: int | None = None,
     ) -> None:
-        """`branch` is the number of a body in a `cond`, whose bodies work in the same memory."""
+        """Take the arrays of a step. `branch` is the index of a body in a `cond`, whose branches share memory."""
         assert isinstance(step.op, RunsPlans)
         self._op, self._attrs, self._step = step.op, step.attrs, step
         self._binder, self._runner, self._run = binder, runner, run
@@ -282,9 +299,9 @@ class _NativeBodies(ABC):
         self._moves: list[tuple[int, int, int]] = []
         self._carries: list[tuple[int, int, int, int, int]] = []
         self._stacks: list[tuple[int, int, int]] = []
-        self._described: HostArray = np.zeros(LoopEntry.SIZE, np.int64)
+        self._description: HostArray = np.zeros(LoopEntry.SIZE, np.int64)
         for entry in LoopEntry.LENGTH_AT, LoopEntry.STEPS_AT, LoopEntry.FINISHED_AT, LoopEntry.WHEN_AT:
-            self._described[entry] = _NOWHERE
+            self._description[entry] = _NO_POSITION
 
     @property
     def _results(self) -> range:
@@ -293,7 +310,7 @@ class _NativeBodies(ABC):
     def _bind(self, plan: Plan, fixed: Sequence[int] = ()) -> BoundBody:
         body = self._body(plan, fixed)
         for feed, position in enumerate(self._parts.consts):
-            self._begin_at(body, feed, position)
+            self._start_at(body, feed, position)
         self._bodies.append(body)
         return body
 
@@ -301,15 +318,15 @@ class _NativeBodies(ABC):
         consts = len(self._parts.consts)
         return bind_body(self._binder, self._runner, self._run, plan, self._memory, fixed, consts)
 
-    def _begin_at(self, body: BoundBody, feed: int, position: int, last: int = 0, stride: int = 0) -> None:
-        for word, offset in body.fed.get(feed, ()):
+    def _start_at(self, body: BoundBody, feed: int, position: int, last: int = 0, stride: int = 0) -> None:
+        for word, offset in body.feed_pointers.get(feed, ()):
             self._inits.append((word, position, offset, last))
             if stride:
                 self._moves.append((word, stride, 0))
 
-    def _made(self, body: BoundBody, length: int) -> Sequence[KernelCall]:
-        """Make the call, and a guard that goes on if it has not come to its end."""
-        described = self._described
+    def _make_calls(self, body: BoundBody, length: int) -> Sequence[KernelCall]:
+        """Return the call, and a guard that resumes it in Python if it has not reached its end."""
+        description = self._description
         lists = {
             LoopEntry.INITS: _rows(self._inits, InitEntry.SIZE),
             LoopEntry.MOVES: _rows(self._moves, MoveEntry.SIZE),
@@ -318,36 +335,36 @@ class _NativeBodies(ABC):
             LoopEntry.STEPS: body.steps,
         }
         for entry, rows in lists.items():
-            described[entry], described[entry + 1] = rows.ctypes.data, len(rows)
-        described[LoopEntry.LENGTH] = length
-        described[LoopEntry.WATCH], described[LoopEntry.POOL] = self._run.watch.address, self._runner.pool
-        described[LoopEntry.LOOK_STEPS] = max(1, _LOOK_NANOSECONDS // max(1, body.nanoseconds))
+            description[entry], description[entry + 1] = rows.ctypes.data, len(rows)
+        description[LoopEntry.LENGTH] = length
+        description[LoopEntry.WATCH], description[LoopEntry.POOL] = self._run.watch.address, self._runner.pool
+        description[LoopEntry.LOOK_STEPS] = max(1, _CLOCK_CHECK_NANOSECONDS // max(1, body.nanoseconds))
         table = WATCHED.tables(1, self._results.stop)
-        table[0, 0] = described.ctypes.data
+        table[0, 0] = description.ctypes.data
         call = NativeCall(
-            self._runner.repeat, self._runner.repeat_address, 1, table, (described, lists, self._bodies, self._memory)
+            self._runner.repeat, self._runner.repeat_address, 1, table, (description, lists, self._bodies, self._memory)
         )
         for position, array in enumerate([*self._operands, *self._out], 1):
             call.point(position, array)
-        ended = described[LoopEntry.ENDED : LoopEntry.ENDED + 1]
-        left = ResumedLoop(self._run, self._step, call, described, self._bodies, self._parts.consts)
-        return [(call, ()), (NativeGuard(ended, (left, ())), ())]
+        ended = description[LoopEntry.ENDED : LoopEntry.ENDED + 1]
+        resumed_loop = ResumedLoop(self._run, self._step, call, description, self._bodies, self._parts.consts)
+        return [(call, ()), (NativeGuard(ended, (resumed_loop, ())), ())]
 
     @abstractmethod
     def calls(self) -> Sequence[KernelCall]:
-        """Make the call, and its guard. Raises NotNative."""
+        """Return the call and its guard. Raises NotNative."""
 
 
-class _Once(_NativeBodies):
-    """A body that runs once; of a `cond`, one of two, which runs if the predicate says so."""
+class _SingleRun(_NativeBodies):
+    """A body that runs once, or a branch of a `cond`, which runs depending on the predicate."""
 
     def calls(self) -> Sequence[KernelCall]:
         body = self._bind(self._op.plans[self._branch or 0])
-        for position, places in zip(self._results, body.made, strict=True):
+        for position, places in zip(self._results, body.result_pointers, strict=True):
             self._inits += [(word, position, offset, 0) for word, offset in places]
         if self._branch is not None:
-            self._described[LoopEntry.WHEN_AT], self._described[LoopEntry.WHEN] = 1, 1 - self._branch
-        return self._made(body, 1)
+            self._description[LoopEntry.WHEN_AT], self._description[LoopEntry.WHEN] = 1, 1 - self._branch
+        return self._make_calls(body, 1)
 
 
 class _Loop(_NativeBodies):
@@ -355,61 +372,71 @@ class _Loop(_NativeBodies):
 
     def calls(self) -> Sequence[KernelCall]:
         assert isinstance(self._op, (PlannedScan, PlannedWhile))
-        *asked, step = self._op.plans
-        flag = (self._attrs["carries"],) if asked else ()
-        bodies = [*[self._bind(plan, (0,)) for plan in asked], self._bind(step, flag)]
+        *conditions, step = self._op.plans
+        flag = (self._attrs["carries"],) if conditions else ()
+        bodies = [*[self._bind(plan, (0,)) for plan in conditions], self._bind(step, flag)]
         parts, backwards = self._parts, bool(self._attrs.get("reverse"))
-        self._carry(bodies, len(parts.consts), parts.carries)
+        self._add_carries(bodies, len(parts.consts), parts.carries)
         for feed, position in enumerate(parts.sequences, len(parts.consts) + len(parts.carries)):
             entry = self._operands[position - 1][:1].nbytes
-            self._begin_at(bodies[-1], feed, position, entry if backwards else 0, -entry if backwards else entry)
-        self._stack(self._op, bodies[-1], len(parts.carries))
+            self._start_at(bodies[-1], feed, position, entry if backwards else 0, -entry if backwards else entry)
+        self._add_stacks(self._op, bodies[-1], len(parts.carries))
         if isinstance(self._op, PlannedCountedScan):
-            self._described[LoopEntry.LENGTH_AT] = len(self._operands)
+            self._description[LoopEntry.LENGTH_AT] = len(self._operands)
         if isinstance(self._op, PlannedWhile):
-            self._ask(bodies[0], bodies[-1], len(parts.carries))
-        return self._made(bodies[-1], self._op.most_steps(self._attrs))
+            self._describe_condition(bodies[0], bodies[-1], len(parts.carries))
+        return self._make_calls(bodies[-1], self._op.most_steps(self._attrs))
 
-    def _carry(self, bodies: Sequence[BoundBody], consts: int, positions: Sequence[int]) -> None:
+    def _add_carries(self, bodies: Sequence[BoundBody], consts: int, positions: Sequence[int]) -> None:
         body = bodies[-1]
         for k, position in enumerate(positions):
             array, feed = self._operands[position - 1], consts + k
             first, second = self._buffers(max(8, array.nbytes))
             self._carries.append((position, self._results[k], first, second, array.nbytes))
-            for each in bodies:
-                self._inits += [(word, _NOWHERE, first + offset, 0) for word, offset in each.fed.get(feed, ())]
-            self._inits += [(word, _NOWHERE, second + offset, 0) for word, offset in body.made[k]]
-            turned = [*body.fed.get(feed, ()), *body.made[k]]
-            self._moves += [(word, 0, (first + offset) ^ (second + offset)) for word, offset in turned]
+            for body_or_condition in bodies:
+                self._inits += [
+                    (word, _NO_POSITION, first + offset, 0)
+                    for word, offset in body_or_condition.feed_pointers.get(feed, ())
+                ]
+            self._inits += [(word, _NO_POSITION, second + offset, 0) for word, offset in body.result_pointers[k]]
+            # x ^ first ^ second maps the address in one buffer to that in the other one, in both directions.
+            alternating = [*body.feed_pointers.get(feed, ()), *body.result_pointers[k]]
+            self._moves += [(word, 0, (first + offset) ^ (second + offset)) for word, offset in alternating]
 
     def _buffers(self, nbytes: int) -> tuple[int, int]:
-        """Take the two buffers between which a carry alternates."""
+        """Return the addresses of the two buffers between which a carry alternates."""
         first, second = (self._memory.take_bytes(nbytes).ctypes.data for _ in range(2))
         return first, second
 
-    def _stack(self, op: PlannedScan | PlannedWhile, body: BoundBody, carries: int) -> None:
-        """Advance stacks. They follow the carries; in a `while`, also steps and finished, and in its body, the flag."""
+    def _add_stacks(self, op: PlannedScan | PlannedWhile, body: BoundBody, carries: int) -> None:
+        """Advance pointers into stacks, which follow the carries.
+
+        In a `while`, they follow `steps` and `finished`, and in its body, the flag.
+        """
         backwards = bool(self._attrs.get("reverse"))
         first = carries + op.beside
         for k, array in enumerate(self._out[first:], first):
             entry = array[:1].nbytes
-            for word, offset in body.made[k - op.beside + op.flags]:
+            for word, offset in body.result_pointers[k - op.beside + op.flags]:
                 self._inits.append((word, self._results[k], offset, entry if backwards else 0))
                 self._moves.append((word, -entry if backwards else entry, 0))
             if op.may_end_early:
                 self._stacks.append((self._results[k], entry, array.nbytes))
 
-    def _ask(self, condition: BoundBody, body: BoundBody, carries: int) -> None:
-        """Ask whether to go on: before the first step, and after each, which says so behind its carries."""
-        described, results = self._described, self._results
+    def _describe_condition(self, condition: BoundBody, body: BoundBody, carries: int) -> None:
+        """Evaluate the condition before the first step. Each further step returns its value behind the carries."""
+        description, results = self._description, self._results
         steps = condition.steps
-        described[LoopEntry.BEFORE], described[LoopEntry.BEFORE_COUNT] = steps.ctypes.data, len(steps)
-        described[LoopEntry.BEFORE_FLAG], described[LoopEntry.FLAG] = condition.results[0], body.results[carries]
-        described[LoopEntry.STEPS_AT], described[LoopEntry.FINISHED_AT] = results[carries], results[carries + 1]
+        description[LoopEntry.BEFORE], description[LoopEntry.BEFORE_COUNT] = steps.ctypes.data, len(steps)
+        description[LoopEntry.BEFORE_FLAG], description[LoopEntry.FLAG] = (
+            condition.result_addresses[0],
+            body.result_addresses[carries],
+        )
+        description[LoopEntry.STEPS_AT], description[LoopEntry.FINISHED_AT] = results[carries], results[carries + 1]
 
 
-class _GoneThrough(_Loop):
-    """A loop whose steps one kernel runs, many at a time; carries stay in one buffer."""
+class _RecurrenceLoop(_Loop):
+    """A loop whose kernel runs many steps per call. It overwrites carries, so each has only one buffer."""
 
     def _body(self, plan: Plan, fixed: Sequence[int]) -> BoundBody:
         kernel = self._binder.step_kernel(self._step)
@@ -417,7 +444,7 @@ class _GoneThrough(_Loop):
         assert kernel is not None
         assert self._op.step_loop is not None
         body, many = bind_recurrence(kernel, self._op.step_loop, self._run, self._step, self._operands, self._out)
-        self._described[LoopEntry.MANY] = many
+        self._description[LoopEntry.MANY] = many
         return body
 
     def _buffers(self, nbytes: int) -> tuple[int, int]:

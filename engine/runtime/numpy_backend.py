@@ -54,12 +54,12 @@ from engine.runtime.native_loops import bind_loop, loop_workspaces
 from engine.runtime.prepared_plan import PreparedPlan
 from engine.runtime.tiers import Compiling, Determinism, ExecutionTiers
 
-#: elements up to which one kernel runs all steps of a loop: beyond, chains of vector operations take longer than calls
+#: maximum elements per step of a loop in one kernel; with more, dependent vector operations take longer than calls
 MOST_AT_ONCE: Final = 128
 
 
 class CompiledKernel(NamedTuple):
-    """A kernel, its fused kernel with functions written out, and kernels that add up partial sums."""
+    """A kernel, its fused kernel with functions expanded to arithmetic, and kernels that add up partial sums."""
 
     kernel: NativeKernel
     loop: FusedKernel
@@ -71,13 +71,13 @@ K = TypeVar("K", NativeKernel, LoadedKernel)
 
 
 class Kernels:
-    """Maker of machine code of fused kernels and microkernels, compiled once for this processor and kept.
+    """Compiler of fused kernels and microkernels, with a cache of loaded ones and a store of machine code.
 
-    Threads may share it. A kernel that could not be made is not tried again, so that a plan always runs one way.
+    Threads may share it. A kernel that could not be made is not tried again, so that a plan always runs the same way.
     """
 
     has_microkernels: ClassVar[bool] = True
-    #: a launch is a call, and costs next to nothing; and split sums would have other bits
+    #: False, because a launch on a CPU is just a call, and split sums would round differently
     few_launches: ClassVar[bool] = False
 
     def __init__(self, store: KernelStore | None = None, threads: int = 1) -> None:
@@ -85,39 +85,39 @@ class Kernels:
         self._store = KernelStore() if store is None else store
         self._loaded: WeakValueDictionary[str, Any] = WeakValueDictionary()
         self._refused = RefusedKernels()
-        #: number of kernels that were compiled or loaded, and of those that were compiled
+        #: numbers of kernels that were compiled or loaded, and that were compiled
         self.made = 0
         self.compiled = 0
-        #: binds fused nodes by NumPy, block by block
+        #: binder without kernels, which runs fused nodes with NumPy, block by block
         self.without = KernelBinder({}, threads)
 
     def has_recipes(self, plan: Plan) -> bool:
-        """False: microkernels are steps of their own."""
+        """Return False: microkernels are steps of their own."""
         return False
 
     def compile(
         self, plan: Plan, stop: Callable[[], bool] = lambda: False, first: Iterable[Kernel] = ()
     ) -> KernelBinder | None:
-        """Make the binder of a plan, with kernels that work in the planned memory; None if `stop` came true.
+        """Return the binder of a plan with kernels that fit in the planned memory, or None if `stop` becomes true.
 
-        The kernels of the ops `first` are made first, in their order. A kernel over few rows may need more memory than
-        was planned for NumPy, which then runs the step. Kernels use all threads, or one if the workspaces of all would
-        exceed the plan. Raises KernelUnavailable: all kernels of a plan are used, or none.
+        Kernels of the ops `first` are compiled first, in order. A kernel over few rows may need more workspace than was
+        planned; then NumPy runs the step. Kernels use all threads, or one if the total workspace would exceed the plan.
+        Raises KernelUnavailable: either all kernels of a plan are used, or none.
         """
-        known = {op: op for op in kernel_ops(plan, _is_gone_through)}
-        ops = list(dict.fromkeys([*(known[op] for op in first if op in known), *known]))
-        # Decided for one thread, so that bits do not depend on the number of threads.
-        planned = max((_planned(op, 1) for op in ops), default=0)
-        made: dict[Kernel, KernelCode] = {}
+        all_ops = {op: op for op in kernel_ops(plan, _is_one_kernel)}
+        ops = list(dict.fromkeys([*(all_ops[op] for op in first if op in all_ops), *all_ops]))
+        # Which ops get kernels is decided for one thread, so that results do not depend on the number of threads.
+        planned = max((_planned_workspace(op, 1) for op in ops), default=0)
+        codes: dict[Kernel, KernelCode] = {}
         for op in ops:
             if stop():
                 return None
-            if _needed(op) <= planned:
-                made[op] = self._code(op)
-        runner, most = shared_runner(self._store), max(map(_planned, ops), default=0)
-        binder = KernelBinder(made, self.threads, runner)
-        if max(map(binder.workspace, plan.steps), default=0) > most:
-            binder = KernelBinder(made, 1, runner)
+            if _needed_workspace(op) <= planned:
+                codes[op] = self._code(op)
+        runner, planned_for_threads = shared_runner(self._store), max(map(_planned_workspace, ops), default=0)
+        binder = KernelBinder(codes, self.threads, runner)
+        if max(map(binder.workspace, plan.steps), default=0) > planned_for_threads:
+            binder = KernelBinder(codes, 1, runner)
         binder.fit_loops(plan)
         return binder
 
@@ -132,24 +132,24 @@ class Kernels:
             recurrence = op.step_loop.expanded
             text = recurrence_text(recurrence, lanes_of(recurrence.loop, op.step_loop.space.columns))
             return StepKernel(self._kernel(text, load_kernel), recurrence)
-        return [self._kernel(phase.text, load_kernel) for phase in op.made_by.phases]
+        return [self._kernel(phase.text, load_kernel) for phase in op.recipe.phases]
 
     def _loop_kernel(self, loop: FusedKernel, lanes: int) -> NativeKernel:
         return self._kernel(llvm_text(loop, lanes), partial(native_kernel, loop, lanes))
 
     def _kernel(self, text: str, load: Callable[[bytes], K]) -> K:
-        """Return the kernel of this text: one that is in use, a stored one, or a new one."""
+        """Return the kernel with this text: a loaded one, a stored one, or a new one."""
         key = kernel_key(text, **target())
         kernel: K | None = self._loaded.get(key)
         if kernel is None:
-            kernel = self._loaded[key] = self._made(key, text, load)
+            kernel = self._loaded[key] = self._load_or_compile(key, text, load)
             self.made += 1
         return kernel
 
-    def _made(self, key: str, text: str, load: Callable[[bytes], K]) -> K:
+    def _load_or_compile(self, key: str, text: str, load: Callable[[bytes], K]) -> K:
         self._refused.demand(key)
         try:
-            kernel = self._kept(key, load)
+            kernel = self._load_stored(key, load)
             if kernel is None:
                 code = machine_code(text)
                 self.compiled += 1
@@ -160,8 +160,8 @@ class Kernels:
             raise
         return kernel
 
-    def _kept(self, key: str, load: Callable[[bytes], K]) -> K | None:
-        """Load a kernel from the store; None if it is not there, or cannot be loaded."""
+    def _load_stored(self, key: str, load: Callable[[bytes], K]) -> K | None:
+        """Load a kernel from the store; return None if it is not there or cannot be loaded."""
         code = self._store.get(key)
         try:
             return None if code is None else load(code)
@@ -169,13 +169,13 @@ class Kernels:
             return None
 
 
-def _is_gone_through(scan: PlannedScan) -> bool:
-    """Whether one kernel runs all steps of a loop: if its steps are short."""
+def _is_one_kernel(scan: PlannedScan) -> bool:
+    """Whether one kernel runs all steps of a scan, because its steps are small."""
     return IS_SUPPORTED and scan.step_loop is not None and scan.step_loop.elements <= MOST_AT_ONCE
 
 
 def _inner_first(plan: Plan, seen: set[Plan]) -> Iterator[Plan]:
-    """Yield a plan and the plans that its loops run, innermost first, each once."""
+    """Yield a plan and the plans that its loops run, each once, innermost first."""
     if plan not in seen:
         seen.add(plan)
         for step in plan.steps:
@@ -184,35 +184,35 @@ def _inner_first(plan: Plan, seen: set[Plan]) -> Iterator[Plan]:
         yield plan
 
 
-def _planned(op: CompiledOp, threads: int | None = None) -> int:
-    """Find the planned workspace of a kernel, for so many threads, or for those of the plan."""
+def _planned_workspace(op: CompiledOp, threads: int | None = None) -> int:
+    """Return the planned workspace of a kernel for `threads` threads, by default those of the plan."""
     if isinstance(op, PlannedScan):
         return 0
-    works_in = op.works_in if isinstance(op, Fused) else op.made_by.workspace
-    return works_in(op.threads if threads is None else threads)
+    workspace = op.workspace_for if isinstance(op, Fused) else op.recipe.workspace
+    return workspace(op.threads if threads is None else threads)
 
 
-def _needed(op: CompiledOp) -> int:
-    """Find the bytes that a kernel works in with one thread."""
+def _needed_workspace(op: CompiledOp) -> int:
+    """Return the workspace that a kernel needs with one thread."""
     if isinstance(op, PlannedScan):
         return 0
-    return native_workspace(op.expanded, op.space, 1) if isinstance(op, Fused) else op.made_by.workspace(1)
+    return native_workspace(op.expanded, op.space, 1) if isinstance(op, Fused) else op.recipe.workspace(1)
 
 
 class KernelBinder(Binder):
-    """Binder of fused nodes and microkernels to kernels. Fused nodes without one are computed by NumPy, block by block.
+    """Binder of fused nodes and microkernels to compiled kernels. NumPy runs fused nodes without one, block by block.
 
-    A kernel uses up to `threads` threads, NumPy's blocks those of the plan. Other steps are bound to their ops' own
-    calls.
+    A kernel uses up to `threads` threads, and NumPy's blocks as many as the plan states. Other steps are bound to their
+    ops' implementations.
     """
 
     def __init__(self, compiled: Mapping[Kernel, KernelCode], threads: int, runner: Runner | None = None) -> None:
         self.compiled = compiled
         self.runner = runner
         self._threads = threads
-        self._of_loops: dict[Kernel, int] = {}
-        #: binds steps within loops, which one thread runs
-        self._within = None if threads == 1 else KernelBinder(compiled, 1, runner)
+        self._loop_workspaces: dict[Kernel, int] = {}
+        #: binder of steps inside loops, which run in one thread; None if this is the one
+        self._single_threaded = None if threads == 1 else KernelBinder(compiled, 1, runner)
 
     @property
     def has_kernels(self) -> bool:
@@ -220,53 +220,58 @@ class KernelBinder(Binder):
         return bool(self.compiled)
 
     def has_kernel(self, step: Step) -> bool:
-        """Whether the step was compiled."""
+        """Whether the step has a compiled kernel."""
         return step.op in self.compiled
 
     def step_kernel(self, step: Step) -> StepKernel | None:
-        """Return the kernel that runs all steps of a loop by itself; None if there is none."""
+        """Return the kernel that runs all steps of a loop in one call, or None."""
         code = self.compiled.get(step.op)
         return code if isinstance(code, StepKernel) else None
 
     def workspace(self, step: Step) -> int:
-        """Bytes that a kernel works in. NumPy allocates its own anew with each run."""
+        """Return the bytes of a kernel's workspace. NumPy allocates its own at each run."""
         if isinstance(step.op, RunsPlans):
-            return self._within.workspace(step) if self._within else self._of_loops.get(step.op, 0)
+            return (
+                self._single_threaded.workspace(step)
+                if self._single_threaded
+                else self._loop_workspaces.get(step.op, 0)
+            )
         code = self.compiled.get(step.op)
         if code is None:
             return 0
         if isinstance(step.op, MicrokernelOp):
-            return step.op.made_by.workspace(self._taking_part(step.op))
+            return step.op.recipe.workspace(self._threads_for(step.op))
         assert isinstance(step.op, Fused)
         assert isinstance(code, CompiledKernel)
         return kernel_workspace(code.kernel, code.loop, step.op.space, self._threads)
 
     def fit_loops(self, plan: Plan) -> None:
-        """Find which loops of a plan, and of their bodies, are native calls: before any is bound."""
-        if self._within is not None:
-            self._within.fit_loops(plan)
+        """Decide which loops of a plan and of its bodies run as native calls, before any of them is bound."""
+        if self._single_threaded is not None:
+            self._single_threaded.fit_loops(plan)
             return
-        for each in _inner_first(plan, set()):
-            self._of_loops.update(loop_workspaces(self, each))
+        # The workspace of a loop includes those of the loops in its body.
+        for inner_plan in _inner_first(plan, set()):
+            self._loop_workspaces.update(loop_workspaces(self, inner_plan))
 
     def calls(self, run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
-        """Bind a step to its kernel, NumPy's blocks, a native loop, or its op's own call."""
+        """Bind a step to its kernel, to NumPy's blocks, to a native loop, or to its op's implementation."""
         op, code = step.op, self.compiled.get(step.op)
         if isinstance(op, MicrokernelOp) and code is not None and not isinstance(code, CompiledKernel | StepKernel):
             by_op = partial(_bind_one, run, step)
-            return bind_recipe(code, op.made_by, operands, out, self._taking_part(op), run.workspace, by_op)
+            return bind_recipe(code, op.recipe, operands, out, self._threads_for(op), run.workspace, by_op)
         if isinstance(op, RunsPlans):
-            native = bind_loop(self._within or self, run, step, operands, out)
+            native = bind_loop(self._single_threaded or self, run, step, operands, out)
             return native or bind_step(run, step, operands, out)
         if not isinstance(op, Fused):
             return bind_step(run, step, operands, out)
         by_numpy = partial(bind_blocks, op.loop, op.space, threads=op.threads)
-        if not isinstance(code, CompiledKernel):  # bound with each run: so the blocks of one step are held at a time
-            return [fallback(partial(_with_checks, run, by_numpy), operands, out)]
+        if not isinstance(code, CompiledKernel):  # bound at each run, to hold the blocks of one step at a time
+            return [fallback(partial(_with_deadline_checks, run, by_numpy), operands, out)]
         kernel, loop, sums = code
         return bind_within_range(kernel, loop, op.space, operands, out, self._threads, by_numpy, run.workspace, sums)
 
-    def _taking_part(self, op: MicrokernelOp) -> int:
+    def _threads_for(self, op: MicrokernelOp) -> int:
         return min(self._threads, op.threads)
 
 
@@ -274,30 +279,30 @@ def _bind_one(run: RunContext, step: Step, operands: Sequence[Array], results: S
     return bind_step(run, step, operands, results[0])
 
 
-def _with_checks(
+def _with_deadline_checks(
     run: RunContext, otherwise: Otherwise, operands: Sequence[Array], results: Sequence[Array]
 ) -> Sequence[KernelCall]:
-    """Make the calls of `otherwise`, with a check of the deadline before each."""
-    return [each for call in otherwise(operands, results) for each in ((run.deadline.check, ()), call)]
+    """Return the calls of `otherwise`, each preceded by a check of the deadline."""
+    return [checked_call for call in otherwise(operands, results) for checked_call in ((run.deadline.check, ()), call)]
 
 
 def sum_kinds(op: Fused) -> list[str]:
-    """Find the kinds of results that are sums over several blocks."""
+    """Return the kinds of results that are sums over several blocks."""
     kinds = {result.kind for result in op.expanded.results if result.adds_up}
     return sorted(kinds) if block_count(op.space) > 1 else []
 
 
 class NumPyExecutor(Executor):
-    """Executor of plans with NumPy, in the calling thread.
+    """Executor on the CPU, in the calling thread.
 
-    A plan is bound to memory of its own, which `instances` keep for its next run if it is not too large. One kernel
-    uses up to `threads` threads. With `compile` on, kernels are compiled when `determinism` says
-    (engine.runtime.tiers), and kept in `store`.
+    A plan is bound to memory of its own, which `instances` keeps for the next run if it is not too large. One kernel
+    uses up to `threads` threads. With `compile` on, kernels are compiled as `determinism` says
+    (`engine.runtime.tiers`), and cached in `store`.
     """
 
     device: ClassVar[str] = "cpu"
     position: ClassVar[int] = 1
-    begins_unbound: ClassVar[bool] = True
+    interprets_first_run: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -309,8 +314,8 @@ class NumPyExecutor(Executor):
         compile: Compiling = "off",
     ) -> None:
         self.threads = threads
-        # A plan that is compiled later is planned anew. NumPy runs it a few times, for which other threads are not
-        # worth waking, while those of BLAS still look for work.
+        # A plan that is compiled later is planned again. NumPy only runs it a few times, which is not worth waking
+        # threads for that would compete with those of BLAS.
         self.loop_threads = 1 if compile == "on" and determinism == "fast" else threads
         self.instances = InstancePool() if instances is None else instances
         self._kernels = Kernels(store, threads)
@@ -320,7 +325,7 @@ class NumPyExecutor(Executor):
 
     @classmethod
     def opened(cls, settings: ExecutorSettings) -> Self:
-        """Open it with the settings that are for a processor."""
+        """Open the executor with the settings that apply to a CPU."""
         instances = InstancePool(settings.instance_bytes)
         return cls(settings.threads, instances, settings.determinism, settings.store, compile=settings.compile)
 
@@ -335,7 +340,7 @@ class NumPyExecutor(Executor):
         return np
 
     def context(self, deadline: Deadline = NO_DEADLINE, workspace: Any = None) -> RunContext:
-        """Context of runs here, with its threads."""
+        """Create the context of a run, with this executor's threads."""
         context = super().context(deadline, workspace)
         context.threads = self.threads
         return context
@@ -345,7 +350,7 @@ class NumPyExecutor(Executor):
         return np.asarray(array)
 
     def allocate(self, nbytes: int) -> Buffer:
-        """Allocate aligned bytes, uninitialised."""
+        """Allocate aligned, uninitialised bytes."""
         raw = np.empty(nbytes + ALIGNMENT, np.uint8)
         start = -raw.ctypes.data % ALIGNMENT
         return raw[start : start + nbytes]
@@ -359,5 +364,5 @@ class NumPyExecutor(Executor):
         return list(arrays)
 
     def bind(self, plan: Plan, binder: Binder) -> PreparedPlan:
-        """Prepare a plan: memory of its own, and calls bound to it."""
+        """Bind a plan to memory of its own."""
         return PreparedPlan(plan, self, binder)

@@ -1,4 +1,4 @@
-"""Opening of the executor of a device."""
+"""Opening of executors by kind of device."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from engine.codegen.native.machine_code import KernelStore
 from engine.runtime.interpreter import DEVICE_WORKSPACE, INSTANCE_BYTES, Executor, ExecutorSettings
 from engine.runtime.tiers import Compiling, Determinism
 
-#: in a room above this one, so that only its name is known here; it imports CuPy when an executor is opened
+#: module of the CUDA executor, imported by name because its package depends on this one; loads CuPy when opened
 _CUDA_BACKEND: Final = "engine.cuda.cupy_backend"
 
 
 def _backends() -> Iterator[type[Executor]]:
-    """Yield the executors of the modules beside this one whose names end in `_backend`, and the CUDA executor."""
-    beside = [module.name for module in iter_modules([str(Path(__file__).parent)], f"{__package__}.")]
-    for name in dict.fromkeys([*beside, _CUDA_BACKEND]):
+    """Yield the executors of modules in this package whose names end in `_backend`, and the CUDA executor."""
+    names = [module.name for module in iter_modules([str(Path(__file__).parent)], f"{__package__}.")]
+    for name in dict.fromkeys([*names, _CUDA_BACKEND]):
         if name.endswith("_backend"):
             values = vars(import_module(name)).values()
             yield from (
@@ -46,13 +46,13 @@ def open_executor(
     *,
     compile: Compiling = "off",
 ) -> Executor:
-    """Open the executor for `device`: a kind of BACKENDS, as cpu or cuda, or auto (cuda if a usable GPU is found).
+    """Open the executor for `device`: a kind in BACKENDS, such as cpu or cuda, or auto (cuda if a usable GPU is found).
 
-    On a CPU, one kernel uses up to `threads` threads. With `compile` on, kernels are compiled: in the background
-    (`determinism` fast), or before the first result (bitwise); `store` keeps them. Idle prepared plans take up to
-    `instance_bytes` in all; on a GPU, pinned memory for transfers takes as much. Of a GPU's memory, at most
-    `device_bytes` are taken, by default nine tenths; kernels and libraries work in `device_workspace` of them, a
-    quarter at most.
+    On a CPU, one kernel uses up to `threads` threads. With `compile` on, kernels are compiled in the background
+    (`determinism` fast) or before the first result (bitwise), and cached in `store`. Idle prepared plans take up to
+    `instance_bytes` in total; on a GPU, pinned memory for transfers takes as much again. At most `device_bytes` of a
+    GPU's memory are used, by default nine tenths. Of these, kernels and libraries share `device_workspace`, at most a
+    quarter.
 
     Raises ValueError for an unknown device, and RuntimeError if it cannot be opened.
     """

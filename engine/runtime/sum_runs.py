@@ -1,6 +1,7 @@
-"""Sums over examples, run block by block and added up in a tree by position: neighbours first, level by level.
+"""Sums over examples: run blocks and add their results in a binary tree by position, neighbours first.
 
-The additions are the same whoever runs which blocks: 2^k blocks from a multiple of 2^k on are a subtree.
+The order of additions does not depend on which process runs which blocks: 2^k blocks, starting from a multiple of 2^k,
+are a subtree.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from engine.ir.run_context import NO_DEADLINE, Deadline
 from engine.ir.tensor_type import HostArray
 from engine.runtime.interpreter import Executor, Observer
 
-#: makes the observer of the run of a plan on these feeds
+#: function that makes the observer of a run, given the plan and its feeds
 BlockWatch = Callable[[Plan, Mapping[Hashable, HostArray]], Observer]
 
 
 class SumTree:
-    """Sum of leaves, each a list of arrays, added up as they come: it holds at most one sum a level.
+    """Sum of leaves, each a list of arrays, that adds them as they arrive and holds at most one sum per level.
 
-    The sum of n leaves is the sum of the first 2^k, plus the sum of the others, for the largest 2^k < n.
+    The sum of n leaves is the sum of the first 2^k plus the sum of the rest, for the largest 2^k < n.
     """
 
     def __init__(self, xp: Namespace) -> None:
@@ -34,20 +35,21 @@ class SumTree:
 
     def add(self, leaf: Sequence[Array]) -> None:
         """Add the next leaf."""
+        # Like a carry in binary counting: two sums of equal level become one sum of the next level.
         level = 0
         while self._sums and self._sums[-1][0] == level:
-            leaf = self._added(self._sums.pop()[1], leaf)
+            leaf = self._add_arrays(self._sums.pop()[1], leaf)
             level += 1
         self._sums.append((level, leaf))
 
     def total(self) -> Sequence[Array]:
-        """Return the sum of all leaves, of which there was one at least."""
-        (_, total), *others = reversed(self._sums)
-        for _, before in others:
-            total = self._added(before, total)
+        """Return the sum of all leaves, of which there must be at least one."""
+        (_, total), *earlier_sums = reversed(self._sums)
+        for _, earlier in earlier_sums:
+            total = self._add_arrays(earlier, total)
         return total
 
-    def _added(self, left: Sequence[Array], right: Sequence[Array]) -> Sequence[Array]:
+    def _add_arrays(self, left: Sequence[Array], right: Sequence[Array]) -> Sequence[Array]:
         with np.errstate(all="ignore"):
             return [self._xp.asarray(self._xp.add(a, b)) for a, b in zip(left, right, strict=True)]
 
@@ -61,26 +63,26 @@ def run_blocks(
     deadline: Deadline = NO_DEADLINE,
     watch: BlockWatch | None = None,
 ) -> list[HostArray]:
-    """Compute the sums over the blocks of these indices, in the plans' order. `feeds` are those of `Executor.run`, of
-    all examples; those that all blocks share are copied to the device once.
+    """Compute the sum over the blocks with these indices, in the plan's order of results.
 
-    Raises as `Executor.run`.
+    `feeds` are those of `Executor.run` for all examples. Feeds that all blocks share are copied to the device once.
+    Raises the errors of `Executor.run`.
     """
     mapped = {node for node, _ in call.mapped}
-    needed = set(compiled.full.plan.feeds)
-    shared = {feed: executor.to_device(feeds[feed]) for feed in needed - mapped if feed in feeds}
+    plan_feeds = set(compiled.full.plan.feeds)
+    shared = {feed: executor.to_device(feeds[feed]) for feed in plan_feeds - mapped if feed in feeds}
     tree = SumTree(executor.xp)
     for index in indices:
         rows, plan = compiled.blocks.rows(index), compiled.plan(index)
-        block = {feed: feeds[feed][rows] for feed in needed & mapped}
-        looks_on = None if watch is None else watch(plan, {**feeds, **block})
-        there: dict[Hashable, Any] = {feed: executor.to_device(array) for feed, array in block.items()}
-        tree.add(executor.execute(plan, {**shared, **there}, deadline, looks_on))
+        block = {feed: feeds[feed][rows] for feed in plan_feeds & mapped}
+        observer = None if watch is None else watch(plan, {**feeds, **block})
+        on_device: dict[Hashable, Any] = {feed: executor.to_device(array) for feed, array in block.items()}
+        tree.add(executor.execute(plan, {**shared, **on_device}, deadline, observer))
     return executor.to_host(tree.total())
 
 
 def add_pieces(executor: Executor, pieces: Iterable[Sequence[HostArray]]) -> list[HostArray]:
-    """Add up pieces, in order, each of the same power of two of blocks; the last one may have fewer.
+    """Add pieces in order. Each is the sum over the same power of two of blocks, except the last, which may be smaller.
 
     So each piece is a subtree, and the additions are the same as without pieces.
     """
@@ -91,7 +93,7 @@ def add_pieces(executor: Executor, pieces: Iterable[Sequence[HostArray]]) -> lis
 
 
 def finished(call: BatchSum, sums: Sequence[HostArray]) -> list[HostArray]:
-    """Make the results of `call` from the sums over all examples: a mean is divided once, in float64 at least."""
+    """Return the results of `call` from the sums over all examples. A mean is divided once, in float64 at least."""
     if not call.is_mean:
         return list(sums)
     with np.errstate(all="ignore"):

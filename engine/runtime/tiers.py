@@ -1,18 +1,24 @@
-"""Tiers of a plan: NumPy runs it at first, and compiled kernels run it once they are worth compiling.
+"""Execution tiers: NumPy runs a plan at first, and compiled kernels run it once it has proved worth compiling.
 
-A plan that has run twice, or once if it is large, is handed to the background compiler: one thread with a bounded
-queue, in which owners take turns. When its kernels are ready, another plan, with fused kernels, takes its place:
+Compiling takes longer than most runs, and many graphs are run only once. So a plan that has run twice, or once if it is
+large, is handed to the background compiler: one thread with a bounded queue, in which owners take turns. When its
+kernels are ready, a plan with fused kernels replaces it:
 
-    run 1    interpreted, its steps timed                                     UNCOMPILED
-    run 2    prepared, with NumPy; then its kernels are queued                UNCOMPILED
+    run 1    interpreted, with each step timed                                UNCOMPILED
+    run 2    prepared, still with NumPy; then compilation is queued           UNCOMPILED
     run 3    if there are many kernels, those that save most time run first   PARTLY_COMPILED
     run 4    all kernels                                                      COMPILED
 
-A plan whose loops would run longer than compiling takes waits for its kernels. With determinism `bitwise` there is one
-tier: what fusion pays for at once is compiled before the first run, since a kernel may round differently than NumPy. A
-plan whose kernels have ended a process is condemned by its digest, and runs by NumPy from then on.
+A kernel may round differently than NumPy, so results may change by their last bits once or twice. With determinism
+`bitwise`, there is only one tier: the kernels that the plan already has, of large tensors and in bodies of loops, are
+compiled before the first run, and nothing changes after that.
 
-Plans are known by identity, so that compiled plans are dropped together with the plans that they replace.
+Three rules deviate from this. A plan whose loops would run longer than compiling takes waits for its kernels. If a
+plan's kernels have crashed a process, the plan is condemned by its digest, and runs with NumPy from then on. If
+compiling fails, the plan stays with NumPy, and the reason is logged once.
+
+States of plans are kept in a weak dictionary by identity, so that compiled plans are dropped together with the plans
+that they replace.
 """
 
 from __future__ import annotations
@@ -31,7 +37,7 @@ from engine.compiler.body_plans import with_compiled_bodies
 from engine.compiler.control_flow import RunsPlans, has_long_loops
 from engine.compiler.fit_memory import Compilable, compiled_within
 from engine.compiler.fused_kernel import compile_order, first_parts
-from engine.compiler.plan import Plan, graph_of, make_plan, standing_for
+from engine.compiler.plan import Plan, graph_of, make_plan, with_identity_of
 from engine.ir.fairness import Turns, charge_to, current_owner
 from engine.ir.op import Kernel
 from engine.ir.run_context import NO_DEADLINE, NO_LIMITS, Deadline
@@ -40,14 +46,14 @@ from engine.ops import registry
 from engine.runtime.binding import Binder
 from engine.runtime.crash_record import crash_record
 
-#: jobs that wait; one more is refused, and may be submitted again
+#: maximum queued jobs; further ones are rejected, and may be submitted again later
 MOST_WAITING: Final = 256
-#: keys of failed jobs that are remembered
+#: maximum keys of failed jobs to remember
 MOST_FAILED: Final = 4096
 #: FLOPs from which a plan is compiled after its first run
 LARGE: Final = 10_000_000
-#: seconds between two checks of the deadline, while a run waits for kernels
-_LOOK_SECONDS: Final = 0.05
+#: seconds between two checks of the deadline while a run waits for kernels
+_DEADLINE_CHECK_SECONDS: Final = 0.05
 
 _logger = logging.getLogger("gradserve.kernels")
 
@@ -56,127 +62,133 @@ Determinism = Literal["fast", "bitwise"]
 Compiling = Literal["on", "off"]
 
 
-class _Waiting(NamedTuple):
-    """A job, and a callback for when it is dropped."""
+class _Job(NamedTuple):
+    """A queued job, and a callback for the case that it is dropped."""
 
     key: Hashable
     job: CompileJob
-    dropped: CompileJob
+    on_drop: CompileJob
 
 
 class BackgroundCompiler:
-    """Background thread that runs jobs one after the other. It starts with the first job.
+    """Background thread that runs compile jobs one after the other. It starts with the first job.
 
-    Owners take turns, by the time that their jobs take; jobs of one owner run in their order. If the queue is full, the
-    owner with the most jobs loses the last of them.
+    Owners take turns, weighted by the time that their jobs take. Jobs of one owner run in order. If the queue is full,
+    the owner with the most jobs loses the last one.
 
-    A job is known by its key. A job that waits, runs or has failed is not taken again; one that has succeeded is, since
-    its kernels may have been dropped. If a job raises, one line of the log says why. Jobs that a job submits belong to
-    its owner.
+    A job has a key. A job that is queued, running or has failed is not accepted again; one that has succeeded is,
+    because its kernels may have been evicted since. If a job raises, one line is logged with the reason. Jobs submitted
+    by a job belong to its owner.
 
-    The thread never outlives the interpreter, and is never stopped inside a compiler: `close`, the loss of the last
-    reference and the end of the process wait for the running job, and drop those that wait.
+    The thread never outlives the interpreter, and is never stopped inside a compiler. `close`, garbage collection of
+    this object and the end of the process wait for the running job, and drop queued ones.
     """
 
     def __init__(self, most_waiting: int = MOST_WAITING) -> None:
         self._queue = _Queue(most_waiting)
-        # At the end of a process, this runs before daemon threads are abandoned.
+        # At the end of a process, finalizers run before daemon threads are killed.
         self._finalizer = weakref.finalize(self, _Queue.close, self._queue)
 
-    def submit(self, key: Hashable, job: CompileJob, dropped: CompileJob = lambda: None) -> bool:
-        """Queue a job; False if it is not taken: its key is known, the queue is full, or this is closed.
+    def submit(self, key: Hashable, job: CompileJob, on_drop: CompileJob = lambda: None) -> bool:
+        """Queue a job. Return False if its key is known, the queue is full, or this is closed.
 
-        `dropped` is called if the job was taken, and then gave way to another owner's.
+        `on_drop` is called if the job was accepted, and dropped later in favour of another owner's.
         """
-        return self._queue.add(current_owner(), _Waiting(key, job, dropped))
+        return self._queue.add(current_owner(), _Job(key, job, on_drop))
 
     @property
     def closing(self) -> bool:
-        """Whether this is closed: a job of several kernels checks it between them."""
+        """Whether this is closed. A job with several kernels checks it between them."""
         return self._queue.closing
 
     def settle(self, timeout: float | None = None) -> bool:
-        """Wait until no job waits or runs; False after `timeout` seconds. A job must not call this."""
+        """Wait until no job is queued or running; return False after `timeout` seconds. A job must not call this."""
         queue = self._queue
         with queue.changed:
             return queue.changed.wait_for(queue.is_idle, timeout)
 
     def wait_for(self, key: Hashable, timeout: float) -> bool:
-        """Wait until no job of this key waits or runs; False after `timeout` seconds."""
+        """Wait until no job with this key is queued or running; return False after `timeout` seconds."""
         queue = self._queue
         with queue.changed:
             return queue.changed.wait_for(lambda: not queue.has(key), timeout)
 
     def close(self, timeout: float | None = None) -> bool:
-        """Take no more jobs, drop those that wait, and wait for the one that runs.
+        """Accept no more jobs, drop queued ones, and wait for the running one.
 
-        Returns False if that took longer than `timeout` seconds: then a process should end by `os._exit`, which leaves
-        the compiler alone.
+        Return False if that took longer than `timeout` seconds. Then the process should end by `os._exit`, which does
+        not wait for the compiler.
         """
         self._finalizer.detach()
         return self._queue.close(timeout)
 
 
 class _Queue:
-    """State that the thread shares with callers. It has no reference to its compiler, which can thus be collected."""
+    """State shared by the thread and callers.
+
+    It does not refer to the `BackgroundCompiler`, so that this can be garbage-collected while the thread waits.
+    """
 
     def __init__(self, most_waiting: int) -> None:
         self.closing = False
         self._most_waiting = most_waiting
-        self._waiting: Turns[_Waiting] = Turns()
-        self._known: set[Hashable] = set()  # keys of waiting jobs
-        self._running: set[Hashable] = set()  # one at most
+        self._jobs: Turns[_Job] = Turns()
+        self._queued_keys: set[Hashable] = set()  # keys of queued jobs
+        self._running: set[Hashable] = set()  # at most one key
         self._failed: OrderedDict[Hashable, str] = OrderedDict()
         self._thread: Thread | None = None
         self.changed = Condition()
 
-    def add(self, owner: Hashable, new: _Waiting) -> bool:
+    def add(self, owner: Hashable, job: _Job) -> bool:
         with self.changed:
-            known = new.key in self._known or new.key in self._running or new.key in self._failed
-            if known or self.closing or not self._has_thread():
+            is_known = job.key in self._queued_keys or job.key in self._running or job.key in self._failed
+            if is_known or self.closing or not self._has_thread():
                 return False
-            if self._waiting.count >= self._most_waiting and not self._displace(owner):
+            if self._jobs.count >= self._most_waiting and not self._displace(owner):
                 return False
-            self._waiting.put(owner, new)
-            self._known.add(new.key)
+            self._jobs.put(owner, job)
+            self._queued_keys.add(job.key)
             self.changed.notify_all()
             return True
 
     def _displace(self, owner: Hashable) -> bool:
-        """Drop a job of the owner who has the most of them, unless that would be unfair."""
-        most = self._waiting.most() if self._waiting.count else owner
-        if self._waiting.of(most) <= self._waiting.of(owner) + 1:
+        """Drop a job of the owner with the most jobs, unless `owner` would then have as many.
+
+        Return whether a job was dropped.
+        """
+        largest_owner = self._jobs.most() if self._jobs.count else owner
+        if self._jobs.of(largest_owner) <= self._jobs.of(owner) + 1:
             return False
-        last = self._waiting.drop_last(most)
-        self._known.discard(last.key)
-        last.dropped()
+        last = self._jobs.drop_last(largest_owner)
+        self._queued_keys.discard(last.key)
+        last.on_drop()
         return True
 
     def has(self, key: Hashable) -> bool:
-        return key in self._known or key in self._running
+        return key in self._queued_keys or key in self._running
 
     def is_idle(self) -> bool:
-        return not self._waiting.count and not self._running
+        return not self._jobs.count and not self._running
 
     def close(self, timeout: float | None = None) -> bool:
         with self.changed:
             self.closing = True
-            dropped = self._waiting.clear()
+            dropped = self._jobs.clear()
             self.changed.notify_all()
             thread = self._thread
-        dropped.clear()  # not under the lock: what a job held may submit others as it goes
+        dropped.clear()  # outside the lock: finalizers of the jobs' objects may submit jobs
         if thread is None or thread is current_thread():
             return True
         thread.join(timeout)
         return not thread.is_alive()
 
     def _has_thread(self) -> bool:
-        """Start the thread if there is none: a forked process has lost it. Returns whether there is one."""
+        """Start the thread if it is not running, as after a fork. Return whether it is running."""
         if self._thread is None or not self._thread.is_alive():
             thread = Thread(target=self._serve, name="kernels", daemon=True)
             try:
                 thread.start()
-            except RuntimeError:  # too many threads, or the interpreter ends
+            except RuntimeError:  # too many threads, or the interpreter is shutting down
                 return False
             self._thread = thread
         return True
@@ -186,22 +198,22 @@ class _Queue:
             pass
 
     def _run_next(self) -> bool:
-        """Wait for a job and run it; False at the end. Keeps no job alive while it waits."""
+        """Wait for a job and run it; return False when closed. Keep no reference to a job while waiting."""
         with self.changed:
-            self.changed.wait_for(lambda: self._waiting.count or self.closing)
+            self.changed.wait_for(lambda: self._jobs.count or self.closing)
             if self.closing:
                 return False
-            owner = self._waiting.first()
-            key, job, _ = self._waiting.take_next(owner)
-            self._known.discard(key)
+            owner = self._jobs.first()
+            key, job, _ = self._jobs.take_next(owner)
+            self._queued_keys.discard(key)
             self._running.add(key)
-        begun = time.perf_counter()
+        started = time.perf_counter()
         charge_to(owner)
         try:
             self._attempt(key, job)
         finally:
             with self.changed:
-                self._waiting.charge(owner, time.perf_counter() - begun)
+                self._jobs.charge(owner, time.perf_counter() - started)
                 self._running.discard(key)
                 self.changed.notify_all()
         return True
@@ -210,13 +222,13 @@ class _Queue:
         try:
             job()
         except KernelUnavailable as error:
-            self._note(key, str(error))
-        except Exception as error:  # a fault of ours, or of the compiler: no request is to fail for it
+            self._record_failure(key, str(error))
+        except Exception as error:  # a bug here or in the compiler must not fail requests
             _logger.debug("the job of a kernel failed", exc_info=True)
-            self._note(key, f"{type(error).__name__}: {error}")
+            self._record_failure(key, f"{type(error).__name__}: {error}")
 
-    def _note(self, key: Hashable, reason: str) -> None:
-        """Remember a failure, and log it, unless one with the same reason was logged."""
+    def _record_failure(self, key: Hashable, reason: str) -> None:
+        """Remember a failure, and log it unless the same reason has been logged."""
         is_new = reason not in self._failed.values()
         with self.changed:
             self._failed[key] = reason
@@ -227,52 +239,52 @@ class _Queue:
 
 
 class KernelTerms(Protocol):
-    """Properties of a device's kernels for which plans are written."""
+    """Properties of a device's kernels that plans depend on."""
 
     @property
     def threads(self) -> int:
-        """Threads of a fused kernel."""
+        """Number of threads of a fused kernel."""
 
     @property
     def has_microkernels(self) -> bool:
-        """Whether there are microkernels: kernels of single ops for their shapes."""
+        """Whether there are microkernels, which run single ops of certain shapes."""
 
     @property
     def few_launches(self) -> bool:
-        """Whether plans should have few steps, since each is a launch."""
+        """Whether plans should have few steps, since each step costs a launch."""
 
 
 class KernelMaker(KernelTerms, Protocol):
-    """Maker of the kernels of plans for one device, as in `engine.runtime.numpy_backend`."""
+    """Compiler of plans' kernels for one device, such as `engine.runtime.numpy_backend.Kernels`."""
 
     @property
     def compiled(self) -> int:
-        """Number of kernels that were compiled so far, and not found in the store."""
+        """Number of kernels compiled so far, without those loaded from the store."""
 
     def has_recipes(self, plan: Plan) -> bool:
-        """Whether a plan has steps, beside fused nodes and microkernels, for which kernels are compiled."""
+        """Whether a plan has steps other than fused nodes and microkernels that have compiled kernels."""
 
     @property
     def without(self) -> Binder:
         """Binder of plans without compiled kernels."""
 
     def compile(self, plan: Plan, stop: Callable[[], bool] = ..., first: Iterable[Kernel] = ...) -> Binder | None:
-        """Make the binder of a plan with its kernels, those of the ops `first` first; None if `stop` came true.
+        """Return the binder of a plan with its kernels, compiling those of the ops `first` before the others.
 
-        Raises KernelUnavailable.
+        Return None if `stop` becomes true. Raises KernelUnavailable.
         """
 
 
 class ExecutionTier(NamedTuple):
-    """The plan that runs, or one in its place, its binder, and how much of it is compiled."""
+    """The plan that runs, which is the original or its replacement, its binder, and how much of it is compiled."""
 
     plan: Plan
     binder: Binder
     name: RunTier = UNCOMPILED
 
 
-class _Rest(NamedTuple):
-    """Successor of a partly compiled plan, and the order in which its kernels are made."""
+class _RemainingKernels(NamedTuple):
+    """The replacement of a partly compiled plan, and the order in which to compile its kernels."""
 
     plan: Plan
     order: Sequence[Kernel]
@@ -280,31 +292,31 @@ class _Rest(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class _PlanState:
-    """State of a plan: its runs, the seconds of its steps, if they were timed, and the plan that takes its place."""
+    """State of a plan: its runs, the seconds of its steps if timed, and the tier that replaces it."""
 
     has_long_loops: bool
     runs: int = 0
     seconds: Sequence[float] = ()
-    asked: bool = False
-    #: the tier for all runs, decided before the first one
-    decided: ExecutionTier | None = None
-    instead: ExecutionTier | None = None
-    rest: _Rest | None = None
-    #: whether it is to have no kernels
-    spared: bool = False
+    submitted: bool = False
+    #: with determinism `bitwise`, the tier for all runs
+    bitwise_tier: ExecutionTier | None = None
+    tier: ExecutionTier | None = None
+    remaining: _RemainingKernels | None = None
+    #: whether the plan must run without kernels
+    is_condemned: bool = False
     lock: Lock = field(default_factory=Lock)
 
-    def ask_again(self) -> None:
-        """Let the next run ask again: its job was dropped."""
-        self.asked = False
+    def allow_resubmission(self) -> None:
+        """Let the next run submit the plan again, after its job was dropped."""
+        self.submitted = False
 
 
 class ExecutionTiers:
-    """Plans, and the compiled plans in their places.
+    """Tiers of plans, and compiled replacements.
 
-    `fast`: a plan runs by NumPy until its kernels arrive from the background. Of many kernels, those that save most
-    time are used before the others are there. So its bits may change once or twice, and never after. `bitwise`: the
-    first run decides. What fusion pays for at once is compiled before it, and nothing else ever.
+    `fast`: NumPy runs a plan until its kernels have been compiled in the background. If there are many kernels, those
+    that save most time are used before the others are ready. So its results may change by rounding once or twice, and
+    never after that. `bitwise`: kernels are compiled before the first run, or never, so that results never change.
     """
 
     def __init__(
@@ -313,18 +325,18 @@ class ExecutionTiers:
         determinism: Determinism = "fast",
         replaced: Callable[[Plan], object] = lambda plan: None,
     ) -> None:
-        """`replaced` is called with each plan that runs no more."""
+        """Create tiers with no plans. `replaced` is called with each plan that will not run any more."""
         self._kernels = kernels
         self.compiler = BackgroundCompiler()
         self._is_fast = determinism == "fast"
         self._replaced = replaced
         self._states: weakref.WeakKeyDictionary[Plan, _PlanState] = weakref.WeakKeyDictionary()
         self._reasons = Reasons("kernels are not compiled, and NumPy computes them: %s")
-        self._condemned: frozenset[bytes] = frozenset()
+        self._condemned_digests: frozenset[bytes] = frozenset()
         self._lock = Lock()
 
     def current(self, plan: Plan, deadline: Deadline = NO_DEADLINE) -> ExecutionTier:
-        """Find the tier of a plan. A plan whose loops would run longer than compiling takes waits for its kernels.
+        """Return the tier of a plan. If its loops would run longer than compiling takes, wait for its kernels.
 
         Raises DeadlineExceeded.
         """
@@ -332,156 +344,167 @@ class ExecutionTiers:
         if state is None:
             with self._lock:
                 state = self._states.setdefault(plan, _PlanState(has_long_loops(plan)))
-        if plan.digest in self._condemned:
-            return self._spared(plan, state)
+        if plan.digest in self._condemned_digests:
+            return self._condemned_tier(plan, state)
         if not self._is_fast:
-            return self._decided(plan, state)
-        if state.has_long_loops and state.instead is None:
-            key = state, state.rest is None
-            if not state.asked:
-                self._ask(plan, state)
-            while not self.compiler.wait_for(key, _LOOK_SECONDS):
+            return self._bitwise_tier(plan, state)
+        if state.has_long_loops and state.tier is None:
+            key = state, state.remaining is None
+            if not state.submitted:
+                self._submit(plan, state)
+            while not self.compiler.wait_for(key, _DEADLINE_CHECK_SECONDS):
                 deadline.check()
-        return state.instead or ExecutionTier(plan, self._kernels.without)
+        return state.tier or ExecutionTier(plan, self._kernels.without)
 
     def is_first(self, plan: Plan) -> bool:
-        """Whether a plan has not run yet, as far as is known, and is not compiled before it has."""
+        """Whether a plan has not run yet, and is not compiled before its first run."""
         state = self._states.get(plan)
-        return self._is_fast and state is not None and state.runs == 0 and state.instead is None
+        return self._is_fast and state is not None and state.runs == 0 and state.tier is None
 
     def ran(self, plan: Plan, seconds: Sequence[float] = ()) -> None:
-        """Count a run, and have the plan compiled if that is worth it: not during its first run, which would be slower.
+        """Count a run, and queue the plan for compilation if that is worthwhile.
 
-        `seconds` are those of its steps, if they were timed.
+        Compilation begins after the first run at the earliest, which it would slow down. `seconds` are those of the
+        steps, if timed.
         """
         state = self._states.get(plan)
-        if state is None or not self._is_fast or state.asked or (state.instead is not None and state.rest is None):
+        if (
+            state is None
+            or not self._is_fast
+            or state.submitted
+            or (state.tier is not None and state.remaining is None)
+        ):
             return
         state.runs += 1
         state.seconds = seconds or state.seconds
         if state.runs >= 2 or plan.flops >= LARGE:
-            self._ask(plan, state)
+            self._submit(plan, state)
 
     def condemn(self, digest: bytes) -> None:
-        """Run plans of this digest by NumPy alone from now on."""
-        self._condemned |= {digest}
+        """Run plans with this digest without kernels from now on."""
+        self._condemned_digests |= {digest}
 
-    def _spared(self, plan: Plan, state: _PlanState) -> ExecutionTier:
-        """Replace a plan that has ended processes by a copy that is not bound to kernels."""
+    def _condemned_tier(self, plan: Plan, state: _PlanState) -> ExecutionTier:
+        """Replace a plan that has crashed processes by a copy that is not bound to kernels."""
         with state.lock:
-            if not state.spared or state.instead is None:
-                state.instead, state.spared = ExecutionTier(replace(plan), self._kernels.without), True
+            if not state.is_condemned or state.tier is None:
+                # A copy, since idle instances of the plan, which are found by identity, are bound to the kernels.
+                state.tier, state.is_condemned = ExecutionTier(replace(plan), self._kernels.without), True
                 self._replaced(plan)
-            return state.instead
+            return state.tier
 
-    def _ask(self, plan: Plan, state: _PlanState) -> None:
-        """Queue the compilation of a plan, unless it is collected first. If the queue is full, the next run asks."""
-        reference, key = weakref.ref(plan), (state, state.rest is None)
-        state.asked = True
-        if not self.compiler.submit(key, lambda: self._promote(reference(), state), state.ask_again):
-            state.asked = False
+    def _submit(self, plan: Plan, state: _PlanState) -> None:
+        """Queue the compilation of a plan, unless it is collected first. If that is rejected, the next run retries."""
+        # The second stage of a plan that is compiled in parts has a key of its own, as the first one is still running.
+        reference, key = weakref.ref(plan), (state, state.remaining is None)
+        state.submitted = True
+        if not self.compiler.submit(key, lambda: self._promote(reference(), state), state.allow_resubmission):
+            state.submitted = False
 
     def _promote(self, plan: Plan | None, state: _PlanState) -> None:
-        """Fuse, select microkernels, and compile all of it, or the rest of it. Raises KernelUnavailable."""
+        """Fuse, select microkernels and compile, or compile the remaining kernels. Raises KernelUnavailable."""
         if plan is None:
             return
-        if state.rest is not None:
-            self._put(plan, state, *state.rest)
+        if state.remaining is not None:
+            self._install(plan, state, *state.remaining)
             return
-        alike, within = compilable(plan, self._kernels)
-        whole = standing_for(within.plan if within else alike, plan)
-        shared_kernels = compile_order(whole, plan, state.seconds)
+        with_bodies, fitting = compilable(plan, self._kernels)
+        complete = with_identity_of(fitting.plan if fitting else with_bodies, plan)
+        shared_kernels = compile_order(complete, plan, state.seconds)
         order, parts = [op for shared in shared_kernels for op in shared.ops], first_parts(shared_kernels)
-        if within and parts:
-            self._put_by_parts(plan, state, whole, order, map(within.partly, parts))
-        elif shared_kernels or within or alike is not plan or self._kernels.has_recipes(whole):
-            self._put(plan, state, whole, order)
+        if fitting and parts:
+            self._install_in_parts(plan, state, complete, order, map(fitting.plan_part, parts))
+        elif shared_kernels or fitting or with_bodies is not plan or self._kernels.has_recipes(complete):
+            self._install(plan, state, complete, order)
 
-    def _put_by_parts(
-        self, plan: Plan, state: _PlanState, whole: Plan, order: Sequence[Kernel], parts: Iterable[Plan | None]
+    def _install_in_parts(
+        self, plan: Plan, state: _PlanState, complete: Plan, order: Sequence[Kernel], parts: Iterable[Plan | None]
     ) -> None:
-        """Compile the part that saves the most time, and queue the rest behind what others, and this owner, wait for.
+        """Compile the kernels that save most time, and queue the rest behind jobs that other plans wait for.
 
-        The part is the first of `parts` for which there is memory. If there is none, or all kernels are in the store,
-        everything is compiled at once.
+        Use the first of `parts` that fits in memory. If there is none, or all kernels are in the store, compile all at
+        once.
         """
-        before = self._kernels.compiled
-        if self._put(plan, state, whole, order, until=lambda: self._kernels.compiled > before):
+        compiled_before = self._kernels.compiled
+        # Try everything first, but stop at the first kernel that is not in the store.
+        if self._install(plan, state, complete, order, until=lambda: self._kernels.compiled > compiled_before):
             return
         part = next(filter(None, parts), None)
         if part is None:
-            self._put(plan, state, whole, order)
-        elif self._put(plan, state, standing_for(part, plan), order, PARTLY_COMPILED):
-            state.rest = _Rest(whole, order)
-            self._ask(plan, state)
+            self._install(plan, state, complete, order)
+        elif self._install(plan, state, with_identity_of(part, plan), order, PARTLY_COMPILED):
+            state.remaining = _RemainingKernels(complete, order)
+            self._submit(plan, state)
 
-    def _put(
+    def _install(
         self,
         plan: Plan,
         state: _PlanState,
-        instead: Plan,
+        new_plan: Plan,
         order: Sequence[Kernel],
         name: RunTier = COMPILED,
         until: Callable[[], bool] = lambda: False,
     ) -> bool:
-        """Compile the plan `instead`, and put it in the plan's place; False if that was stopped."""
+        """Compile the kernels of `new_plan`, and let it replace the plan; return False if stopped."""
         crash_record.compiles(plan.digest)
         try:
-            binder = self._kernels.compile(instead, lambda: self.compiler.closing or state.spared or until(), order)
+            binder = self._kernels.compile(
+                new_plan, lambda: self.compiler.closing or state.is_condemned or until(), order
+            )
         finally:
             crash_record.compiles()
         with state.lock:
-            if binder is None or state.spared:
+            if binder is None or state.is_condemned:
                 return False
-            before = state.instead.plan if state.instead else plan
-            state.instead, state.rest = _tier(instead, binder, name), None
-        self._replaced(before)
+            replaced_plan = state.tier.plan if state.tier else plan
+            state.tier, state.remaining = _tier_of(new_plan, binder, name), None
+        self._replaced(replaced_plan)
         return True
 
-    def _decided(self, plan: Plan, state: _PlanState) -> ExecutionTier:
-        """Decide once how a plan runs. Threads that ask meanwhile wait, so that all compute the same."""
+    def _bitwise_tier(self, plan: Plan, state: _PlanState) -> ExecutionTier:
+        """Decide once how a plan runs. Other threads that ask meanwhile wait, so that all compute the same."""
         with state.lock:
-            if state.decided is None:
-                instead = _with_kernels_in_bodies(plan, self._kernels)
-                state.decided = _tier(instead, self._decide(instead), COMPILED)
-            return state.decided
+            if state.bitwise_tier is None:
+                compiled_plan = _with_kernels_in_bodies(plan, self._kernels)
+                state.bitwise_tier = _tier_of(compiled_plan, self._compile_now(compiled_plan), COMPILED)
+            return state.bitwise_tier
 
-    def _decide(self, plan: Plan) -> Binder:
+    def _compile_now(self, plan: Plan) -> Binder:
         try:
             return self._kernels.compile(plan) or self._kernels.without
         except KernelUnavailable as error:
             self._reasons.tell(str(error))
-        except Exception as error:  # a fault of ours, or of the compiler: no request is to fail for it
+        except Exception as error:  # a bug here or in the compiler must not fail requests
             _logger.debug("the kernels of a plan failed", exc_info=True)
             self._reasons.tell(f"{type(error).__name__}: {error}")
         return self._kernels.without
 
 
 def compilable(plan: Plan, terms: KernelTerms) -> tuple[Plan, Compilable | None]:
-    """Make the bodies of a plan's loops compilable, and find what else of it can be compiled.
+    """Compile the bodies of a plan's loops, and find which of its other nodes can be compiled.
 
-    The latter is None if that is nothing, or nothing for which there is memory.
+    The second value is None if there are none, or none that fit in memory.
     """
-    alike = _with_kernels_in_bodies(plan, terms)
-    within = compiled_within(
-        graph_of(alike, registry()),
+    with_bodies = _with_kernels_in_bodies(plan, terms)
+    fitting = compiled_within(
+        graph_of(with_bodies, registry()),
         plan.peak_bytes,
         terms.threads,
         microkernels=terms.has_microkernels,
         few_launches=terms.few_launches,
     )
-    return alike, within
+    return with_bodies, fitting
 
 
 def _with_kernels_in_bodies(plan: Plan, terms: KernelTerms) -> Plan:
-    """Make the bodies of a plan's loops compilable; returns the plan itself if it has no loops."""
+    """Plan the bodies of a plan's loops with kernels; return the plan itself if it has no loops."""
     if not any(isinstance(step.op, RunsPlans) for step in plan.steps):
         return plan
     graph = with_compiled_bodies(
         graph_of(plan, registry()), microkernels=terms.has_microkernels, few_launches=terms.few_launches
     )
-    return standing_for(make_plan(graph, NO_LIMITS), plan)
+    return with_identity_of(make_plan(graph, NO_LIMITS), plan)
 
 
-def _tier(plan: Plan, binder: Binder, name: RunTier) -> ExecutionTier:
+def _tier_of(plan: Plan, binder: Binder, name: RunTier) -> ExecutionTier:
     return ExecutionTier(plan, binder, name if binder.has_kernels else UNCOMPILED)

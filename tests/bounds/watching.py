@@ -197,7 +197,7 @@ def _addresses(call: NativeCall) -> list[int]:
 def _texts(step: Step, number: int, position: int) -> tuple[str, str]:
     """The text of a step's kernel, and what its table points at there."""
     if isinstance(step.op, MicrokernelOp):
-        phase = step.op.made_by.phases[number]
+        phase = step.op.recipe.phases[number]
         return phase.text, "{} {}".format(*phase.places[position]) if position >= 0 else _TABLE
     assert isinstance(step.op, Fused)
     if number:

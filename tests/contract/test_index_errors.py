@@ -66,7 +66,7 @@ def test_of_several_kernels_in_a_region_the_one_that_errs_is_named(which: int, t
     within = compiled_within(optimise(builder.graph([values[last]])), PLENTY, threads)
     assert within is not None
     plan = within.plan
-    assert sum(step.op.made_by.checked for step in plan.steps if isinstance(step.op, MicrokernelOp)) == 4
+    assert sum(step.op.recipe.checked for step in plan.steps if isinstance(step.op, MicrokernelOp)) == 4
     binder = Kernels(STORE, threads).compile(plan)
     assert binder is not None
     bound = PreparedPlan(plan, NumPyExecutor(), binder)

@@ -140,7 +140,7 @@ def partly_compiled(plan: Plan, threads: int = 1) -> Plan | None:
     if within is None:
         return None
     ops = dict.fromkeys(step.op for step in within.plan.steps if isinstance(step.op, Fused | MicrokernelOp))
-    return within.partly([*ops][::2])
+    return within.plan_part([*ops][::2])
 
 
 def for_a_card(plan: Plan) -> Plan | None:

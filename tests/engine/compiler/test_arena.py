@@ -52,7 +52,7 @@ def check_packing(packing: Packing, made: Sequence[Block], kept: Sequence[int]) 
         for k, (start, end, block, stays) in enumerate(found):
             for other_start, other_end, other, other_stays in found[:k]:
                 apart = end <= other_start or other_end <= start
-                assert apart or ends(other, other_stays) < block.born or ends(block, stays) < other.born
+                assert apart or ends(other, other_stays) < block.first or ends(block, stays) < other.first
 
 
 def ends(block: Block, stays: bool) -> float:
@@ -123,7 +123,7 @@ def test_many_blocks_at_once() -> None:
 def most_live(made: Sequence[Block], kept: Sequence[int]) -> int:
     change = [0] * (2 + max((b.last for b in made), default=0))
     for i, block in enumerate(made):
-        change[block.born] += aligned(block.nbytes)
+        change[block.first] += aligned(block.nbytes)
         change[block.last + 1] -= 0 if i in kept else aligned(block.nbytes)
     return max(accumulate(change))
 
@@ -331,7 +331,7 @@ def test_a_large_peak_is_within_a_tenth_of_the_planned_one(name: str) -> None:
 def test_little_memory_is_lost_between_blocks(name: str) -> None:
     """In the arena alone; and, less strictly, with memory of the kept results, whose sizes are as they are."""
     storage = Storage(trained(name)[0])
-    made, kept = storage.blocks(), storage.kept()
+    made, kept = storage.blocks(), storage.output_blocks()
     packing = pack(made, kept)
     if len(made) <= MOST_PACKED:  # comparing all pairs takes long
         check_packing(packing, made, kept)

@@ -7,7 +7,7 @@ import pytest
 
 from engine import Builder, TensorType, Value, registry
 from engine.compiler.fused_kernel import Fused
-from engine.compiler.fusion import kernels_in
+from engine.compiler.fusion import find_kernels
 from engine.compiler.fusion_groups import LONGEST_ROW, Grouping
 from engine.cuda.kernels import cuda_fused_kernel
 from engine.ir.tensor_type import FLOAT32, UINT32
@@ -105,7 +105,7 @@ def test_nodes_that_stay_apart_are_in_none() -> None:
     x = leaf(4, 6)
     y = x.sin()
     graph = x.builder.graph([y.cos().exp()])
-    groups = list(Grouping(graph, 1, apart={y.index}).groups())
+    groups = list(Grouping(graph, 1, excluded={y.index}).groups())
     assert [[graph.nodes[i].op.name for i in group.nodes] for group in groups] == [["cos", "exp"]]
 
 
@@ -189,7 +189,7 @@ def test_loops_are_joined_as_far_as_a_card_takes_their_arguments(name: str) -> N
     leaves = [builder.leaf(TensorType((4, 6), np.dtype("float32")), i) for i in range(400)]
     steps = [w - g * 0.1 for w, g in zip(leaves[::2], leaves[1::2], strict=True)]
     graph = builder.graph(steps if name == "steps" else [x.sum(axes=(0,)) for x in leaves])
-    loops = kernels_in(graph, 1, compiled=True, late=True)
+    loops = find_kernels(graph, 1, compiled=True, late=True)
     assert 1 < len(loops) < 20
     assert sum(len(loop.group) for loop in loops) == len(graph.nodes) - len(leaves)
     for loop in loops:

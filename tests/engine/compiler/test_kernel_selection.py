@@ -104,11 +104,11 @@ def test_other_ops_are_left_alone() -> None:
 def test_a_product_without_room_stays_as_it_was() -> None:
     """And one that works in no memory is made all the same."""
     graph = layers()
-    least = min(op.made_by.workspace(1) for op in microkernels(select_microkernels(graph, PLENTY, 1)))
+    least = min(op.recipe.workspace(1) for op in microkernels(select_microkernels(graph, PLENTY, 1)))
     assert least == 0
     found = select_microkernels(graph, 0, 2)
     for old, new in zip(graph.nodes, found.nodes, strict=True):
-        assert new is old or (isinstance(new.op, MicrokernelOp) and new.op.made_by.workspace(1) == 0)
+        assert new is old or (isinstance(new.op, MicrokernelOp) and new.op.recipe.workspace(1) == 0)
     assert 0 < len(microkernels(found)) < 5
 
 
@@ -117,7 +117,7 @@ def test_room_for_one_is_enough_and_room_for_all_is_needed_for_more(threads: int
     graph = product((60, 70), (70, 50))
     (op,) = microkernels(select_microkernels(graph, PLENTY, threads))
     assert op.threads == threads
-    own = op.made_by.own
+    own = op.recipe.own
     assert own > 0
     for room in (own, 2 * own - 1, threads * own - 1, threads * own):
         (fitting,) = microkernels(select_microkernels(graph, room, threads)) or [None]
@@ -138,7 +138,7 @@ def test_threads_decide_nothing_but_how_many_there_are(room: int, threads: int) 
     for one, other in zip(alone.nodes, together.nodes, strict=True):
         assert isinstance(one.op, MicrokernelOp) == isinstance(other.op, MicrokernelOp)
         if isinstance(one.op, MicrokernelOp) and isinstance(other.op, MicrokernelOp):
-            assert one.op.made_by == other.op.made_by
+            assert one.op.recipe == other.op.recipe
 
 
 extents = st.integers(1, 90)
@@ -173,7 +173,7 @@ def forth_and_back(rows: int, inner: int, columns: int, batch: int, dtype: str) 
 def _made(plan: Plan | None) -> tuple[tuple[str, ...], ...]:
     """The texts of a plan's microkernels."""
     steps = plan.steps if plan is not None else ()
-    return tuple(tuple(phase.text for phase in s.op.made_by.phases) for s in steps if isinstance(s.op, MicrokernelOp))
+    return tuple(tuple(phase.text for phase in s.op.recipe.phases) for s in steps if isinstance(s.op, MicrokernelOp))
 
 
 # ---------------------------------------------------------------- what products read

@@ -10,7 +10,7 @@ import pytest
 from engine import Builder, Graph, Limits, TensorType, Value, open_executor, registry
 from engine.autodiff.vjp import vjp
 from engine.compiler.plan import make_plan
-from engine.compiler.sums import _Known, _Writer, reuse_sums
+from engine.compiler.sums import _DerivedSum, _Writer, reuse_sums
 from engine.ir.passes import dce, optimise
 from engine.ir.tensor_type import Shape
 from engine.ops.reduce.sums import Rowwise
@@ -120,13 +120,13 @@ def test_of_all_ways_back_some_are_gone(monkeypatch: pytest.MonkeyPatch) -> None
     for _ in range(20):
         y = y + y
     graph = y.builder.graph([total(of["x"]), total(y)])
-    known = _Writer._known
+    known = _Writer._derive
 
-    def counted(writer: _Writer, i: int, axes: Shape) -> _Known | None:
+    def counted(writer: _Writer, i: int, axes: Shape) -> _DerivedSum | None:
         gone.append(i)
         return known(writer, i, axes)
 
-    monkeypatch.setattr(_Writer, "_known", counted)
+    monkeypatch.setattr(_Writer, "_derive", counted)
     assert reuse_sums(graph) is graph
     assert len(gone) < 1000
 

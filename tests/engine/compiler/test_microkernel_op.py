@@ -98,7 +98,7 @@ def test_a_plan_for_one_thread_is_run_by_one() -> None:
     plan = compiled(graph, 1)
     binder = ready(plan, 3)
     assert max(map(binder.workspace, plan.steps)) == max(
-        step.op.made_by.workspace(1) for step in plan.steps if isinstance(step.op, MicrokernelOp)
+        step.op.recipe.workspace(1) for step in plan.steps if isinstance(step.op, MicrokernelOp)
     )
     assert [a.tobytes() for a in run(plan, feeds, binder)] == [a.tobytes() for a in run(plan, feeds, ready(plan))]
 
@@ -208,7 +208,7 @@ def test_what_a_kernel_cannot_do_is_done_with_what_was_fed_last() -> None:
     leaves = [builder.leaf(TensorType.of(feeds[i]), i) for i in range(4)]
     spread = leaves[2].conv_transpose2d(leaves[3], stride=(2, 2), padding=(1, 1))
     plan = compiled(builder.graph([leaves[0].gather(leaves[1], axis=1), spread]))
-    assert sum(step.op.made_by.checked for step in plan.steps if isinstance(step.op, MicrokernelOp)) == 2
+    assert sum(step.op.recipe.checked for step in plan.steps if isinstance(step.op, MicrokernelOp)) == 2
     bound = PreparedPlan(plan, NumPyExecutor(), ready(plan))
     for value in (1.0, np.inf, 2.0):
         again = {**feeds, 0: value + x, 3: kernel.copy()}

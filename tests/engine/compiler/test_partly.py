@@ -16,7 +16,7 @@ from engine import Builder, Gradients, Graph, Limits, Plan, TensorType, registry
 from engine.autodiff.vjp import vjp_or_zeros
 from engine.compiler.compiler import CompileRequest, plan_call
 from engine.compiler.fit_memory import Compilable, compiled_within
-from engine.compiler.fused_kernel import Fused, MicrokernelOp, _kernels_of
+from engine.compiler.fused_kernel import Fused, MicrokernelOp, _kernel_key
 from engine.compiler.plan import graph_of, make_plan
 from engine.ir.op import Kernel
 from engine.ir.passes import optimise
@@ -40,7 +40,7 @@ def kernels(plan: Plan) -> dict[Hashable, list[Kernel]]:
     found: dict[Hashable, list[Kernel]] = {}
     for step in plan.steps:
         if isinstance(step.op, Fused | MicrokernelOp):
-            found.setdefault(_kernels_of(step.op), []).append(step.op)
+            found.setdefault(_kernel_key(step.op), []).append(step.op)
     return found
 
 
@@ -57,7 +57,7 @@ def some_parts(within: Compilable, number: int) -> list[list[Kernel]]:
 
 def partly(within: Compilable, kept: Sequence[Kernel]) -> Plan:
     """A plan with no kernels but those that are kept."""
-    plan = within.partly(kept)
+    plan = within.plan_part(kept)
     assert plan is not None
     assert {*chain(*kernels(plan).values())} <= {*kept}
     return plan
@@ -148,7 +148,7 @@ def test_what_is_kept_is_the_same_kernels_as_in_the_whole() -> None:
     assert within is not None
     for kept in parts(within):
         assert kernels(partly(within, kept)).keys() == {
-            _kernels_of(op) for op in kept if isinstance(op, Fused | MicrokernelOp)
+            _kernel_key(op) for op in kept if isinstance(op, Fused | MicrokernelOp)
         }
         assert_alike(NumPyExecutor().interpret(partly(within, kept), FEED), NumPyExecutor().interpret(plan, FEED))
 
@@ -177,5 +177,5 @@ def test_a_part_that_takes_more_memory_than_it_may_is_none() -> None:
     within = compiled_within(graph_of(layers(4), registry()), PLENTY, 1)
     assert within is not None
     part = partly(within, [])
-    assert within._replace(most_bytes=part.peak_bytes).partly([]) is not None
-    assert within._replace(most_bytes=part.peak_bytes - 1).partly([]) is None
+    assert within._replace(most_bytes=part.peak_bytes).plan_part([]) is not None
+    assert within._replace(most_bytes=part.peak_bytes - 1).plan_part([]) is None

@@ -64,9 +64,9 @@ def test_threads_that_follow_one_another_cannot_put_it_off_for_ever(monkeypatch:
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
     shared = Pause()
     assert shared.enter()
-    now[0] += pause.SECONDS_OPEN / 2
+    now[0] += pause.JOIN_SECONDS / 2
     assert shared.enter()
-    now[0] += pause.SECONDS_OPEN
+    now[0] += pause.JOIN_SECONDS
     assert not shared.enter(), "too late to join"
     shared.leave()
     assert not gc.isenabled()

@@ -191,7 +191,7 @@ def test_of_many_threads_one_makes_it() -> None:
         found = [f.result() for f in [threads.submit(cache.get, "a", make) for _ in range(64)]]
     assert {value for value, _ in found} == {"one"}
     assert len(made) == 1
-    assert not cache._making
+    assert not cache._pending
 
 
 def test_requests_for_one_plan_compile_it_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -378,7 +378,7 @@ def test_what_an_exchange_takes_is_counted() -> None:
     x = leaf(100, 100)
     plan, executor = plan_of(x.exp()), CuPyExecutor()
     executor.run(plan, {0: numbers(100, 100)})
-    assert executor.instances.held >= 2 * 2 * 40_000  # feed and result, on either side
+    assert executor.instances.idle_bytes >= 2 * 2 * 40_000  # feed and result, on either side
 
 
 @on_stand_in
@@ -401,7 +401,7 @@ def test_a_plan_that_needs_more_than_may_be_pinned_runs_without_and_drives_nobod
     for _ in range(3):
         assert_same(executor.run(plan, FEED), one_by_one(executor, plan, FEED))
     assert not CARD.pinned
-    assert executor.instances.held
+    assert executor.instances.idle_bytes
     assert warnings(caplog) == ["one by one: plans may pin 1,000 bytes, and one needs more"]
 
 

@@ -17,7 +17,7 @@ class SteppedCompiler:
         self.waiting: list[CompileJob] = []
         self._known: set[Hashable] = set()
 
-    def submit(self, key: Hashable, job: CompileJob, dropped: Callable[[], object] = lambda: None) -> bool:
+    def submit(self, key: Hashable, job: CompileJob, on_drop: Callable[[], object] = lambda: None) -> bool:
         """As the real one; not while it is `refusing`, as one whose queue is full."""
         if self.refusing or key in self._known:
             return False

@@ -52,11 +52,11 @@ def test_what_is_given_is_taken_once() -> None:
     one = bound(plan)
     assert instances.lend(plan) is None
     instances.give(plan, one)
-    assert instances.held == one.nbytes > 0
+    assert instances.idle_bytes == one.nbytes > 0
     assert instances.lend(other) is None
     assert instances.lend(plan) is one
     assert instances.lend(plan) is None
-    assert instances.held == 0
+    assert instances.idle_bytes == 0
 
 
 def test_the_least_recently_used_makes_room() -> None:
@@ -67,10 +67,10 @@ def test_the_least_recently_used_makes_room() -> None:
         instances.give(plan, one)
     instances.give(plans[0], instances.lend(plans[0]) or bounds[0])
     instances.give(plans[3], bounds[3])
-    assert instances.held == instances.bytes
+    assert instances.idle_bytes == instances.bytes
     assert instances.lend(plans[1]) is None
     assert [instances.lend(plans[i]) for i in (0, 2, 3)] == [bounds[i] for i in (0, 2, 3)]
-    assert instances.held == 0
+    assert instances.idle_bytes == 0
 
 
 def test_what_is_anothers_displaces_nothing_within_a_share() -> None:
@@ -83,7 +83,7 @@ def test_what_is_anothers_displaces_nothing_within_a_share() -> None:
         charge_to("greedy")
         for plan in others:
             instances.give(plan, bound(plan))
-        assert instances.held == instances.bytes
+        assert instances.idle_bytes == instances.bytes
         assert instances.lend(own) is kept
     finally:
         charge_to(None)
@@ -103,7 +103,7 @@ def test_of_one_plan_only_so_many_are_kept() -> None:
     plan, instances = sine(), InstancePool()
     for _ in range(MOST_OF_A_PLAN + 2):
         instances.give(plan, bound(plan))
-    assert instances.held == MOST_OF_A_PLAN * bound(plan).nbytes
+    assert instances.idle_bytes == MOST_OF_A_PLAN * bound(plan).nbytes
 
 
 @pytest.mark.slow
@@ -112,12 +112,12 @@ def test_a_plan_that_is_gone_takes_its_own_along() -> None:
     plan, other, instances = sine(), sine(), InstancePool()
     instances.give(plan, bound(plan))
     instances.give(other, bound(other))
-    held = instances.held
+    held = instances.idle_bytes
     del plan
     gc.collect()
-    assert instances.held == held / 2
+    assert instances.idle_bytes == held / 2
     assert instances.lend(other) is not None
-    assert instances.held == 0
+    assert instances.idle_bytes == 0
 
 
 @pytest.mark.slow
@@ -125,20 +125,20 @@ def test_a_plan_that_is_gone_takes_its_own_along() -> None:
 def test_a_plan_that_goes_while_leases_are_in_use_is_noticed_next_time() -> None:
     plan, other, instances = sine(), sine(), InstancePool()
     instances.give(plan, bound(plan))
-    held = instances.held
+    held = instances.idle_bytes
     with instances._lock:
         del plan
         gc.collect()
-        assert instances.held == held
+        assert instances.idle_bytes == held
     instances.give(other, bound(other))
-    assert instances.held == held
+    assert instances.idle_bytes == held
 
 
 def test_clearing_drops_all() -> None:
     plan, instances = sine(), InstancePool()
     instances.give(plan, bound(plan))
     instances.clear()
-    assert (instances.held, instances.lend(plan)) == (0, None)
+    assert (instances.idle_bytes, instances.lend(plan)) == (0, None)
 
 
 def test_threads_never_hold_the_same_one() -> None:
@@ -157,8 +157,8 @@ def test_threads_never_hold_the_same_one() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(borrow, range(500)))
-    assert instances.held % every == 0
-    assert instances.held <= 3 * MOST_OF_A_PLAN * every
+    assert instances.idle_bytes % every == 0
+    assert instances.idle_bytes <= 3 * MOST_OF_A_PLAN * every
 
 
 # ---------------------------------------------------------------- executors
@@ -179,7 +179,7 @@ def test_what_cannot_be_kept_is_bound_for_each_run(made: list[PreparedPlan]) -> 
     executor = NumPyExecutor(instances=InstancePool(8000))
     for count in (1, 2):
         (y,) = executor.run(plan, {0: np.ones(1000)})
-        assert (len(made), executor.instances.held) == (count, 0)
+        assert (len(made), executor.instances.idle_bytes) == (count, 0)
         np.testing.assert_array_equal(y, np.cos(np.sin(1.0)))
 
 
@@ -188,9 +188,9 @@ def test_a_plan_that_was_replaced_is_not_kept() -> None:
     running, idle = bound(plan), bound(plan)
     instances.give(plan, idle)
     instances.retire(plan)
-    assert instances.held == 0
+    assert instances.idle_bytes == 0
     instances.give(plan, running)
-    assert instances.held == 0
+    assert instances.idle_bytes == 0
     assert instances.lend(plan) is None
 
 

@@ -159,7 +159,7 @@ def test_the_way_back_through_a_while() -> None:
 
 def test_pieces_of_steps_are_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two looks at the clock there are some of them, and at last fewer."""
-    monkeypatch.setattr("engine.runtime.native_loops._LOOK_NANOSECONDS", 30)
+    monkeypatch.setattr("engine.runtime.native_loops._CLOCK_CHECK_NANOSECONDS", 30)
     asked = written(
         lambda g, *given: g.scan(*given, body=driven, carries=2, sequences=1, reverse=True),
         *(random(*lead, seed=i) for i, lead in enumerate([(), (), (), (1001,)])),

@@ -313,4 +313,4 @@ def test_long_steps_stand_alone_by_their_work() -> None:
 def test_copies_take_a_bounded_number_of_bytes() -> None:
     builder = Builder(registry())
     leaves = [leaf(5000, at=i, builder=builder) for i in range(20)]
-    assert lifetimes.Lifetimes(planned(*(x.sin() for x in leaves))).beside <= lifetimes.BESIDE_BYTES
+    assert lifetimes.Lifetimes(planned(*(x.sin() for x in leaves))).extra_bytes <= lifetimes.EXTRA_BYTES

@@ -184,10 +184,10 @@ def test_what_was_bound_for_a_plan_that_is_replaced_is_dropped() -> None:
     for _ in range(2):
         executor.run(plan, FEED)
     executor.settle()
-    assert executor.instances.held == 0
+    assert executor.instances.idle_bytes == 0
     executor.run(plan, FEED)
     assert executor.instances.lend(plan) is None
-    assert executor.instances.held > 0
+    assert executor.instances.idle_bytes > 0
 
 
 # ---------------------------------------------------------------- the bits

@@ -257,9 +257,9 @@ def test_what_is_bound_to_a_part_goes_with_it(stepped: SteppedCompiler) -> None:
     for _ in range(2):
         somebody_runs = made._tiers and made._tiers.current(plan)
         stepped.step()
-        assert made.instances.held == 0, somebody_runs
+        assert made.instances.idle_bytes == 0, somebody_runs
         run(made, plan)
-        assert made.instances.held > 0
+        assert made.instances.idle_bytes > 0
 
 
 def test_kernels_that_are_kept_are_used_at_once(stepped: SteppedCompiler, tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_kernels_that_are_kept_are_used_at_once(stepped: SteppedCompiler, tmp_pa
 def test_where_a_part_needs_more_memory_all_kernels_are_waited_for(
     stepped: SteppedCompiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Compilable, "partly", lambda self, kept: None)
+    monkeypatch.setattr(Compilable, "plan_part", lambda self, kept: None)
     made, plan = executor(), many()
     twice(made, plan)
     stepped.step()
@@ -289,13 +289,13 @@ def test_where_the_first_part_needs_more_memory_a_larger_one_is_used(
     stepped: SteppedCompiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
-    partly = Compilable.partly
+    partly = Compilable.plan_part
 
     def second(self: Compilable, kept: Any) -> Plan | None:
         asked.append(len(kept))
         return None if len(asked) == 1 else partly(self, kept)
 
-    monkeypatch.setattr(Compilable, "partly", second)
+    monkeypatch.setattr(Compilable, "plan_part", second)
     made, plan = executor(), many()
     twice(made, plan)
     stepped.step()

@@ -127,13 +127,13 @@ def test_what_numpy_may_run_has_room_for_its_kernels(columns: int) -> None:
         assert loops
         for op in loops:
             for threads in (1, 3):
-                assert native.native_workspace(op.expanded, op.space, threads) <= op.works_in(threads)
+                assert native.native_workspace(op.expanded, op.space, threads) <= op.workspace_for(threads)
 
 
 @pytest.mark.skipif("llvm" not in PRINTERS, reason="there is no LLVM")
 def test_kernels_that_would_take_more_than_was_planned_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of(chain(kept_between_sweeps, 1 << 8, 1 << 13), 1)
-    monkeypatch.setattr(Fused, "works_in", lambda *_: 100)
+    monkeypatch.setattr(Fused, "workspace_for", lambda *_: 100)
     binder = Kernels().compile(plan)
     assert binder is not None
     softmaxes = [step.op for step in plan.steps if isinstance(step.op, Fused) and native_workspace(step.op) == 65_536]
@@ -159,7 +159,7 @@ def test_a_loop_whose_kernel_wants_more_is_run_by_numpy_beside_kernels(
         outputs = [s, s * (s - (s * s).sum(axes=(0,), keepdims=True)), y.tanh().exp() * y]
         graph = fuse(builder.graph(outputs), 0, threads=threads)
     one, other = [step.op for step in make_plan(graph, LIMITS).steps if isinstance(step.op, Fused)]
-    assert native_workspace(one) > max(op.works_in(1) for op in (one, other))
+    assert native_workspace(one) > max(op.workspace_for(1) for op in (one, other))
     plan, executor = make_plan(graph, LIMITS), NumPyExecutor(threads, determinism="bitwise", compile="on")
     feeds = {0: np.linspace(-1, 1, 64), 1: np.linspace(-1, 1, 6).reshape(2, 3)}
     for _ in range(2):

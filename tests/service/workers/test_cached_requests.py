@@ -284,7 +284,7 @@ def kept() -> Callable[[Json], int]:
 
     def ask(body: Json) -> int:
         assert post(worker, json.dumps(body).encode()).status == 200
-        return len(worker._cached_requests._kept)
+        return len(worker._cached_requests._entries)
 
     return ask
 
