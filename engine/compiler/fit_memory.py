@@ -198,7 +198,7 @@ class _Rewriting:
 
     def __init__(self, graph: Graph, turn: int, coarse: Sequence[int], fine: Sequence[int]) -> None:
         self._graph, self._turn = graph, turn
-        self._segments = {"dear": coarse, "cheap": fine}
+        self._segments = {"expensive": coarse, "cheap": fine}
         self._nodes = list(graph.nodes[:turn])
         types: list[ResultTypes] = [node.types if node.op.several else node.types[0] for node in graph.nodes]
         crossing = self._crossing(fine)
@@ -241,14 +241,14 @@ class _Rewriting:
         """Recompute a value, together with the other values of its coarse or fine segment that are read."""
         if i in self._copies:
             return
-        kind = "dear" if i in self._expensive else "cheap"
+        kind = "expensive" if i in self._expensive else "cheap"
         segment = self._segments[kind][i]
         if (kind, segment) in self._copied_segments:
             # The segment's copies are the values that the backward pass reads. This one is needed for another copy.
             self._copy([i], kind)
             return
         self._copied_segments.add((kind, segment))
-        of_kind = self._expensive if kind == "dear" else self._dropped - self._expensive
+        of_kind = self._expensive if kind == "expensive" else self._dropped - self._expensive
         values = {o for o in of_kind if self._segments[kind][o] == segment and (o in self._read_backward or o == i)}
         self._copy(values, kind)
 
