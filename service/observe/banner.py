@@ -1,4 +1,4 @@
-"""Banner of a server that starts: its device, its limits, and what it keeps."""
+"""Startup banner: the device, the limits, and where data is stored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from service.core.settings import NO_STATE, Settings, flag, readable, shown
 
 
 def banner(settings: Settings, device: str) -> Iterator[str]:
-    """Lines for the log."""
+    """Yield the lines of the banner for the log."""
     yield (
         f"gradserve {VERSIONS['gradserve']} computes on {device} with NumPy {VERSIONS['numpy']}: "
         f"{_counted(settings.workers, 'worker')} of {_counted(machine.cpus_each(settings.workers), 'thread')}, "
