@@ -31,8 +31,7 @@ def run_ingress(options: Mapping[str, Any]) -> None:
     """Run HAProxy until a signal: the first signal ends it gracefully, the second at once.
 
     Raises RuntimeError with one sentence, also if HAProxy exits by itself; OSError or UnicodeError if the address
-    cannot
-    be used.
+    cannot be used.
     """
     numbers = {}
     for name, (least, most) in _BOUNDS.items():

@@ -38,8 +38,7 @@ class FacadeRoute:
     """Path of a protocol and the name of its call; `said` extracts the part of the head that the call needs.
 
     `{name}` in a path is the name of the model, and `{version}` the id of its graph; without `{name}`, the body
-    contains
-    the name. Query parameters in `ignored` are accepted but have no effect.
+    contains the name. Query parameters in `ignored` are accepted but have no effect.
     """
 
     method: str

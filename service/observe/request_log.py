@@ -16,8 +16,7 @@ class Answered(NamedTuple):
 
     `caller` is the name of its key, `route` the path template, `call` and `graph_id` what it computed; each is empty if
     there is none. `received` and `sent` are the bytes of the body and of the response, and `seconds` is the time from
-    the
-    end of the request's head to the end of the response.
+    the end of the request's head to the end of the response.
     """
 
     request_id: str

@@ -189,10 +189,8 @@ class StoreService:
         refusal.
 
         Each tensor is stored under its own condition or else `condition`. A reply that was computed from stored data
-        waits
-        until that data is known to be current. `complete` is called with the versions that are replaced, before
-        anything is
-        written, and returns `more` with their data filled in.
+        waits until that data is known to be current. `complete` is called with the versions that are replaced, before
+        anything is written, and returns `more` with their data filled in.
         """
         if reply.stored:
             self._store(task, caller, reply, done, condition, more, complete)
@@ -277,8 +275,7 @@ class StoreService:
         """Return when all changes are made. Raises Refusal if none is.
 
         `complete` fills in a response that reports what the changes replace, see `Proposal`. If the outcome is unknown
-        when the
-        `seconds` that end at `expires` are over, `commit` raises Refusal (unconfirmed).
+        when the `seconds` that end at `expires` are over, `commit` raises Refusal (unconfirmed).
         """
         result: asyncio.Future[Refusal | None] = asyncio.get_running_loop().create_future()
 

@@ -37,8 +37,7 @@ class Keyholder:
     """Rate and concurrency of one key's requests. Not thread-safe.
 
     The rate limit is a token bucket, stored as one number (GCRA): the time until which the tokens taken would last, at
-    one
-    token per `seconds / requests`. It is at most `seconds` ahead, so the whole bucket may be taken at once.
+    one token per `seconds / requests`. It is at most `seconds` ahead, so the whole bucket may be taken at once.
     """
 
     __slots__ = ("_concurrency", "_in_work", "_rate", "_spent_until", "caller")
@@ -84,8 +83,7 @@ class KeyRing:
     """Valid keys by digest. Not thread-safe.
 
     A changed file is read immediately if it is small. A large one is read by a separate process, for which a thread
-    waits;
-    until then the previous keys stay valid.
+    waits; until then the previous keys stay valid.
     """
 
     def __init__(self, file: Path | None, key: str | None) -> None:
