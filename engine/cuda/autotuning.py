@@ -40,8 +40,7 @@ StreamLaunch = Callable[[int], object]
 
 
 class Candidate(NamedTuple):
-    """Algorithm: its serialized form `code`, and a function that binds it to addresses of buffers of its contest's
-    sizes.
+    """Algorithm: its serialized form `code`, and a function that binds it to addresses of the contest's buffers.
 
     Binding and launching raise if the library refuses it.
     """
@@ -85,9 +84,7 @@ class Choices:
     def _time_and_store(
         self, key: str, contest: Callable[[], Contest | None], store: KernelStore, clock: CudaClock
     ) -> bytes | None:
-        """Time the candidates now, and store the fastest. Return None if that fails for any reason: a choice is
-        optional.
-        """
+        """Time the candidates now, and store the fastest; None if that fails, since a choice is optional."""
         try:
             entry = contest()
             winner = None if entry is None else self._fastest(entry, clock)
@@ -204,8 +201,9 @@ class CudaClock:
 
     @contextmanager
     def memory(self, sizes: Sequence[int]) -> Iterator[Sequence[int] | None]:
-        """Lend addresses of buffers while the clock's stream is current; None if a run is active. Raises
-        MemoryError.
+        """Lend addresses of buffers while the clock's stream is current; None if a run is active.
+
+        Raises MemoryError.
         """
         started = self._runs.wait_until_idle(_PATIENCE_SECONDS)
         if started is None:

@@ -229,7 +229,7 @@ class _Columns(ABC):
 
     def settle_narrow(self, lines: CardPlace, place: CardPlace, images: range) -> None:
         move = self._narrow_move(len(images))
-        turned = Move(move.extents, move.written, move.read)
+        turned = Move(move.extents, move.target, move.source)
         self.pack("move", turned, lines, _moved(place, images.start * self.narrow.steps[0]))
 
     def packed_kernel(self, place: CardPlace) -> _Lying:
@@ -245,7 +245,7 @@ class _Columns(ABC):
     def settle_kernel(self, kernel: str, read: CardPlace, place: CardPlace, size: int) -> None:
         """Copy a dense kernel, of elements of so many bytes, to its place."""
         move = self._kernel_move()
-        self.pack(kernel, Move(move.extents, _dense(move.extents, size), move.read), read, place)
+        self.pack(kernel, Move(move.extents, _dense(move.extents, size), move.source), read, place)
 
     def _narrow_move(self, images: int) -> Move:
         _, channels, *positions = self.narrow.shape

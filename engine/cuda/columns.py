@@ -148,15 +148,11 @@ def _reaches(windows: WindowPlacing, wide: Tensor) -> list[int]:
     return [*wide.shape[:2], *spatial]
 
 
-def lay_columns(
-    windows: WindowPlacing, wide: Tensor, lines: ColumnLines, x: CardPlace, target: CardPlace
-) -> LaunchPhase:
-    """Write the columns of the wide tensor, whose first image and channel are at `x`, to `to`; zeros beyond its
-    edges.
-    """
+def lay_columns(windows: WindowPlacing, wide: Tensor, lines: ColumnLines, x: CardPlace, to: CardPlace) -> LaunchPhase:
+    """Write columns to `to`, from the wide tensor whose first image and channel are at `x`; zeros beyond its edges."""
     items, rows = lines.images * lines.part, math.prod(windows.taps[:2])
     splits = max(1, min(rows, _BUSY // max(1, items * lines.channels)))
-    head: tuple[CardEntry, ...] = (x, target, items, lines.first, lines.part, lines.channels * splits, splits)
+    head: tuple[CardEntry, ...] = (x, to, items, lines.first, lines.part, lines.channels * splits, splits)
     sizes = (lines.line_step, lines.image_step, *windows.places, *windows.taps, *wide.shape[2:])
     table = (*head, *sizes, *windows.stride, *windows.padding, *windows.dilation, *wide.steps)
     return by_lines("lay_columns", lines.channels * splits, items, COLUMN_ENTRIES, *table)

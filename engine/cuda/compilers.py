@@ -179,9 +179,7 @@ def card_compilers(cupy: Any) -> list[CardCompiler]:
 
 
 def ways(text: CardText, compilers: Sequence[CardCompiler]) -> Iterator[CardWay]:
-    """Yield the possible compilations of a text, in the order of the compilers; a text is printed when it is
-    reached.
-    """
+    """Yield the possible compilations of a text, in the order of the compilers; each text is printed on demand."""
     for compiler in compilers:
         print_text = text.llvm if compiler.language == "llvm" else text.cuda
         if print_text is not None:

@@ -140,9 +140,7 @@ class CuPyExecutor(Executor):
         return self._cupy.ndarray(type.shape, type.dtype, buffer + offset)
 
     def to_host(self, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
-        """Copy arrays to the host. It synchronizes the stream, so that a failed kernel is reported here and not
-        later.
-        """
+        """Copy arrays to the host. Synchronize the stream first, so that a failed kernel is reported here."""
         self._cupy.cuda.get_current_stream().synchronize()
         return [self._cupy.asnumpy(a) for a in arrays]
 
@@ -188,7 +186,7 @@ class CuPyExecutor(Executor):
         self, ready: ReadyPlan, feeds: Mapping[Hashable, HostArray | Array], deadline: Deadline
     ) -> list[HostArray]:
         assert isinstance(ready, CudaPreparedPlan)
-        return ready.run_from_host(feeds, partial(self._registered.copied, otherwise=self.to_device), deadline)
+        return ready.run_from_host(feeds, partial(self._registered.copy_to_gpu, fallback=self.to_device), deadline)
 
     def execute(
         self,
@@ -197,9 +195,7 @@ class CuPyExecutor(Executor):
         deadline: Deadline = NO_DEADLINE,
         watch: Observer | None = None,
     ) -> list[Array]:
-        """Launch the recorded plan; run it step by step with an observer, or if a kernel got an argument out of its
-        range.
-        """
+        """Launch the recorded plan. With an observer, or after KernelOutOfRange, run it step by step."""
         try:
             return super().execute(plan, feeds, deadline, watch)
         except KernelOutOfRange:

@@ -53,9 +53,7 @@ class CompiledCudaKernel:
     def launches(
         self, operands: Sequence[Array], results: Sequence[Array], workspace: Array, flag: int
     ) -> list[tuple[Callable[..., object], tuple[Launch]]]:
-        """Return the calls that compute `results`; `workspace` must be large enough, `flag` is the address of a
-        byte.
-        """
+        """Return the calls that compute `results`, in `workspace`; `flag` is the address of a byte."""
         launches = self._kernel.bind(operands, results, workspace.data.ptr, flag, lambda array: array.data.ptr)
         return [(self._module.launch, (launch,)) for launch in launches]
 
@@ -111,8 +109,7 @@ class CudaKernels:
         first: Iterable[Kernel] = (),
         texts: Iterable[str] = (),
     ) -> dict[Kernel, CudaCode] | None:
-        """Compile and load the kernels of a plan, those of the ops in `first` first; None if `stop` returned True in
-        between.
+        """Compile and load the kernels of a plan, those of the ops in `first` first; None once `stop` returns True.
 
         Missing kernels are compiled in parallel, together with `texts` of CUDA C, which `module` then returns. The
         calling thread loads all kernels in order. Raises KernelUnavailable, but not for `texts`.
@@ -161,9 +158,7 @@ class CudaKernels:
                 return
 
     def module(self, text: CardText | str) -> CudaModule:
-        """Load or compile the kernels of a text, or of CUDA C alone. Raises KernelUnavailable if every compiler
-        fails.
-        """
+        """Load or compile the kernels of a text, or of CUDA C alone. Raises KernelUnavailable."""
         card_text, refusals = _in_cuda(text) if isinstance(text, str) else text, list[str]()
         for compilation in ways(card_text, card_compilers(self._cupy)):
             module = self._loaded.get(compilation.key)
@@ -215,9 +210,7 @@ def _in_cuda(text: str) -> CardText:
 
 
 def _has_step_kernel(scan: PlannedScan) -> bool:
-    """Return whether one kernel runs all steps: not if only the GPU knows their number, or if its table is too
-    large.
-    """
+    """Return whether one kernel runs all steps: not if only the GPU knows their number, or its table is too large."""
     loop = scan.step_loop
     if loop is None or isinstance(scan, PlannedCountedScan):
         return False

@@ -1,6 +1,4 @@
-"""Launches of a fused node: its kernels with grids, blocks, and argument tables that hold the addresses of its
-arrays.
-"""
+"""Launches of a fused node: its kernels with grids, blocks, and argument tables of its arrays' addresses."""
 
 from __future__ import annotations
 

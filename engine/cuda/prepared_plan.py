@@ -71,7 +71,7 @@ class CudaRecorder:
         self.nbytes = 0
 
     def record(self, make: Callable[[], None]) -> Callable[[], None]:
-        """Record the launches of `make`, and return a function that launches them on the current stream. Raises CUDA's
+        """Record the launches of `make`; return a function that launches them on the current stream. Raises CUDA's
         errors.
         """
         stream = self._cupy.cuda.Stream(non_blocking=True)
@@ -109,9 +109,7 @@ class CudaSegment:
         return len(self._launches)
 
     def launch(self) -> None:
-        """Make or launch the calls. Raises the errors that an op finds in shapes or on the host, with the origin of its
-        node.
-        """
+        """Make or launch the calls. Raises the errors of ops, with the origin of the node."""
         if self._is_warm and self._may_be_recorded and not self._launches:
             self._launches = self._record_segments(self._calls)
         for launch in self._launches:
@@ -158,8 +156,7 @@ class KernelOutOfRange(Exception):
 
 
 class CudaPreparedPlan:
-    """Plan bound to its own memory, used by one thread at a time. After a run it refers neither to feeds nor to the
-    plan.
+    """Plan bound to its own memory, used by one thread at a time. After a run it refers to neither feeds nor plan.
 
     A variant is reused if feeds lie at its addresses and nobody holds its results. The same arrays do, and often new
     ones, since the pool hands out freed memory again.
@@ -222,7 +219,7 @@ class CudaPreparedPlan:
     ) -> list[HostArray]:
         """Run the plan like `Executor.run`, on feeds on the host or GPU. It can be called again after an error.
 
-        Transfers of small feeds and results are recorded. `copied` copies a large feed to the GPU; the copy may be in
+        Transfers of small feeds and results are recorded. `copy` copies a large feed to the GPU; the copy may be in
         progress until this method returns. Raises KernelOutOfRange, NoPinnedMemory and PinnedMemoryFull.
         """
         xp, checked_feeds = self._executor.xp, self._fed(feeds)
@@ -293,9 +290,7 @@ class CudaPreparedPlan:
         return view
 
     def _variant(self, feeds: Mapping[Hashable, Array], exchanged: tuple[Hashable, ...] | None = None) -> _Variant:
-        """Return the variant for these feeds on the GPU, with an exchange for the feeds in `carries`; create it if
-        needed.
-        """
+        """Find or create the variant for these feeds on the GPU, with an exchange for the feeds in `exchanged`."""
         key = exchanged, tuple(array.data.ptr for array in feeds.values())
         for variant in self._variants:
             if variant.key == key and variant.is_free():
@@ -373,7 +368,7 @@ class _Variant:
     ) -> None:
         self.key, self.recorder, self.segments, self.flags = key, recorder, segments, flags
         self._results, self._memory, self._exchange = results, [buffer.mem for buffer in buffers], exchange
-        self._fetched = [None if exchange is None else exchange.fetched(array) for array in results]
+        self._fetched = [None if exchange is None else exchange.host_array(array) for array in results]
         self._exchange_bytes = 0 if exchange is None else exchange.nbytes
         self._idle_references = self._references()
 

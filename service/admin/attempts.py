@@ -1,4 +1,4 @@
-"""Actions that a confined process must not be able to do. Run as a program, it confines itself and lists those that
+"""Actions that a confined process must not be able to do. As a program, confine this process and list those that
 work.
 """
 

@@ -95,9 +95,7 @@ def _serves(settings: Settings) -> bool:
 
 @contextmanager
 def _server(settings: Settings) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Start a server on a free local port. Yield the process with its URL, or with the last line it printed if it
-    failed.
-    """
+    """Start a server on a free local port. Yield the process and its URL, or the last line it printed on failure."""
     variables = {name: value for name, value in os.environ.items() if not name.upper().startswith(PREFIX)}
     process = subprocess.Popen(  # noqa: S603  our own program
         [sys.executable, "-P", "-m", "service", "serve", *_options(settings)],

@@ -35,8 +35,7 @@ _RENEWAL_DAYS: Final = 21
 
 
 def seconds_left(context: ssl.SSLContext, certificate: Path, now: float) -> float:
-    """Return the seconds from `now` (Unix seconds) until the certificate of `context` expires; negative if it has
-    expired.
+    """Return the seconds from `now` (Unix time) until the certificate of `context` expires; negative after that.
 
     Python exposes a certificate only in a handshake, so this makes one in memory. Raises RuntimeError.
     """
@@ -102,9 +101,7 @@ def incidents(settings: Settings) -> Diagnosis:
 
 
 def state(settings: Settings) -> Diagnosis:
-    """Check the place for tensors and graphs: a known format, writable, with free space, and private to the server's
-    user.
-    """
+    """Check the state's place: known format, writable, with free space, and private to the server's user."""
     place, remote = settings.state, "://" in settings.state
     if place == NO_STATE:
         return doubtful("tensors and graphs are kept in memory: a restart forgets them", f"name a {flag('state')}")

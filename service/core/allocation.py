@@ -34,8 +34,7 @@ class GrowingAllocation(Allocation, Protocol):
     """Memory for a body, reserved step by step while the body arrives."""
 
     def reserve(self, nbytes: int) -> int:
-        """Reserve the first `nbytes` bytes before they are written. Return the number of reserved bytes, at least
-        `nbytes`.
+        """Reserve the first `nbytes` bytes before they are written; return the number reserved, at least `nbytes`.
 
         Raises Refusal (queue_full) if there is not enough memory, or if the memory has been reclaimed.
         """

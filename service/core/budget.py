@@ -64,9 +64,7 @@ def worker_budget(plan_bytes: int, *, compiles: bool) -> WorkerBudget:
 
 
 def request_bytes(answer: int, body: int) -> int:
-    """Return an upper bound of a request's bytes: the response as values and as text, and the JSON body as Python
-    objects.
-    """
+    """Return an upper bound of a request's bytes: the response as values and text, and the JSON body as objects."""
     return 2 * answer + PARSED * body
 
 

@@ -129,8 +129,8 @@ class Refusal(Exception):
 
 
 def linked(reports: bytes, prefix: str) -> bytes:
-    """Prepend a prefix to the links in JSON reports. Reports quoted inside strings have escaped quotes and do not
-    match.
+    """Prepend a prefix to the links in JSON reports. Reports quoted in strings have escaped quotes and are
+    unchanged.
     """
     return reports.replace(f'"type":"{ERRORS}/'.encode(), f'"type":"{prefix}{ERRORS}/'.encode())
 

@@ -21,9 +21,7 @@ def begin_log(settings: Settings) -> None:
 
 
 def begin_log_of_ours(settings: Settings) -> None:
-    """Log only our own lines, inside another application's process. Do nothing if that process has set up logging
-    itself.
-    """
+    """Log only our own lines, inside another application. Do nothing if the application has set up logging."""
     logger = logging.getLogger("gradserve")
     if not logger.hasHandlers():
         logger.addHandler(_to_stderr(settings))
@@ -45,9 +43,7 @@ class TextLines(logging.Formatter):
 
 
 class JsonLines(logging.Formatter):
-    """Formatter for one JSON object per line: time, level, logger, message, and if present the request id and
-    traceback.
-    """
+    """Formatter for one JSON object per line: time, level, logger, message; request id and traceback if present."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line without a newline."""

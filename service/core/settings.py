@@ -69,7 +69,7 @@ def parsed(value: object) -> object:
 
 
 def readable(size: int) -> str:
-    """Format a size exactly, in the largest binary unit that divides it; append a rounded value if that is hard to
+    """Format a size exactly, in the largest binary unit that divides it; add a rounded value if that is hard to
     read.
     """
     exact_units = [(size // factor, name) for name, factor in _BINARY.items() if size and size % factor == 0]
@@ -122,9 +122,7 @@ _MIN_BYTES: Final = 64 << 20
 
 
 def _default_max_bytes(stated: dict[str, Any]) -> int:
-    """Return half the memory divided by the workers, or less if the limits of all processes would not fit into
-    memory.
-    """
+    """Return half the memory divided by the workers, or less so that the limits of all processes fit into memory."""
     workers = stated.get("workers", 1)
     processes = sum(WorkerPlaces(workers))
     caches = worker_budget(_default_plan_cache_bytes() // processes, compiles=True).whole

@@ -8,8 +8,6 @@ from engine.ir.spellings import LOOKED_AT, nearest
 
 
 def hint(word: str, known: Mapping[str, str], otherwise: str) -> str:
-    """Suggest the closest of the known words, whose keys are lower case and values the spelling; `otherwise` if none is
-    close.
-    """
+    """Suggest the word closest to `word`, or return `otherwise`. `known` maps lower-case words to their spelling."""
     closest = nearest(word[:LOOKED_AT].lower(), known)
     return f"did you mean {known[closest]}?" if closest else otherwise

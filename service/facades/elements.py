@@ -22,8 +22,7 @@ _SHOWN: Final = 16
 
 
 def flat_or_nested(data: object, shape: Sequence[int], where: str, place: Location) -> list[int | float]:
-    """Return the row-major elements of a list that is flat, or nested according to the shape; true and false become 1
-    and 0.
+    """Return the row-major elements of a flat list, or of lists nested according to the shape; booleans as 1 and 0.
 
     `where` names the list in error messages, and `place` is its location. Raises Refusal.
     """
@@ -40,7 +39,7 @@ def flat_or_nested(data: object, shape: Sequence[int], where: str, place: Locati
 
 
 def nested(data: object, shape: Sequence[int], where: str, place: Location) -> list[int | float]:
-    """Return the row-major elements of lists nested according to the shape; true and false become 1 and 0.
+    """Return the row-major elements of lists nested according to the shape; booleans as 1 and 0.
 
     Raises Refusal that points to the first list or element that does not fit.
     """

@@ -101,8 +101,7 @@ class Model:
         return [*input_feeds, *({"node": bound.node, "tensor_id": bound.tensor_id} for bound in self.bound)]
 
     def require_bound(self, find: Find) -> None:
-        """Raise Refusal (shape_mismatch, dtype_mismatch) unless each bound tensor still has the type recorded in the
-        model.
+        """Raise Refusal (shape_mismatch, dtype_mismatch) unless each bound tensor still has its recorded type.
 
         A missing tensor is reported by the call that it is fed to.
         """

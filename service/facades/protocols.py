@@ -68,9 +68,7 @@ class Facade(ABC):
 
     @abstractmethod
     def owns(self, path: str) -> bool:
-        """Return whether a path belongs to the protocol, even if it is not served; its errors have the protocol's
-        format.
-        """
+        """Return whether a path belongs to the protocol, even if it is not served: its errors have that format."""
 
     @abstractmethod
     def write_error(self, problem: Mapping[str, Any]) -> tuple[int, ForeignAnswer]:

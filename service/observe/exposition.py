@@ -43,9 +43,7 @@ class Exposition(Collector):
         ProcessCollector(registry=self._registry)  # of the front: file descriptors, memory, CPU time
 
     def text(self, accept: str) -> tuple[bytes, str]:
-        """Return all metrics and their media type: OpenMetrics if `accept` asks for it, or else the Prometheus text
-        format.
-        """
+        """Return all metrics and their media type: OpenMetrics if `accept` asks for it, else Prometheus text."""
         encode, media_type = choose_encoder(accept)
         return encode(self._registry), media_type
 

@@ -121,9 +121,7 @@ class RequestLog:
         )
 
     def _now(self) -> str:
-        """Return the time in the format of `logging`. The part that changes once a second is formatted once a
-        second.
-        """
+        """Return the time in the format of `logging`. The seconds are formatted only once a second."""
         now = time.time()
         second = int(now)
         if second != self._second:

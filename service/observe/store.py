@@ -67,9 +67,7 @@ class StateStore(Protocol):
         condition: Condition = ALWAYS,
         more: Sequence[Change] = (),
     ) -> None:
-        """Store what a reply has to store, together with the changes in `more`, then call `done` with the reply or a
-        refusal.
-        """
+        """Store the reply's tensors, and `more` changes with them; then call `done` with the reply or a refusal."""
 
     async def settled(
         self, task: Task, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
@@ -185,10 +183,9 @@ class StoreService:
         more: Sequence[Change] = (),
         complete: Completion | None = None,
     ) -> None:
-        """Store what a reply has to store, together with the changes in `more`, then call `done` with the reply or a
-        refusal.
+        """Store the reply's tensors, and `more` changes with them; then call `done` with the reply or a refusal.
 
-        Each tensor is stored under its own condition or else `condition`. A reply that was computed from stored data
+        Each tensor is stored under `condition`, or else under its own one. A reply that was computed from stored data
         waits until that data is known to be current. `complete` is called with the versions that are replaced, before
         anything is written, and returns `more` with their data filled in.
         """

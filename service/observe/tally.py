@@ -33,8 +33,8 @@ class Histogram:
 
     @staticmethod
     def add_each(histograms: Iterable[Histogram], durations: Iterable[float]) -> None:
-        """Count one duration, in seconds, in each histogram. It runs for every request: one call is cheaper than
-        many `add`.
+        """Count one duration, in seconds, in each histogram. This runs for every request, and is cheaper than calls of
+        `add`.
         """
         for histogram, seconds in zip(histograms, durations, strict=True):
             histogram.counts[bisect_left(BOUNDS, seconds)] += 1
@@ -62,9 +62,7 @@ class Holdings(NamedTuple):
 
 
 class ClusterFigures(NamedTuple):
-    """Statistics of a cluster server: shards owned, takeovers, checks of the shared state, and requests passed on by
-    kind.
-    """
+    """Statistics of a cluster server: owned shards, takeovers, checks of the state, and requests passed on by kind."""
 
     shards: int
     takeovers: int
@@ -107,14 +105,10 @@ class Tally:
         self.plans[reply.cached] += 1
 
     def committed(self, outcome: str, seconds: float) -> None:
-        """Count a finished commit by outcome: `written`, or the code of its refusal (store_full); `seconds` since it
-        came.
-        """
+        """Count a finished commit by outcome: `written`, or the code of its refusal. `seconds` is its duration."""
         self.commits[outcome] += 1
         self.commit_seconds.add(seconds)
 
     def denied(self, reason: str) -> None:
-        """Count a request that its caller was not allowed to make, by code: unauthenticated, forbidden,
-        rate_limited.
-        """
+        """Count a denied request by the code of its refusal: unauthenticated, forbidden, rate_limited."""
         self.denials[reason] += 1

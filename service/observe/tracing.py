@@ -86,9 +86,7 @@ class Tracing:
 
 
 def tracing_to(endpoint: str) -> Tracing:
-    """Return a `Tracing` that exports to the collector at this URL; the OTEL_* variables configure sampling and
-    naming.
-    """
+    """Return a `Tracing` to the collector at this URL; the OTEL_* variables set sampling, batching and names."""
     stated = OTELResourceDetector().detect().attributes
     resource = Resource.create({"service.name": "gradserve", "service.version": VERSIONS["gradserve"], **stated})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
@@ -113,9 +111,7 @@ def _attributes(answered: Answered, reply: Reply | None) -> Iterator[tuple[str, 
 
 
 def _phases(timings: Timings, begun: float) -> Iterator[tuple[str, float, float]]:
-    """Yield the name, begin and end of each phase that took any time; the backward pass is the last part of the
-    execution.
-    """
+    """Yield the name, begin and end of each phase that took any time. The backward pass ends with the execution."""
     start = begun - timings.waited
     for name in ("waited", "decode", "plan", "execute", "encode"):
         seconds: float = getattr(timings, name)

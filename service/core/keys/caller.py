@@ -1,5 +1,4 @@
-"""Identity of a request's sender: the credential in its headers, the caller, and the tenant that the request counts
-for.
+"""Identity of a request's sender: the credential in its headers, the caller, and the tenant for fair sharing.
 
 A credential is the digest of a key, or a complaint about it. The key itself is not passed on.
 """
@@ -103,8 +102,7 @@ _SITE: Final = 64
 
 
 def tenant_of(caller: Caller, address: str) -> str:
-    """Return the name under which the caller's share is counted: its namespace, or its address if no keys are
-    configured.
+    """Return the name under which the caller's share is counted: its namespace, or without keys its address.
 
     IPv6 addresses of one site are one tenant. A connection without an address (a Unix socket) has the empty address.
     Namespace and address tenants never have the same name.

@@ -154,7 +154,7 @@ def test_what_another_has_registered_stays_its_own(copied: list[int]) -> None:
     _, feed = mapped()
     first, second = RegisteredMemory(cupy), RegisteredMemory(cupy)
     for known in (first, first, second, second):
-        found = known.copied(feed, cupy.asarray)
+        found = known.copy_to_gpu(feed, cupy.asarray)
         CARD.arrive()
         np.testing.assert_array_equal(found.get(), feed)
     assert copied == [COPIED_AT_ONCE, COPIED_AT_ONCE, 40]

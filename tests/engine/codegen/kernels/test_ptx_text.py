@@ -196,7 +196,7 @@ def test_an_argument_out_of_range_is_told(level: Level, with_rows: bool, tmp_pat
     angles = np.zeros((3, wide))
     for largest, is_out in (1.0, False), (float("nan"), False), (1e30, True):
         angles[2, -1] = largest
-        found = Case(card.loop, space, [np.ones((3, columns)), angles]).results()
+        found = Case(card.fused, space, [np.ones((3, columns)), angles]).results()
         assert run_on_host(kernels, card, [np.ones((3, columns)), angles], found) == is_out
 
 
