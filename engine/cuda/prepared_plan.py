@@ -71,8 +71,9 @@ class CudaRecorder:
         self.nbytes = 0
 
     def record(self, make: Callable[[], None]) -> Callable[[], None]:
-        """Record the launches of `make`; return a function that launches them on the current stream. Raises CUDA's
-        errors.
+        """Record the launches of `make`, and return a function that launches them on the current stream.
+
+        Raises the errors of CUDA.
         """
         stream = self._cupy.cuda.Stream(non_blocking=True)
         with self._cupy.cuda.using_allocator(self._pool.malloc), stream:

@@ -1,6 +1,4 @@
-"""Actions that a confined process must not be able to do. As a program, confine this process and list those that
-work.
-"""
+"""Actions that a confined process must not be able to do. As a program, confine this process and list what works."""
 
 from __future__ import annotations
 

@@ -129,9 +129,7 @@ class Refusal(Exception):
 
 
 def linked(reports: bytes, prefix: str) -> bytes:
-    """Prepend a prefix to the links in JSON reports. Reports quoted in strings have escaped quotes and are
-    unchanged.
-    """
+    """Prepend a prefix to the links in JSON reports. Reports quoted in strings have escaped quotes: they stay."""
     return reports.replace(f'"type":"{ERRORS}/'.encode(), f'"type":"{prefix}{ERRORS}/'.encode())
 
 

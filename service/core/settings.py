@@ -69,9 +69,7 @@ def parsed(value: object) -> object:
 
 
 def readable(size: int) -> str:
-    """Format a size exactly, in the largest binary unit that divides it; add a rounded value if that is hard to
-    read.
-    """
+    """Format a size exactly, in the largest binary unit that divides it; add a rounded value if that is long."""
     exact_units = [(size // factor, name) for name, factor in _BINARY.items() if size and size % factor == 0]
     count, unit = exact_units[-1] if exact_units else (size, "")
     if count < _READABLE:

@@ -33,9 +33,7 @@ class Histogram:
 
     @staticmethod
     def add_each(histograms: Iterable[Histogram], durations: Iterable[float]) -> None:
-        """Count one duration, in seconds, in each histogram. This runs for every request, and is cheaper than calls of
-        `add`.
-        """
+        """Count one duration, in seconds, in each histogram. This runs for every request; it is cheaper than `add`."""
         for histogram, seconds in zip(histograms, durations, strict=True):
             histogram.counts[bisect_left(BOUNDS, seconds)] += 1
             histogram.total += seconds

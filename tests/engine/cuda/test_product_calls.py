@@ -22,7 +22,7 @@ from engine.cuda.cublaslt import (
     MOST_CALLS_OF_A_BATCH,
     MOST_EXTENT,
     CublasLt,
-    axes_of_batch,
+    merged_batch_axes,
     stored_products,
 )
 from engine.cuda.products import ProductCalls, ProductPlaces
@@ -318,7 +318,7 @@ def test_a_batch_of_too_many_calls_has_pointers_alone() -> None:
 
 def test_axes_that_lie_in_one_another_are_one() -> None:
     dense = product_of_arrays(np.empty((2, 3, 4, 5), "float32"), numbers(2, 3, 4, 6), numbers(2, 3, 6, 5))
-    assert [axis.extent for axis in axes_of_batch(dense)] == [6]
-    assert [axis.extent for axis in axes_of_batch(dense._replace(batch=(1, 3)))] == [3]
+    assert [axis.extent for axis in merged_batch_axes(dense)] == [6]
+    assert [axis.extent for axis in merged_batch_axes(dense._replace(batch=(1, 3)))] == [3]
     repeated = product_of_arrays(np.empty((2, 3, 4, 5), "float32"), numbers(4, 6), numbers(2, 3, 6, 5))
-    assert [axis.extent for axis in axes_of_batch(repeated)] == [6]
+    assert [axis.extent for axis in merged_batch_axes(repeated)] == [6]
