@@ -25,9 +25,9 @@ from engine.cuda.card_recipe import (
     CardRecipe,
     Phase,
     ProductPhase,
-    by_items,
     card_text,
     is_wide,
+    launch_items,
 )
 from engine.cuda.cublaslt import stored_products
 from engine.cuda.cuda_text import WARP
@@ -199,7 +199,7 @@ class _Stretch:
         scores = self._scores(0)
         yield self._product(q, k.transposed, scores)
         rows = self.entries * attention.queries
-        yield by_items("softmax_rows", rows * WARP, _ENTRIES, *self._table(scores, self._rows("result", 1), 0))
+        yield launch_items("softmax_rows", rows * WARP, _ENTRIES, *self._table(scores, self._rows("result", 1), 0))
         yield self._product(scores, v, self._result(0))
 
     def backward(self) -> Iterator[Phase]:
@@ -209,7 +209,7 @@ class _Stretch:
         yield self._product(q, k.transposed, scores)
         yield self._product(g, v.transposed, gradients)
         table = self._table(scores, self._rows("operand", 3), self._rows("operand", 4), gradients.place)
-        yield by_items("score_gradients", self.entries * attention.queries * attention.keys, _ENTRIES, *table)
+        yield launch_items("score_gradients", self.entries * attention.queries * attention.keys, _ENTRIES, *table)
         yield self._product(gradients, k, self._result(0))
         yield self._product(gradients.transposed, q, self._result(1))
         yield self._product(scores.transposed, g, self._result(2))

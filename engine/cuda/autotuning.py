@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 from engine.codegen.native.machine_code import KernelStore
 
 #: maximum number of candidates that are timed for one computation
-MOST_CANDIDATES: Final = 4
+MAX_CANDIDATES: Final = 4
 #: timings of each candidate, of which the shortest counts; one untimed launch precedes them, to load the kernel
 _TIMINGS: Final = 5
 #: maximum number of a plan's timings that may be interrupted by runs before the heuristics' first candidates are used
@@ -96,7 +96,7 @@ class Choices:
         return winner and winner.code
 
     def _fastest(self, contest: Contest, clock: CudaClock) -> Candidate | None:
-        candidates = contest.candidates[:MOST_CANDIDATES]
+        candidates = contest.candidates[:MAX_CANDIDATES]
         if len(candidates) < 2:
             return candidates[0] if candidates else None
         timings = _Timings(candidates)

@@ -44,7 +44,7 @@ from engine.cuda.cudnn_recipes import CardTerms, CudnnRecipes
 from engine.cuda.gather_scatter import gather_card_recipe, scatter_card_recipe, segments_card_recipe
 from engine.cuda.kernels import CompiledCudaKernel, CudaCode, CudaKernels, CudaModule
 from engine.cuda.launch import Launch
-from engine.cuda.libraries import INSTEAD, card_library
+from engine.cuda.libraries import FALLBACKS, card_library
 from engine.cuda.pooling import pool_card_recipe
 from engine.cuda.products import (
     BoundMatmul,
@@ -208,7 +208,7 @@ class CardCalls:
     def products(self, recipe: CardRecipe, phase: ProductPhase, places: ProductPlaces) -> list[KernelCall]:
         """Return the calls of a product, which uses the rest of a recipe's workspace. Raises KernelUnavailable."""
         if self._products is None:
-            raise KernelUnavailable(f"there is no cuBLASLt; instead: {INSTEAD['cublasLt']}")
+            raise KernelUnavailable(f"there is no cuBLASLt; instead: {FALLBACKS['cublasLt']}")
         used = self._used(recipe)
         bound = self._products.bound(phase, places, self.workspace.nbytes - used, self.choices)
         return [(self._multiply, (each, self.workspace.data.ptr + used)) for each in bound]

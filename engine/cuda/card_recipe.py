@@ -21,7 +21,7 @@ from engine.codegen.microkernels.axis_kernels import merged_axes
 from engine.codegen.microkernels.product import Product
 from engine.cuda.cuda_text import cuda_definitions
 from engine.cuda.cudnn_plans import CudnnPlan
-from engine.cuda.launch import MOST_BLOCKS, Extent, thread_blocks
+from engine.cuda.launch import MAX_BLOCKS, Extent, thread_blocks
 from engine.ir.run_report import IEEE, Precision
 from engine.ir.tensor_type import FLOATS
 
@@ -101,7 +101,7 @@ class ProductPhase(NamedTuple):
     is how float32 operands are read; `tf32x3` takes several phases, and means float32 in a single one.
     """
 
-    of: Product
+    product: Product
     a: CardPlace
     b: CardPlace
     c: CardPlace
@@ -148,7 +148,7 @@ class CardRecipe(NamedTuple):
         return any(isinstance(x, CardPlace) and x.kind == "flag" for table in tables for x in table)
 
 
-def computed_in(dtype: str) -> str:
+def compute_dtype(dtype: str) -> str:
     """Return the dtype in which elements of a float dtype are computed."""
     return "float32" if dtype == "float16" else dtype
 
@@ -156,7 +156,7 @@ def computed_in(dtype: str) -> str:
 def card_definitions(dtype: str) -> str:
     """Return the macro definitions of kernels for NVRTC. `dtype` is one of FLOATS."""
     assert dtype in FLOATS
-    return cuda_definitions(computed_in(dtype)) + (_HALF if dtype == "float16" else _WHOLE)
+    return cuda_definitions(compute_dtype(dtype)) + (_HALF if dtype == "float16" else _WHOLE)
 
 
 def card_text(dtype: str, entries: int, kernels: str, *, is_wide: bool) -> str:
@@ -175,13 +175,13 @@ def are_addressable(axes: Sequence[tuple[int, int]]) -> bool:
     return sum((reach + 1) * (abs(step) + 1) for reach, step in axes) < _MAX_OFFSETS
 
 
-def by_items(kernel: str, items: int, entries: int, *table: CardEntry) -> LaunchPhase:
+def launch_items(kernel: str, items: int, entries: int, *table: CardEntry) -> LaunchPhase:
     """Launch at most one thread per item; the table is padded to `entries`."""
-    blocks = max(1, min(-(-items // _THREADS), MOST_BLOCKS))
+    blocks = max(1, min(-(-items // _THREADS), MAX_BLOCKS))
     return LaunchPhase(kernel, (blocks, 1), (_THREADS, 1), _padded(table, entries))
 
 
-def by_lines(kernel: str, lines: int, items: int, entries: int, *table: CardEntry) -> LaunchPhase:
+def launch_lines(kernel: str, lines: int, items: int, entries: int, *table: CardEntry) -> LaunchPhase:
     """Launch at most one thread per item of each line."""
     grid, block = thread_blocks(lines, items)
     return LaunchPhase(kernel, grid, block, _padded(table, entries))
@@ -193,7 +193,7 @@ def _padded(table: Sequence[CardEntry], entries: int) -> tuple[CardEntry, ...]:
     return (*table, *[0] * (entries - len(table)))
 
 
-def unravelled(number: str, extents: Sequence[int], steps: Mapping[str, int]) -> str:
+def unravel(number: str, extents: Sequence[int], steps: Mapping[str, int]) -> str:
     """Return statements that move pointers to item `number` of some axes.
 
     `extents` are the table entries with the axes' extents, the last axis varying fastest; `steps` maps each pointer to
@@ -239,7 +239,7 @@ class Move(NamedTuple):
     def phase(self, kernel: str, entries: int, source: CardPlace, target: CardPlace) -> LaunchPhase:
         """Return the launch of one of `move_kernels` with as many axes."""
         axes = *self.extents, *self.source, *self.target
-        return by_items(kernel, self.items, entries, source, target, self.items, *axes)
+        return launch_items(kernel, self.items, entries, source, target, self.items, *axes)
 
 
 def move_entries(axes: int) -> int:
@@ -249,5 +249,5 @@ def move_entries(axes: int) -> int:
 
 def move_kernels(axes: int, names: Sequence[str]) -> str:
     """Return kernels for moves with `axes` axes: `move` copies bits, `round_off` rounds, `clear` writes zeros."""
-    places = unravelled("item", range(_HEAD, _HEAD + axes), {"from": _HEAD + axes, "to": _HEAD + 2 * axes})
+    places = unravel("item", range(_HEAD, _HEAD + axes), {"from": _HEAD + axes, "to": _HEAD + 2 * axes})
     return "".join(_MOVE.format(name=name, places=places, value=_VALUES[name]) for name in names)

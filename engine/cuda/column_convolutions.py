@@ -33,7 +33,7 @@ from engine.cuda.card_recipe import (
     Phase,
     ProductPhase,
     card_text,
-    computed_in,
+    compute_dtype,
     move_kernels,
 )
 from engine.cuda.columns import (
@@ -119,7 +119,7 @@ class _Columns(ABC):
             (geometry.y, geometry.x) if self.writes_wide else (geometry.x, geometry.y)
         )
         self.x, self.kernel, self.y = CardPlace("operand", 0), CardPlace("operand", 1), CardPlace("result", 0)
-        self.size, self.computed = geometry.itemsize, np.dtype(computed_in(geometry.dtype)).itemsize
+        self.size, self.computed = geometry.itemsize, np.dtype(compute_dtype(geometry.dtype)).itemsize
         self.images, self.groups = wide.shape[0], geometry.groups
         self.depth, self.features = geometry.kernel.shape[1], geometry.kernel.shape[0] // geometry.groups
         self.windows = WindowPlacing(

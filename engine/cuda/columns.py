@@ -12,7 +12,7 @@ import math
 from typing import Final, NamedTuple
 
 from engine.codegen.microkernels.convolution import Tensor
-from engine.cuda.card_recipe import CardEntry, CardPlace, LaunchPhase, are_addressable, by_lines, is_wide
+from engine.cuda.card_recipe import CardEntry, CardPlace, LaunchPhase, are_addressable, is_wide, launch_lines
 
 #: entries of these kernels' tables
 COLUMN_ENTRIES: Final = 36
@@ -155,7 +155,7 @@ def lay_columns(windows: WindowPlacing, wide: Tensor, lines: ColumnLines, x: Car
     head: tuple[CardEntry, ...] = (x, to, items, lines.first, lines.part, lines.channels * splits, splits)
     sizes = (lines.line_step, lines.image_step, *windows.places, *windows.taps, *wide.shape[2:])
     table = (*head, *sizes, *windows.stride, *windows.padding, *windows.dilation, *wide.steps)
-    return by_lines("lay_columns", lines.channels * splits, items, COLUMN_ENTRIES, *table)
+    return launch_lines("lay_columns", lines.channels * splits, items, COLUMN_ENTRIES, *table)
 
 
 def gather_columns(
@@ -171,4 +171,4 @@ def gather_columns(
     head: tuple[CardEntry, ...] = (columns, y, items, part, lines.channels, lines.line_step, lines.image_step)
     sizes = (*wide.shape[3:], *windows.places, *windows.taps)
     placing = (*windows.stride, *windows.padding, *windows.dilation, *tap_steps, *position_steps)
-    return by_lines("gather_columns", lines.channels, items, COLUMN_ENTRIES, *head, *sizes, *placing, *wide.steps)
+    return launch_lines("gather_columns", lines.channels, items, COLUMN_ENTRIES, *head, *sizes, *placing, *wide.steps)

@@ -152,7 +152,7 @@ class CardCompiler(NamedTuple):
     compile: Callable[[str], bytes]
 
 
-class CardWay(NamedTuple):
+class Compilation(NamedTuple):
     """Pending compilation of a text: the cache key of its machine code, and the function that compiles it."""
 
     key: str
@@ -178,14 +178,14 @@ def card_compilers(cupy: Any) -> list[CardCompiler]:
     return [llvm, nvrtc]
 
 
-def ways(text: CardText, compilers: Sequence[CardCompiler]) -> Iterator[CardWay]:
+def compilations(text: CardText, compilers: Sequence[CardCompiler]) -> Iterator[Compilation]:
     """Yield the possible compilations of a text, in the order of the compilers; each text is printed on demand."""
     for compiler in compilers:
         print_text = text.llvm if compiler.language == "llvm" else text.cuda
         if print_text is not None:
             source, processor = print_text(), f"sm_{compiler.architecture}"
             key = kernel_key(source, system="cuda", processor=processor, compiler=compiler.name)
-            yield CardWay(key, partial(compiler.compile, source))
+            yield Compilation(key, partial(compiler.compile, source))
 
 
 def in_threads(jobs: Iterator[Callable[[], object]]) -> None:

@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 
 from engine.codegen.microkernels.product import Matrices, Product
 from engine.codegen.native.machine_code import KernelUnavailable
-from engine.cuda.autotuning import MOST_CANDIDATES
+from engine.cuda.autotuning import MAX_CANDIDATES
 from engine.ir.run_report import PRECISIONS, Precision
 from engine.ir.tensor_type import FLOAT16, FLOAT32, FLOAT64
 
@@ -64,8 +64,8 @@ PREF_MIN_ALIGNMENT_D_BYTES: Final = 8
 #: cublasLtReductionScheme_t
 REDUCTION_SCHEME_COMPUTE_TYPE: Final = 2
 #: limits of an extent, and of the number of calls for a batch
-MOST_EXTENT: Final = 2**31 - 1
-MOST_CALLS_OF_A_BATCH: Final = 64
+MAX_EXTENT: Final = 2**31 - 1
+MAX_BATCH_CALLS: Final = 64
 #: precision → how float32 operands are read; sums are float32. `tf32x3` consists of several products
 COMPUTE_TYPES: Final[Mapping[Precision, int]] = MappingProxyType(
     dict(zip(PRECISIONS, (COMPUTE_32F, COMPUTE_32F, COMPUTE_32F_FAST_TF32, COMPUTE_32F_FAST_16BF), strict=True))
@@ -271,7 +271,7 @@ class Matmul:
         self.layouts: Sequence[c_void_p] = [library.layout(x, dtype, terms, self) for x, dtype in terms.matrices_stored]
         number = ctypes.c_double if terms.dtype == FLOAT64.name else c_float
         self._alpha, self._beta = number(1), number(1 if terms.adds else 0)
-        self.proposed = library.candidates(self, MOST_CANDIDATES)
+        self.proposed = library.candidates(self, MAX_CANDIDATES)
         algos = [each.algo for each in self.proposed]
         self._algo = next((algo for algo in algos if algo.code == chosen), algos[0])
 
@@ -329,7 +329,7 @@ def stored_products(product: Product, *, widens: bool = False) -> list[StoredPro
     merge into one axis is computed with arrays of pointers, or with a call for each entry of all axes but the longest.
     """
     extents = (*product.batch, product.rows, product.inner, product.columns)
-    if product.dtype not in DATA_TYPES or 0 in extents or max(extents) > MOST_EXTENT:
+    if product.dtype not in DATA_TYPES or 0 in extents or max(extents) > MAX_EXTENT:
         return []
     axes = merged_batch_axes(product)
     matrices = [
@@ -364,8 +364,8 @@ def _batched(single: StoredProduct, axes: Sequence[_Axis], sizes: Starts) -> lis
     longest = max(range(len(axes)), key=lambda k: axes[k].extent)
     other_axes = [axis for k, axis in enumerate(axes) if k != longest]
     count = math.prod(axis.extent for axis in axes)
-    ways = [single._replace(matrices=count, starts=_starts(axes), by_pointers=True)] if count <= MOST_EXTENT else []
-    if math.prod(axis.extent for axis in other_axes) <= MOST_CALLS_OF_A_BATCH:
+    ways = [single._replace(matrices=count, starts=_starts(axes), by_pointers=True)] if count <= MAX_EXTENT else []
+    if math.prod(axis.extent for axis in other_axes) <= MAX_BATCH_CALLS:
         ways.append(_strided_batch(single, axes[longest], sizes)._replace(starts=_starts(other_axes)))
     return ways
 
@@ -407,4 +407,4 @@ def _leading(step: int, dense: int, count: int, itemsize: int) -> int | None:
     """Return the elements between columns of `dense` elements; None if columns overlap or go backwards."""
     if count == 1:
         return dense
-    return step // itemsize if not step % itemsize and dense * itemsize <= step <= MOST_EXTENT * itemsize else None
+    return step // itemsize if not step % itemsize and dense * itemsize <= step <= MAX_EXTENT * itemsize else None

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from engine.codegen.native.machine_code import KernelStore, Reasons, RefusedKernels, kernel_key
-from engine.cuda.autotuning import MOST_CANDIDATES, NO_CHOICES, Candidate, Choices, Contest, StreamLaunch
+from engine.cuda.autotuning import MAX_CANDIDATES, NO_CHOICES, Candidate, Choices, Contest, StreamLaunch
 from engine.ir.lru import LRU
 
 _logger = logging.getLogger("gradserve.kernels")
@@ -123,21 +123,21 @@ class CudnnPlan:
 class PlanRequest(NamedTuple):
     """Request for a cuDNN plan.
 
-    `text`, whose first word is a name, has everything that a plan depends on besides GPU and libraries. `state` builds
-    its graph. Engines with a note in `without` are excluded, as are those that need more than `workspace` bytes.
+    `text`, whose first word is a name, has everything that a plan depends on besides GPU and libraries. `build_graph`
+    builds its graph. Engines are excluded if they have one of `excluded_notes`, or need more than `workspace` bytes.
     `sizes` are the numbers and bytes of its tensors; if they are empty, plans are not timed.
     """
 
     text: str
-    state: Callable[[CudnnLibrary], Any]
-    without: tuple[str, ...]
+    build_graph: Callable[[CudnnLibrary], Any]
+    excluded_notes: tuple[str, ...]
     workspace: int
     sizes: tuple[tuple[int, int], ...] = ()
 
     @property
     def identity(self) -> str:
         """Cache key of its plans."""
-        return repr((self.text, self.without, self.workspace))
+        return repr((self.text, self.excluded_notes, self.workspace))
 
 
 class CudnnPlans:
@@ -189,7 +189,7 @@ class CudnnPlans:
 
     def _contest(self, request: PlanRequest) -> Contest:
         """Return the usable plans as candidates, loaded as they would be later."""
-        codes = [code for _, code in islice(self._usable_plans(request), MOST_CANDIDATES)]
+        codes = [code for _, code in islice(self._usable_plans(request), MAX_CANDIDATES)]
         loaded = [(code, plan) for code in codes if (plan := self._load(code, request))]
         candidates = [Candidate(code, partial(self._bind_candidate, request, plan)) for code, plan in loaded]
         needed = max((plan.workspace for _, plan in loaded), default=0)
@@ -226,11 +226,11 @@ class CudnnPlans:
         reason, count = None, 0
         for mode in self._library.modes():
             try:
-                graph = request.state(self._library)
+                graph = request.build_graph(self._library)
                 graph.validate()
                 graph.build_operation_graph()
                 graph.create_execution_plans([mode])
-                graph.deselect_numeric_notes(self._library.notes(*request.without))
+                graph.deselect_numeric_notes(self._library.notes(*request.excluded_notes))
                 for needed in self._build_plans(graph, request.workspace):
                     yield CudnnPlan(graph, needed), bytes(graph.serialize())
                     count += 1

@@ -30,19 +30,19 @@ from engine.cuda.card_recipe import (
     Move,
     Phase,
     are_addressable,
-    by_items,
     card_text,
-    computed_in,
+    compute_dtype,
     is_wide,
+    launch_items,
     move_entries,
     move_kernels,
-    unravelled,
+    unravel,
 )
 from engine.cuda.cudnn_recipes import CardTerms
 from engine.ir.tensor_type import FLOATS, TensorType
 
 #: maximum number of indices of a row for which each element scans all of them
-LOOKED_THROUGH: Final = 64
+MAX_SCANNED_INDICES: Final = 64
 #: length of a run, which is sorted by counting ranks
 _RUN: Final = 256
 #: bytes of a sort key: the index in the upper half, its position in the lower half
@@ -198,7 +198,7 @@ def segments_card_recipe(
 
 def _prefers_order(terms: CardTerms, adding: Adding) -> bool:
     """Return whether an ordered sum pays off: for many indices, unordered atomic additions are faster, if allowed."""
-    return terms.deterministic or adding.count <= LOOKED_THROUGH
+    return terms.deterministic or adding.count <= MAX_SCANNED_INDICES
 
 
 def adding_of_segments(out: TensorType, x: TensorType, segment_ids: TensorType) -> Adding:
@@ -241,7 +241,7 @@ class _IndexSum:
     def recipe(self) -> CardRecipe | None:
         if not self.rows:
             return CardRecipe(())
-        if self.adding.count <= LOOKED_THROUGH:
+        if self.adding.count <= MAX_SCANNED_INDICES:
             inner = self.count if self.adding.y[-1] > self.adding.itemsize else 1
             launch = self._launch("add_few", self.rows * self.adding.extent, self.adding.count, inner=inner)
             return CardRecipe((launch,), self._text())
@@ -250,7 +250,7 @@ class _IndexSum:
         count = min(self.adding.count, keys, _MAX_EXTENT - 1)
         if count == self.adding.count:
             lists = min(self.list_count, keys // count)
-        if not count or (count < self.adding.count and computed_in(self.adding.dtype) != self.adding.dtype):
+        if not count or (count < self.adding.count and compute_dtype(self.adding.dtype) != self.adding.dtype):
             return None
         starts = range(0, self.list_count, lists), range(0, self.adding.count, count)
         if len(starts[0]) * len(starts[1]) > _MAX_CHUNKS:
@@ -308,7 +308,7 @@ class _IndexSum:
             for each, arrays in ((self.lists, range(4)), (self.shared, range(1, 4)))
             for entry in (*(n for n, _ in each), *(s[k] for k in arrays for _, s in each))
         ]
-        return by_items(kernel, items, self.entries, *places, *sizes, *steps, *axes)
+        return launch_items(kernel, items, self.entries, *places, *sizes, *steps, *axes)
 
     def _text(self) -> str:
         adding = self.adding
@@ -320,9 +320,9 @@ class _IndexSum:
         kernels = _KERNELS.format(
             index=INDICES[adding.index_bytes, adding.is_signed],
             run=_RUN,
-            of_list=unravelled("list", range(_HEAD, _HEAD + lists), of_list),
-            of_index=unravelled("list", range(_HEAD, _HEAD + lists), {"index": of_list["index"]}),
-            of_row=unravelled("among", range(shared_start, shared_start + shared), of_row),
+            of_list=unravel("list", range(_HEAD, _HEAD + lists), of_list),
+            of_index=unravel("list", range(_HEAD, _HEAD + lists), {"index": of_list["index"]}),
+            of_row=unravel("among", range(shared_start, shared_start + shared), of_row),
         )
         kernels += move_kernels(len(self.copy.extents), ("move", "clear"))
         return card_text(adding.dtype, self.entries, kernels, is_wide=self.is_wide)
@@ -349,7 +349,7 @@ def gather_card_recipe(
     axes = merged_axes(out.shape, [indices.strides, steps])
     count = len(axes)
     entries = _READ_HEAD + 3 * count
-    places = unravelled(
+    places = unravel(
         "item", range(_READ_HEAD, _READ_HEAD + count), {"index": _READ_HEAD + count, "x": _READ_HEAD + 2 * count}
     )
     kernel = _KERNEL.format(index=INDICES[index_type], places=places)
@@ -359,4 +359,4 @@ def gather_card_recipe(
     pointers = (CardPlace("operand", 0), CardPlace("operand", 1), CardPlace("result", 0), CardPlace("flag"))
     table = (*pointers, out.size, x.shape[axis], x.strides[axis], 2)
     axis_entries = (*(n for n, _ in axes), *(s[k] for k in range(2) for _, s in axes))
-    return CardRecipe((by_items("read_at", out.size, entries, *table, *axis_entries),), text)
+    return CardRecipe((launch_items("read_at", out.size, entries, *table, *axis_entries),), text)

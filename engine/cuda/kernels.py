@@ -17,7 +17,7 @@ from engine.compiler.body_plans import kernel_ops
 from engine.compiler.control_flow import PlannedCountedScan, PlannedScan, StepLoop
 from engine.compiler.fused_kernel import Fused
 from engine.compiler.plan import Plan
-from engine.cuda.compilers import CardText, CardWay, card_compilers, in_threads, ways
+from engine.cuda.compilers import CardText, Compilation, card_compilers, compilations, in_threads
 from engine.cuda.cuda_text import cuda_parts, cuda_recurrence_text, cuda_text
 from engine.cuda.launch import CudaKernel, Launch, recurrence_launch
 from engine.cuda.ptx_text import ptx_recurrence_text, ptx_text
@@ -136,14 +136,14 @@ class CudaKernels:
             for text in texts:
                 if stop():
                     return
-                compilation = next(ways(text, compilers), None)
+                compilation = next(compilations(text, compilers), None)
                 if compilation is not None and compilation.key not in keys:
                     keys.add(compilation.key)
-                    yield partial(self._compile, ways(text, compilers))
+                    yield partial(self._compile, compilations(text, compilers))
 
         in_threads(jobs())
 
-    def _compile(self, candidates: Iterable[CardWay]) -> None:
+    def _compile(self, candidates: Iterable[Compilation]) -> None:
         """Compile a kernel with the first compiler that accepts it, unless it is in the store."""
         for compilation in candidates:
             if compilation.key in self._refused:
@@ -160,7 +160,7 @@ class CudaKernels:
     def module(self, text: CardText | str) -> CudaModule:
         """Load or compile the kernels of a text, or of CUDA C alone. Raises KernelUnavailable."""
         card_text, refusals = _in_cuda(text) if isinstance(text, str) else text, list[str]()
-        for compilation in ways(card_text, card_compilers(self._cupy)):
+        for compilation in compilations(card_text, card_compilers(self._cupy)):
             module = self._loaded.get(compilation.key)
             if module is not None:
                 return module
@@ -173,7 +173,7 @@ class CudaKernels:
                 return module
         raise KernelUnavailable("; ".join(refusals))
 
-    def _load_or_compile(self, compilation: CardWay) -> CudaModule:
+    def _load_or_compile(self, compilation: Compilation) -> CudaModule:
         self._refused.demand(compilation.key)
         try:
             return self._load_stored(compilation.key) or self._load(self._code(compilation))
@@ -189,7 +189,7 @@ class CudaKernels:
         except KernelUnavailable:
             return None
 
-    def _code(self, compilation: CardWay) -> bytes:
+    def _code(self, compilation: Compilation) -> bytes:
         code = compilation.compile()
         with self._lock:
             self.compiled += 1

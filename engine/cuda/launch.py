@@ -22,7 +22,7 @@ _ELEMENTS_PER_THREAD: Final = 4
 _LARGE_KERNEL: Final = 1 << 20
 #: warps of a block, and maximum blocks along an axis: if there are more rows than that, a block loops over several
 _WARPS: Final = 4
-MOST_BLOCKS: Final = 65535
+MAX_BLOCKS: Final = 65535
 
 #: number of threads or of blocks along x and y
 Extent = tuple[int, int]
@@ -212,7 +212,7 @@ def thread_blocks(rows: int, columns: int, each: int = 1) -> tuple[Extent, Exten
 
 
 def _blocks(items: int, at_once: int) -> int:
-    return max(1, min(-(-items // at_once), MOST_BLOCKS))
+    return max(1, min(-(-items // at_once), MAX_BLOCKS))
 
 
 def _launch_along_x(kernel: str, items: int, table: HostArray) -> Launch:

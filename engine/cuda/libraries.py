@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, NamedTuple
 LibraryName = Literal["cublasLt", "cudnn", "nvJitLink"]
 
 #: fallback for each library that is missing
-INSTEAD: Final[Mapping[LibraryName, str]] = MappingProxyType(
+FALLBACKS: Final[Mapping[LibraryName, str]] = MappingProxyType(
     {
         "cublasLt": "products by CuPy, between recordings",
         "cudnn": "convolutions by columns and a product, attention by products and loops",
@@ -36,7 +36,7 @@ class CardLibrary(NamedTuple):
 
     def __str__(self) -> str:
         if self.loaded is None:
-            return f"{self.name} was not found: {self.missing}; instead: {INSTEAD[self.name]}"
+            return f"{self.name} was not found: {self.missing}; instead: {FALLBACKS[self.name]}"
         return f"{self.name} {self.version or 'of an unknown version'}, {self.path}"
 
 

@@ -20,10 +20,10 @@ from engine.cuda.card_recipe import (
     CardRecipe,
     LaunchPhase,
     are_addressable,
-    by_items,
     card_text,
     is_wide,
-    unravelled,
+    launch_items,
+    unravel,
 )
 from engine.cuda.cudnn_recipes import CardTerms
 from engine.ir.tensor_type import FLOAT16
@@ -208,7 +208,7 @@ class _Pool:
     def _unravel_plane(self, **numbers: int) -> str:
         """Move pointers to a plane: number 0 stands for the strides of x, 1 for those of the cotangents."""
         steps = {pointer: _HEAD + (1 + number) * len(self.axes) for pointer, number in numbers.items()}
-        return unravelled("plane", range(_HEAD, _HEAD + len(self.axes)), steps)
+        return unravel("plane", range(_HEAD, _HEAD + len(self.axes)), steps)
 
     def launch(
         self, kernel: str, items: int, read: CardPlace, second: CardPlace, third: CardPlace | int = 0, first: int = 0
@@ -225,7 +225,7 @@ class _Pool:
             *self.cotangents[:2],
         )
         head = (read, second, third, items, first, taps, is_zero_added)
-        return by_items(kernel, items, self._entries, *head, *sizes, *self.axes, *self.steps[0], *self.steps[1])
+        return launch_items(kernel, items, self._entries, *head, *sizes, *self.axes, *self.steps[0], *self.steps[1])
 
     def back(self, workspace: int) -> CardRecipe | None:
         size = 8 if self.is_wide else 4

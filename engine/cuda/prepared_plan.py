@@ -2,7 +2,7 @@
 
 The first run makes the calls one by one, so that libraries load and allocate what they need. The second run records
 each segment of calls as a CUDA graph, and later runs take a few graph launches. A recording contains addresses, so a
-plan has up to MOST_VARIANTS variants, each bound to the addresses of its feeds. For feeds on the host, small feeds,
+plan has up to MAX_VARIANTS variants, each bound to the addresses of its feeds. For feeds on the host, small feeds,
 flags and results are copied in one exchange (`engine.cuda.transfers`), whose addresses are fixed:
 
     run_from_host    put feeds in pinned memory → launch [send, steps …, fetch] → synchronize → read results
@@ -20,7 +20,7 @@ import numpy as np
 
 from engine.compiler.plan import Plan, Step
 from engine.cuda.binding import CudaBinder
-from engine.cuda.transfers import CudaFlags, Exchange, ExchangedFlags, PinnedMemory, carried
+from engine.cuda.transfers import CudaFlags, Exchange, ExchangedFlags, PinnedMemory, choose_exchanged
 from engine.ir.errors import EngineError
 from engine.ir.graph import at_origin
 from engine.ir.op import Array, KernelCall, View
@@ -34,9 +34,9 @@ from engine.runtime.memory_layout import roots_of
 from engine.runtime.prepared_plan import CALL_BYTES, binding_into
 
 #: maximum number of variants of a plan, each for a set of addresses
-MOST_VARIANTS: Final = 3
+MAX_VARIANTS: Final = 3
 #: number of variants made after which feeds are copied to fixed addresses
-MOST_MADE: Final = 12
+MAX_UNCOPIED_VARIANTS: Final = 12
 
 _logger = logging.getLogger("gradserve.kernels")
 
@@ -175,7 +175,7 @@ class CudaPreparedPlan:
         #: results that are feeds or reshaped feeds
         self._borrowed = {k: feeds[roots[k].slot] for k in plan.borrowed}
         self._result_buffers = plan.buffers[1:]
-        self._exchanged_buffers = carried(dict(enumerate(self._result_buffers)))
+        self._exchanged_buffers = choose_exchanged(dict(enumerate(self._result_buffers)))
         self._arena = [executor.allocate(nbytes) for nbytes in plan.buffers[:1]]
         needed = max(map(binder.workspace, plan.steps), default=0)
         own_bytes = needed if needed > workspace.nbytes else 0
@@ -248,13 +248,13 @@ class CudaPreparedPlan:
         on_host = tuple(feed for feed, array in feeds.items() if not isinstance(array, on_card))
         if on_host not in self._exchanged_by_host_feeds:
             self._exchanged_by_host_feeds[on_host] = (
-                *carried({feed: self._feed_types[feed].nbytes for feed in on_host}),
+                *choose_exchanged({feed: self._feed_types[feed].nbytes for feed in on_host}),
             )
         return self._exchanged_by_host_feeds[on_host]
 
     def _at_fixed_addresses(self, feeds: Mapping[Hashable, Array]) -> dict[Hashable, Array]:
         """Return the feeds, copied to fixed addresses if too many variants were made."""
-        if self._made <= MOST_MADE:
+        if self._made <= MAX_UNCOPIED_VARIANTS:
             return dict(feeds)
         for feed, array in feeds.items():
             if feed not in self._copies:
@@ -296,7 +296,7 @@ class CudaPreparedPlan:
         for variant in self._variants:
             if variant.key == key and variant.is_free():
                 return variant
-        del self._variants[: max(0, len(self._variants) + 1 - MOST_VARIANTS)]
+        del self._variants[: max(0, len(self._variants) + 1 - MAX_VARIANTS)]
         exchange = None if exchanged is None else self._exchange(exchanged)
         self._made += 1
         self._variants.append(self._new_variant(key, feeds, exchange))

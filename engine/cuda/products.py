@@ -22,7 +22,7 @@ from engine.codegen.microkernels.product import Matrices, Product
 from engine.codegen.native.machine_code import KernelUnavailable, kernel_key
 from engine.compiler.geometry import product_geometry
 from engine.cuda.autotuning import NO_CHOICES, Candidate, Choices, Contest, StreamLaunch
-from engine.cuda.card_recipe import CardPlace, CardRecipe, LaunchPhase, Phase, ProductPhase, by_items
+from engine.cuda.card_recipe import CardPlace, CardRecipe, LaunchPhase, Phase, ProductPhase, launch_items
 from engine.cuda.cublaslt import CublasLt, Matmul, MatmulTerms, StoredProduct, compute_type, stored_products
 from engine.cuda.cuda_text import cuda_definitions
 from engine.cuda.cudnn_recipes import CardTerms
@@ -37,7 +37,7 @@ _C: Final = CardPlace("result", 0)
 #: number of axes of the split kernel
 _AXES: Final = 4
 #: alignment in bytes beyond which cuBLASLt makes no difference
-MOST_ALIGNED: Final = 256
+MAX_ALIGNMENT: Final = 256
 
 #: x = big + small, both in TF32, each rounded to nearest. No finite number becomes infinite, and the small part of an
 #: infinite number is 0. `keep_finite` clears non-finite sums of the small products: the product of the big parts then
@@ -164,7 +164,7 @@ def _tf32x3_recipe(product: Product) -> CardRecipe | None:
         _split(b, _B, large_b, small_b),
         first,
         second,
-        by_items("keep_finite", size, _ENTRIES, _C, 0, 0, size, *_axis_entries(c.axes)),
+        launch_items("keep_finite", size, _ENTRIES, _C, 0, 0, size, *_axis_entries(c.axes)),
         last,
     )
     return CardRecipe(phases, SPLIT_TEXT, end, "tf32x3")
@@ -189,7 +189,7 @@ def _parts(extents: Sequence[int], layout: Matrices) -> _Parts:
 
 def _split(parts: _Parts, operand: CardPlace, large: CardPlace, small: CardPlace) -> LaunchPhase:
     items = parts.nbytes // 4
-    return by_items("split", items, _ENTRIES, operand, large, small, items, *_axis_entries(parts.axes))
+    return launch_items("split", items, _ENTRIES, operand, large, small, items, *_axis_entries(parts.axes))
 
 
 def _axis_entries(axes: Sequence[_Axis]) -> list[int]:
@@ -212,7 +212,7 @@ class ProductPlaces(NamedTuple):
 
 
 #: fully aligned places, without and with a bias
-_ALIGNED: Final = {False: ProductPlaces(0, 0, 0), True: ProductPlaces(0, 0, 0, MOST_ALIGNED)}
+_ALIGNED: Final = {False: ProductPlaces(0, 0, 0), True: ProductPlaces(0, 0, 0, MAX_ALIGNMENT)}
 
 
 class BoundMatmul(NamedTuple):
@@ -309,13 +309,13 @@ class ProductCalls:
 
 def _stored_products(phase: ProductPhase, places: ProductPlaces) -> list[StoredProduct]:
     """Return the ways to store a product. The epilogue that adds a bias does not support arrays of pointers."""
-    products = stored_products(phase.of, widens=phase.widens)
+    products = stored_products(phase.product, widens=phase.widens)
     return [stored for stored in products if not (stored.by_pointers and places.bias)]
 
 
 def _itemsizes(phase: ProductPhase) -> tuple[int, int, int]:
     """Return the bytes of an element of the first operand, the second and the result, in the library's order."""
-    size = phase.of.itemsize
+    size = phase.product.itemsize
     return size, size, FLOAT32.itemsize if phase.widens else size
 
 
@@ -328,10 +328,10 @@ def _terms(stored: StoredProduct, phase: ProductPhase, places: ProductPlaces, wo
     matrices = zip((stored.first, stored.second, stored.result), _itemsizes(phase), strict=True)
     steps = [0 if stored.by_pointers else x.offset * size for x, size in matrices]
     placed = zip(steps, zip(*_addresses(stored, places), strict=True), strict=True)
-    alignments = [math.gcd(MOST_ALIGNED, step, *each) for step, each in placed]
+    alignments = [math.gcd(MAX_ALIGNMENT, step, *each) for step, each in placed]
     return MatmulTerms(
-        phase.of.dtype,
-        compute_type(phase.of.dtype, phase.precision),
+        phase.product.dtype,
+        compute_type(phase.product.dtype, phase.precision),
         *(stored.first, stored.second, stored.result, stored.matrices, stored.by_pointers, phase.adds),
         (alignments[0], alignments[1], alignments[2]),
         *(places.bias, workspace, phase.widens),
@@ -347,5 +347,5 @@ def _sizes(stored: StoredProduct, phase: ProductPhase, *, has_bias: bool) -> tup
         for x, size in zip((stored.first, stored.second, stored.result), _itemsizes(phase), strict=True)
     )
     a, b, c = (max(starts) for starts in zip(*stored.starts, strict=True))
-    bias = [phase.of.columns * _itemsizes(phase)[2]] * has_bias
+    bias = [phase.product.columns * _itemsizes(phase)[2]] * has_bias
     return a + of_a, b + of_b, c + of_c, *bias

@@ -36,7 +36,7 @@ _PAIRWISE_BLOCK: Final = 128
 _ZERO: Final = literal(0.0, "float")
 #: maximum number of arrays to whose rows a thread keeps pointers in its 255 registers: with more, the assembler takes
 #: five times as long
-MOST_POINTERS: Final = 24
+MAX_ROW_POINTERS: Final = 24
 
 GridAxis = Literal["x", "y"]
 
@@ -297,7 +297,7 @@ class _OnCard(KernelText):
 
     def _at(self, base: str, type: Scalars, index: str) -> str:
         array = base.removesuffix(".row")
-        if array == base or len(self.loop.operands) + len(self.loop.results) <= MOST_POINTERS:
+        if array == base or len(self.loop.operands) + len(self.loop.results) <= MAX_ROW_POINTERS:
             return super()._at(base, type, index)
         offset = self.to.value(f"freeze i64 {index}")
         for axis, number in self.indices:

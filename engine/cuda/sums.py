@@ -21,11 +21,11 @@ from engine.cuda.card_recipe import (
     CardRecipe,
     LaunchPhase,
     are_addressable,
-    by_items,
     card_text,
-    computed_in,
+    compute_dtype,
     is_wide,
-    unravelled,
+    launch_items,
+    unravel,
 )
 from engine.cuda.cuda_text import WARP
 from engine.cuda.cudnn_recipes import CardTerms
@@ -156,7 +156,7 @@ class _Sum:
 
     def __init__(self, summed: SummedAxes, divisor: int) -> None:
         self.summed, self.divisor = summed, divisor
-        self.size = np.dtype(computed_in(summed.dtype)).itemsize
+        self.size = np.dtype(compute_dtype(summed.dtype)).itemsize
         self.outer, self.reduced = (
             merged_axes(summed.outer, [summed.outer_steps]),
             merged_axes(summed.reduced, [summed.reduced_steps]),
@@ -200,14 +200,14 @@ class _Sum:
         axes = [part for group in (outer, reduced) for part in (*(n for n, _ in group), *(s[0] for _, s in group))]
         self.kernels.append(self._kernel(name, len(outer), len(reduced), is_last=parts == 1, by_warps=by_warps))
         head = (read, target, teams, part, parts, length, self.divisor, self.outputs)
-        return by_items(name, teams * (WARP if by_warps else 1), self.entries, *head, *axes)
+        return launch_items(name, teams * (WARP if by_warps else 1), self.entries, *head, *axes)
 
     def _kernel(self, name: str, outer: int, reduced: int, *, is_last: bool, by_warps: bool) -> str:
         reduced_start = _HEAD + 2 * outer
         return _KERNEL.format(
             name=name,
-            of_number=unravelled("number", range(_HEAD, _HEAD + outer), {"x": _HEAD + outer}),
-            of_element=unravelled(
+            of_number=unravel("number", range(_HEAD, _HEAD + outer), {"x": _HEAD + outer}),
+            of_element=unravel(
                 "at", range(reduced_start, reduced_start + reduced), {"element": reduced_start + reduced}
             ),
             read="*(const F*)element" if name == "add_sums" else "WIDEN(*(const E*)element)",

@@ -30,11 +30,11 @@ from engine.runtime.host_mapping import HostMapping, mapping_of
 from engine.runtime.interpreter import Buffer
 
 #: maximum bytes of feeds, and of results, in an exchange
-MOST_CARRIED: Final = 1 << 20
+MAX_EXCHANGED_BYTES: Final = 1 << 20
 #: alignment of an exchange's parts, that of CuPy's pool: libraries choose algorithms by the alignment of their operands
 _ALIGNED: Final = 512
 #: bytes of one copy: copies of other processes run in between
-COPIED_AT_ONCE: Final = 4 << 20
+COPY_CHUNK_BYTES: Final = 4 << 20
 #: cudaHostRegister flag: the registration is valid in every context
 _PORTABLE: Final = 1
 #: bytes of a flag
@@ -169,12 +169,15 @@ class Exchange:
         self._cupy.cuda.runtime.memcpyAsync(target, source, nbytes, kind, stream)
 
 
-def carried(sizes: Mapping[_Key, int]) -> list[_Key]:
-    """Choose what fits an exchange, the smallest first, up to MOST_CARRIED bytes; return it in the order of `sizes`."""
+def choose_exchanged(sizes: Mapping[_Key, int]) -> list[_Key]:
+    """Choose what fits an exchange, the smallest first, in the order of `sizes`.
+
+    The chosen arrays have at most MAX_EXCHANGED_BYTES bytes together.
+    """
     selected, nbytes = set[_Key](), 0
     for key in sorted(sizes, key=sizes.__getitem__):
         nbytes += sizes[key]
-        if nbytes > MOST_CARRIED:
+        if nbytes > MAX_EXCHANGED_BYTES:
             break
         selected.add(key)
     return [key for key in sizes if key in selected]
@@ -285,8 +288,8 @@ class RegisteredMemory:
             return fallback(array)
         runtime, stream = self._cupy.cuda.runtime, self._cupy.cuda.get_current_stream().ptr
         copy, source = self._cupy.empty(array.shape, array.dtype), array.ctypes.data
-        for start in range(0, array.nbytes, COPIED_AT_ONCE):
-            nbytes = min(COPIED_AT_ONCE, array.nbytes - start)
+        for start in range(0, array.nbytes, COPY_CHUNK_BYTES):
+            nbytes = min(COPY_CHUNK_BYTES, array.nbytes - start)
             target, part = copy.data.ptr + start, source + start
             runtime.memcpyAsync(target, part, nbytes, runtime.memcpyHostToDevice, stream)
         return copy

@@ -18,7 +18,7 @@ import orjson
 from threadpoolctl import threadpool_info
 
 import service
-from engine.cuda.libraries import INSTEAD, card_library
+from engine.cuda.libraries import FALLBACKS, card_library
 from service.admin.attempts import ATTEMPTS
 from service.admin.diagnosis import TRIAL_SECONDS, Diagnosis, broken, doubtful, fine
 from service.core import machine
@@ -189,7 +189,7 @@ def card_libraries(settings: Settings) -> Diagnosis:
         return fine("no GPU is wanted, as --device cpu says")
     if settings.device == "auto" and not machine.cards():
         return fine("no GPU is there, nor needed")
-    libraries = [card_library(name) for name in INSTEAD]
+    libraries = [card_library(name) for name in FALLBACKS]
     says = "; ".join(map(str, libraries))
     if all(library.loaded is not None for library in libraries):
         return fine(says)
