@@ -164,8 +164,8 @@ class _Attention:
             return None
         exp, log = _FUNCTIONS[self.dtype.name]
         max_entries = max(stretch.entries for stretch in stretches)
-        wide = is_wide(max_entries * self.queries * max(self.keys, WARP))
-        text = card_text(self.dtype.name, _ENTRIES, _KERNELS.format(exp=exp, log=log), is_wide=wide)
+        counts_are_wide = is_wide(max_entries * self.queries * max(self.keys, WARP))
+        text = card_text(self.dtype.name, _ENTRIES, _KERNELS.format(exp=exp, log=log), is_wide=counts_are_wide)
         return CardRecipe(tuple(all_phases), text, matrices * aligned(max_entries * self.score_bytes), self.precision)
 
     def _stretches(self, matrices: int) -> Iterator[_Stretch]:

@@ -1,14 +1,14 @@
 """Convolution on a GPU: with cuDNN if it has a plan, else with columns (im2col), our own kernels, and products.
 
-A convolution, its adjoint and its gradient with respect to the kernel are each one product per group, of two of these:
-the kernel, the narrow tensor (one position per window), and the columns of the wide tensor:
+A convolution, its adjoint and its gradient with respect to the kernel are each one product per group. Its factors are
+two of the kernel, the narrow tensor (one position per window), and the columns of the wide tensor:
 
     narrow = kernel · columns,   columns = kernelᵀ · narrow,   kernel = narrow · columnsᵀ
 
-The columns are made in chunks that fit the workspace: some images at a time, or else parts of one image. If an image
-has few positions, or there are groups, the positions of several images are concatenated on a line, so that one product
-covers them all; the narrow tensor is then packed in the same way, before or after the product. A tensor whose layout no
-product can read or write is copied through the workspace.
+The columns are computed in chunks that fit the workspace: some images at a time, or else parts of one image. If an
+image has few positions, or there are groups, the positions of several images are concatenated on a line, so that one
+product covers them all; the narrow tensor is then packed in the same way, before or after the product. If no product
+can read or write a tensor with its layout, the tensor is copied through the workspace.
 
 float16 products accumulate in float32. Further sums, of columns over their taps and of chunks, stay in float32, so that
 each element is rounded once.
@@ -148,17 +148,17 @@ class _Columns(ABC):
     def append_phases(self) -> bool:
         """Append the phases. Return whether there was enough memory."""
 
-    def joins(self, images: int, *, lies: bool) -> bool:
-        """Return whether images share one product; `lies`: products support the narrow tensor's layout."""
-        return images > 1 and (self.groups > 1 or self.places < _FEW_POSITIONS or not lies)
+    def joins(self, images: int, *, is_usable: bool) -> bool:
+        """Return whether images share one product; `is_usable`: products support the narrow tensor's layout."""
+        return images > 1 and (self.groups > 1 or self.places < _FEW_POSITIONS or not is_usable)
 
-    def at_once(self, each: int) -> int:
-        """Return how many pieces of `each` bytes, in a few chunks, still fit the workspace."""
-        return max(0, self.workspace - self.memory.used - 4 * _ALIGNMENT) // each
+    def at_once(self, piece_bytes: int) -> int:
+        """Return how many pieces of `piece_bytes`, in a few chunks, still fit the workspace."""
+        return max(0, self.workspace - self.memory.used - 4 * _ALIGNMENT) // piece_bytes
 
-    def image_chunks(self, each: int) -> list[range]:
-        """Split images, each of which takes `each` bytes, into chunks that fit; none if not even one image fits."""
-        return _chunks(self.images, min(self.images, self.at_once(each)))
+    def image_chunks(self, image_bytes: int) -> list[range]:
+        """Split images, each of which takes `image_bytes`, into chunks that fit; none if not even one image fits."""
+        return _chunks(self.images, min(self.images, self.at_once(image_bytes)))
 
     def kernel_matrix(self, place: CardPlace) -> _Matrix | None:
         """View the kernel as features by lines; None if products do not support its layout."""
@@ -273,9 +273,9 @@ class _Forward(_Columns):
             several = _ImageSteps(self.images, 0, self.wide.steps[0], self.narrow.steps[0])
             self.multiply((self.features, self.lines, self.places), kernel, columns, y, several)
             return True
-        lies = y is not None and not self.joins(self.images, lies=True)
-        each = (self.groups * self.lines + (0 if lies else self.narrow.shape[1])) * self.places * self.size
-        chunks = self.image_chunks(each)
+        is_direct = y is not None and not self.joins(self.images, is_usable=True)
+        image_bytes = (self.groups * self.lines + (0 if is_direct else self.narrow.shape[1])) * self.places * self.size
+        chunks = self.image_chunks(image_bytes)
         for images in chunks:
             self._images(kernel, images, y)
         if chunks or y is None:
@@ -284,7 +284,7 @@ class _Forward(_Columns):
 
     def _images(self, kernel: _Matrix, images: range, y: _Matrix | None) -> None:
         start, count = self.memory.used, len(images)
-        joined = self.joins(count, lies=y is not None)
+        joined = self.joins(count, is_usable=y is not None)
         columns = self.lay(self.x, images, 0, self.places, joined=joined)
         if y is not None and not joined:
             step = self.groups * self.lines * self.places * self.size
@@ -327,8 +327,8 @@ class _Adjoint(_Columns):
             several = _ImageSteps(self.images, 0, self.narrow.steps[0], self.wide.steps[0])
             self.multiply((self.lines, self.features, self.places), kernel, x, wide, several)
             return True
-        lies = x is not None and not self.joins(self.images, lies=True)
-        packed = 0 if lies else self.narrow.shape[1] * self.places * self.size
+        is_direct = x is not None and not self.joins(self.images, is_usable=True)
+        packed = 0 if is_direct else self.narrow.shape[1] * self.places * self.size
         chunks = self.image_chunks(self.groups * self.lines * self.places * self.computed + packed)
         for images in chunks:
             self._images(kernel, images, x)
@@ -336,7 +336,7 @@ class _Adjoint(_Columns):
 
     def _images(self, kernel: _Matrix, images: range, x: _Matrix | None) -> None:
         start, count = self.memory.used, len(images)
-        joined = self.joins(count, lies=x is not None)
+        joined = self.joins(count, is_usable=x is not None)
         b = self._narrow(images, x, joined=joined)
         columns = self.memory.reserve(self.groups * self.lines * count * self.places * self.computed)
         together = count if joined else 1
@@ -357,9 +357,9 @@ class _Adjoint(_Columns):
 
     def _by_channels(self, kernel: _Matrix, x: _Matrix | None) -> bool:
         """Append phases for some channels of one group of one image at a time."""
-        each = self.taps * self.places * self.computed
+        channel_bytes = self.taps * self.places * self.computed
         packed = 0 if x is not None else self.narrow.shape[1] * self.places * self.size
-        at_once = min(self.depth, max(0, self.at_once(1) - packed) // each)
+        at_once = min(self.depth, max(0, self.at_once(1) - packed) // channel_bytes)
         chunks = _chunks(self.depth, at_once, self.images * self.groups)
         start = self.memory.used
         for image in range(self.images if chunks else 0):
@@ -400,8 +400,8 @@ class _ByKernel(_Columns):
             self._multiply(self.places, y, columns.transposed)
             return True
         packed = 0 if y is not None and self.images == 1 else self.narrow.shape[1]
-        each = (self.groups * self.lines + packed) * self.places * self.size
-        chunks = _chunks(self.images, min(self.images, self._chunk_bytes() // each))
+        image_bytes = (self.groups * self.lines + packed) * self.places * self.size
+        chunks = _chunks(self.images, min(self.images, self._chunk_bytes() // image_bytes))
         if not chunks and y is not None:
             return self._by_places(y)
         self._prepare(len(chunks))
@@ -435,8 +435,8 @@ class _ByKernel(_Columns):
         self._multiply(count * self.places, a, b)
 
     def _by_places(self, y: _Matrix) -> bool:
-        each = self.groups * self.lines * self.size
-        chunks = _chunks(self.places, min(self.places, self._chunk_bytes() // each), self.images)
+        position_bytes = self.groups * self.lines * self.size
+        chunks = _chunks(self.places, min(self.places, self._chunk_bytes() // position_bytes), self.images)
         self._prepare(self.images * len(chunks))
         for image in range(self.images if chunks else 0):
             for places in chunks:
@@ -480,8 +480,8 @@ def _chunks(count: int, at_once: int, times: int = 1) -> list[range]:
     chunks = -(-count // at_once) if at_once > 0 else 0
     if not 0 < chunks * times <= _MAX_CHUNKS:
         return []
-    each = -(-count // chunks)
-    return [range(start, min(start + each, count)) for start in range(0, count, each)]
+    length = -(-count // chunks)
+    return [range(start, min(start + length, count)) for start in range(0, count, length)]
 
 
 def _dense(extents: Sequence[int], size: int) -> tuple[int, ...]:

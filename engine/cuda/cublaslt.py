@@ -364,10 +364,10 @@ def _batched(single: StoredProduct, axes: Sequence[_Axis], sizes: Starts) -> lis
     longest = max(range(len(axes)), key=lambda k: axes[k].extent)
     other_axes = [axis for k, axis in enumerate(axes) if k != longest]
     count = math.prod(axis.extent for axis in axes)
-    ways = [single._replace(matrices=count, starts=_starts(axes), by_pointers=True)] if count <= MAX_EXTENT else []
+    products = [single._replace(matrices=count, starts=_starts(axes), by_pointers=True)] if count <= MAX_EXTENT else []
     if math.prod(axis.extent for axis in other_axes) <= MAX_BATCH_CALLS:
-        ways.append(_strided_batch(single, axes[longest], sizes)._replace(starts=_starts(other_axes)))
-    return ways
+        products.append(_strided_batch(single, axes[longest], sizes)._replace(starts=_starts(other_axes)))
+    return products
 
 
 def _strided_batch(single: StoredProduct, axis: _Axis, sizes: Starts) -> StoredProduct:

@@ -29,9 +29,9 @@ _ITEMSIZE: Final = 2
 _Q, _K, _V, _Y, _STATISTICS, _G, _BY_Q, _BY_K, _BY_V = range(1, 10)
 
 
-def convolution_precision(allowed: Precision) -> Precision:
-    """Return how float32 operands are read if `asked` is allowed: as float32, or as tf32 if that is no less exact."""
-    return IEEE if PRECISIONS.index(allowed) < PRECISIONS.index("tf32") else "tf32"
+def convolution_precision(requested: Precision) -> Precision:
+    """Return how to read float32 operands if `requested` is allowed: as float32, or as tf32 if no less exact."""
+    return IEEE if PRECISIONS.index(requested) < PRECISIONS.index("tf32") else "tf32"
 
 
 class CudnnConvolutions:

@@ -205,10 +205,10 @@ def recurrence_launch(
     return Launch("steps", grid, block, table, arrays)
 
 
-def thread_blocks(rows: int, columns: int, each: int = 1) -> tuple[Extent, Extent]:
-    """Choose grid and block so that each thread has `each` elements of a row."""
+def thread_blocks(rows: int, columns: int, elements: int = 1) -> tuple[Extent, Extent]:
+    """Choose grid and block so that each thread has `elements` elements of a row."""
     width = min(_THREADS, 1 << max(columns - 1, 0).bit_length())
-    return (_blocks(columns, width * each), _blocks(rows, _THREADS // width)), (width, _THREADS // width)
+    return (_blocks(columns, width * elements), _blocks(rows, _THREADS // width)), (width, _THREADS // width)
 
 
 def _blocks(items: int, at_once: int) -> int:

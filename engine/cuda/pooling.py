@@ -160,11 +160,11 @@ class _Pool:
             *zip(self.geometry.batch, self.geometry.planes.batch, strict=True),
             *zip(self._reaches, self.geometry.planes[:2], strict=True),
         ]
-        given = [
+        cotangent_axes = [
             *zip(self.geometry.batch, self.cotangents.batch, strict=True),
             *zip(self.geometry.positions, self.cotangents[:2], strict=True),
         ]
-        return are_addressable(axes) and are_addressable(given)
+        return are_addressable(axes) and are_addressable(cotangent_axes)
 
     @property
     def _reaches(self) -> list[int]:

@@ -127,10 +127,10 @@ class CudaSegment:
                 return [*launches, self._recorder.record(partial(self._make, calls))]
             except Exception:
                 _logger.debug("a call was not recorded", exc_info=True)
-                made = min(self._made, len(calls) - 1)
-                launches += [self._recorder.record(partial(self._make, calls[:made]))] if made else []
-                launches.append(partial(self._make, calls[made : made + 1]))
-                calls = calls[made + 1 :]
+                succeeded = min(self._made, len(calls) - 1)
+                launches += [self._recorder.record(partial(self._make, calls[:succeeded]))] if succeeded else []
+                launches.append(partial(self._make, calls[succeeded : succeeded + 1]))
+                calls = calls[succeeded + 1 :]
         return launches
 
     def _make(self, calls: Sequence[CudaCall]) -> None:
@@ -225,9 +225,9 @@ class CudaPreparedPlan:
         """
         xp, checked_feeds = self._executor.xp, self._fed(feeds)
         exchanged = self._exchanged_feeds(checked_feeds)
-        others = [feed for feed in checked_feeds if feed not in exchanged]
+        remaining = [feed for feed in checked_feeds if feed not in exchanged]
         try:
-            on_gpu = {feed: x if isinstance(x := checked_feeds[feed], xp.ndarray) else copy(x) for feed in others}
+            on_gpu = {feed: x if isinstance(x := checked_feeds[feed], xp.ndarray) else copy(x) for feed in remaining}
             variant = self._variant(self._at_fixed_addresses(on_gpu), exchanged)
             variant.put(checked_feeds)
             self._launch(variant, deadline)
@@ -390,7 +390,7 @@ class _Variant:
         return [xp.ndarray(array.shape, array.dtype, array.data + 0) for array in self._results]
 
     def read_results(self, xp: Any, skipped: Container[int]) -> list[Any]:
-        """Copy results to the host, after the stream was synchronized; None at the positions in `but`."""
+        """Copy results to the host, after the stream was synchronized; None at the positions in `skipped`."""
         results = enumerate(zip(self._results, self._fetched, strict=True))
         return [
             None if k in skipped else xp.asnumpy(x) if host_array is None else host_array.copy()

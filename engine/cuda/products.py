@@ -327,8 +327,8 @@ def _addresses(stored: StoredProduct, places: ProductPlaces) -> list[tuple[int, 
 def _terms(stored: StoredProduct, phase: ProductPhase, places: ProductPlaces, workspace: int) -> MatmulTerms:
     matrices = zip((stored.first, stored.second, stored.result), _itemsizes(phase), strict=True)
     steps = [0 if stored.by_pointers else x.offset * size for x, size in matrices]
-    placed = zip(steps, zip(*_addresses(stored, places), strict=True), strict=True)
-    alignments = [math.gcd(MAX_ALIGNMENT, step, *each) for step, each in placed]
+    operands = zip(steps, zip(*_addresses(stored, places), strict=True), strict=True)
+    alignments = [math.gcd(MAX_ALIGNMENT, step, *each) for step, each in operands]
     return MatmulTerms(
         phase.product.dtype,
         compute_type(phase.product.dtype, phase.precision),

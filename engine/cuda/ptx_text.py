@@ -86,9 +86,9 @@ class CardThreads:
         indices = self._to.value(f"or i64 {self.register('ctaid.x')}, {self.register('tid.x')}")
         return self._to.value(f"icmp eq i64 {indices}, 0")
 
-    def shuffle_down(self, value: str, by: int, width: int) -> str:
-        """Read a float from the thread `by` lanes above in a group of `width`; the thread's own if there is none."""
-        return self._shuffle("down", value, by, width)
+    def shuffle_down(self, value: str, distance: int, width: int) -> str:
+        """Read a float from the thread `distance` lanes above in a group of `width`, or else the thread's own."""
+        return self._shuffle("down", value, distance, width)
 
     def broadcast(self, value: str, width: int) -> str:
         """Read a float from the first thread of a group of `width`."""
@@ -167,13 +167,13 @@ class _Sum:
         """Return the sum that a loop carries."""
         return CarriedValue("%sum", self.float, first)
 
-    def add(self, one: str, other: str) -> str:
-        return self.to.value(f"fadd {self.float} {one}, {other}")
+    def add(self, a: str, b: str) -> str:
+        return self.to.value(f"fadd {self.float} {a}, {b}")
 
-    def merge(self, name: str, here: str, else_from: str, else_sum: str, done: str, else_done: str = "0") -> None:
+    def merge(self, name: str, block: str, else_from: str, else_sum: str, done: str, else_done: str = "0") -> None:
         """Merge the sum so far, and its number of addends, after a block that may have been skipped."""
-        for part, type, one, other in ("sum", self.float, name, else_sum), ("done", "i64", done, else_done):
-            self.to.value(f"phi {type} [ {one}, %{here} ], [ {other}, %{else_from} ]", f"{name}.{part}")
+        for part, type, value, else_value in ("sum", self.float, name, else_sum), ("done", "i64", done, else_done):
+            self.to.value(f"phi {type} [ {value}, %{block} ], [ {else_value}, %{else_from} ]", f"{name}.{part}")
 
     def store(self, value: str, index: str) -> None:
         self.memory.store(self.float, value, self.memory.further("%sums", self.float, index))
@@ -252,7 +252,7 @@ class _Pairwise(_Sum):
                 updated.append(self.add(name, self.addend(self.to.value(f"add i64 %e, {k}"))))
         values = [name for name, _, _ in sums]
         while len(values) > 2:
-            values = [self.add(one, other) for one, other in zip(values[::2], values[1::2], strict=True)]
+            values = [self.add(a, b) for a, b in zip(values[::2], values[1::2], strict=True)]
         self.to.value(f"fadd {self.float} {values[0]}, {values[1]}", "%by_eighths")
         return "%by_eighths"
 
@@ -410,13 +410,13 @@ class _Teams(_Rows):
             end_block = self.to.block
         type = self.to.name("float")
         return [
-            self.to.value(f"phi {type} [ {one}, %{end_block} ], [ %r{i}.{k}, %{begin_block} ]")
-            for i, one in zip(sweep.reductions, reduced, strict=True)
+            self.to.value(f"phi {type} [ {value}, %{end_block} ], [ %r{i}.{k}, %{begin_block} ]")
+            for i, value in zip(sweep.reductions, reduced, strict=True)
         ]
 
     def _lane(self, k: int, sweep: Sweep, index: str) -> list[str]:
         values = self._body(sweep, index)
-        return [self._combined(i, one, f"%r{i}.{k}", 0) for i, one in zip(sweep.reductions, values, strict=True)]
+        return [self._combined(i, value, f"%r{i}.{k}", 0) for i, value in zip(sweep.reductions, values, strict=True)]
 
     def _combine_lanes(self, i: int, threads: CardThreads) -> str:
         """Combine the lanes of a reduction: halve their number until one is left, and broadcast it."""
@@ -438,13 +438,13 @@ class _Columns(_OnCard):
     __slots__ = ()
 
     def kernel(self) -> None:
-        own = CardThreads(self.to).stride("x")
+        items = CardThreads(self.to).stride("x")
         self._read_table()
         self.to.value("add i64 %rows, %block_rows", "%rows.up")
         self.to.value("sub i64 %rows.up, 1", "%rows.most")
         self.to.value("udiv i64 %rows.most, %block_rows", "%blocks")
         self.to.value("mul i64 %blocks, %columns", "%items")
-        with self.to.loop(loop_names("item", "items.head", "item.begin", "end"), own.first, "%items", own.step):
+        with self.to.loop(loop_names("item", "items.head", "item.begin", "end"), items.first, "%items", items.step):
             self._item()
 
     def _item(self) -> None:

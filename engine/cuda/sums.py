@@ -188,8 +188,8 @@ class _Sum:
                 self._launch("add_parts", self.outer, self.reduced, x, sums, parts, by_warps=by_warps),
                 self._launch("add_sums", *dense, sums, y, 1, by_warps=True),
             ]
-        wide = is_wide(self.outputs * max(WARP, self.length), self.outputs * parts * WARP)
-        text = card_text(self.summed.dtype, self.entries, "".join(self.kernels), is_wide=wide)
+        counts_are_wide = is_wide(self.outputs * max(WARP, self.length), self.outputs * parts * WARP)
+        text = card_text(self.summed.dtype, self.entries, "".join(self.kernels), is_wide=counts_are_wide)
         return CardRecipe(tuple(phases), text, 0 if parts == 1 else self.outputs * parts * self.size)
 
     def _launch(

@@ -187,7 +187,7 @@ class CudaFlags:
     """Flag of each step: 0, or its first error. The error of a fused kernel is an argument out of range."""
 
     def __init__(self, cupy: Any, steps: Sequence[Step], memory: Array | None = None) -> None:
-        """`found` is the memory of the flags, one int32 per step."""
+        """`memory` is the memory of the flags, one int32 per step."""
         self._step = 0
         self._steps = steps
         self._has_notes = any(map(_may_leave_range, steps))
@@ -224,7 +224,7 @@ class CudaFlags:
         """Check the flags, waiting for the end of the run; return False if a kernel got an argument out of range.
 
         Raises IndexOutOfRange for the first node with an index outside its axis. If a recipe's kernel has noted an
-        index, this also returns False: the plan then runs in another way, which finds the index.
+        index, this also returns False: the caller then runs the plan without the kernel, and so finds the index.
         """
         if not self._has_notes:
             return True

@@ -217,8 +217,8 @@ def _ingress(options: Options) -> None:
     except BrokenPipeError:
         raise
     except (OSError, UnicodeError) as error:
-        where = f"{printable(options['host'] or '')} port {printable(options['port'] or '')}"
-        _fail(f"cannot listen on {where}: {reason(error)}")
+        address = f"{printable(options['host'] or '')} port {printable(options['port'] or '')}"
+        _fail(f"cannot listen on {address}: {reason(error)}")
     except RuntimeError as error:
         _fail(str(error))
 

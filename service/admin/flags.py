@@ -54,14 +54,14 @@ def stray(word: str, command: str) -> str:
     """Return one sentence on why a command does not take this word."""
     if not word.startswith("-"):
         return f"gradserve {command} does not take {printable(word)}; gradserve {command} --help says what it takes"
-    given = word.partition("=")[0]
+    given_flag = word.partition("=")[0]
     for name in SECRETS:
-        if given == flag(name):
-            return f"{given} would show the key to whoever lists processes; set {variable(name)} instead"
+        if given_flag == flag(name):
+            return f"{given_flag} would show the key to whoever lists processes; set {variable(name)} instead"
     settings = Settings.model_fields if command in _SETTINGS_COMMANDS else ()
     flags = {flag(name)[2:]: flag(name) for name in settings if name not in SECRETS}
-    advice = hint(given.lstrip("-"), flags, f"gradserve {command} --help lists all flags")
-    return f"there is no flag {printable(given)}; {advice}"
+    advice = hint(given_flag.lstrip("-"), flags, f"gradserve {command} --help lists all flags")
+    return f"there is no flag {printable(given_flag)}; {advice}"
 
 
 def _add_ingress(parser: argparse.ArgumentParser) -> None:
@@ -78,10 +78,10 @@ def _add_keys(parser: argparse.ArgumentParser) -> None:
     add = actions.add_parser("add", help="make a key, and print it this once")
     listing = actions.add_parser("list", help="list the keys by name, without the keys themselves")
     revoke = actions.add_parser("revoke", help="let a key be good no more")
-    for each in (add, listing, revoke):
-        each.add_argument("--keys-file", metavar="FILE", help="the file of keys (GRADSERVE_KEYS_FILE)")
-    for each in (add, revoke):
-        each.add_argument("name", metavar="NAME", help="what the key is called, in logs too")
+    for action in (add, listing, revoke):
+        action.add_argument("--keys-file", metavar="FILE", help="the file of keys (GRADSERVE_KEYS_FILE)")
+    for action in (add, revoke):
+        action.add_argument("name", metavar="NAME", help="what the key is called, in logs too")
     add.add_argument(
         "--scopes", metavar="SCOPES", help="some of compute, read, write, admin (default: the first three)"
     )

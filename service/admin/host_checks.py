@@ -136,11 +136,13 @@ def python(_: Settings) -> Diagnosis:
 
 def blas(_: Settings) -> Diagnosis:
     """Check NumPy and its BLAS: compare a floating-point matrix product with an integer one."""
-    left = np.arange(64 * 64, dtype=np.float64).reshape(64, 64)
-    if not np.array_equal(left @ left.T, (left.astype(np.int64) @ left.T.astype(np.int64)).astype(np.float64)):
+    matrix = np.arange(64 * 64, dtype=np.float64).reshape(64, 64)
+    if not np.array_equal(matrix @ matrix.T, (matrix.astype(np.int64) @ matrix.T.astype(np.int64)).astype(np.float64)):
         return broken(f"NumPy {np.__version__} multiplies matrices wrongly", "install NumPy anew, from its wheels")
     libraries = [
-        f"{each['internal_api']} {each['version']}" for each in threadpool_info() if each["user_api"] == "blas"
+        f"{library['internal_api']} {library['version']}"
+        for library in threadpool_info()
+        if library["user_api"] == "blas"
     ]
     if not libraries:
         return doubtful(f"NumPy {np.__version__} with no BLAS that is known", "products of matrices will be slow")

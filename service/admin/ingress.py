@@ -34,11 +34,11 @@ def run_ingress(options: Mapping[str, Any]) -> None:
     cannot be used.
     """
     numbers = {}
-    for name, (least, most) in _BOUNDS.items():
+    for name, (minimum, maximum) in _BOUNDS.items():
         text = options[name]
-        if not re.fullmatch("[0-9]{1,8}", text) or not least <= int(text) <= most:
+        if not re.fullmatch("[0-9]{1,8}", text) or not minimum <= int(text) <= maximum:
             flag = "--" + name.replace("_", "-")
-            raise RuntimeError(f"{flag} is a whole number from {least} to {most}, but came as {printable(text)}")
+            raise RuntimeError(f"{flag} is a whole number from {minimum} to {maximum}, but came as {printable(text)}")
         numbers[name] = int(text)
     layout, pem, program = _layout(options, numbers), _pem(options), haproxy_program()
     with bound(options["host"], numbers["port"]) as listening:

@@ -218,4 +218,4 @@ def unwritable(folder: Path) -> str | None:
 
 def _existing(folder: Path) -> Path:
     """Return the folder, or its nearest existing parent."""
-    return next(each for each in (folder, *folder.parents) if each.exists())
+    return next(path for path in (folder, *folder.parents) if path.exists())

@@ -173,7 +173,7 @@ def stopping() -> Refusal:
 
 
 def full(held: int, retry_after: int) -> Refusal:
-    """Return the refusal that a server sends if it already holds as many requests as it may."""
+    """Return the refusal that a server sends if it holds its maximum number of requests."""
     detail = f"the server already holds {held} requests, its limit; try again shortly"
     return Refusal("queue_full", detail, retry_after=retry_after)
 

@@ -56,8 +56,10 @@ class JsonLines(logging.Formatter):
 
 def json_line(seconds: float, level: str, logger: str, **fields: str | float) -> str:
     """Return a log line as JSON, with the Unix time `seconds` in RFC 3339 format to the millisecond."""
-    whole = int(seconds)
-    utc = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(whole))}.{int(1000 * (seconds - whole)):03d}Z"
+    whole_seconds = int(seconds)
+    utc = (
+        f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(whole_seconds))}.{int(1000 * (seconds - whole_seconds)):03d}Z"
+    )
     return orjson.dumps({"time": utc, "level": level, "logger": logger, **fields}).decode()
 
 

@@ -34,10 +34,10 @@ def cards() -> tuple[str, ...]:
         count = len(list(_CARDS.iterdir()))
     except OSError:
         return ()
-    stated = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if stated is None:
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is None:
         return tuple(map(str, range(count)))
-    return tuple(card for card in stated.split(",") if card.strip())
+    return tuple(card for card in visible.split(",") if card.strip())
 
 
 def _quotas() -> Iterator[int]:
@@ -93,7 +93,7 @@ def state_folder() -> Path | None:
     return _user_folder("XDG_STATE_HOME", ".local/state")
 
 
-def _user_folder(variable: str, usual: str) -> Path | None:
+def _user_folder(variable: str, default_folder: str) -> Path | None:
     """Return our folder inside the one that `variable` names, or else inside `usual` in the home (XDG Base Directory).
 
     The specification says to ignore relative paths.
@@ -105,4 +105,4 @@ def _user_folder(variable: str, usual: str) -> Path | None:
         home = Path.home()
     except RuntimeError:
         return None
-    return home / usual / "gradserve" if os.access(home, os.W_OK | os.X_OK) else None
+    return home / default_folder / "gradserve" if os.access(home, os.W_OK | os.X_OK) else None

@@ -119,9 +119,9 @@ _CLUSTER_SECRET: Final = re.compile(r"[\x21-\x7e]{32,512}")
 _MIN_BYTES: Final = 64 << 20
 
 
-def _default_max_bytes(stated: dict[str, Any]) -> int:
+def _default_max_bytes(validated: dict[str, Any]) -> int:
     """Return half the memory divided by the workers, or less so that the limits of all processes fit into memory."""
-    workers = stated.get("workers", 1)
+    workers = validated.get("workers", 1)
     processes = sum(WorkerPlaces(workers))
     caches = worker_budget(_default_plan_cache_bytes() // processes, compiles=True).whole
     share = (machine.memory_bytes() - FRONT_LIMIT) // processes - caches
@@ -133,16 +133,16 @@ def _default_plan_cache_bytes() -> int:
     return int(min(1 << 30, machine.memory_bytes() // 8))
 
 
-def _default_worker_bytes(stated: dict[str, Any]) -> int:
-    return int(stated.get("max_bytes", 0) + _default_plan_cache_bytes())
+def _default_worker_bytes(validated: dict[str, Any]) -> int:
+    return int(validated.get("max_bytes", 0) + _default_plan_cache_bytes())
 
 
-def _default_connections_per_client(stated: dict[str, Any]) -> int:
-    return max(1, int(stated.get("max_connections", 0)) // 8)
+def _default_connections_per_client(validated: dict[str, Any]) -> int:
+    return max(1, int(validated.get("max_connections", 0)) // 8)
 
 
-def _default_allowed_hosts(stated: dict[str, Any]) -> tuple[str, ...]:
-    return (EVERY,) if stated.get("insecure") == "on" else ()
+def _default_allowed_hosts(validated: dict[str, Any]) -> tuple[str, ...]:
+    return (EVERY,) if validated.get("insecure") == "on" else ()
 
 
 #: third-party protocols that the server can speak
@@ -378,10 +378,10 @@ class Settings(BaseModel):
         "path, /v1/traces is meant. The variables OTEL_* say the rest. none: no traces",
     )
 
-    def __init__(self, **stated: Any) -> None:
-        named = {name.upper(): value for name, value in os.environ.items()}  # names are case-insensitive
-        fields = {name: named[variable(name)] for name in Settings.model_fields if variable(name) in named}
-        super().__init__(**fields | stated)
+    def __init__(self, **values: Any) -> None:
+        variables = {name.upper(): value for name, value in os.environ.items()}  # names are case-insensitive
+        fields = {name: variables[variable(name)] for name in Settings.model_fields if variable(name) in variables}
+        super().__init__(**fields | values)
 
     @property
     def asks_for_keys(self) -> bool:
@@ -562,12 +562,12 @@ def service_links(environment: Mapping[str, str]) -> list[str]:
 
 def misspelt(environment: Iterable[str]) -> str | None:
     """Return one sentence on the first unknown setting among these variables; None if there is none."""
-    known = {name: variable(name) for name in Settings.model_fields}
-    accepted = {*known.values(), *map(variable, REMOVED)}
+    variables = {name: variable(name) for name in Settings.model_fields}
+    accepted = {*variables.values(), *map(variable, REMOVED)}
     for name in sorted(environment):
         upper = name.upper()
         if upper.startswith(PREFIX) and not upper.startswith(OF_THE_TESTS) and upper not in accepted:
-            advice = hint(upper.removeprefix(PREFIX), known, "gradserve serve --help lists all settings")
+            advice = hint(upper.removeprefix(PREFIX), variables, "gradserve serve --help lists all settings")
             return f"the environment has {printable(name)}, which is no setting; {advice}"
     return None
 
@@ -575,12 +575,12 @@ def misspelt(environment: Iterable[str]) -> str | None:
 def removed_settings(environment: Iterable[str], stated: Iterable[str] = ()) -> list[str]:
     """Return a warning for each removed setting among these variables and among the names of the `stated` flags."""
     variables, flags = {name.upper() for name in environment}, {*stated}
-    removed = [(variable(name), why) for name, why in REMOVED.items() if variable(name) in variables]
-    removed += [(flag(name), why) for name, why in REMOVED.items() if name in flags]
-    return [f"{name} has no effect: {why}" for name, why in removed]
+    removed = [(variable(name), reason) for name, reason in REMOVED.items() if variable(name) in variables]
+    removed += [(flag(name), reason) for name, reason in REMOVED.items() if name in flags]
+    return [f"{name} has no effect: {reason}" for name, reason in removed]
 
 
-def read_settings(**stated: Any) -> Settings:
+def read_settings(**values: Any) -> Settings:
     """Read settings from these values and the environment, after removing the variables of Kubernetes from it.
 
     Raises RuntimeError with one sentence.
@@ -590,7 +590,7 @@ def read_settings(**stated: Any) -> Settings:
     if sentence := misspelt(os.environ):
         raise RuntimeError(sentence)
     try:
-        return Settings(**stated)
+        return Settings(**values)
     except ValidationError as error:
         raise RuntimeError(complaint(error)) from None
 

@@ -1,4 +1,4 @@
-"""Contract of a facade's calls: translate a request of another protocol into one of ours, and the results back."""
+"""Contract of a facade's calls: translate a request of another protocol into a /v1 request, and the results back."""
 
 from __future__ import annotations
 

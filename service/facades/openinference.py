@@ -79,7 +79,7 @@ class _Inference(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class _RequestedOutput:
-    """Requested output: which result of ours it is (kind and node), and whether it is sent as bytes or as JSON."""
+    """Requested output: kind and node of the result, and whether it is sent as bytes or as JSON."""
 
     name: str
     kind: str
@@ -160,9 +160,9 @@ def _values(
     ports = {port.name: port for port in model.inputs}
     tensors: dict[tuple[str, NodePlace], HostArray] = {}
     json_tensors: dict[str, Mapping[str, Any]] = {}
-    seen = set[str]()
+    names_read = set[str]()
     for i, tensor_input in enumerate(inputs):
-        where, port = f"inputs[{i}]", _port(tensor_input, i, ports, seen)
+        where, port = f"inputs[{i}]", _port(tensor_input, i, ports, names_read)
         type = _checked_type(port, tensor_input["shape"], i, limits)
         size = tensor_input.get("parameters", {}).get("binary_data_size")
         if size is None:
@@ -174,22 +174,22 @@ def _values(
             tensors["feeds", NodePlace(port.node)] = array
     if rest.nbytes:
         raise _bad(f"the body has {rest.nbytes} bytes behind the inputs", "no bytes more", f"{rest.nbytes} bytes")
-    missing = [name for name in ports if name not in seen]
+    missing = [name for name in ports if name not in names_read]
     if missing:
         detail = f"the input “{missing[0]}” is missing; the model “{model.name}” takes {', '.join(ports)}"
         raise Refusal("missing_feed", detail, expected=f"the input “{missing[0]}”", got="nothing")
     return model.feeds(json_tensors), tensors
 
 
-def _port(tensor_input: _Input, i: int, ports: Mapping[str, Port], seen: set[str]) -> Port:
+def _port(tensor_input: _Input, i: int, ports: Mapping[str, Port], names_read: set[str]) -> Port:
     """Return the input that a tensor is for, after a check of its type. Raises Refusal."""
     name, where = tensor_input["name"], f"inputs[{i}]"
     port = ports.get(name)
-    if port is None or name in seen:
+    if port is None or name in names_read:
         got, expected = f"“{printable(name)}”", ", ".join(ports) or "no inputs"
         detail = f"{where} is called {got}, as another is" if port else f"there is no input {got}; there are {expected}"
         raise Refusal("unexpected_feed", detail, expected=expected, got=got)
-    seen.add(name)
+    names_read.add(name)
     datatype = tensor_input["datatype"]
     if datatype not in _DTYPES:
         expected, got = "one of " + ", ".join(_DTYPES), f"“{printable(datatype)}”"
@@ -198,8 +198,8 @@ def _port(tensor_input: _Input, i: int, ports: Mapping[str, Port], seen: set[str
         detail = f"the input “{name}” is {DATATYPES[port.dtype]}, but {where} is {datatype}"
         raise Refusal("dtype_mismatch", detail, expected=DATATYPES[port.dtype], got=datatype)
     shape = tensor_input["shape"]
-    fits = len(shape) == len(port.shape) and all(w in (FREE, n) for n, w in zip(shape, port.shape, strict=True))
-    if not fits or min(shape, default=0) < 0:
+    matches = len(shape) == len(port.shape) and all(w in (FREE, n) for n, w in zip(shape, port.shape, strict=True))
+    if not matches or min(shape, default=0) < 0:
         got = shown_shape(shape)
         detail = f"the input “{name}” is of the shape {list(port.shape)}, but {where} is of {got}"
         raise Refusal("shape_mismatch", detail, expected=str(list(port.shape)), got=got)
@@ -245,9 +245,9 @@ def _requested_outputs(request: Mapping[str, Any], model: Model) -> list[_Reques
         elif port is not None:
             requested.append(_RequestedOutput(name, "gradients", port.node, is_binary))
         else:
-            known = ", ".join((*outputs, *(f"{_GRADIENT}{each}" for each in inputs)))
-            detail = f"there is no output “{printable(name)}”; there are {known}"
-            raise Refusal("invalid_field", detail, expected=f"one of {known}", got=printable(name))
+            available = ", ".join((*outputs, *(f"{_GRADIENT}{each}" for each in inputs)))
+            detail = f"there is no output “{printable(name)}”; there are {available}"
+            raise Refusal("invalid_field", detail, expected=f"one of {available}", got=printable(name))
     return requested
 
 

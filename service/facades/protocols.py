@@ -218,7 +218,7 @@ class UmBridge(Facade):
         return path in _UMBRIDGE_PATHS
 
     def write_error(self, problem: Mapping[str, Any]) -> tuple[int, ForeignAnswer]:
-        """Return `{"error": {"type", "message"}}`, with status 400 unless the original status is kept."""
+        """Return `{"error": {"type", "message"}}`, with status 400 unless the status is one that clients handle."""
         status, code = problem["status"], problem["code"]
         kind = _UMBRIDGE_TYPES.get(code, "InvalidInput" if status < 500 else "InternalError")
         kind = _TYPES_BY_EXPECTATION.get(problem.get("expected", ""), kind)

@@ -129,7 +129,7 @@ def _decode_object(value: Mapping[str, Any], port: Port, place: Location, limits
 
 
 def _dtype_of(value: object, numbers: list[int | float], port: Port) -> str:
-    """Return the dtype of numbers that came without one; for whole numbers the port's dtype if it can hold them."""
+    """Return the dtype of numbers sent without one; for whole numbers the port's dtype if it can hold them."""
     if float in map(type, numbers):
         return "float64"
     if not numbers:
@@ -229,7 +229,7 @@ class _Call(ForeignCall):
         lists: Sequence[str] = (),
         arrays: Sequence[str] = (),
     ) -> None:
-        """`translate` turns a request, with the encoding for the response, into one of ours. It raises Refusal.
+        """`translate` turns a request, with the encoding for the response, into a /v1 request. It raises Refusal.
 
         Besides `inputs`, a request has the fields in `lists`, which list names, and in `arrays`, which map names to
         arrays.
@@ -243,12 +243,12 @@ class _Call(ForeignCall):
     def read_request(self, body: bytes, head: str, model: Model, limits: ReadLimits) -> OwnRequest:
         """Read a request; `head` is the Accept header, which selects the encoding of arrays."""
         fields = parse_json(body, limits.json_depth)
-        known = ("inputs", *self._lists, *self._arrays)
+        expected_fields = ("inputs", *self._lists, *self._arrays)
         for field in fields:
-            if field not in known:
-                got, expected = printable(field), ", ".join(known)
+            if field not in expected_fields:
+                got, expected = printable(field), ", ".join(expected_fields)
                 raise _invalid_field(f"there is no field “{got}”; there are {expected}", (got,), expected, got)
-        for field in known:
+        for field in expected_fields:
             kind = list if field in self._lists else dict
             if not isinstance(fields.get(field), kind):
                 expected = "a list" if kind is list else "an object"
@@ -372,21 +372,21 @@ def _feeds(inputs: _Json, model: Model, limits: Limits) -> list[dict[str, Any]]:
 
 
 def _vectors(request: _Json, field: str, ports: Sequence[Port], limits: Limits) -> list[dict[str, Any]]:
-    """Read an array for each of these inputs or outputs. Raises Refusal."""
+    """Read an array for each input or output in `ports`. Raises Refusal."""
     _check_names(request[field], ports, field)
     arrays = [decode_array(port, request[field][port.name], (field, port.name), limits) for port in ports]
     return [{"node": port.node, "tensor": array} for port, array in zip(ports, arrays, strict=True)]
 
 
-def _check_names(given: _Json, ports: Sequence[Port], field: str) -> None:
+def _check_names(named_values: _Json, ports: Sequence[Port], field: str) -> None:
     """Raise Refusal if names are missing or unknown."""
-    known = [port.name for port in ports]
-    for name in given:
-        if name not in known:
-            got, expected = printable(name), ", ".join(known) or "no names"
+    expected_names = [port.name for port in ports]
+    for name in named_values:
+        if name not in expected_names:
+            got, expected = printable(name), ", ".join(expected_names) or "no names"
             raise _invalid_field(f"“{got}” is none of {expected}", (field, got), expected, got)
-    for name in known:
-        if name not in given:
+    for name in expected_names:
+        if name not in named_values:
             raise _invalid_field(f"“{name}” is missing", (field, name), f"“{name}”", "nothing")
 
 

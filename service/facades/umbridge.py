@@ -64,7 +64,7 @@ class _Call(ForeignCall):
     def __init__(
         self, path: str, message: type, translate: Callable[[Mapping[str, Any], Model], OwnRequest | ForeignAnswer]
     ) -> None:
-        """`translate` turns a valid request into one of ours, or into a response. It raises Refusal."""
+        """`translate` turns a valid request into a /v1 request, or into a response. It raises Refusal."""
         self.name = f"umbridge.{path}"
         self.path = path
         self.message = message
@@ -193,9 +193,9 @@ def _feeds(model: Model, vectors: Sequence[Any]) -> list[dict[str, Any]]:
     """Build the feeds of a request at these vectors. Raises Refusal."""
     _sizes(model, model.inputs)
     if len(vectors) != len(model.inputs):
-        listed = ", ".join(port.name for port in model.inputs) or "none"
+        names = ", ".join(port.name for port in model.inputs) or "none"
         count = len(model.inputs)
-        detail = f"input has {len(vectors)} vectors, where the model “{model.name}” has {count} inputs: {listed}"
+        detail = f"input has {len(vectors)} vectors, where the model “{model.name}” has {count} inputs: {names}"
         raise Refusal("invalid_field", detail, expected=f"{count} vectors", got=str(len(vectors)), pointer="/input")
     pairs = zip(model.inputs, vectors, strict=True)
     return model.feeds({port.name: _tensor(port, vector, f"input[{i}]") for i, (port, vector) in enumerate(pairs)})

@@ -93,14 +93,14 @@ class Exposition(Collector):
         yield HistogramMetricFamily(
             f"{_PREFIX}_state_commit_seconds", text, buckets=list(seconds.buckets()), sum_value=seconds.total
         )
-        held = self._tally.holdings()
-        yield GaugeMetricFamily(f"{_PREFIX}_tensors", "resident tensors", value=held.tensors)
-        yield GaugeMetricFamily(f"{_PREFIX}_tensor_bytes", "bytes of resident tensors", value=held.tensor_bytes)
-        yield GaugeMetricFamily(f"{_PREFIX}_graphs", "registered graphs", value=held.graphs)
-        yield GaugeMetricFamily(f"{_PREFIX}_graph_bytes", "bytes of registered graphs", value=held.graph_bytes)
-        yield GaugeMetricFamily(f"{_PREFIX}_models", "models", value=held.models)
-        yield GaugeMetricFamily(f"{_PREFIX}_model_bytes", "bytes of models", value=held.model_bytes)
-        yield GaugeMetricFamily(f"{_PREFIX}_state_behind", "writes that are not on disk yet", value=held.behind)
+        holdings = self._tally.holdings()
+        yield GaugeMetricFamily(f"{_PREFIX}_tensors", "resident tensors", value=holdings.tensors)
+        yield GaugeMetricFamily(f"{_PREFIX}_tensor_bytes", "bytes of resident tensors", value=holdings.tensor_bytes)
+        yield GaugeMetricFamily(f"{_PREFIX}_graphs", "registered graphs", value=holdings.graphs)
+        yield GaugeMetricFamily(f"{_PREFIX}_graph_bytes", "bytes of registered graphs", value=holdings.graph_bytes)
+        yield GaugeMetricFamily(f"{_PREFIX}_models", "models", value=holdings.models)
+        yield GaugeMetricFamily(f"{_PREFIX}_model_bytes", "bytes of models", value=holdings.model_bytes)
+        yield GaugeMetricFamily(f"{_PREFIX}_state_behind", "writes that are not on disk yet", value=holdings.behind)
 
         if self._tally.cluster is not None:
             yield from _of_cluster(self._tally.cluster())
@@ -110,8 +110,8 @@ class Exposition(Collector):
         denied = CounterMetricFamily(f"{_PREFIX}_requests_denied", text, labels=("reason",))
         yield _by(denied, _with_zeros(_DENIALS, self._tally.denials))
         text = "settings that are numbers, by name: what other figures are to be compared with"
-        stated = {name: value for name, value in self._settings if isinstance(value, int | float)}
-        yield _by(GaugeMetricFamily(f"{_PREFIX}_setting", text, labels=("name",)), stated)
+        numeric_settings = {name: value for name, value in self._settings if isinstance(value, int | float)}
+        yield _by(GaugeMetricFamily(f"{_PREFIX}_setting", text, labels=("name",)), numeric_settings)
 
 
 def _durations(name: str, text: str, label: str, histograms: Mapping[str, Histogram]) -> Metric:

@@ -1,4 +1,4 @@
-"""Store service: stores tensors, graphs, models and responses for callers, and commits what workers reply with."""
+"""Store service: stores tensors, graphs, models and responses, and commits the tensors in workers' replies."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class StateStore(Protocol):
     async def graph(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
         """Return the graph with this id, or None. Raises Refusal: not_ready."""
 
-    async def begin(self, asked: Repetition, expires: float) -> AnswerRecord | None:
+    async def begin(self, call: Repetition, expires: float) -> AnswerRecord | None:
         """Begin a call that may have been answered before. Raises Refusal: not_ready, invalid_field, conflict."""
 
-    def end(self, asked: Repetition) -> None:
+    def end(self, call: Repetition) -> None:
         """End a call that is done or was given up."""
 
     def settle(
@@ -72,7 +72,7 @@ class StateStore(Protocol):
     async def settled(
         self, task: Task, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
     ) -> Reply:
-        """Settle a reply, and return what `done` would be called with."""
+        """Settle a reply, and return the reply that `done` would be called with."""
 
     async def current(self, expires: float) -> None:
         """Wait until the server can answer requests that depend on its state as a whole. Raises Refusal."""
@@ -91,7 +91,7 @@ class StateStore(Protocol):
 
 
 class StoreService:
-    """Tables of tensors, graphs, models and responses, and their commits. `pool` is told of every tensor."""
+    """Tables of tensors, graphs, models and responses, and their commits. `pool` gets the memory of every tensor."""
 
     def __init__(
         self,
@@ -157,14 +157,14 @@ class StoreService:
         versions = {name: self.tensors.find((namespace, name)) for name in names}
         return {name: version for name, version in versions.items() if version is not None}
 
-    async def begin(self, asked: Repetition, expires: float) -> AnswerRecord | None:
+    async def begin(self, call: Repetition, expires: float) -> AnswerRecord | None:
         """Begin a call that may have been answered before. Raises Refusal: not_ready, invalid_field, conflict."""
         await self.commits.fence.passed(expires)
-        return self.answers.begin(asked)
+        return self.answers.begin(call)
 
-    def end(self, asked: Repetition) -> None:
+    def end(self, call: Repetition) -> None:
         """End a call that is done or was given up."""
-        self.answers.end(asked)
+        self.answers.end(call)
 
     def drain(self) -> None:
         """Do nothing: the state belongs to this server until it closes."""
@@ -245,8 +245,8 @@ class StoreService:
     def holdings(self) -> Holdings:
         """Return the current numbers of stored things."""
         tensors, graphs, models = self.tensors, self.graphs, self.models
-        held = tensors.count, tensors.held, graphs.count, graphs.held, models.count, models.held
-        return Holdings(*held, self.commits.behind)
+        counts = tensors.count, tensors.held, graphs.count, graphs.held, models.count, models.held
+        return Holdings(*counts, self.commits.behind)
 
     @property
     def is_current(self) -> bool:
@@ -293,7 +293,7 @@ class StoreService:
         more: Sequence[Change] = (),
         complete: Completion | None = None,
     ) -> Reply:
-        """Settle a reply, and return what `done` would get."""
+        """Settle a reply, and return the reply that `done` would be called with."""
         settle = partial(self.settle, complete=complete)
         return await outcome(settling(settle, task, caller, reply, condition, more))
 

@@ -38,7 +38,7 @@ class _Headers(Getter[Fields]):
 
     def get(self, carrier: Fields, key: str) -> list[str] | None:
         name = key.encode()
-        return [value.decode("latin-1") for stated, value in carrier if stated == name] or None
+        return [value.decode("latin-1") for field_name, value in carrier if field_name == name] or None
 
     def keys(self, carrier: Fields) -> list[str]:
         return [name.decode("latin-1") for name, _ in carrier]
@@ -87,8 +87,8 @@ class Tracing:
 
 def tracing_to(endpoint: str) -> Tracing:
     """Return a `Tracing` to the collector at this URL; the OTEL_* variables set sampling, batching and names."""
-    stated = OTELResourceDetector().detect().attributes
-    resource = Resource.create({"service.name": "gradserve", "service.version": VERSIONS["gradserve"], **stated})
+    detected = OTELResourceDetector().detect().attributes
+    resource = Resource.create({"service.name": "gradserve", "service.version": VERSIONS["gradserve"], **detected})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint)))
     return Tracing(provider.get_tracer("gradserve", VERSIONS["gradserve"]), provider.shutdown)
@@ -110,9 +110,9 @@ def _attributes(answered: Answered, reply: Reply | None) -> Iterator[tuple[str, 
         yield "gradserve.plan_cached", reply.cached
 
 
-def _phases(timings: Timings, begun: float) -> Iterator[tuple[str, float, float]]:
+def _phases(timings: Timings, begin: float) -> Iterator[tuple[str, float, float]]:
     """Yield the name, begin and end of each phase that took any time. The backward pass ends with the execution."""
-    start = begun - timings.waited
+    start = begin - timings.waited
     for name in ("waited", "decode", "plan", "execute", "encode"):
         seconds: float = getattr(timings, name)
         if seconds > 0:

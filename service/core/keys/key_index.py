@@ -47,7 +47,9 @@ class SortedTable:
         """Build a table from a mapping."""
         digests = sorted(texts)
         starts = [0, *accumulate(len(texts[digest]) for digest in digests)]
-        return cls((b"".join(digests), np.array(starts, "uint32").tobytes(), b"".join(texts[each] for each in digests)))
+        return cls(
+            (b"".join(digests), np.array(starts, "uint32").tobytes(), b"".join(texts[digest] for digest in digests))
+        )
 
     def __len__(self) -> int:
         return len(self._digests) // _DIGEST
