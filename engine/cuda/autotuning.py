@@ -212,6 +212,7 @@ class CudaClock:
         self._started_at_loan, cuda = started, self._cupy.cuda
         if self._stream is None:
             self._stream = cuda.Stream(non_blocking=True)
+        # No run launches now, but the GPU may still execute what earlier ones have launched.
         event = self._stream_of_runs.record(cuda.Event(disable_timing=True))
         event.synchronize()
         pool, nbytes = self._cupy.get_default_memory_pool(), sum(sizes)

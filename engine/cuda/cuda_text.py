@@ -207,6 +207,7 @@ class _Copy:
         return self._builder.loop() if self._builder.results else None
 
     def _scalar(self, number: int) -> Scalar:
+        # An explicit stack, since a kernel may be deeper than Python's recursion limit.
         pending = [number]
         while pending:
             instruction = self._kernel.instructions[pending[-1]]
@@ -274,9 +275,9 @@ def _unrolled(kernel: FusedKernel, times: int) -> str:
 class _Rows(CKernel):
     """Text of `rows`: results of the kinds element and row, the last of which may be a flag."""
 
-    def __init__(self, loop: FusedKernel, flags: bool, lanes: int) -> None:
-        super().__init__(loop, schedule(loop, keeps=False))
-        self.flag = len(loop.results) - 1 if flags else None
+    def __init__(self, kernel: FusedKernel, flags: bool, lanes: int) -> None:
+        super().__init__(kernel, schedule(kernel, keeps=False))
+        self.flag = len(kernel.results) - 1 if flags else None
         self.lanes = lanes
         #: threads that share a row, and lanes of each of them
         self.team, self.each = min(lanes, WARP), max(1, lanes // WARP)
@@ -365,8 +366,8 @@ class _Rows(CKernel):
 class _Columns(CKernel):
     """Text of `columns`: each thread adds up one column of one block, row after row."""
 
-    def __init__(self, loop: FusedKernel) -> None:
-        super().__init__(loop, schedule(loop, keeps=False))
+    def __init__(self, kernel: FusedKernel) -> None:
+        super().__init__(kernel, schedule(kernel, keeps=False))
 
     def kernel(self) -> Iterator[str]:
         yield "KERNEL columns(GIVEN) {\nconst long long* const table = TABLE;"

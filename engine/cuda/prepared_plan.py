@@ -127,6 +127,9 @@ class CudaSegment:
                 return [*launches, self._recorder.record(partial(self._make, calls))]
             except Exception:
                 _logger.debug("a call was not recorded", exc_info=True)
+                # `_made` is the index of the call that failed. Record the calls before it, make it directly from now
+                # on, and go on
+                # with the calls after it.
                 succeeded = min(self._made, len(calls) - 1)
                 launches += [self._recorder.record(partial(self._make, calls[:succeeded]))] if succeeded else []
                 launches.append(partial(self._make, calls[succeeded : succeeded + 1]))
@@ -296,6 +299,7 @@ class CudaPreparedPlan:
         for variant in self._variants:
             if variant.key == key and variant.is_free():
                 return variant
+        # Drop the oldest variants; a recording keeps its memory for as long as it exists.
         del self._variants[: max(0, len(self._variants) + 1 - MAX_VARIANTS)]
         exchange = None if exchanged is None else self._exchange(exchanged)
         self._made += 1
@@ -323,6 +327,7 @@ class CudaPreparedPlan:
         for number, step in enumerate(self._steps):
             calls += self._bind_step(number, step, slots, buffers, flags)
         if exchange is not None and calls:
+            # Record the transfers together with the first and the last calls, so that a run is one launch.
             calls.insert(0, calls[0].with_function(exchange.send))
             calls.append(calls[-1].with_function(exchange.fetch))
         recorder, results = CudaRecorder(xp), [slots[slot] for slot in self._results]
@@ -378,6 +383,7 @@ class _Variant:
         return self.recorder.nbytes + self._exchange_bytes
 
     def is_free(self) -> bool:
+        # As many references as before results were handed out: the caller has dropped them all.
         return self._exchange is not None or self._references() == self._idle_references
 
     def put(self, feeds: Mapping[Hashable, HostArray]) -> None:

@@ -164,6 +164,8 @@ def _tf32x3_recipe(product: Product) -> CardRecipe | None:
         _split(b, _B, large_b, small_b),
         first,
         second,
+        # If an operand has an infinity, the small products may be NaN (∞ · 0). Clear them: the last product is right
+        # then.
         launch_items("keep_finite", size, _ENTRIES, _C, 0, 0, size, *_axis_entries(c.axes)),
         last,
     )

@@ -265,24 +265,24 @@ def ptx_text(parts: CudaParts, lanes: int, sums: Container[str]) -> str:
     entries, functions = table_entries(parts), list[CardFunction]()
     if parts.rows is not None:
         functions.append(card_kernel("rows", entries, _rows(parts.rows, parts.flags, lanes)))
-    if (loop := parts.columns) is not None:
-        to = Assembly(loop.dtype)
-        memory, passes = KernelMemory(to, checkable=False), schedule(loop, keeps=False)
-        _Columns(loop, 0, passes, table_layout(loop), to, memory).kernel()
+    if (kernel := parts.columns) is not None:
+        to = Assembly(kernel.dtype)
+        memory, passes = KernelMemory(to, checkable=False), schedule(kernel, keeps=False)
+        _Columns(kernel, 0, passes, table_layout(kernel), to, memory).kernel()
         functions.append(card_kernel("columns", entries, to))
-    if (loop := parts.rows or parts.columns) is not None:
-        functions += ptx_sums(loop.dtype, entries, sums)
+    if (kernel := parts.rows or parts.columns) is not None:
+        functions += ptx_sums(kernel.dtype, entries, sums)
     return card_module(functions)
 
 
-def _rows(loop: FusedKernel, flags: bool, lanes: int) -> Assembly:
-    to, flag = Assembly(loop.dtype), len(loop.results) - 1 if flags else None
-    memory, passes = KernelMemory(to, checkable=False), schedule(loop, keeps=False)
-    if has_reductions(loop):
+def _rows(kernel: FusedKernel, flags: bool, lanes: int) -> Assembly:
+    to, flag = Assembly(kernel.dtype), len(kernel.results) - 1 if flags else None
+    memory, passes = KernelMemory(to, checkable=False), schedule(kernel, keeps=False)
+    if has_reductions(kernel):
         team, each = min(lanes, WARP), max(1, lanes // WARP)
-        _Teams(loop, 0, passes, table_layout(loop), to, memory, flag=flag, team=team, each=each).kernel()
+        _Teams(kernel, 0, passes, table_layout(kernel), to, memory, flag=flag, team=team, each=each).kernel()
     else:
-        _Elements(loop, 0, passes, table_layout(loop), to, memory, flag=flag).kernel()
+        _Elements(kernel, 0, passes, table_layout(kernel), to, memory, flag=flag).kernel()
     return to
 
 

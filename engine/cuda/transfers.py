@@ -224,7 +224,7 @@ class CudaFlags:
         """Check the flags, waiting for the end of the run; return False if a kernel got an argument out of range.
 
         Raises IndexOutOfRange for the first node with an index outside its axis. If a recipe's kernel has noted an
-        index, this also returns False: the caller then runs the plan without the kernel, and so finds the index.
+        index, this also returns False: the caller then runs the plan step by step, and so finds the index.
         """
         if not self._has_notes:
             return True

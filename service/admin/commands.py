@@ -16,10 +16,10 @@ from engine import printable
 from schemas import OpInfo
 from service.app import run_server
 from service.core.keys.caller import KeyScope, digest_of, new_key
-from service.core.keys.key_file import KEPT_LIMITS, KeyRecord, Keys, change_keys, read_keys
+from service.core.keys.key_file import STORAGE_LIMITS, KeyRecord, Keys, change_keys, read_keys
 from service.core.logs import begin_log
 from service.core.settings import (
-    PASSED_OVER,
+    IGNORED_LINKS,
     REMOVED,
     SECRETS,
     Settings,
@@ -80,7 +80,7 @@ def _record(options: Mapping[str, str | None], digest: str) -> KeyRecord:
                 "scopes": DEFAULT_SCOPES if scopes is None else tuple(dict.fromkeys(map(str.strip, scopes.split(",")))),
                 "rate": options["rate"],
                 "concurrency": options["concurrency"],
-                **{limit: options[limit] for limit in KEPT_LIMITS},
+                **{limit: options[limit] for limit in STORAGE_LIMITS},
             }
         )
     except ValidationError as error:
@@ -95,7 +95,7 @@ def _list(file: Path, _: Mapping[str, str | None]) -> None:
     for key in read_keys(file):
         concurrency = "-" if key.concurrency is None else str(key.concurrency)
         namespace, scopes, rate = key.namespace or '""', ",".join(key.scopes), key.rate or "-"
-        limit_values = ((limit.replace("_", "-"), getattr(key, limit)) for limit in KEPT_LIMITS)
+        limit_values = ((limit.replace("_", "-"), getattr(key, limit)) for limit in STORAGE_LIMITS)
         limits = ",".join(f"{name}={value}" for name, value in limit_values if value is not None) or "-"
         rows.append((key.name, namespace, scopes, rate, concurrency, limits, key.added))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -127,7 +127,7 @@ _FIELD_RULES: Final = {
     "rate": "a rate is a whole number of requests per s, min or h, as in 10/s",
     "concurrency": "a concurrency is a whole number of at least 1",
     **dict.fromkeys(
-        KEPT_LIMITS, "what a namespace may keep is a whole number, for bytes with a unit if any, as in 64MiB"
+        STORAGE_LIMITS, "what a namespace may keep is a whole number, for bytes with a unit if any, as in 64MiB"
     ),
 }
 
@@ -149,7 +149,7 @@ def _serve(options: Options) -> None:
     try:
         begin_log(settings)
         if links:
-            _logger.warning(PASSED_OVER, ", ".join(links))
+            _logger.warning(IGNORED_LINKS, ", ".join(links))
         for warning in removed_settings(os.environ, _stated(options)):
             _logger.warning(warning)
         run_server(settings)

@@ -113,6 +113,7 @@ def _server(settings: Settings) -> Iterator[tuple[subprocess.Popen[str], str]]:
 def _first_line(process: subprocess.Popen[str]) -> str:
     lines: Queue[str] = Queue()
     assert process.stdout is not None
+    # A read of a pipe has no timeout, so a thread reads the line.
     Thread(target=lambda stdout: lines.put(stdout.readline()), args=(process.stdout,), daemon=True).start()
     try:
         line = lines.get(timeout=TRIAL_SECONDS).strip()
@@ -155,7 +156,7 @@ CHECKS: Final[Mapping[str, Check]] = {
 }
 
 
-def examined(settings: Settings, checks: Mapping[str, Check] = CHECKS) -> Iterator[tuple[str, Diagnosis]]:
+def run_checks(settings: Settings, checks: Mapping[str, Check] = CHECKS) -> Iterator[tuple[str, Diagnosis]]:
     """Run each check and yield its name and diagnosis. A check that raises an exception is reported as broken."""
     for name, check in checks.items():
         try:
@@ -167,7 +168,7 @@ def examined(settings: Settings, checks: Mapping[str, Check] = CHECKS) -> Iterat
 def run_doctor(settings: Settings, *, as_json: bool) -> bool:
     """Run all checks and print the diagnoses; return whether a server would work here."""
     diagnoses = []
-    for name, diagnosis in examined(settings):
+    for name, diagnosis in run_checks(settings):
         diagnoses.append((name, diagnosis))
         if not as_json:
             level, says, advice = diagnosis

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from engine import printable
-from service.core.keys.key_file import KEPT_LIMITS
+from service.core.keys.key_file import STORAGE_LIMITS
 from service.core.settings import REMOVED, SECRETS, Settings, default, flag, shown, variable
 from service.core.spelling import hint
 
@@ -88,7 +88,7 @@ def _add_keys(parser: argparse.ArgumentParser) -> None:
     add.add_argument("--namespace", metavar="NS", help="whose graphs and tensors it sees (default: those of its name)")
     add.add_argument("--rate", metavar="N/s", help="requests per s, min or h, as in 10/s (default: any)")
     add.add_argument("--concurrency", metavar="N", help="requests at a time (default: any)")
-    for limit in KEPT_LIMITS:
+    for limit in STORAGE_LIMITS:
         default_text = "a share of the server's, --namespace-share"
         add.add_argument(flag(limit), metavar="N", help=f"what its namespace may keep (default: {default_text})")
 

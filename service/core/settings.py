@@ -53,7 +53,7 @@ _LETTER: Final = re.compile(r"[A-Za-z]")
 _READABLE: Final = 10_000  # a larger number of units is as hard to read as the number of bytes
 
 
-def parsed(value: object) -> object:
+def parse_size(value: object) -> object:
     """Convert a text with a unit, in any case, to bytes; return other values unchanged. Raises PydanticCustomError.
 
     A single letter (4G) is rejected: some programs mean powers of 1000 by it, others powers of 1024.
@@ -79,13 +79,13 @@ def readable(size: int) -> str:
 
 
 #: marker of a setting that is a size, looked up in the metadata of its field
-SIZE: Final = BeforeValidator(parsed)
+SIZE: Final = BeforeValidator(parse_size)
 Size = Annotated[int, SIZE]
 
 
 PREFIX: Final = "GRADSERVE_"
 #: prefixes of the environment variables for the project's own tests
-OF_THE_TESTS: Final = (f"{PREFIX}TEST_", f"{PREFIX}UPDATE_")
+TEST_PREFIXES: Final = (f"{PREFIX}TEST_", f"{PREFIX}UPDATE_")
 #: removed settings and why each was removed: for one release, a server that gets one still starts and logs a warning
 REMOVED: Final = {
     "coalesce": "coalescing was removed",
@@ -107,7 +107,7 @@ _SERVICE_LINK: Final = re.compile(
     r"|PORT(?:_[0-9]+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)"
 )
 #: log line for ignored Kubernetes variables
-PASSED_OVER: Final = "passed over, since Kubernetes makes them for a Service of this name: %s"
+IGNORED_LINKS: Final = "passed over, since Kubernetes makes them for a Service of this name: %s"
 _LINKED_PORT: Final = re.compile(r"_(?:SERVICE|[0-9]+_(?:TCP|UDP|SCTP))_PORT$")
 #: a host name, an IPv4 address, an IPv6 address with or without brackets, or the wildcard
 _HOST: Final = re.compile(r"\*|[^\s:/@*\[\]]+|\[[0-9A-Fa-f:.]+\]|[0-9A-Fa-f:.]+")
@@ -124,6 +124,7 @@ def _default_max_bytes(validated: dict[str, Any]) -> int:
     workers = validated.get("workers", 1)
     processes = sum(WorkerPlaces(workers))
     caches = worker_budget(_default_plan_cache_bytes() // processes, compiles=True).whole
+    # Of the memory that the front leaves, each worker process gets an equal share, less its caches and its base size.
     share = (machine.memory_bytes() - FRONT_LIMIT) // processes - caches
     base = WORKER_BYTES + REMEMBERED_BYTES + WORKER_MARGIN + machine.cpus_each(workers) * THREAD_BYTES
     return int(max(_MIN_BYTES, min(machine.memory_bytes() // (2 * workers), share - base)))
@@ -566,7 +567,7 @@ def misspelt(environment: Iterable[str]) -> str | None:
     accepted = {*variables.values(), *map(variable, REMOVED)}
     for name in sorted(environment):
         upper = name.upper()
-        if upper.startswith(PREFIX) and not upper.startswith(OF_THE_TESTS) and upper not in accepted:
+        if upper.startswith(PREFIX) and not upper.startswith(TEST_PREFIXES) and upper not in accepted:
             advice = hint(upper.removeprefix(PREFIX), variables, "gradserve serve --help lists all settings")
             return f"the environment has {printable(name)}, which is no setting; {advice}"
     return None
@@ -592,7 +593,7 @@ def read_settings(**values: Any) -> Settings:
     try:
         return Settings(**values)
     except ValidationError as error:
-        raise RuntimeError(complaint(error)) from None
+        raise RuntimeError(settings_error(error)) from None
 
 
 def own_settings(settings: Settings, processes: int) -> Settings:
@@ -605,7 +606,7 @@ def budget_of(settings: Settings) -> WorkerBudget:
     return worker_budget(settings.plan_cache_bytes, compiles=settings.compile == "on")
 
 
-def complaint(error: ValidationError) -> str:
+def settings_error(error: ValidationError) -> str:
     """Return one sentence on the first error in the settings."""
     first = error.errors()[0]
     name = str(first["loc"][0])

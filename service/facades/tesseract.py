@@ -168,6 +168,7 @@ def _cast(array: HostArray, port: Port, place: Location) -> HostArray:
     if np.can_cast(array.dtype, dtype, "same_kind"):
         with np.errstate(over="ignore", invalid="ignore"):
             converted = array.astype(dtype)
+        # Floats may be rounded, but no finite value may become infinite.
         if dtype.kind == "f":
             is_lossless = bool(np.isfinite(array).sum() == np.isfinite(converted).sum())
         else:

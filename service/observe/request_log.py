@@ -33,9 +33,9 @@ class Answered(NamedTuple):
 
 
 #: seconds between two writes: lines are batched, so that a busy server is rarely interrupted
-PAUSE: Final = 0.05
+WRITE_INTERVAL: Final = 0.05
 #: maximum number of lines that wait for a slow reader; further lines are dropped and counted
-MOST_LINES: Final = 10_000
+MAX_WAITING_LINES: Final = 10_000
 
 
 class Lines:
@@ -57,7 +57,8 @@ class Lines:
 
     def add(self, line: str) -> None:
         """Queue a line without a newline. Never blocks."""
-        if len(self._waiting) >= MOST_LINES:
+        # Read without the lock: the limit need not be exact.
+        if len(self._waiting) >= MAX_WAITING_LINES:
             self._dropped += 1
             return
         with self._lock:
@@ -82,7 +83,7 @@ class Lines:
                 self._dropped = 0
             if lines and not self._write_text("\n".join([*lines, ""])):
                 return
-            self._closed.wait(PAUSE)
+            self._closed.wait(WRITE_INTERVAL)
 
     def _write_text(self, text: str) -> bool:
         """Write the text. Return False if the reader is gone for good."""

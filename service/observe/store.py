@@ -75,7 +75,7 @@ class StateStore(Protocol):
         """Settle a reply, and return the reply that `done` would be called with."""
 
     async def current(self, expires: float) -> None:
-        """Wait until the server can answer requests that depend on its state as a whole. Raises Refusal."""
+        """Wait until the state is known to be current, if that is known for the state as a whole. Raises Refusal."""
 
     def load(self) -> Loaded:
         """Read the stored state that is needed at startup; blocks. Raises RuntimeError."""

@@ -28,7 +28,7 @@ from service.workers.task import Reply, Timings
 Fields = Sequence[tuple[bytes, bytes]]
 
 #: paths that monitoring polls every few seconds; their spans would be noise
-UNTRACED: Final = ("/health/live", "/health/ready", "/metrics")
+UNTRACED_PATHS: Final = ("/health/live", "/health/ready", "/metrics")
 #: methods recorded by name; all others become `_OTHER`, since a client may send thousands of different names
 _METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT", "TRACE"))
 
@@ -56,7 +56,7 @@ class Tracing:
 
     def add(self, answered: Answered, fields: Fields, reply: Reply | None) -> str:
         """Record a request that has just been answered. Return its trace id, or "" if it is not traced."""
-        if answered.path in UNTRACED:
+        if answered.path in UNTRACED_PATHS:
             return ""
         ended, now = time.time_ns(), time.monotonic()
 

@@ -25,9 +25,9 @@ from service.core.keys.key_file import Rate, rate_of
 from service.core.keys.key_index import KeyIndex, index_keys, is_small
 
 #: seconds between two checks of the file for changes
-LOOK: Final = 1.0
+CHECK_SECONDS: Final = 1.0
 #: name of the key from the environment; no key of a file can have it
-OF_THE_ENVIRONMENT: Final = "(environment)"
+ENVIRONMENT_KEY_NAME: Final = "(environment)"
 _UNUSABLE: Final = (OSError, ValueError, SubprocessError)
 
 _logger = logging.getLogger("gradserve")
@@ -76,7 +76,7 @@ class Keyholder:
 
 
 #: keyholder of every request if no keys are configured
-EVERYBODY: Final = Keyholder(ANYONE)
+ANONYMOUS_HOLDER: Final = Keyholder(ANYONE)
 
 
 class KeyRing:
@@ -98,7 +98,7 @@ class KeyRing:
         self._file_signature: object = None
         self._reading: Future[KeyIndex] | None = None
         if self._environment_digest is not None:
-            caller = Caller(OF_THE_ENVIRONMENT, "", frozenset(KeyScope))
+            caller = Caller(ENVIRONMENT_KEY_NAME, "", frozenset(KeyScope))
             self._holders[self._environment_digest] = b"", Keyholder(caller)
         if file is not None:
             self._file_signature = _signature(file)
@@ -129,7 +129,9 @@ class KeyRing:
         return holder
 
     def stated(self, namespace: str, limit: str) -> int | None:
-        """Return the largest value that keys of this namespace set for one of `KEPT_LIMITS`; None if none sets it."""
+        """Return the largest value that keys of this namespace set for one of `STORAGE_LIMITS`; None if there is
+        none.
+        """
         if namespace not in self._limits:
             self._limits[namespace] = self._index.limits(namespace)
         return self._limits[namespace].get(limit)
@@ -137,7 +139,7 @@ class KeyRing:
     def _reload_if_changed(self, file: Path) -> None:
         """Read the file if it has changed. If it cannot be read, the previous keys stay valid."""
         if self._reading is None:
-            self._next_check = time.monotonic() + LOOK
+            self._next_check = time.monotonic() + CHECK_SECONDS
             signature = _signature(file)
             if signature == self._file_signature:
                 return
@@ -221,7 +223,7 @@ class Gate:
         Raises Refusal: unauthenticated, forbidden, rate_limited.
         """
         if self._keys is None or access.needed is None:
-            holder = EVERYBODY
+            holder = ANONYMOUS_HOLDER
             holder.enter()
             return holder
         try:

@@ -79,7 +79,7 @@ class KeyRecord(BaseModel):
 
 
 #: storage limits of a namespace that a key may set
-KEPT_LIMITS: Final = tuple(name for name in KeyRecord.model_fields if name.startswith("max_"))
+STORAGE_LIMITS: Final = tuple(name for name in KeyRecord.model_fields if name.startswith("max_"))
 
 
 class KeyList(BaseModel):
@@ -146,6 +146,7 @@ def _folder_lock(folder: Path) -> Iterator[None]:
 
 
 def _replace(path: Path, text: bytes) -> None:
+    # Write a temporary file and rename it, so that readers see either the old or the new keys.
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:

@@ -1,9 +1,9 @@
 """Compact index of a key file: the server holds 100,000 keys at about 120 bytes each.
 
 pydantic records would take 3 KiB each, and parsing 100,000 of them would block the event loop for seconds. So a file
-larger than `AT_ONCE` bytes is parsed by a separate process, `python -m service.core.keys.key_index FILE`, which writes
-the index to its standard output. An index is two sorted tables of JSON texts: the record of each key by the key's
-SHA-256, and the limits that keys set for their namespace by the SHA-256 of the namespace.
+larger than `IN_PROCESS_BYTES` is parsed by a separate process, `python -m service.core.keys.key_index FILE`, which
+writes the index to its standard output. An index is two sorted tables of JSON texts: the record of each key by the
+key's SHA-256, and the limits that keys set for their namespace by the SHA-256 of the namespace.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from typing import Final
 import numpy as np
 import orjson
 
-from service.core.keys.key_file import KEPT_LIMITS, KeyRecord, read_keys
+from service.core.keys.key_file import STORAGE_LIMITS, KeyRecord, read_keys
 from service.core.settings import without_secrets
 
 #: largest file in bytes that is parsed in-process, which takes a few milliseconds
-AT_ONCE: Final = 64 << 10
+IN_PROCESS_BYTES: Final = 64 << 10
 #: timeout in seconds of the process that parses a larger file
 _PATIENCE: Final = 120.0
 _DIGEST: Final = 32
@@ -78,7 +78,7 @@ class KeyIndex:
         limits: dict[bytes, dict[str, int]] = {}
         for key in keys:
             records[bytes.fromhex(key.sha256)] = key.model_dump_json(exclude=_UNINDEXED, exclude_none=True).encode()
-            for limit in KEPT_LIMITS:
+            for limit in STORAGE_LIMITS:
                 if (value := getattr(key, limit)) is not None:
                     largest = limits.setdefault(_digest_of_namespace(key.namespace), {})
                     largest[limit] = max(value, largest.get(limit, 0))
@@ -108,14 +108,14 @@ class KeyIndex:
         return self._records.find(digest)
 
     def limits(self, namespace: str) -> Mapping[str, int]:
-        """Return the largest value that keys of this namespace set for each of `KEPT_LIMITS`, if any sets one."""
+        """Return the largest value that keys of this namespace set for each of `STORAGE_LIMITS`, if any sets one."""
         text = self._limits.find(_digest_of_namespace(namespace))
         return {} if text is None else orjson.loads(text)
 
 
 def is_small(file: Path) -> bool:
     """Return whether a key file can be parsed in a few milliseconds."""
-    return file.stat().st_size <= AT_ONCE
+    return file.stat().st_size <= IN_PROCESS_BYTES
 
 
 def index_keys(file: Path) -> KeyIndex:
