@@ -151,7 +151,7 @@ class CardCalls:
         self.workspace, self._deterministic = workspace, deterministic
         self._cupy, self._card = cupy, _gpu_name(cupy)
         self._store, self._clock = KernelStore() if store is None else store, clock
-        #: choices of algorithms for one plan; before `choosing`, the libraries' first proposals
+        #: choices of algorithms for one plan; before `with_open_choices`, the libraries' first proposals
         self.choices = NO_CHOICES
         cudnn = cudnn_library(self._card)
         self.cudnn = None if cudnn is None else CudnnRecipes(cudnn, self._store)

@@ -41,8 +41,7 @@ from engine.codegen.kernels.recurrence import CRecurrence, Recurrence, recurrenc
 WARP: Final = 32
 #: options that affect results: no contraction, subnormal numbers kept, division and square root as in IEEE 754
 OPTIONS: Final = ("--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
-#: number of instructions from which a loop is not unrolled: the compiler would take seconds, and latency is hidden
-#: anyway
+#: number of instructions from which a loop is not unrolled: it would take the compiler seconds, and hide no latency
 LONG: Final = 300
 #: maximum number of sums in one launch
 SUMS_AT_ONCE: Final = 64

@@ -127,9 +127,9 @@ class CudaSegment:
                 return [*launches, self._recorder.record(partial(self._make, calls))]
             except Exception:
                 _logger.debug("a call was not recorded", exc_info=True)
-                # `_made` is the index of the call that failed. Record the calls before it, make it directly from now
-                # on, and go on
-                # with the calls after it.
+                # `_made` is the index of the call that failed. Record the calls before it, always make that call
+                # directly,
+                # and continue with the calls after it.
                 succeeded = min(self._made, len(calls) - 1)
                 launches += [self._recorder.record(partial(self._make, calls[:succeeded]))] if succeeded else []
                 launches.append(partial(self._make, calls[succeeded : succeeded + 1]))

@@ -40,8 +40,7 @@ _AXES: Final = 4
 MAX_ALIGNMENT: Final = 256
 
 #: x = big + small, both in TF32, each rounded to nearest. No finite number becomes infinite, and the small part of an
-#: infinite number is 0. `keep_finite` clears non-finite sums of the small products: the product of the big parts then
-#: decides
+#: infinite number is 0. `keep_finite` clears non-finite sums of the small products, so that the big product decides
 SPLIT_KERNELS: Final = """\
 DEVICE F in_tf32(F x) {
 const I bits = BITS(x), exponents = 0x7f800000;
@@ -164,8 +163,8 @@ def _tf32x3_recipe(product: Product) -> CardRecipe | None:
         _split(b, _B, large_b, small_b),
         first,
         second,
-        # If an operand has an infinity, the small products may be NaN (∞ · 0). Clear them: the last product is right
-        # then.
+        # If an operand has an infinity, the small products may be NaN (∞ · 0). Clear them, so that the last one
+        # decides.
         launch_items("keep_finite", size, _ENTRIES, _C, 0, 0, size, *_axis_entries(c.axes)),
         last,
     )

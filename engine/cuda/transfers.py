@@ -70,8 +70,7 @@ class PinnedMemory:
     def __init__(self, cupy: Any, limit: int) -> None:
         self._cupy, self._limit = cupy, limit
         self._held = 0
-        #: sizes of collected blocks, not subtracted yet: a finalizer may run while the lock is held, so it cannot take
-        #: it
+        #: sizes of collected blocks, not subtracted yet: a finalizer cannot take the lock, as its thread may hold it
         self._collected: deque[int] = deque()
         self._lock = Lock()
 

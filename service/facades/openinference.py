@@ -32,8 +32,7 @@ from service.facades.model import Model, Port
 from service.facades.protocols import LENGTH_HEADER, ForeignAnswer
 from service.store.tables import FREE
 
-#: Open Inference datatype of each of our dtypes. Complex dtypes have none; BYTES, BF16 and 16-bit integers have no
-#: dtype
+#: Open Inference datatype of each of our dtypes; complex dtypes have none. BYTES, BF16 and 16-bit integers are missing
 DATATYPES: Final[Mapping[str, str]] = {
     element.name: f"FP{8 * element.width}" if element.kind == "floating" else element.name.upper()
     for element in ELEMENT_TYPES

@@ -234,7 +234,7 @@ class StoreService:
             finish(refusal)
             return
         durable = any(stored.durable for stored in reply.stored)
-        # Put the recorded response first: if another server has recorded one for the same call, the client gets that
+        # The recorded response comes first: if another server has recorded one for the same call, the client gets that
         # one, whatever has changed since.
         proposal = Proposal([*more, *changes], finish, durable, task.expires, task.timeout, unsure)
         if complete is not None:

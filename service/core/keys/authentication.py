@@ -129,9 +129,7 @@ class KeyRing:
         return holder
 
     def stated(self, namespace: str, limit: str) -> int | None:
-        """Return the largest value that keys of this namespace set for one of `STORAGE_LIMITS`; None if there is
-        none.
-        """
+        """Return the largest value that keys of this namespace set for one of `STORAGE_LIMITS`, or None."""
         if namespace not in self._limits:
             self._limits[namespace] = self._index.limits(namespace)
         return self._limits[namespace].get(limit)
@@ -173,7 +171,7 @@ def _begin_reading(file: Path) -> Future[KeyIndex]:
     def read() -> None:
         try:
             reading.set_result(index_keys(file))
-        except Exception as error:  # noqa: BLE001 - whoever looks at the future raises it
+        except Exception as error:  # noqa: BLE001 - the future raises it for its reader
             reading.set_exception(error)
 
     try:
