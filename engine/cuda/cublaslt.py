@@ -265,7 +265,7 @@ class Matmul:
     """
 
     def __init__(self, library: CublasLt, terms: MatmulTerms, chosen: bytes | None = None) -> None:
-        """Raises KernelUnavailable."""
+        """Create the library's descriptors of the product. Raises KernelUnavailable."""
         self._library, self.terms = library, terms
         self.operation = library.operation(terms, self)
         self.layouts: Sequence[c_void_p] = [library.layout(x, dtype, terms, self) for x, dtype in terms.matrices_stored]

@@ -75,7 +75,7 @@ class CuPyExecutor(Executor):
         compile: Compiling = "off",
         pinned_bytes: int = INSTANCE_BYTES,
     ) -> None:
-        """Raises RuntimeError if there is no usable GPU, or no room for the workspace."""
+        """Open the current GPU. Raises RuntimeError if none is usable, or if it has no room for the workspace."""
         if not is_available():
             raise RuntimeError("no GPU can be used: CuPy is not installed, or finds no device")
         import cupy  # noqa: PLC0415 - optional

@@ -101,7 +101,7 @@ class CudaSegment:
         self._calls, self._recorder, self._enter = calls, recorder, enter
         self._may_be_recorded = all(call.is_captured for call in calls)
         self._is_warm = False
-        self._made = 0
+        self._position = 0
         self._launches: list[Callable[[], None]] = []
 
     @property
@@ -127,17 +127,18 @@ class CudaSegment:
                 return [*launches, self._recorder.record(partial(self._make, calls))]
             except Exception:
                 _logger.debug("a call was not recorded", exc_info=True)
-                # `_made` is the index of the call that failed. Record the calls before it, always make that call
-                # directly,
+                # The call at `_position` failed. Record the calls before it, always make that call directly, and
+                # continue
+                # with the calls after it.
                 # and continue with the calls after it.
-                succeeded = min(self._made, len(calls) - 1)
+                succeeded = min(self._position, len(calls) - 1)
                 launches += [self._recorder.record(partial(self._make, calls[:succeeded]))] if succeeded else []
                 launches.append(partial(self._make, calls[succeeded : succeeded + 1]))
                 calls = calls[succeeded + 1 :]
         return launches
 
     def _make(self, calls: Sequence[CudaCall]) -> None:
-        for self._made, (number, step, (function, arguments), _) in enumerate(calls):
+        for self._position, (number, step, (function, arguments), _) in enumerate(calls):
             self._enter(number)
             try:
                 function(*arguments)
@@ -191,7 +192,7 @@ class CudaPreparedPlan:
         self._flags = CudaFlags(executor.xp, plan.steps)
         self._constants: dict[int, Array] = {}
         self._variants: list[_Variant] = []
-        self._made = 0
+        self._variants_made = 0
         self._copies: dict[Hashable, Array] = {}
         #: feeds on the host → those of them in the exchange
         self._exchanged_by_host_feeds: dict[tuple[Hashable, ...], tuple[Hashable, ...]] = {}
@@ -257,7 +258,7 @@ class CudaPreparedPlan:
 
     def _at_fixed_addresses(self, feeds: Mapping[Hashable, Array]) -> dict[Hashable, Array]:
         """Return the feeds, copied to fixed addresses if too many variants were made."""
-        if self._made <= MAX_UNCOPIED_VARIANTS:
+        if self._variants_made <= MAX_UNCOPIED_VARIANTS:
             return dict(feeds)
         for feed, array in feeds.items():
             if feed not in self._copies:
@@ -302,7 +303,7 @@ class CudaPreparedPlan:
         # Drop the oldest variants; a recording keeps its memory for as long as it exists.
         del self._variants[: max(0, len(self._variants) + 1 - MAX_VARIANTS)]
         exchange = None if exchanged is None else self._exchange(exchanged)
-        self._made += 1
+        self._variants_made += 1
         self._variants.append(self._new_variant(key, feeds, exchange))
         return self._variants[-1]
 
