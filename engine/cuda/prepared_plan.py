@@ -127,10 +127,8 @@ class CudaSegment:
                 return [*launches, self._recorder.record(partial(self._make, calls))]
             except Exception:
                 _logger.debug("a call was not recorded", exc_info=True)
-                # The call at `_position` failed. Record the calls before it, always make that call directly, and
-                # continue
-                # with the calls after it.
-                # and continue with the calls after it.
+                # The call at `_position` failed. Record the calls before it, and make it directly from now on; then
+                # try the calls after it.
                 succeeded = min(self._position, len(calls) - 1)
                 launches += [self._recorder.record(partial(self._make, calls[:succeeded]))] if succeeded else []
                 launches.append(partial(self._make, calls[succeeded : succeeded + 1]))
