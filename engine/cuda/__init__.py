@@ -1,8 +1,8 @@
-"""CUDA: the GPU executor, with kernels of our own, cuBLASLt products and cuDNN convolutions. Experimental.
+"""CUDA backend: the GPU executor, with our own kernels, cuBLASLt products and cuDNN convolutions. Experimental.
 
     fused node → CUDA C, or LLVM IR → machine code
-    geometry of another node → card recipe: phases, and their workspace
-    plan → calls, which are recorded as CUDA graphs → launches
+    geometry of another node → GPU recipe: phases, and their workspace
+    plan → calls, recorded as CUDA graphs → launches
 
-CuPy is imported when an executor is opened, not before. The runtime finds the executor by the name of its module.
+CuPy is imported only when an executor is opened. The runtime finds the executor by the name of its module.
 """

@@ -1,8 +1,8 @@
-"""Autotuning: of a library's algorithms for one computation, the quickest is chosen by timing.
+"""Autotuning: choose the fastest of a library's algorithms for a computation by timing.
 
 Each computation is timed once, on the GPU itself while no plan runs there, and the choice is stored. `Choices` asks for
-the candidates of a computation (`Contest`) when its key is new, and `CudaClock` times them on a stream of its own.
-`CardRuns` counts the runs of plans: a timing during which a run began is repeated.
+the candidates of a computation (`Contest`) if its key is new, and `CudaClock` times them on its own stream. `CardRuns`
+counts the runs of plans: a timing is repeated if a run began during it.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from typing import Any, Final, NamedTuple
 
 from engine.codegen.native.machine_code import KernelStore
 
-#: candidates of one computation that are timed
-MOST_CANDIDATES: Final = 4
-#: timings of each, of which the least counts; a launch before them loads it
+#: maximum number of candidates that are timed for one computation
+MAX_CANDIDATES: Final = 4
+#: timings of each candidate, of which the shortest counts; one untimed launch precedes them, to load the kernel
 _TIMINGS: Final = 5
-#: timings of a plan's candidates that may be lost to runs, before the first candidate of each is used
-_MOST_LOST: Final = 64
-#: part of the first one's time that another candidate has to save: less is chance
-_LEAST_SAVED: Final = 0.03
+#: maximum number of a plan's timings that may be interrupted by runs before the heuristics' first candidates are used
+_MAX_INTERRUPTED: Final = 64
+#: minimum fraction of the first candidate's time that another one has to save: smaller differences are noise
+_MIN_SAVED: Final = 0.03
 #: seconds that the clock waits for a run to end
 _PATIENCE_SECONDS: Final = 0.1
-#: of the memory that the pool may still take, the clock uses one part in so many: the rest is for a run that begins
+#: reciprocal of the share of the pool's free memory that the clock may use; the rest is for a run that begins
 _SHARE: Final = 2
-#: filling of that memory: floats of any width that are neither 0 nor infinite
+#: fill byte of that memory: floats of any width made of it are neither 0 nor infinite
 _FILLING: Final = 0x3C
 _MILLISECOND: Final = 1e-3
 
 _logger = logging.getLogger("gradserve.kernels")
 
-#: launches something on the stream with this address
+#: launches a computation on the stream with this address
 StreamLaunch = Callable[[int], object]
 
 
 class Candidate(NamedTuple):
-    """One algorithm: the `code` that it is stored as, and a function that binds it to addresses of its contest's sizes.
+    """Algorithm: its serialized form `code`, and a function that binds it to addresses of the contest's buffers.
 
-    Binding and launch raise if the library refuses it.
+    Binding and launching raise if the library refuses it.
     """
 
     code: bytes
@@ -57,55 +57,55 @@ class Contest(NamedTuple):
 
 
 class Choices:
-    """Candidates that were chosen for one plan, by key; without a clock, none, and the first candidate of each is used.
+    """Chosen candidates of one plan, by key. Without a clock there are none: the heuristics' first candidates are used.
 
-    Unknown keys are timed while this is open. Once closed it stays the same, and so do the plan's bits. A key has all
-    that a choice depends on, including card and versions.
+    Unknown keys are timed while it is open. After `close` it no longer changes, and so the plan's results stay the same
+    bit for bit. A key includes everything that a choice depends on, such as GPU and versions.
     """
 
     def __init__(
         self, store: KernelStore | None = None, clock: CudaClock | None = None, stop: Callable[[], bool] = lambda: False
     ) -> None:
-        """Choices are kept in `store`. Nothing more is timed once `stop` comes true."""
+        """Choices are stored in `store`. Nothing more is timed once `stop` returns True."""
         self._store, self._clock, self._stop = store, clock, stop
-        self._chosen: dict[str, bytes | None] = {}
-        self._lost = 0
+        self._codes: dict[str, bytes | None] = {}
+        self._interrupted = 0
 
     def close(self) -> None:
-        """Choose no more."""
+        """Stop making new choices."""
         self._clock = None
 
     def find(self, key: str, contest: Callable[[], Contest | None]) -> bytes | None:
-        """Find the code of the chosen candidate; None is the heuristics' first. A new key is timed by its `contest`."""
-        if self._store is not None and self._clock is not None and key not in self._chosen:
-            self._chosen[key] = self._store.get(key) or self._won(key, contest, self._store, self._clock)
-        return self._chosen.get(key)
+        """Return the code of the chosen candidate; None means the heuristics' first. Time a new key's `contest`."""
+        if self._store is not None and self._clock is not None and key not in self._codes:
+            self._codes[key] = self._store.get(key) or self._time_and_store(key, contest, self._store, self._clock)
+        return self._codes.get(key)
 
-    def _won(
+    def _time_and_store(
         self, key: str, contest: Callable[[], Contest | None], store: KernelStore, clock: CudaClock
     ) -> bytes | None:
-        """Time candidates now, and store the quickest; None if that fails for any reason: nothing depends on it."""
+        """Time the candidates now, and store the fastest; None if that fails, since a choice is optional."""
         try:
-            entered = contest()
-            won = None if entered is None else self._quickest(entered, clock)
-        except Exception:  # no memory, or a fault of a library's, or of ours
+            entry = contest()
+            winner = None if entry is None else self._fastest(entry, clock)
+        except Exception:  # out of memory, or a bug in a library or in our code
             _logger.debug("candidates were not timed", exc_info=True)
             return None
-        if won is not None:
-            store.put(key, won.code)
-        return won and won.code
+        if winner is not None:
+            store.put(key, winner.code)
+        return winner and winner.code
 
-    def _quickest(self, contest: Contest, clock: CudaClock) -> Candidate | None:
-        candidates = contest.candidates[:MOST_CANDIDATES]
+    def _fastest(self, contest: Contest, clock: CudaClock) -> Candidate | None:
+        candidates = contest.candidates[:MAX_CANDIDATES]
         if len(candidates) < 2:
             return candidates[0] if candidates else None
         timings = _Timings(candidates)
-        while timings.are_left:
-            if self._lost >= _MOST_LOST or self._stop():
+        while timings.has_remaining:
+            if self._interrupted >= _MAX_INTERRUPTED or self._stop():
                 return None
             with clock.memory(contest.sizes) as addresses:
-                if addresses is None or not timings.go_on(addresses, clock):
-                    self._lost += 1
+                if addresses is None or not timings.run_remaining(addresses, clock):
+                    self._interrupted += 1
         return timings.winner()
 
 
@@ -114,128 +114,134 @@ NO_CHOICES: Final = Choices()
 
 
 class _Timings:
-    """Timings of candidates, which take turns, so that drift affects all alike."""
+    """Timings of candidates, which are interleaved so that clock drift affects all of them equally."""
 
     def __init__(self, candidates: Sequence[Candidate]) -> None:
         self._candidates = candidates
-        self._least = dict.fromkeys(range(len(candidates)), math.inf)
-        #: the timings to come: number of the candidate, and whether its time counts
-        self._turns = [(k, bool(turn)) for turn in range(1 + _TIMINGS) for k in self._least]
+        self._shortest = dict.fromkeys(range(len(candidates)), math.inf)
+        #: remaining timings: index of the candidate, and whether the time counts
+        self._turns = [(k, bool(turn)) for turn in range(1 + _TIMINGS) for k in self._shortest]
 
     @property
-    def are_left(self) -> bool:
+    def has_remaining(self) -> bool:
         return bool(self._turns)
 
-    def go_on(self, addresses: Sequence[int], clock: CudaClock) -> bool:
-        """Make the timings that are left; False if a run came in between, whose timing is made again."""
+    def run_remaining(self, addresses: Sequence[int], clock: CudaClock) -> bool:
+        """Make the remaining timings; return False if a run interrupted one, which is then repeated."""
         launches: dict[int, StreamLaunch] = {}
         while self._turns:
             k, counts = self._turns[0]
             try:
                 launch = launches[k] = launches.get(k) or self._candidates[k].bind(addresses)
                 seconds = clock.seconds(launch)
-            except Exception:  # whatever a library says: this one is out of it
+            except Exception:  # whatever the library raises, drop this candidate
                 _logger.debug("a candidate was refused", exc_info=True)
-                del self._least[k]
+                del self._shortest[k]
                 self._turns = [turn for turn in self._turns if turn[0] != k]
                 continue
             if seconds is None:
                 return False
             self._turns.pop(0)
             if counts:
-                self._least[k] = min(self._least[k], seconds)
+                self._shortest[k] = min(self._shortest[k], seconds)
         return True
 
     def winner(self) -> Candidate | None:
-        """Return the first, unless another is quicker by more than chance; None if all were refused."""
-        if not self._least:
+        """Return the first candidate unless another is faster by more than noise; None if all were refused."""
+        if not self._shortest:
             return None
-        first, quickest = next(iter(self._least)), min(self._least, key=self._least.__getitem__)
-        saved = self._least[first] - self._least[quickest]
-        return self._candidates[quickest if saved > _LEAST_SAVED * self._least[first] else first]
+        first, quickest = next(iter(self._shortest)), min(self._shortest, key=self._shortest.__getitem__)
+        saved = self._shortest[first] - self._shortest[quickest]
+        return self._candidates[quickest if saved > _MIN_SAVED * self._shortest[first] else first]
 
 
 class CardRuns:
-    """Runs of plans on a card in this process. Each enters this context while it launches. Threads may share it."""
+    """Runs of plans on a GPU in this process. Each run enters this context while it launches. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._ended = Condition(self._lock)
         self._waiting = 0
-        self._under_way = 0
+        self._active = 0
         #: number of runs so far
-        self.begun = 0
+        self.started = 0
 
     def __enter__(self) -> None:
         with self._lock:
-            self.begun += 1
-            self._under_way += 1
+            self.started += 1
+            self._active += 1
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         with self._lock:
-            self._under_way -= 1
+            self._active -= 1
             if self._waiting:
                 self._ended.notify_all()
 
-    def wait_for_none(self, seconds: float) -> int | None:
-        """Wait until no run is under way, and return the number of `begun` ones; None after so many seconds."""
+    def wait_until_idle(self, seconds: float) -> int | None:
+        """Wait until no run is active, and return the number of runs so far; None after `seconds`."""
         with self._lock:
             self._waiting += 1
-            is_alone = self._ended.wait_for(lambda: not self._under_way, seconds)
+            is_idle = self._ended.wait_for(lambda: not self._active, seconds)
             self._waiting -= 1
-            return self.begun if is_alone else None
+            return self.started if is_idle else None
 
 
 class CudaClock:
-    """Clock of the current card, for one thread at a time: events on a stream of its own."""
+    """Timer on the current GPU, with events on its own stream. Used by one thread at a time."""
 
     def __init__(self, cupy: Any, runs: CardRuns) -> None:
-        """All runs on the card enter `runs`, and use the stream that is current now."""
+        """All runs on the GPU enter `runs` and use the stream that is current now."""
         self._cupy, self._runs = cupy, runs
         self._stream_of_runs = cupy.cuda.get_current_stream()
         self._stream: Any = None
-        self._begun = 0
+        self._started_at_loan = 0
         self._in_use = Lock()
 
     @contextmanager
     def memory(self, sizes: Sequence[int]) -> Iterator[Sequence[int] | None]:
-        """Lend addresses while the clock's stream is current; None if a run is under way. Raises MemoryError."""
-        begun = self._runs.wait_for_none(_PATIENCE_SECONDS)
-        if begun is None:
+        """Lend addresses of buffers while the clock's stream is current; None if a run is active.
+
+        Raises MemoryError.
+        """
+        started = self._runs.wait_until_idle(_PATIENCE_SECONDS)
+        if started is None:
             yield None
             return
-        self._begun, cuda = begun, self._cupy.cuda
+        self._started_at_loan, cuda = started, self._cupy.cuda
         if self._stream is None:
             self._stream = cuda.Stream(non_blocking=True)
-        ran = self._stream_of_runs.record(cuda.Event(disable_timing=True))
-        ran.synchronize()
+        # No run launches now, but the GPU may still execute what earlier ones have launched.
+        event = self._stream_of_runs.record(cuda.Event(disable_timing=True))
+        event.synchronize()
         pool, nbytes = self._cupy.get_default_memory_pool(), sum(sizes)
         with self._in_use, self._stream:
             limit = int(pool.get_limit())
             if limit and _SHARE * nbytes > limit - int(pool.total_bytes()):
                 raise MemoryError(f"the pool has no room for {nbytes} bytes, and for runs")
-            held: list[Any] = []
+            pointers: list[Any] = []
             try:
-                held.extend(map(self._filled, sizes))
-                yield [pointer.ptr for pointer in held]
+                pointers.extend(map(self._filled, sizes))
+                yield [pointer.ptr for pointer in pointers]
             finally:
                 self._stream.synchronize()
-                held.clear()
+                pointers.clear()
                 pool.free_all_blocks(self._stream)
 
     def seconds(self, launch: Callable[[int], object]) -> float | None:
-        """Time a launch on the card; None if a run has begun since there was memory."""
-        if self._runs.begun != self._begun:
+        """Return the time of a launch on the GPU; None if a run has begun since the memory was lent."""
+        if self._runs.started != self._started_at_loan:
             return None
         before = self._stream.record()
         launch(self._stream.ptr)
         after = self._stream.record()
         after.synchronize()
         seconds = _MILLISECOND * float(self._cupy.cuda.get_elapsed_time(before, after))
-        return seconds if self._runs.begun == self._begun else None
+        return seconds if self._runs.started == self._started_at_loan else None
 
     def await_memory(self) -> None:
-        """Wait until the clock has given back its memory, which it does as soon as a run has begun."""
+        """Wait until the clock has released its memory, which it does as soon as a run has begun."""
         with self._in_use:
             pass
 

@@ -1,15 +1,15 @@
-"""Binding: from a step to the calls that run it on a GPU.
+"""Binding: from a step of a plan to the calls that run it on a GPU.
 
-A step runs by its compiled kernel, else by a card recipe, else by its op's own function with CuPy:
+A step runs by its compiled kernel, else by a GPU recipe, else by its op's own implementation with CuPy:
 
     fused node, scan as one kernel        → launches of the compiled kernel (`engine.cuda.kernels`)
     product, convolution, sum, gather …   → a recipe, found by geometry or op in the tables below: phases, each a launch
                                             of a kernel of its text, a cuBLASLt call, a cuDNN plan, or a memset
     all other ops                         → `op.forward` with CuPy, whose launches may be recorded or not
 
-`CudaPlans` compiles a plan: it makes the recipes of all steps, compiles the kernels and the recipes' texts side by
-side, and has the algorithms of libraries chosen by timing. `CudaBinder` binds the steps of one plan to arrays, with
-`CardCalls` for the recipes. All phases work in the one workspace of a worker, one after the other.
+`CudaPlans` compiles a plan: it builds the recipes of all steps, compiles the kernels and the recipes' texts in
+parallel, and lets library algorithms be chosen by timing. `CudaBinder` binds the steps of one plan to arrays, with
+`CardCalls` for the recipes. All phases use the worker's one workspace, one after the other.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from engine.cuda.cudnn_recipes import CardTerms, CudnnRecipes
 from engine.cuda.gather_scatter import gather_card_recipe, scatter_card_recipe, segments_card_recipe
 from engine.cuda.kernels import CompiledCudaKernel, CudaCode, CudaKernels, CudaModule
 from engine.cuda.launch import Launch
-from engine.cuda.libraries import INSTEAD, card_library
+from engine.cuda.libraries import FALLBACKS, card_library
 from engine.cuda.pooling import pool_card_recipe
 from engine.cuda.products import (
     BoundMatmul,
@@ -68,11 +68,11 @@ from engine.ops.reduce.segments import SegmentSum
 from engine.ops.reduce.sums import Mean, Sum
 from engine.runtime.binding import Binder
 
-#: kind of geometry → function of the terms and the geometry: the recipe, or None
+#: kind of geometry → function (terms, geometry) that returns the recipe or None
 GEOMETRY_CARD_RECIPES: Final[Mapping[type, Callable[[CardTerms, Any], CardRecipe | None]]] = MappingProxyType(
     {DirectedConvolution: convolution_card_recipe, DirectedPool: pool_card_recipe, Product: product_card_recipe}
 )
-#: class of ops → function of the terms, the result's type, the operands' types and attributes: the recipe, or None
+#: class of ops → function (terms, result type, operand types, attributes) that returns the recipe or None
 CARD_RECIPES: Final[Mapping[type[Kernel], Callable[..., CardRecipe | None]]] = MappingProxyType(
     {
         AttentionGradients: attention_gradients_recipe,
@@ -86,22 +86,22 @@ CARD_RECIPES: Final[Mapping[type[Kernel], Callable[..., CardRecipe | None]]] = M
         Sum: sum_card_recipe,
     }
 )
-#: bytes, of which cuDNN takes each address to be a multiple: its frontend states no other alignment
+#: assumed alignment of cuDNN's addresses in bytes: its frontend does not state another one
 CUDNN_ALIGNMENT: Final = 16
-#: alignment of a library's part of the workspace, behind the recipe's, in bytes: libraries make use of no more
-_APART: Final = 256
+#: alignment in bytes of a library's part of the workspace, after the recipe's part; libraries do not benefit from more
+_LIBRARY_ALIGNMENT: Final = 256
 
 
 def has_card_recipes(op: Kernel) -> bool:
-    """Whether a GPU has recipes for ops of this class."""
+    """Return whether ops of this class have GPU recipes."""
     is_listed = of_class(GEOMETRIES, op) is not None or of_class(CARD_RECIPES, op) is not None
     return is_listed or isinstance(op, LaidProducts | LaidResults)
 
 
 def card_recipe_for(op: Kernel, terms: CardTerms, out: Any, *types: Any, **attrs: Any) -> CardRecipe | None:
-    """Find the recipe for a result of operands of these types, which lie as their strides say.
+    """Return the recipe for a result and operands of these types and strides.
 
-    None if the op itself is as good, or the recipe would need more workspace than it may.
+    Return None if the op's own implementation is as good, or if the recipe would need more workspace than it may use.
     """
     if isinstance(op, LaidResults):
         return card_recipe_for(op.op, terms, op.lying(out), *types, **attrs)
@@ -111,17 +111,17 @@ def card_recipe_for(op: Kernel, terms: CardTerms, out: Any, *types: Any, **attrs
     elif isinstance(op, LaidProducts):
         recipe = laid_products_card_recipe(terms, op.parts, out, *types)
     else:
-        maker = of_class(CARD_RECIPES, op)
-        recipe = maker and maker(terms, out, *types, **attrs)
+        build = of_class(CARD_RECIPES, op)
+        recipe = build and build(terms, out, *types, **attrs)
     return recipe if recipe is not None and recipe.workspace <= terms.workspace else None
 
 
 def cudnn_call(
     phase: CudnnPhase, library: CudnnLibrary, address: Callable[[CardPlace], int], stream: Callable[[], int]
 ) -> KernelCall | None:
-    """Make the call that launches a plan of cuDNN: `address` tells where things lie, `stream` the current stream.
+    """Return the call that launches a cuDNN plan; `stream` returns the current stream.
 
-    None if something is not aligned as cuDNN needs it.
+    Return None if an address is not aligned as cuDNN needs it.
     """
     addresses = {number: address(place) for number, place in phase.tensors}
     workspace = address(phase.workspace) if phase.plan.workspace else 0
@@ -132,7 +132,7 @@ def cudnn_call(
 
 
 class CardCalls:
-    """Maker of the calls of recipes on the current card. All of them work in `workspace`, one after the other."""
+    """Factory of the calls of recipes on the current GPU. All of them use `workspace`, one after the other."""
 
     def __init__(
         self,
@@ -143,33 +143,33 @@ class CardCalls:
         *,
         deterministic: bool = True,
     ) -> None:
-        """`workspace` are bytes that live as long as this.
+        """`workspace` is memory that lives as long as this object.
 
-        If `deterministic`, nothing is added in an order of chance. Plans of cuDNN are kept in `store`, and with a
-        `clock`, the choice of the quickest algorithms of libraries, too.
+        If `deterministic`, sums have a fixed order. cuDNN plans are cached in `store`; with a `clock`, the choices of
+        the fastest library algorithms are cached there, too.
         """
         self.workspace, self._deterministic = workspace, deterministic
-        self._cupy, self._card = cupy, _card(cupy)
+        self._cupy, self._card = cupy, _gpu_name(cupy)
         self._store, self._clock = KernelStore() if store is None else store, clock
-        #: choices of algorithms, for one plan; until `choosing`, the first of each
+        #: choices of algorithms for one plan; before `with_open_choices`, the libraries' first proposals
         self.choices = NO_CHOICES
         cudnn = cudnn_library(self._card)
         self.cudnn = None if cudnn is None else CudnnRecipes(cudnn, self._store)
         self._reasons = Reasons("on this card, ops run by CuPy's functions: %s")
-        self._products = self._opened()
+        self._products = self._open_products()
 
     def terms(self, precision: Precision, *, may_wait: bool = False) -> CardTerms:
-        """Make the terms of recipes. A library's plan that takes seconds is only made if they `may_wait`."""
+        """Return the terms of recipes. Library plans that take seconds to build are built only if `may_wait`."""
         return CardTerms(precision, self.workspace.nbytes, self._deterministic, self.cudnn, may_wait, self.choices)
 
-    def choosing(self, stop: Callable[[], bool]) -> CardCalls:
-        """Copy this for one plan, with choices that are open until `stop` comes true."""
+    def with_open_choices(self, stop: Callable[[], bool]) -> CardCalls:
+        """Return a copy for one plan, with choices that stay open until `stop` returns True."""
         cards = copy(self)
         cards.choices = Choices(self._store, self._clock, stop)
         return cards
 
     def choose_products(self, recipes: Iterable[CardRecipe]) -> None:
-        """Choose algorithms for the products of recipes, while choices are open."""
+        """Choose algorithms for the products of recipes, while the choices are open."""
         for recipe in recipes:
             for phase in recipe.phases:
                 if isinstance(phase, ProductPhase) and self._products is not None:
@@ -183,10 +183,10 @@ class CardCalls:
         results: Sequence[Array],
         flag: int,
     ) -> list[KernelCall] | None:
-        """Make the calls that compute `results`; `flag` is an address. None if that fails, and the reason is logged."""
+        """Return the calls that compute `results`; `flag` is an address. Log the reason and return None on failure."""
         if recipe.text and recipe.text not in modules:
-            return None  # not compiled yet, or refused, which was logged
-        bound = _Placed(self, recipe, modules.get(recipe.text), operands, results, flag)
+            return None  # not compiled yet, or refused (logged when that happened)
+        bound = _BoundRecipe(self, recipe, modules.get(recipe.text), operands, results, flag)
         try:
             return [call for phase in recipe.phases for call in bound.calls(phase)]
         except KernelUnavailable as error:
@@ -194,7 +194,7 @@ class CardCalls:
             return None
 
     def tell(self, reason: KernelUnavailable) -> None:
-        """Log why something is not done by kernels or libraries of a card."""
+        """Log why kernels or libraries of the GPU are not used."""
         self._reasons.tell(str(reason))
 
     def stream(self) -> int:
@@ -202,41 +202,41 @@ class CardCalls:
         return int(self._cupy.cuda.get_current_stream().ptr)
 
     def clear(self, address: int, nbytes: int) -> None:
-        """Clear so many bytes."""
+        """Set `nbytes` bytes to zero."""
         self._cupy.cuda.runtime.memsetAsync(address, 0, nbytes, self.stream())
 
     def products(self, recipe: CardRecipe, phase: ProductPhase, places: ProductPlaces) -> list[KernelCall]:
-        """Make the calls of a product, in the rest of a recipe's workspace. Raises KernelUnavailable."""
+        """Return the calls of a product, which uses the rest of a recipe's workspace. Raises KernelUnavailable."""
         if self._products is None:
-            raise KernelUnavailable(f"there is no cuBLASLt; instead: {INSTEAD['cublasLt']}")
+            raise KernelUnavailable(f"there is no cuBLASLt; instead: {FALLBACKS['cublasLt']}")
         used = self._used(recipe)
         bound = self._products.bound(phase, places, self.workspace.nbytes - used, self.choices)
         return [(self._multiply, (each, self.workspace.data.ptr + used)) for each in bound]
 
     def _used(self, recipe: CardRecipe) -> int:
-        """Count the bytes of the workspace before the library's part."""
-        return min(-(-recipe.workspace // _APART) * _APART, int(self.workspace.nbytes))
+        """Return the number of workspace bytes before the library's part."""
+        return min(-(-recipe.workspace // _LIBRARY_ALIGNMENT) * _LIBRARY_ALIGNMENT, int(self.workspace.nbytes))
 
     def _multiply(self, bound: BoundMatmul, workspace: int) -> None:
         bound.launch(workspace, self.stream())
 
-    def _opened(self) -> ProductCalls | None:
+    def _open_products(self) -> ProductCalls | None:
         library = card_library("cublasLt")
         try:
             if library.loaded is None:
                 raise KernelUnavailable(str(library))
-            return ProductCalls(CublasLt(library.loaded), self._uploaded, self._card)
+            return ProductCalls(CublasLt(library.loaded), self._upload, self._card)
         except KernelUnavailable as error:
             self.tell(error)
             return None
 
-    def _uploaded(self, addresses: Sequence[int]) -> Uploaded:
+    def _upload(self, addresses: Sequence[int]) -> Uploaded:
         array = self._cupy.asarray(np.array(addresses, np.int64))
         return int(array.data.ptr), array
 
 
-class _Placed:
-    """A recipe bound to arrays."""
+class _BoundRecipe:
+    """Recipe bound to arrays."""
 
     def __init__(
         self,
@@ -251,7 +251,7 @@ class _Placed:
         self._operands, self._results = operands, results
 
     def calls(self, phase: Phase) -> list[KernelCall]:
-        """Make the calls of a phase. Raises KernelUnavailable."""
+        """Return the calls of a phase. Raises KernelUnavailable."""
         if isinstance(phase, ProductPhase):
             a, b, c = map(self._address, (phase.a, phase.b, phase.c))
             places = ProductPlaces(a, b, c, 0 if phase.bias is None else self._address(phase.bias))
@@ -263,11 +263,11 @@ class _Placed:
                 raise KernelUnavailable("arrays do not begin where cuDNN reads them")
             return [call]
         if isinstance(phase, ClearPhase):
-            return [(self._cards.clear, (self._address(phase.at), phase.nbytes))]
+            return [(self._cards.clear, (self._address(phase.place), phase.nbytes))]
         assert self._module is not None
         table = np.array([x if isinstance(x, int) else self._address(x) for x in phase.table], np.int64)
-        kept = (*self._operands, *self._results)
-        return [(self._module.launch, (Launch(phase.kernel, phase.grid, phase.block, table, kept),))]
+        arrays = (*self._operands, *self._results)
+        return [(self._module.launch, (Launch(phase.kernel, phase.grid, phase.block, table, arrays),))]
 
     def _address(self, place: CardPlace) -> int:
         if place.kind == "workspace":
@@ -279,24 +279,24 @@ class _Placed:
 
 
 def recipe_on(terms: CardTerms, step: Step, operands: Sequence[Any], out: Any) -> CardRecipe | None:
-    """Find the recipe of a step on these arrays, as they lie."""
+    """Return the recipe of a step for arrays with these strides."""
     if not has_card_recipes(step.op):
         return None
-    return card_recipe_for(step.op, terms, _lying(out), *map(_lying, operands), **step.attrs)
+    return card_recipe_for(step.op, terms, _strided_type(out), *map(_strided_type, operands), **step.attrs)
 
 
 def recipe_texts(recipes: Iterable[CardRecipe]) -> list[str]:
-    """List the texts of recipes' kernels, each once."""
+    """Return the distinct texts of recipes' kernels."""
     return list(dict.fromkeys(recipe.text for recipe in recipes if recipe.text))
 
 
 def recipes_of_plan(plan: Plan, terms: CardTerms) -> Iterator[CardRecipe]:
-    """Yield the recipes of a plan's nodes, as they are planned to lie, and of the plans that it runs."""
-    for here in plans_within(plan):
-        if not any(has_card_recipes(step.op) for step in here.steps):
+    """Yield the recipes of a plan's nodes with their planned layouts, and those of the plans that it runs."""
+    for inner in plans_within(plan):
+        if not any(has_card_recipes(step.op) for step in inner.steps):
             continue
-        types = Storage(graph_of(here, registry())).types
-        for step in here.steps:
+        types = Storage(graph_of(inner, registry())).types
+        for step in inner.steps:
             out = step.types if step.op.several else step.types[0]
             operands = [types[i] for i in step.operands]
             recipe = has_card_recipes(step.op) and card_recipe_for(step.op, terms, out, *operands, **step.attrs)
@@ -304,23 +304,23 @@ def recipes_of_plan(plan: Plan, terms: CardTerms) -> Iterator[CardRecipe]:
                 yield recipe
 
 
-def _card(cupy: Any) -> str:
+def _gpu_name(cupy: Any) -> str:
     device = cupy.cuda.Device()
     name = cupy.cuda.runtime.getDeviceProperties(device.id)["name"]
     return f"{name.decode()} sm_{device.compute_capability}"
 
 
-def _lying(array: Any) -> Any:
+def _strided_type(array: Any) -> Any:
     """Return the type of an array, or of a tuple of arrays, with its strides."""
     if isinstance(array, tuple):
-        return tuple(map(_lying, array))
+        return tuple(map(_strided_type, array))
     return Strided(TensorType.of(array), array.strides)
 
 
 class StepLaunches(NamedTuple):
-    """The calls that make a step, and whether their launches may be recorded.
+    """Calls of a step, and whether their launches may be recorded.
 
-    If it `notes`, kernels set the step's flag for faults in their data. `precision` is how float32 operands are read.
+    If `notes`, kernels set the step's flag for errors in their data. `precision` is how float32 operands are read.
     """
 
     calls: Sequence[KernelCall]
@@ -330,9 +330,9 @@ class StepLaunches(NamedTuple):
 
 
 class CudaBinder(Binder):
-    """Binder of steps to compiled kernels, to recipes, or to functions of CuPy.
+    """Binder of steps to compiled kernels, to recipes, or to CuPy functions.
 
-    `modules` are compiled texts of recipes. A recipe without kernels of its own needs none.
+    `modules` are the compiled texts of recipes. A recipe without kernels of its own needs none.
     """
 
     def __init__(
@@ -349,14 +349,14 @@ class CudaBinder(Binder):
         return bool(self._compiled or self._modules)
 
     def workspace(self, step: Step) -> int:
-        """Bytes of a kernel's workspace: recipes work in the worker's, and other ops allocate from the pool."""
+        """Return the bytes of a kernel's workspace. Recipes use the worker's, other ops allocate from the pool."""
         code = self._compiled.get(step.op)
         return 0 if code is None else code.workspace
 
     def launches(
         self, run: RunContext, step: Step, operands: Sequence[Array], out: Any, flag: int, precision: Precision = IEEE
     ) -> StepLaunches:
-        """Bind a step; `flag` is the address of a byte that becomes 1 if a kernel is out of range.
+        """Bind a step; `flag` is the address of a byte set to 1 if a kernel gets an argument out of range.
 
         `precision` is how products and convolutions may read float32 operands.
         """
@@ -366,9 +366,9 @@ class CudaBinder(Binder):
         launches = self._by_recipe(step, operands, out, flag, precision)
         if launches is not None:
             return launches
-        # `forward`, not `bind`: an op may bind functions of NumPy.
-        own = partial(step.op.forward, run, *operands, out=out, **step.attrs), ()
-        return StepLaunches([own], step.op.is_captured)
+        # `forward` instead of `bind`, because an op may bind NumPy functions.
+        forward = partial(step.op.forward, run, *operands, out=out, **step.attrs), ()
+        return StepLaunches([forward], step.op.is_captured)
 
     def _by_kernel(
         self, run: RunContext, step: Step, operands: Sequence[Array], out: Any, flag: int
@@ -376,6 +376,7 @@ class CudaBinder(Binder):
         code = self._compiled.get(step.op)
         if isinstance(code, CompiledCudaKernel):
             return code.launches(operands, out, run.workspace, flag)
+        # The kernel expects at least one step; an empty scan runs by its op's own implementation.
         if code is not None and step.attrs["length"]:
             return code.launches(operands, out, step.attrs, flag)
         return None
@@ -394,32 +395,32 @@ class CudaBinder(Binder):
 
 
 class CudaPlans:
-    """Maker of binders of plans, for `ExecutionTiers`."""
+    """Factory of plan binders, for `ExecutionTiers`."""
 
-    #: threads of a fused kernel, as it is planned
+    #: number of threads of a fused kernel that the planner assumes
     threads: ClassVar[int] = 1
     has_microkernels: ClassVar[bool] = False
     few_launches: ClassVar[bool] = True
 
     def __init__(self, kernels: CudaKernels, cards: CardCalls) -> None:
         self._kernels, self._cards = kernels, cards
-        #: binder of plans without compiled kernels
+        #: binder for plans without compiled kernels
         self.without: Binder = CudaBinder({}, cards=cards)
 
     @property
     def compiled(self) -> int:
-        """Number of kernels that were compiled so far."""
+        """Number of kernels compiled so far."""
         return self._kernels.compiled
 
     def has_recipes(self, plan: Plan) -> bool:
-        """Whether steps that are not fused have kernels to compile, or algorithms to choose."""
-        return any(has_card_recipes(step.op) for here in plans_within(plan) for step in here.steps)
+        """Return whether steps that are not fused have kernels to compile, or algorithms to choose."""
+        return any(has_card_recipes(step.op) for inner in plans_within(plan) for step in inner.steps)
 
     def compile(
         self, plan: Plan, stop: Callable[[], bool] = lambda: False, first: Iterable[Kernel] = ()
     ) -> Binder | None:
-        """Make the binder of a plan; None if `stop` came true in between. Raises KernelUnavailable."""
-        cards = self._cards.choosing(stop)
+        """Return the binder of a plan; None if `stop` returned True in between. Raises KernelUnavailable."""
+        cards = self._cards.with_open_choices(stop)
         recipes = list(recipes_of_plan(plan, cards.terms(plan.precision, may_wait=True)))
         texts = recipe_texts(recipes)
         compiled = self._kernels.compile(plan, stop, first, texts)

@@ -1,14 +1,14 @@
-"""Card recipe: the phases that a GPU launches for one node, the memory that they work in, and the text of kernels.
+"""GPU recipe: the phases that are launched for one node, their workspace, and the text of their kernels.
 
-A recipe is data, made before anything is compiled or bound. Its phases name the kernels of its text, and the places of
-operands, results and workspace in their tables. For 2 · x of n elements:
+A recipe is data, built before anything is compiled or bound. Its phases name kernels of its text, and the places of
+operands, results and workspace in the kernels' tables. For 2 · x with n elements:
 
     text      KERNEL double(GIVEN) { … EACH_ITEM(i, table[2]) ((E*)table[1])[i] = … }
     phases    LaunchPhase("double", grid, block, (CardPlace("operand", 0), CardPlace("result", 0), n))
 
-Kernels are written in the dialect of `cuda_text`, with more words. E is a number as it lies in memory, F the type that
-it is computed in: for float16 a float, rounded when it is stored. S and N are integers, with and without a sign, that
-hold all counts. Words in capitals have other definitions for a C compiler, which tests use.
+Kernels are written in the dialect of `cuda_text`, with more macros. E is the type of an element in memory, F the type
+that it is computed in: float for float16, rounded when it is stored. S and N are signed and unsigned integers that hold
+every count. Words in capitals have other definitions for a C compiler, which tests use.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from engine.codegen.microkernels.axis_kernels import merged_axes
 from engine.codegen.microkernels.product import Product
 from engine.cuda.cuda_text import cuda_definitions
 from engine.cuda.cudnn_plans import CudnnPlan
-from engine.cuda.launch import MOST_BLOCKS, Extent, thread_blocks
+from engine.cuda.launch import MAX_BLOCKS, Extent, thread_blocks
 from engine.ir.run_report import IEEE, Precision
 from engine.ir.tensor_type import FLOATS
 
@@ -29,11 +29,11 @@ CardPlaceKind = Literal["operand", "result", "workspace", "flag"]
 
 #: threads of a block
 _THREADS: Final = 256
-#: numbers up to which 32 bits count items: a thread's next item lies within 32 bits, too
+#: bound of counts up to which 32 bits suffice: a thread's next item has to fit 32 bits, too
 _NARROW: Final = 1 << 30
-#: sum of offsets in bytes up to which none wraps around
-_REACH: Final = 1 << 62
-#: entries of the table of a move before the axes
+#: bound of the sum of byte offsets below which no offset overflows
+_MAX_OFFSETS: Final = 1 << 62
+#: entries of a move's table before the axes
 _HEAD: Final = 3
 
 _HALF: Final = """\
@@ -68,7 +68,7 @@ _VALUES: Final = {"move": "*(const E*)from", "round_off": "NARROW(*(const F*)fro
 
 
 class CardPlace(NamedTuple):
-    """Place on the card: `offset` bytes behind the first element of an operand or result, the workspace, or the flag.
+    """Address on the GPU: `offset` bytes after the start of an operand, a result, the workspace, or the flag.
 
     The flag of a node is an int32 that is 0 before a run.
     """
@@ -78,14 +78,14 @@ class CardPlace(NamedTuple):
     offset: int = 0
 
 
-#: an entry of a kernel's table
+#: entry of a kernel's table
 CardEntry = int | CardPlace
 
 
 class LaunchPhase(NamedTuple):
-    """A launch of `kernel` in the recipe's text, which takes a table of 64-bit entries by value.
+    """Launch of `kernel` in the recipe's text. It takes a table of 64-bit entries by value.
 
-    An entry is a number, or the address of a place. `grid` has blocks along x and y, `block` threads along these.
+    An entry is a number, or the address of a place. `grid` has blocks along x and y, `block` threads along x and y.
     """
 
     kernel: str
@@ -95,13 +95,13 @@ class LaunchPhase(NamedTuple):
 
 
 class ProductPhase(NamedTuple):
-    """c = a · b, or c += a · b if it `adds`; the numbers at `bias`, if any, are added to each row.
+    """Product c = a · b, or c += a · b if `adds`; the vector at `bias`, if any, is added to each row.
 
-    If it `widens`, c of float16 operands holds float32, in which its strides count: for sums that go on. `precision` is
-    how float32 operands are read; `tf32x3` takes several phases, and is float32 in one.
+    If `widens`, c of float16 operands holds float32, and its strides count float32: for sums that continue. `precision`
+    is how float32 operands are read; `tf32x3` takes several phases, and means float32 in a single one.
     """
 
-    of: Product
+    product: Product
     a: CardPlace
     b: CardPlace
     c: CardPlace
@@ -112,7 +112,7 @@ class ProductPhase(NamedTuple):
 
 
 class CudnnPhase(NamedTuple):
-    """A plan of cuDNN: the places of its graph's tensors, by number, and its workspace."""
+    """Launch of a cuDNN plan: the places of its graph's tensors by number, and its workspace."""
 
     plan: CudnnPlan
     tensors: tuple[tuple[int, CardPlace], ...]
@@ -120,9 +120,9 @@ class CudnnPhase(NamedTuple):
 
 
 class ClearPhase(NamedTuple):
-    """A memset of `nbytes` to 0."""
+    """Memset of `nbytes` bytes to 0."""
 
-    at: CardPlace
+    place: CardPlace
     nbytes: int
 
 
@@ -132,7 +132,7 @@ Phase = LaunchPhase | ProductPhase | CudnnPhase | ClearPhase
 class CardRecipe(NamedTuple):
     """Phases that are launched one after the other on one stream.
 
-    `text` is CUDA C with their kernels. `workspace` is in bytes, uninitialised, and of no other step meanwhile.
+    `text` is CUDA C with their kernels. `workspace` is in bytes, uninitialised, and not shared with a concurrent step.
     `precision` is how float32 operands are read.
     """
 
@@ -148,56 +148,56 @@ class CardRecipe(NamedTuple):
         return any(isinstance(x, CardPlace) and x.kind == "flag" for table in tables for x in table)
 
 
-def computed_in(dtype: str) -> str:
-    """Find the dtype in which numbers of a float dtype are computed."""
+def compute_dtype(dtype: str) -> str:
+    """Return the dtype in which elements of a float dtype are computed."""
     return "float32" if dtype == "float16" else dtype
 
 
 def card_definitions(dtype: str) -> str:
-    """Define the words of kernels for NVRTC. `dtype` is one of FLOATS."""
+    """Return the macro definitions of kernels for NVRTC. `dtype` is one of FLOATS."""
     assert dtype in FLOATS
-    return cuda_definitions(computed_in(dtype)) + (_HALF if dtype == "float16" else _WHOLE)
+    return cuda_definitions(compute_dtype(dtype)) + (_HALF if dtype == "float16" else _WHOLE)
 
 
 def card_text(dtype: str, entries: int, kernels: str, *, is_wide: bool) -> str:
-    """Write a text with kernels whose tables have so many entries; with `is_wide`, counts have 64 bits."""
+    """Return a text with kernels whose tables have `entries` entries; if `is_wide`, counts have 64 bits."""
     table = f"struct Table {{ long long at[{entries}]; }};\n"
     return card_definitions(dtype) + table + _COUNTS[is_wide] + _EACH + kernels
 
 
 def is_wide(*counts: int) -> bool:
-    """Whether 32 bits are too few for these numbers, or for a thread's next item."""
+    """Return whether 32 bits are too few for these counts, or for a thread's next item."""
     return any(abs(count) >= _NARROW for count in counts)
 
 
 def are_addressable(axes: Sequence[tuple[int, int]]) -> bool:
-    """Whether 64 bits hold all offsets: of each axis, how far indices go from 0, and its stride in bytes."""
-    return sum((reach + 1) * (abs(step) + 1) for reach, step in axes) < _REACH
+    """Return whether 64 bits hold all offsets, given each axis's largest index and its stride in bytes."""
+    return sum((reach + 1) * (abs(step) + 1) for reach, step in axes) < _MAX_OFFSETS
 
 
-def by_items(kernel: str, items: int, entries: int, *table: CardEntry) -> LaunchPhase:
-    """Launch a thread for each item, or for some; the table is filled up to so many entries."""
-    blocks = max(1, min(-(-items // _THREADS), MOST_BLOCKS))
-    return LaunchPhase(kernel, (blocks, 1), (_THREADS, 1), _filled(table, entries))
+def launch_items(kernel: str, items: int, entries: int, *table: CardEntry) -> LaunchPhase:
+    """Launch at most one thread per item; the table is padded to `entries`."""
+    blocks = max(1, min(-(-items // _THREADS), MAX_BLOCKS))
+    return LaunchPhase(kernel, (blocks, 1), (_THREADS, 1), _padded(table, entries))
 
 
-def by_lines(kernel: str, lines: int, items: int, entries: int, *table: CardEntry) -> LaunchPhase:
-    """Launch a thread for each item of each line, or for some."""
+def launch_lines(kernel: str, lines: int, items: int, entries: int, *table: CardEntry) -> LaunchPhase:
+    """Launch at most one thread per item of each line."""
     grid, block = thread_blocks(lines, items)
-    return LaunchPhase(kernel, grid, block, _filled(table, entries))
+    return LaunchPhase(kernel, grid, block, _padded(table, entries))
 
 
-def _filled(table: Sequence[CardEntry], entries: int) -> tuple[CardEntry, ...]:
-    # A kernel is handed the whole table by value.
+def _padded(table: Sequence[CardEntry], entries: int) -> tuple[CardEntry, ...]:
+    # A kernel gets the whole table by value.
     assert len(table) <= entries
     return (*table, *[0] * (entries - len(table)))
 
 
-def unravelled(number: str, extents: Sequence[int], steps: Mapping[str, int]) -> str:
-    """Write statements that move pointers to item `number` of some axes.
+def unravel(number: str, extents: Sequence[int], steps: Mapping[str, int]) -> str:
+    """Return statements that move pointers to item `number` of some axes.
 
-    `extents` are the table's entries with the axes' extents, the last one counting fastest; `steps` has for each
-    pointer the first of the entries with its strides.
+    `extents` are the table entries with the axes' extents, the last axis varying fastest; `steps` maps each pointer to
+    the first of the entries with its strides.
     """
     lines = [f"{{ N left = {number};"]
     for axis, entry in reversed(list(enumerate(extents))):
@@ -209,11 +209,11 @@ def unravelled(number: str, extents: Sequence[int], steps: Mapping[str, int]) ->
 
 
 class Move(NamedTuple):
-    """Copy of elements to another layout: extents, and strides in bytes where elements are read and written."""
+    """Copy of elements to another layout: extents, and strides in bytes of the source and the target."""
 
     extents: tuple[int, ...]
-    read: tuple[int, ...]
-    written: tuple[int, ...]
+    source: tuple[int, ...]
+    target: tuple[int, ...]
 
     @property
     def items(self) -> int:
@@ -222,32 +222,32 @@ class Move(NamedTuple):
 
     @property
     def is_wide(self) -> bool:
-        """Whether 32 bits are too few to count them."""
+        """Whether 32 bits are too few to count the elements."""
         return is_wide(self.items)
 
     @property
     def is_addressable(self) -> bool:
-        """Whether all offsets fit their words."""
-        return all(are_addressable(list(zip(self.extents, s, strict=True))) for s in (self.read, self.written))
+        """Whether 64 bits hold all offsets."""
+        return all(are_addressable(list(zip(self.extents, s, strict=True))) for s in (self.source, self.target))
 
     def merged(self) -> Move:
-        """Merge axes that lie in one another."""
-        axes = merged_axes(self.extents, [self.read, self.written])
-        read, written = (tuple(steps[k] for _, steps in axes) for k in range(2))
-        return Move(tuple(extent for extent, _ in axes), read, written)
+        """Return the move with adjacent axes merged where both layouts allow it."""
+        axes = merged_axes(self.extents, [self.source, self.target])
+        source, target = (tuple(steps[k] for _, steps in axes) for k in range(2))
+        return Move(tuple(extent for extent, _ in axes), source, target)
 
-    def phase(self, kernel: str, entries: int, read: CardPlace, written: CardPlace) -> LaunchPhase:
-        """Launch one of `move_kernels`, of as many axes."""
-        axes = *self.extents, *self.read, *self.written
-        return by_items(kernel, self.items, entries, read, written, self.items, *axes)
+    def phase(self, kernel: str, entries: int, source: CardPlace, target: CardPlace) -> LaunchPhase:
+        """Return the launch of one of `move_kernels` with as many axes."""
+        axes = *self.extents, *self.source, *self.target
+        return launch_items(kernel, self.items, entries, source, target, self.items, *axes)
 
 
 def move_entries(axes: int) -> int:
-    """Count the entries of the table of a move."""
+    """Return the number of entries of a move's table."""
     return _HEAD + 3 * axes
 
 
 def move_kernels(axes: int, names: Sequence[str]) -> str:
-    """Write kernels for moves of so many axes: `move` copies bits, `round_off` rounds, `clear` writes zeros."""
-    places = unravelled("item", range(_HEAD, _HEAD + axes), {"from": _HEAD + axes, "to": _HEAD + 2 * axes})
+    """Return kernels for moves with `axes` axes: `move` copies bits, `round_off` rounds, `clear` writes zeros."""
+    places = unravel("item", range(_HEAD, _HEAD + axes), {"from": _HEAD + axes, "to": _HEAD + 2 * axes})
     return "".join(_MOVE.format(name=name, places=places, value=_VALUES[name]) for name in names)

@@ -1,9 +1,9 @@
-"""Columns on a GPU (im2col): the windows of a convolution laid out as a matrix, and gathered back from one.
+"""Columns on a GPU (im2col): lay out a convolution's windows as a matrix, and gather the images from one (col2im).
 
-A line is a channel and a tap. Along it are the places of the windows, of one image after the other. Neighbouring
-threads have neighbouring places, so that they write, and mostly read, side by side. On the way back (col2im) each
-element of the images finds the taps that reach it, and adds up their columns in the order of the taps: no element is
-added to by two threads.
+A line of the matrix is a channel and a tap; along it are the positions of the windows, image after image. Neighbouring
+threads have neighbouring positions, so their writes, and most reads, coalesce. In col2im, each element of the images
+finds the taps that reach it, and adds up their columns in the order of the taps: no two threads add to one element, so
+no atomics are needed.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import math
 from typing import Final, NamedTuple
 
 from engine.codegen.microkernels.convolution import Tensor
-from engine.cuda.card_recipe import CardEntry, CardPlace, LaunchPhase, are_addressable, by_lines, is_wide
+from engine.cuda.card_recipe import CardEntry, CardPlace, LaunchPhase, are_addressable, is_wide, launch_lines
 
-#: entries of the tables of these kernels
+#: entries of these kernels' tables
 COLUMN_ENTRIES: Final = 36
-#: threads that keep a card busy: with fewer, several threads lay the taps of a channel
+#: threads that keep a GPU busy: with fewer, several threads share the taps of a channel
 _BUSY: Final = 1 << 16
 
-#: kernels that lay columns, and that gather them
+#: kernels for im2col and col2im
 COLUMN_KERNELS: Final = """\
 KERNEL lay_columns(GIVEN) {
 const long long* const table = TABLE;
@@ -105,7 +105,7 @@ char* const y = (char*)table[1] + image * table[30] + (long long)channel * table
 
 
 class WindowPlacing(NamedTuple):
-    """Windows on three axes of a wide tensor: their taps, and their number, along each axis."""
+    """Windows on the three spatial axes of the wide tensor: taps and number of windows along each axis."""
 
     taps: tuple[int, ...]
     places: tuple[int, ...]
@@ -115,9 +115,9 @@ class WindowPlacing(NamedTuple):
 
 
 class ColumnLines(NamedTuple):
-    """Columns of some images and `channels`: `part` places of each image, from `first` on.
+    """Columns of some images and `channels`: `part` window positions of each image, from `first` on.
 
-    Steps are in elements: to the next line, and to the next image on a line.
+    `line_step` and `image_step` are in elements: to the next line, and to the next image on a line.
     """
 
     images: int
@@ -129,12 +129,12 @@ class ColumnLines(NamedTuple):
 
 
 def columns_are_addressable(windows: WindowPlacing, wide: Tensor) -> bool:
-    """Whether 64 bits hold all offsets."""
+    """Return whether 64 bits hold all offsets."""
     return are_addressable(list(zip(_reaches(windows, wide), wide.steps, strict=True)))
 
 
 def columns_are_wide(windows: WindowPlacing, wide: Tensor) -> bool:
-    """Whether 32 bits are too few to count places, elements and lines."""
+    """Return whether 32 bits are too few to count window positions, elements and lines."""
     images, channels = wide.shape[:2]
     taps = math.prod(windows.taps)
     elements = (math.prod(wide.shape[2:]), math.prod(windows.places))
@@ -142,31 +142,33 @@ def columns_are_wide(windows: WindowPlacing, wide: Tensor) -> bool:
 
 
 def _reaches(windows: WindowPlacing, wide: Tensor) -> list[int]:
-    """Bound how far indices of the wide tensor go from 0, within it and beyond."""
+    """Return an upper bound, for each axis of the wide tensor, of how far indices go from 0, including padding."""
     axes = zip(*windows, wide.shape[2:], strict=True)
     spatial = [taps * dilation + places * stride + padding + n for taps, places, stride, padding, dilation, n in axes]
     return [*wide.shape[:2], *spatial]
 
 
 def lay_columns(windows: WindowPlacing, wide: Tensor, lines: ColumnLines, x: CardPlace, to: CardPlace) -> LaunchPhase:
-    """Lay columns at `to`, of the wide tensor whose first image and channel are at x; zeros beyond its edges."""
+    """Write columns to `to`, from the wide tensor whose first image and channel are at `x`; zeros beyond its edges."""
     items, rows = lines.images * lines.part, math.prod(windows.taps[:2])
     splits = max(1, min(rows, _BUSY // max(1, items * lines.channels)))
     head: tuple[CardEntry, ...] = (x, to, items, lines.first, lines.part, lines.channels * splits, splits)
     sizes = (lines.line_step, lines.image_step, *windows.places, *windows.taps, *wide.shape[2:])
     table = (*head, *sizes, *windows.stride, *windows.padding, *windows.dilation, *wide.steps)
-    return by_lines("lay_columns", lines.channels * splits, items, COLUMN_ENTRIES, *table)
+    return launch_lines("lay_columns", lines.channels * splits, items, COLUMN_ENTRIES, *table)
 
 
 def gather_columns(
     windows: WindowPlacing, wide: Tensor, lines: ColumnLines, columns: CardPlace, y: CardPlace
 ) -> LaunchPhase:
-    """Gather the wide tensor at y from columns of all places, in the dtype of computation."""
+    """Gather the wide tensor at `y` from the columns of all positions, which are in the dtype of computation."""
     items, part = lines.images * math.prod(wide.shape[2:]), math.prod(wide.shape[2:])
-    common = [math.gcd(s, d) for s, d in zip(windows.stride, windows.dilation, strict=True)]
-    apart = (s // c for s, c in zip(windows.stride, common, strict=True))
-    moved = (d // c for d, c in zip(windows.dilation, common, strict=True))
+    # An element at x is reached by tap t if stride divides x - t · dilation. So taps that reach it are stride / gcd
+    # apart, and their windows dilation / gcd.
+    gcds = [math.gcd(s, d) for s, d in zip(windows.stride, windows.dilation, strict=True)]
+    tap_steps = (s // c for s, c in zip(windows.stride, gcds, strict=True))
+    position_steps = (d // c for d, c in zip(windows.dilation, gcds, strict=True))
     head: tuple[CardEntry, ...] = (columns, y, items, part, lines.channels, lines.line_step, lines.image_step)
     sizes = (*wide.shape[3:], *windows.places, *windows.taps)
-    placing = (*windows.stride, *windows.padding, *windows.dilation, *apart, *moved)
-    return by_lines("gather_columns", lines.channels, items, COLUMN_ENTRIES, *head, *sizes, *placing, *wide.steps)
+    placing = (*windows.stride, *windows.padding, *windows.dilation, *tap_steps, *position_steps)
+    return launch_lines("gather_columns", lines.channels, items, COLUMN_ENTRIES, *head, *sizes, *placing, *wide.steps)

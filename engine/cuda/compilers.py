@@ -1,10 +1,10 @@
-"""Compilers of GPU kernels: LLVM with nvJitLink, if both are there, and NVRTC, in a thread for each core.
+"""Compilers of GPU kernels: LLVM with nvJitLink if both are installed, and NVRTC; one thread per core.
 
-LLVM makes PTX of LLVM IR, and nvJitLink assembles it; neither needs a GPU or its driver. NVRTC compiles CUDA C. The two
-texts of a kernel give the same bits, so that a kernel may be made by either. PTX has add.rn, mul.rn, div.rn and
-sqrt.rn, and flushes no subnormal numbers unless the text asks for it: floats are as in IEEE 754.
+LLVM compiles LLVM IR to PTX, and nvJitLink assembles that; neither needs a GPU or its driver. NVRTC compiles CUDA C.
+Both texts of a kernel give the same bits, so either compiler may be used. PTX has add.rn, mul.rn, div.rn and sqrt.rn,
+and flushes subnormal numbers only if the text asks for it: arithmetic follows IEEE 754.
 
-Sources: nvJitLink.h and the guide of CUDA 13 to it; LLVM, "User Guide for NVPTX Back-end".
+Sources: nvJitLink.h and its guide in CUDA 13; LLVM, "User Guide for NVPTX Back-end".
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from engine.cuda.cuda_text import OPTIONS
 from engine.cuda.libraries import card_library
 
 _TRIPLE: Final = "nvptx64-nvidia-cuda"
-#: optimisation level of LLVM: with 0 it does not know which memory is global, and the assembler optimises, too
+#: optimisation level of LLVM. Level 0 does not infer which pointers are global; higher ones repeat the assembler's work
 _OPT: Final = 1
 #: NVJITLINK_INPUT_PTX
 _PTX: Final = 2
-#: characters of the assembler's messages
-_MOST_SAID: Final = 500
+#: maximum characters of an assembler message in an error
+_MAX_MESSAGE: Final = 500
 
 
 class CardAssembler(NamedTuple):
-    """nvJitLink, with a version as in "13.5"."""
+    """nvJitLink, with a version such as "13.5"."""
 
     version: str
 
@@ -43,12 +43,12 @@ class CardAssembler(NamedTuple):
 
     @property
     def compiler(self) -> str:
-        """Both programs, with their options: machine code depends on these beside its text and the card."""
+        """Both programs with their options, on which machine code depends besides the text and the GPU."""
         return f"llvmlite {version('llvmlite')} opt {_OPT}, nvJitLink {self.version}"
 
 
 def card_assembler() -> CardAssembler:
-    """Find nvJitLink. Raises KernelUnavailable if it, or LLVM for GPUs, is missing, or it is older than 12.3."""
+    """Find nvJitLink. Raises KernelUnavailable if it or LLVM's GPU target is missing, or if it is older than 12.3."""
     _target()
     library = card_library("nvJitLink")
     if library.loaded is None:
@@ -59,7 +59,7 @@ def card_assembler() -> CardAssembler:
 
 
 def card_code(text: str, architecture: str) -> bytes:
-    """Compile a module for cards of this compute capability (90: 9.0). Threads may call it side by side.
+    """Compile a module for GPUs of this compute capability (90: 9.0). Thread-safe.
 
     Raises KernelUnavailable, also if a number in the text is too large for its type.
     """
@@ -89,7 +89,7 @@ def card_ptx(text: str, architecture: str) -> str:
 
 @cache
 def _target() -> Any:
-    """Open LLVM's target for GPUs. Raises KernelUnavailable."""
+    """Return LLVM's target for GPUs. Raises KernelUnavailable."""
     binding = llvm()
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()
@@ -100,7 +100,7 @@ def _target() -> Any:
 
 
 class _Linker:
-    """Handle of nvJitLink, for one text of PTX."""
+    """Handle of nvJitLink for one PTX text."""
 
     def __init__(self, architecture: str) -> None:
         self._calls, self._handle = card_library("nvJitLink").loaded, ctypes.c_void_p()
@@ -110,9 +110,9 @@ class _Linker:
             raise KernelUnavailable(f"nvJitLink does not know cards of sm_{architecture} (status {status})")
 
     def assembled(self, ptx: str) -> bytes:
-        """Assemble machine code. Raises KernelUnavailable."""
+        """Return the machine code. Raises KernelUnavailable."""
         data = ptx.encode()
-        size = ctypes.c_size_t(len(data) + 1)  # with the 0 at its end
+        size = ctypes.c_size_t(len(data) + 1)  # including the terminating 0
         self._demand(self._calls.nvJitLinkAddData(self._handle, _PTX, data, size, b"loop.ptx"))
         self._demand(self._calls.nvJitLinkComplete(self._handle))
         return self._read_result("LinkedCubin")
@@ -123,28 +123,28 @@ class _Linker:
 
     def _demand(self, status: int) -> None:
         if status:
-            said = self._read_result("ErrorLog").rstrip(b"\0\n").decode(errors="replace")
-            raise KernelUnavailable(f"nvJitLink refused a kernel (status {status}): {said[:_MOST_SAID]}")
+            message = self._read_result("ErrorLog").rstrip(b"\0\n").decode(errors="replace")
+            raise KernelUnavailable(f"nvJitLink refused a kernel (status {status}): {message[:_MAX_MESSAGE]}")
 
-    def _read_result(self, what: str) -> bytes:
+    def _read_result(self, name: str) -> bytes:
         size = ctypes.c_size_t()
-        sized = getattr(self._calls, f"nvJitLinkGet{what}Size")(self._handle, ctypes.byref(size))
+        status_of_size = getattr(self._calls, f"nvJitLinkGet{name}Size")(self._handle, ctypes.byref(size))
         buffer = ctypes.create_string_buffer(size.value)
-        status = sized or getattr(self._calls, f"nvJitLinkGet{what}")(self._handle, buffer)
+        status = status_of_size or getattr(self._calls, f"nvJitLinkGet{name}")(self._handle, buffer)
         if status:
             raise KernelUnavailable(f"nvJitLink gives nothing out (status {status})")
         return buffer.raw
 
 
 class CardText(NamedTuple):
-    """A kernel's text in CUDA C, and in LLVM IR if there is one, printed on demand."""
+    """Kernel text in CUDA C and, if there is one, in LLVM IR. Each is printed on demand."""
 
     cuda: Callable[[], str]
     llvm: Callable[[], str] | None = None
 
 
 class CardCompiler(NamedTuple):
-    """Compiler for the current card, of texts in a language; `name` has its version and options."""
+    """Compiler of a language for the current GPU; `name` includes version and options."""
 
     language: Literal["llvm", "cuda"]
     name: str
@@ -152,17 +152,18 @@ class CardCompiler(NamedTuple):
     compile: Callable[[str], bytes]
 
 
-class CardWay(NamedTuple):
-    """A way from a text to machine code: the key under which that is stored, and the function that compiles it."""
+class Compilation(NamedTuple):
+    """Pending compilation of a text: the cache key of its machine code, and the function that compiles it."""
 
     key: str
     compile: Callable[[], bytes]
 
 
 def card_compilers(cupy: Any) -> list[CardCompiler]:
-    """List the compilers for the calling thread's card, the preferred one first.
+    """Return the compilers for the calling thread's GPU, the preferred one first.
 
-    NVRTC comes with CuPy. A nvJitLink of another CUDA may write code that the driver cannot load.
+    NVRTC comes with CuPy. nvJitLink is used only if its CUDA has the same major version: the driver may be unable to
+    load the code of another one.
     """
     architecture, version = cupy.cuda.Device().compute_capability, cupy.cuda.nvrtc.getVersion()
     name = f"nvrtc {'.'.join(map(str, version))} {OPTIONS}"
@@ -177,23 +178,23 @@ def card_compilers(cupy: Any) -> list[CardCompiler]:
     return [llvm, nvrtc]
 
 
-def ways(text: CardText, compilers: Sequence[CardCompiler]) -> Iterator[CardWay]:
-    """Yield the ways to compile a text, in the order of the compilers; the text is printed when its way is reached."""
+def compilations(text: CardText, compilers: Sequence[CardCompiler]) -> Iterator[Compilation]:
+    """Yield the possible compilations of a text, in the order of the compilers; each text is printed on demand."""
     for compiler in compilers:
-        prints = text.llvm if compiler.language == "llvm" else text.cuda
-        if prints is not None:
-            printed, processor = prints(), f"sm_{compiler.architecture}"
-            key = kernel_key(printed, system="cuda", processor=processor, compiler=compiler.name)
-            yield CardWay(key, partial(compiler.compile, printed))
+        print_text = text.llvm if compiler.language == "llvm" else text.cuda
+        if print_text is not None:
+            source, processor = print_text(), f"sm_{compiler.architecture}"
+            key = kernel_key(source, system="cuda", processor=processor, compiler=compiler.name)
+            yield Compilation(key, partial(compiler.compile, source))
 
 
 def in_threads(jobs: Iterator[Callable[[], object]]) -> None:
-    """Run jobs in a thread for each core. Jobs are taken from the iterator one by one, when a thread is free."""
-    asking = Lock()
+    """Run jobs in one thread per core. A thread takes the next job from the iterator when it is free."""
+    lock = Lock()
 
     def work(*_: int) -> None:
         while True:
-            with asking:
+            with lock:
                 job = next(jobs, None)
             if job is None:
                 return
@@ -208,7 +209,7 @@ def _cores() -> int:
 
 
 def compile_cuda(cupy: Any, architecture: str, text: str) -> bytes:
-    """Compile CUDA C for cards of this compute capability (90: 9.0). Raises KernelUnavailable."""
+    """Compile CUDA C for GPUs of this compute capability (90: 9.0). Raises KernelUnavailable."""
     nvrtc = cupy.cuda.nvrtc
     program = nvrtc.createProgram(text, "loop.cu", (), ())
     try:

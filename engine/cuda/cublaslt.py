@@ -1,11 +1,11 @@
-"""cuBLASLt by its C interface: the functions, numbers and structures that products need, as in `cublasLt.h`.
+"""cuBLASLt through its C interface: the functions, constants and structures that products need, as in `cublasLt.h`.
 
-cuBLASLt reads matrices column by column, and rows of c are columns of cᵀ = bᵀ aᵀ. So b is its first operand and a its
-second one, each transposed by a flag if its other axis is the dense one, and nothing is copied (`stored_products`). A
-bias, one number for each column of c, is added by its epilogue.
+cuBLASLt reads matrices in column-major order, and the rows of c are the columns of cᵀ = bᵀ aᵀ. So b is its first
+operand and a its second, each with a transpose flag if its other axis is the contiguous one; nothing is copied
+(`stored_products`). A bias, one element per column of c, is added by its epilogue.
 
-Source: cuBLAS's manual, chapter 3, and the headers cublasLt.h, cublas_api.h and library_types.h of version 13, whose
-numbers are those of version 12, too.
+Source: the cuBLAS manual, chapter 3, and the headers cublasLt.h, cublas_api.h and library_types.h of version 13, whose
+constants are the same in version 12.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 
 from engine.codegen.microkernels.product import Matrices, Product
 from engine.codegen.native.machine_code import KernelUnavailable
-from engine.cuda.autotuning import MOST_CANDIDATES
+from engine.cuda.autotuning import MAX_CANDIDATES
 from engine.ir.run_report import PRECISIONS, Precision
 from engine.ir.tensor_type import FLOAT16, FLOAT32, FLOAT64
 
@@ -63,31 +63,31 @@ PREF_MIN_ALIGNMENT_C_BYTES: Final = 7
 PREF_MIN_ALIGNMENT_D_BYTES: Final = 8
 #: cublasLtReductionScheme_t
 REDUCTION_SCHEME_COMPUTE_TYPE: Final = 2
-#: bounds of an extent, and of the calls for a batch
-MOST_EXTENT: Final = 2**31 - 1
-MOST_CALLS_OF_A_BATCH: Final = 64
-#: precision → how float32 operands are read; sums are float32. `tf32x3` is made of several products
+#: limits of an extent, and of the number of calls for a batch
+MAX_EXTENT: Final = 2**31 - 1
+MAX_BATCH_CALLS: Final = 64
+#: precision → how float32 operands are read; sums are float32. `tf32x3` consists of several products
 COMPUTE_TYPES: Final[Mapping[Precision, int]] = MappingProxyType(
     dict(zip(PRECISIONS, (COMPUTE_32F, COMPUTE_32F, COMPUTE_32F_FAST_TF32, COMPUTE_32F_FAST_16BF), strict=True))
 )
 
-#: bytes from the first element of a, of b, and of c to a matrix of each
+#: byte offsets of a matrix from the first element of a, of b, and of c
 Starts = tuple[int, int, int]
 
 
 class MatmulAlgo(ctypes.Structure):
-    """cublasLtMatmulAlgo_t: an algorithm and its configuration, bytes that may be stored for the same library."""
+    """cublasLtMatmulAlgo_t: an algorithm and its configuration. Its bytes may be stored for the same version."""
 
     _fields_ = (("data", c_uint64 * 8),)
 
     @property
     def code(self) -> bytes:
-        """Its bytes, to be stored."""
+        """Its bytes, for storage."""
         return bytes(self)
 
 
 class HeuristicResult(ctypes.Structure):
-    """cublasLtMatmulHeuristicResult_t: an algorithm that fits, and its workspace."""
+    """cublasLtMatmulHeuristicResult_t: a suitable algorithm, and its workspace."""
 
     _fields_ = (
         ("algo", MatmulAlgo),
@@ -98,7 +98,7 @@ class HeuristicResult(ctypes.Structure):
     )
 
 
-#: each function: its result, then its arguments
+#: result type and argument types of each function
 SIGNATURES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
     {
         "cublasLtGetVersion": (c_size_t,),
@@ -121,11 +121,11 @@ SIGNATURES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
 
 
 class CublasLtError(RuntimeError):
-    """Refusal of cuBLASLt, with its reason."""
+    """Error of cuBLASLt, with its reason."""
 
 
 class StoredMatrix(NamedTuple):
-    """A matrix stored column by column, and whether it is read `transposed`.
+    """Column-major matrix, and whether it is read `transposed`.
 
     `leading` and `offset` are in elements: to the next column, and to the next matrix of a batch.
     """
@@ -138,12 +138,12 @@ class StoredMatrix(NamedTuple):
 
 
 class MatmulTerms(NamedTuple):
-    """Terms of d = a · b, or d += a · b if it `adds`, for which cuBLASLt chooses an algorithm.
+    """Description of d = a · b, or d += a · b if `adds`, for which cuBLASLt proposes algorithms.
 
-    The `matrices` of a batch are at fixed offsets, or `by_pointers` at the addresses in an array on the card. `compute`
-    is a cublasComputeType_t. `alignments` of a, b, and d are powers of two, up to 256. `bias` is the address of as many
-    numbers as d has rows, which are added to each of its columns, or 0. It may work in `workspace` bytes. If it
-    `widens`, d is of float32.
+    The `matrices` of a batch are at fixed offsets, or, if `by_pointers`, at the addresses in an array on the GPU.
+    `compute` is a cublasComputeType_t. `alignments` of a, b, and d are powers of two, up to 256. `bias` is the address
+    of a vector, as long as d has rows, that is added to each of its columns, or 0. `workspace` is in bytes. If
+    `widens`, d is float32.
     """
 
     dtype: str
@@ -167,7 +167,7 @@ class MatmulTerms(NamedTuple):
 
 
 class CublasLt:
-    """The library, with a handle for the current card. May be shared by threads."""
+    """The library, with a handle for the current GPU. Thread-safe."""
 
     def __init__(self, library: Any) -> None:
         """`library` has the functions of SIGNATURES. Raises KernelUnavailable."""
@@ -178,35 +178,35 @@ class CublasLt:
             function.restype, function.argtypes = result, arguments
         self.functions = library
         self.version = int(library.cublasLtGetVersion())
-        self.handle = self._created("", self)
+        self.handle = self._create("", self)
 
     def candidates(self, matmul: Matmul, count: int) -> list[HeuristicResult]:
-        """Find algorithms for a product, the one that is expected to be quickest first. Raises KernelUnavailable."""
+        """Return the algorithms proposed for a product, in order of expected speed. Raises KernelUnavailable."""
         terms, (a, b, d) = matmul.terms, matmul.terms.alignments
         attributes = [
             (PREF_MAX_WORKSPACE_BYTES, c_uint64(terms.workspace)),
-            # Sums that are divided are added up in the type that they are computed in, and rounded once.
+            # Partial sums are added in the compute type, and rounded once.
             (PREF_REDUCTION_SCHEME_MASK, c_uint32(REDUCTION_SCHEME_COMPUTE_TYPE)),
             (PREF_MIN_ALIGNMENT_A_BYTES, c_uint32(a)),
             (PREF_MIN_ALIGNMENT_B_BYTES, c_uint32(b)),
             (PREF_MIN_ALIGNMENT_C_BYTES, c_uint32(d)),
             (PREF_MIN_ALIGNMENT_D_BYTES, c_uint32(d)),
         ]
-        preference = self._created("MatmulPreference", owner := _Owner(), attributes=attributes)
-        found, returned = (HeuristicResult * count)(), c_int()
+        preference = self._create("MatmulPreference", owner := _Owner(), attributes=attributes)
+        results, returned = (HeuristicResult * count)(), c_int()
         status = self.functions.cublasLtMatmulAlgoGetHeuristic(
             *(self.handle, matmul.operation, *matmul.layouts, matmul.layouts[-1], preference),
-            *(count, found, byref(returned)),
+            *(count, results, byref(returned)),
         )
         del owner
         self._check(status, "cublasLtMatmulAlgoGetHeuristic")
-        fitting = [x for x in found[: returned.value] if x.state == SUCCESS and x.workspaceSize <= terms.workspace]
-        if not fitting:
+        usable = [x for x in results[: returned.value] if x.state == SUCCESS and x.workspaceSize <= terms.workspace]
+        if not usable:
             raise KernelUnavailable(f"cuBLASLt has no algorithm for a product of {terms.dtype} that lies so")
-        return fitting
+        return usable
 
     def layout(self, matrix: StoredMatrix, dtype: str, terms: MatmulTerms, owner: object) -> c_void_p:
-        """Make a cublasLtMatrixLayout_t, destroyed with its owner. Raises KernelUnavailable."""
+        """Create a cublasLtMatrixLayout_t that is destroyed with its owner. Raises KernelUnavailable."""
         attributes: list[tuple[int, Any]] = (
             [(LAYOUT_BATCH_COUNT, c_int32(terms.matrices))] if terms.matrices > 1 else []
         )
@@ -215,10 +215,10 @@ class CublasLt:
         elif terms.matrices > 1:
             attributes.append((LAYOUT_STRIDED_BATCH_OFFSET, c_int64(matrix.offset)))
         arguments = DATA_TYPES[dtype], matrix.rows, matrix.columns, max(matrix.leading, 1)
-        return self._created("MatrixLayout", owner, *arguments, attributes=attributes)
+        return self._create("MatrixLayout", owner, *arguments, attributes=attributes)
 
     def operation(self, terms: MatmulTerms, owner: object) -> c_void_p:
-        """Make a cublasLtMatmulDesc_t, destroyed with its owner. Raises KernelUnavailable."""
+        """Create a cublasLtMatmulDesc_t that is destroyed with its owner. Raises KernelUnavailable."""
         scale = R_64F if terms.dtype == FLOAT64.name else R_32F
         attributes: list[tuple[int, Any]] = [
             (DESC_TRANSA, c_int32(OP_T if terms.a.transposed else OP_N)),
@@ -226,29 +226,29 @@ class CublasLt:
         ]
         if terms.bias:
             attributes += [(DESC_EPILOGUE, c_uint32(EPILOGUE_BIAS)), (DESC_BIAS_POINTER, c_void_p(terms.bias))]
-        return self._created("MatmulDesc", owner, terms.compute, scale, attributes=attributes)
+        return self._create("MatmulDesc", owner, terms.compute, scale, attributes=attributes)
 
-    def _created(
+    def _create(
         self, kind: str, owner: object, *arguments: int, attributes: Sequence[tuple[int, Any]] = ()
     ) -> c_void_p:
-        """Create a handle of the library with its attributes, and destroy it with its owner."""
+        """Create a handle of the library with its attributes; it is destroyed with its owner."""
         create, set_attribute = f"cublasLt{kind}Create", f"cublasLt{kind}SetAttribute"
-        made = c_void_p()
-        self._check(getattr(self.functions, create)(byref(made), *arguments), create)
-        # Not when the process ends: the driver may have gone before.
-        weakref.finalize(owner, getattr(self.functions, f"cublasLt{kind}Destroy"), made).atexit = False
+        handle = c_void_p()
+        self._check(getattr(self.functions, create)(byref(handle), *arguments), create)
+        # Not at interpreter exit: the driver may already be unloaded.
+        weakref.finalize(owner, getattr(self.functions, f"cublasLt{kind}Destroy"), handle).atexit = False
         for attribute, value in attributes:
-            status = getattr(self.functions, set_attribute)(made, attribute, byref(value), ctypes.sizeof(value))
+            status = getattr(self.functions, set_attribute)(handle, attribute, byref(value), ctypes.sizeof(value))
             self._check(status, f"{set_attribute} of attribute {attribute}")
-        return made
+        return handle
 
-    def _check(self, status: int, what: str) -> None:
-        """Raise KernelUnavailable for a failed call: nothing has been launched."""
+    def _check(self, status: int, call: str) -> None:
+        """Raise KernelUnavailable for a failed call; nothing has been launched yet."""
         if status != SUCCESS:
-            raise KernelUnavailable(f"{what}: {self.reason(status)}")
+            raise KernelUnavailable(f"{call}: {self.reason(status)}")
 
     def reason(self, status: int) -> str:
-        """Name a status."""
+        """Return the name of a status."""
         text: bytes | None = self.functions.cublasLtGetStatusString(status)
         return text.decode() if text else f"status {status}"
 
@@ -258,25 +258,25 @@ class _Owner:
 
 
 class Matmul:
-    """A product that is ready to be launched on operands at any addresses with its alignments.
+    """Product that is ready to be launched on operands at any addresses with its alignments.
 
-    Its algorithm is the first that the library's heuristics propose, or the one with the code `chosen`, if that is
-    among the `proposed` ones.
+    Its algorithm is the first that the library's heuristics propose, or the one whose code is `chosen`, if it is among
+    the `proposed` ones.
     """
 
     def __init__(self, library: CublasLt, terms: MatmulTerms, chosen: bytes | None = None) -> None:
-        """Raises KernelUnavailable."""
+        """Create the library's descriptors of the product. Raises KernelUnavailable."""
         self._library, self.terms = library, terms
         self.operation = library.operation(terms, self)
         self.layouts: Sequence[c_void_p] = [library.layout(x, dtype, terms, self) for x, dtype in terms.matrices_stored]
         number = ctypes.c_double if terms.dtype == FLOAT64.name else c_float
         self._alpha, self._beta = number(1), number(1 if terms.adds else 0)
-        self.proposed = library.candidates(self, MOST_CANDIDATES)
+        self.proposed = library.candidates(self, MAX_CANDIDATES)
         algos = [each.algo for each in self.proposed]
         self._algo = next((algo for algo in algos if algo.code == chosen), algos[0])
 
     def launch(self, a: int, b: int, d: int, workspace: int, stream: int) -> None:
-        """Launch it on a stream, on addresses of matrices, or of arrays of their addresses.
+        """Launch the product on a stream, on addresses of matrices, or of arrays of their addresses.
 
         Raises CublasLtError.
         """
@@ -295,9 +295,9 @@ class Matmul:
 
 
 class StoredProduct(NamedTuple):
-    """cᵀ = bᵀ aᵀ by a call of so many `matrices` at each of `starts`; `by_pointers`, one call with a matrix at each.
+    """Product cᵀ = bᵀ aᵀ as one call of `matrices` matrices at each of `starts`.
 
-    The operands are bᵀ and aᵀ as they are stored.
+    If `by_pointers`, it is one call with a matrix at each start. The operands are bᵀ and aᵀ as they are stored.
     """
 
     first: StoredMatrix
@@ -309,69 +309,69 @@ class StoredProduct(NamedTuple):
 
 
 class _Axis(NamedTuple):
-    """An axis of a batch, of more than one product, and its strides in bytes in a, b and c."""
+    """Batch axis of extent above 1, with its strides in bytes in a, b and c."""
 
     extent: int
     steps: Starts
 
 
 def compute_type(dtype: str, precision: Precision) -> int:
-    """Find the cublasComputeType_t of products of a dtype: float16 adds up in float32."""
+    """Return the cublasComputeType_t of products of a dtype: float16 is summed in float32."""
     if dtype == "float32":
         return COMPUTE_TYPES[precision]
     return COMPUTE_64F if dtype == "float64" else COMPUTE_32F
 
 
-def stored_products(of: Product, *, widens: bool = False) -> list[StoredProduct]:
-    """List the ways to make a product, the best one first. If it `widens`, c holds float32.
+def stored_products(product: Product, *, widens: bool = False) -> list[StoredProduct]:
+    """Return the ways to store a product, the best one first. If `widens`, c is float32.
 
-    There is none for integers, without terms, or if neither axis of a matrix is dense. A batch of more than one axis of
-    fixed strides is made by arrays of pointers, or by a call for each entry of all axes but the longest one.
+    There is none for integers, for empty matrices, or if neither axis of a matrix is contiguous. A batch that does not
+    merge into one axis is computed with arrays of pointers, or with a call for each entry of all axes but the longest.
     """
-    extents = (*of.batch, of.rows, of.inner, of.columns)
-    if of.dtype not in DATA_TYPES or 0 in extents or max(extents) > MOST_EXTENT:
+    extents = (*product.batch, product.rows, product.inner, product.columns)
+    if product.dtype not in DATA_TYPES or 0 in extents or max(extents) > MAX_EXTENT:
         return []
-    axes = axes_of_batch(of)
+    axes = merged_batch_axes(product)
     matrices = [
-        _stored(of.b, of.columns, of.inner, of.itemsize),
-        _stored(of.a, of.inner, of.rows, of.itemsize),
-        _stored(of.c, of.columns, of.rows, FLOAT32.itemsize if widens else of.itemsize),
+        _stored(product.b, product.columns, product.inner, product.itemsize),
+        _stored(product.a, product.inner, product.rows, product.itemsize),
+        _stored(product.c, product.columns, product.rows, FLOAT32.itemsize if widens else product.itemsize),
     ]
-    if None in matrices or any(step % of.itemsize or step < 0 for axis in axes for step in axis.steps):
+    if None in matrices or any(step % product.itemsize or step < 0 for axis in axes for step in axis.steps):
         return []
     first, second, result = (matrix for matrix in matrices if matrix is not None)
     if result.transposed:
         return []
-    sizes = of.itemsize, of.itemsize, FLOAT32.itemsize if widens else of.itemsize
-    return _ways(StoredProduct(first, second, result, 1, ((0, 0, 0),)), axes, sizes)
+    sizes = product.itemsize, product.itemsize, FLOAT32.itemsize if widens else product.itemsize
+    return _batched(StoredProduct(first, second, result, 1, ((0, 0, 0),)), axes, sizes)
 
 
-def axes_of_batch(of: Product) -> list[_Axis]:
-    """Merge the axes of a batch that lie in one another."""
+def merged_batch_axes(product: Product) -> list[_Axis]:
+    """Return the axes of a batch of extent above 1, merged where all three strides allow it."""
     axes: list[_Axis] = []
-    steps = zip(of.a.batch, of.b.batch, of.c.batch, strict=True)
-    for axis in (axis for axis in map(_Axis, of.batch, steps) if axis.extent > 1):
-        lies_within = axes and axes[-1].steps == tuple(axis.extent * step for step in axis.steps)
-        axes.append(_Axis(axes.pop().extent * axis.extent, axis.steps) if lies_within else axis)
+    steps = zip(product.a.batch, product.b.batch, product.c.batch, strict=True)
+    for axis in (axis for axis in map(_Axis, product.batch, steps) if axis.extent > 1):
+        merges = axes and axes[-1].steps == tuple(axis.extent * step for step in axis.steps)
+        axes.append(_Axis(axes.pop().extent * axis.extent, axis.steps) if merges else axis)
     return axes
 
 
-def _ways(single: StoredProduct, axes: Sequence[_Axis], sizes: Starts) -> list[StoredProduct]:
+def _batched(single: StoredProduct, axes: Sequence[_Axis], sizes: Starts) -> list[StoredProduct]:
     if not axes:
         return [single]
     if len(axes) == 1:
-        return [_along(single, axes[0], sizes)]
+        return [_strided_batch(single, axes[0], sizes)]
     longest = max(range(len(axes)), key=lambda k: axes[k].extent)
-    others = [axis for k, axis in enumerate(axes) if k != longest]
+    other_axes = [axis for k, axis in enumerate(axes) if k != longest]
     count = math.prod(axis.extent for axis in axes)
-    ways = [single._replace(matrices=count, starts=_starts(axes), by_pointers=True)] if count <= MOST_EXTENT else []
-    if math.prod(axis.extent for axis in others) <= MOST_CALLS_OF_A_BATCH:
-        ways.append(_along(single, axes[longest], sizes)._replace(starts=_starts(others)))
-    return ways
+    products = [single._replace(matrices=count, starts=_starts(axes), by_pointers=True)] if count <= MAX_EXTENT else []
+    if math.prod(axis.extent for axis in other_axes) <= MAX_BATCH_CALLS:
+        products.append(_strided_batch(single, axes[longest], sizes)._replace(starts=_starts(other_axes)))
+    return products
 
 
-def _along(single: StoredProduct, axis: _Axis, sizes: Starts) -> StoredProduct:
-    """Make all products of an axis by one call; `sizes` are the bytes of an element of a, b and c."""
+def _strided_batch(single: StoredProduct, axis: _Axis, sizes: Starts) -> StoredProduct:
+    """Compute all products along an axis in one call; `sizes` are the bytes of an element of a, b and c."""
     a, b, c = (step // size for step, size in zip(axis.steps, sizes, strict=True))
     return single._replace(
         first=single.first._replace(offset=b),
@@ -382,18 +382,18 @@ def _along(single: StoredProduct, axis: _Axis, sizes: Starts) -> StoredProduct:
 
 
 def _starts(axes: Sequence[_Axis]) -> tuple[Starts, ...]:
-    """List the offsets of each product, the last axis varying first."""
+    """Return the offsets of each product, the last axis varying fastest."""
     starts: list[Starts] = []
-    for places in combinations(*(range(axis.extent) for axis in axes)):
-        a, b, c = (sum(k * axis.steps[x] for k, axis in zip(places, axes, strict=True)) for x in range(3))
+    for indices in combinations(*(range(axis.extent) for axis in axes)):
+        a, b, c = (sum(k * axis.steps[x] for k, axis in zip(indices, axes, strict=True)) for x in range(3))
         starts.append((a, b, c))
     return tuple(starts)
 
 
 def _stored(matrix: Matrices, across: int, along: int, itemsize: int) -> StoredMatrix | None:
-    """Store the transpose of a matrix of `along` rows of `across` elements as columns; None if neither axis is dense.
+    """Return the column-major transpose of a matrix of `along` rows of `across` elements.
 
-    An axis of one element is dense.
+    Return None if neither axis is contiguous. An axis of one element is contiguous.
     """
     row, column = matrix.row, matrix.column
     if (column == itemsize or across == 1) and (leading := _leading(row, across, along, itemsize)):
@@ -404,7 +404,7 @@ def _stored(matrix: Matrices, across: int, along: int, itemsize: int) -> StoredM
 
 
 def _leading(step: int, dense: int, count: int, itemsize: int) -> int | None:
-    """Count the elements from a column of `dense` elements to the next; None if columns overlap or go backwards."""
+    """Return the elements between columns of `dense` elements; None if columns overlap or go backwards."""
     if count == 1:
         return dense
-    return step // itemsize if not step % itemsize and dense * itemsize <= step <= MOST_EXTENT * itemsize else None
+    return step // itemsize if not step % itemsize and dense * itemsize <= step <= MAX_EXTENT * itemsize else None

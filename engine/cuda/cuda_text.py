@@ -1,20 +1,20 @@
-"""A fused kernel as CUDA C: the same lanes and the same order of sums as on a CPU, and so the same bits.
+"""A fused kernel as CUDA C: with the same lanes and order of sums as on a CPU, so the results are equal bit for bit.
 
-It must be compiled without contraction: `--fmad=false`. Words in capitals differ between dialects: with other
-definitions, a C compiler builds the text, too. Kernels have one argument, a table, and no shared memory: threads that
-have to meet are of one warp.
+It must be compiled without contraction: `--fmad=false`. Words in capitals are macros that differ between dialects: with
+other definitions, a C compiler accepts the text, too. Kernels have one argument, a table, and no shared memory: threads
+that exchange values are in one warp.
 
-A GPU thread computes a few elements, and threads that wait for one another are expensive. So a fused kernel is divided
-(`CudaParts`) into a kernel `rows`, which goes row by row, and sums over rows. The addends of a total are stored, one a
-row, and added up by a kernel of their own (SUMS). Sums of `columns` are computed by a kernel of that name: the thread
-that adds a column computes its addends anew, from reductions of the rows that `rows` has stored.
+A GPU thread computes few elements, and synchronising threads is expensive. So a fused kernel is split (`CudaParts`)
+into a kernel `rows`, which goes row by row, and sums over rows. The addends of a total are stored, one per row, and
+added up by separate kernels (SUMS). Sums of `columns` are computed by a kernel of that name: the thread that adds up a
+column recomputes its addends, from the reductions of each row that `rows` has stored.
 
     softmax over rows, and its sum over rows:
     rows      a warp for each row: max, sum, element results; stores max and sum of the row
     columns   a thread for each column of a block of rows: exp(x - max) / sum, added up in the order of the rows
-    add_parts the sums of the blocks, as NumPy adds them up
+    add_parts the sums of the blocks, added as NumPy adds them
 
-A recurrence is one kernel `steps`, whose threads each run all steps of an element.
+A recurrence is one kernel `steps`, each of whose threads runs all steps of an element.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from engine.codegen.kernels.recurrence import CRecurrence, Recurrence, recurrenc
 
 #: threads of a warp
 WARP: Final = 32
-#: options on which bits depend: no contraction, subnormal numbers, and division and roots as in IEEE 754
+#: options that affect results: no contraction, subnormal numbers kept, division and square root as in IEEE 754
 OPTIONS: Final = ("--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
-#: instructions from which a loop is not unrolled: that would take the compiler seconds, and hide no more latency
+#: number of instructions from which a loop is not unrolled: it would take the compiler seconds, and hide no latency
 LONG: Final = 300
-#: most sums that one launch adds up
+#: maximum number of sums in one launch
 SUMS_AT_ONCE: Final = 64
-#: entries of the table of a kernel that adds up: rows, rows of a block and blocks; then of each sum, the address of
-#: its addends or parts, the address of the sum, and its columns
+#: entries of the table of a kernel in SUMS: rows, rows of a block and blocks; then for each sum, the address of its
+#: addends or parts, the address of the result, and its columns
 SUMS_HEAD: Final = 3
 SUM_ENTRIES: Final = 3
 
@@ -100,8 +100,8 @@ _WORDS: Final = {
         "nan": "0x7ff8000000000000LL",
     },
 }
-#: add_rows adds up a block of rows, in order; add_parts the parts, as NumPy adds up one axis (pairwise), or the first
-#: of two. A launch has several sums, numbered along y. A thread adds up all parts of a single column
+#: add_rows adds up a block of rows, in order; add_parts adds up the parts, as NumPy adds up one axis (pairwise) or the
+#: first of two axes. A launch has several sums, numbered along y. One thread adds up all parts of a single column
 SUMS: Final = """\
 KERNEL add_rows(GIVEN) {
 const long long* const table = TABLE; const long long* const given_sum = table + 3 + 3 * BLOCK_Y;
@@ -139,28 +139,28 @@ sums[c] = sum;
 
 
 class CudaParts(NamedTuple):
-    """A fused kernel without FUNCTIONS in two parts, either of which may be None.
+    """Fused kernel without FUNCTIONS, split into two parts; either may be None.
 
-    `rows` has the results of the kinds element and row, then the addends of each total as a result row, then the
-    reductions that `columns` reads, then, if it `flags`, a bool: whether anything is out of range. `columns` has the
-    results columns; its operands are those of the kernel, then these reductions.
+    `rows` has these results in order: those of the kinds element and row; the addends of each total, as a row result;
+    the reductions that `columns` reads; and if `flags`, a bool, whether any argument is out of range. `columns` has the
+    column results; its operands are those of the kernel, then these reductions.
     """
 
     rows: FusedKernel | None
     columns: FusedKernel | None
-    #: for each result of the kernel, its number in its part
+    #: for each result of the kernel, its index in its part
     places: tuple[int, ...]
-    #: results of `rows` that hold reductions for `columns`
+    #: indices of the results of `rows` that are reductions for `columns`
     saved: tuple[int, ...]
     flags: bool
 
 
-def cuda_parts(loop: FusedKernel, *, reports_range: bool = False) -> CudaParts:
-    """Divide a fused kernel; if it `reports_range`, its last result is the total that says so."""
-    flag = range_condition(loop) if reports_range else None
-    results = loop.results[:-1] if reports_range else loop.results
-    needed = _reductions(loop, [result.value for result in results if result.kind == "columns"])
-    rows, columns = _Copy(loop), _Copy(loop, needed)
+def cuda_parts(kernel: FusedKernel, *, reports_range: bool = False) -> CudaParts:
+    """Split a fused kernel; if `reports_range`, its last result is the total that counts arguments out of range."""
+    flag = range_condition(kernel) if reports_range else None
+    results = kernel.results[:-1] if reports_range else kernel.results
+    needed = _reductions(kernel, [result.value for result in results if result.kind == "columns"])
+    rows, columns = _Copy(kernel), _Copy(kernel, needed)
     places = tuple(
         columns.store("columns", result.value)
         if result.kind == "columns"
@@ -169,84 +169,85 @@ def cuda_parts(loop: FusedKernel, *, reports_range: bool = False) -> CudaParts:
     )
     saved = tuple(rows.store("row", number) for number in needed)
     if flag is not None:
-        rows.store("element" if loop.instructions[flag].level == Level.ELEMENT else "row", flag)
-    return CudaParts(rows.loop(), columns.loop(), places, saved, flag is not None)
+        rows.store("element" if kernel.instructions[flag].level == Level.ELEMENT else "row", flag)
+    return CudaParts(rows.kernel(), columns.kernel(), places, saved, flag is not None)
 
 
-def _reductions(loop: FusedKernel, roots: Sequence[int]) -> list[int]:
-    """Find the nearest reductions on which these scalars depend."""
-    found, waiting, seen = set[int](), list(roots), set[int]()
-    while waiting:
-        number = waiting.pop()
-        if number in seen:
+def _reductions(kernel: FusedKernel, roots: Sequence[int]) -> list[int]:
+    """Return the nearest reductions on which these scalars depend."""
+    reductions, pending, visited = set[int](), list(roots), set[int]()
+    while pending:
+        number = pending.pop()
+        if number in visited:
             continue
-        seen.add(number)
-        if loop.instructions[number].op in REDUCTIONS:
-            found.add(number)
+        visited.add(number)
+        if kernel.instructions[number].op in REDUCTIONS:
+            reductions.add(number)
         else:
-            waiting += loop.instructions[number].args
-    return sorted(found)
+            pending += kernel.instructions[number].args
+    return sorted(reductions)
 
 
 class _Copy:
-    """Copy of the scalars of a fused kernel that are needed; those of `read` become operands instead."""
+    """Copy of the scalars that a part needs; the scalars in `read` become operands."""
 
-    def __init__(self, loop: FusedKernel, read: Sequence[int] = ()) -> None:
-        self._loop = loop
-        self._builder = KernelBuilder(loop.dtype, loop.row_axes)
-        self._loads = [self._builder.load(operand.level, operand.type) for operand in loop.operands]
-        self._made: dict[int, Scalar] = {number: self._builder.load(Level.ROW) for number in read}
+    def __init__(self, kernel: FusedKernel, read: Sequence[int] = ()) -> None:
+        self._kernel = kernel
+        self._builder = KernelBuilder(kernel.dtype, kernel.row_axes)
+        self._loads = [self._builder.load(operand.level, operand.type) for operand in kernel.operands]
+        self._scalars: dict[int, Scalar] = {number: self._builder.load(Level.ROW) for number in read}
 
     def store(self, kind: Literal["element", "row", "columns"], number: int) -> int:
-        """Make a scalar a result, and return its number."""
+        """Make a scalar a result, and return its index."""
         return self._builder.store(kind, self._scalar(number))
 
-    def loop(self) -> FusedKernel | None:
+    def kernel(self) -> FusedKernel | None:
         """Return the fused kernel; None if nothing was stored."""
         return self._builder.loop() if self._builder.results else None
 
     def _scalar(self, number: int) -> Scalar:
-        waiting = [number]
-        while waiting:
-            instruction = self._loop.instructions[waiting[-1]]
-            missing = [a for a in instruction.args if a not in self._made]
-            if waiting[-1] in self._made or not missing:
-                top = waiting.pop()
-                if top not in self._made:
-                    self._made[top] = self._written(instruction)
+        # An explicit stack, since a kernel may be deeper than Python's recursion limit.
+        pending = [number]
+        while pending:
+            instruction = self._kernel.instructions[pending[-1]]
+            missing = [a for a in instruction.args if a not in self._scalars]
+            if pending[-1] in self._scalars or not missing:
+                top = pending.pop()
+                if top not in self._scalars:
+                    self._scalars[top] = self._copied(instruction)
             else:
-                waiting += missing
-        return self._made[number]
+                pending += missing
+        return self._scalars[number]
 
-    def _written(self, instruction: Instruction) -> Scalar:
+    def _copied(self, instruction: Instruction) -> Scalar:
         if instruction.op == "load":
             operand: int = instruction.data
             return self._loads[operand]
         if instruction.op == "constant":
             is_int = instruction.type == "int"
             return self._builder.integer(instruction.data) if is_int else self._builder.constant(instruction.data)
-        return self._builder.apply(instruction.op, *(self._made[a] for a in instruction.args))
+        return self._builder.apply(instruction.op, *(self._scalars[a] for a in instruction.args))
 
 
 def cuda_text(parts: CudaParts, lanes: int) -> str:
-    """Write a file with kernels for NVRTC: `rows` and `columns`, if the parts have them, and SUMS.
+    """Return a file for NVRTC with the kernels `rows` and `columns`, if the parts have them, and SUMS.
 
-    Each takes a table by value, of `table_entries` numbers of 64 bits. The parts have none of FUNCTIONS. A row is
-    summed up in `lanes`, a power of two, then by halves.
+    Each kernel takes a table of `table_entries` 64-bit numbers by value. The parts must not use FUNCTIONS. A row is
+    summed in `lanes` partial sums, a power of two, which are then combined pairwise.
     """
-    loop = parts.rows or parts.columns
-    assert loop is not None
+    kernel = parts.rows or parts.columns
+    assert kernel is not None
     table = f"struct Table {{ long long at[{table_entries(parts)}]; }};\n"
-    return cuda_definitions(loop.dtype) + table + cuda_kernels(parts, lanes) + SUMS
+    return cuda_definitions(kernel.dtype) + table + cuda_kernels(parts, lanes) + SUMS
 
 
 def cuda_definitions(dtype: str) -> str:
-    """Define the words of kernels, for NVRTC."""
+    """Return the macro definitions of kernels for NVRTC."""
     return _DEVICE.format(**_WORDS[dtype]) + EXTREMES
 
 
 def cuda_kernels(parts: CudaParts, lanes: int) -> str:
-    """Write the kernels `rows` and `columns` without the definitions of their dialect."""
+    """Return the kernels `rows` and `columns` without the definitions of their dialect."""
     lines: list[str] = []
     if parts.rows is not None:
         lines += _Rows(parts.rows, parts.flags, lanes).kernel()
@@ -256,28 +257,28 @@ def cuda_kernels(parts: CudaParts, lanes: int) -> str:
 
 
 def table_entries(parts: CudaParts) -> int:
-    """Count the entries of these kernels' tables: there may be a sum for each result."""
+    """Return the number of entries of these kernels' tables, with room for a sum of each result."""
     sums = SUMS_HEAD + SUM_ENTRIES * min(len(parts.places), SUMS_AT_ONCE)
-    return max(sums, *(table_layout(loop).size for loop in (parts.rows, parts.columns) if loop is not None))
+    return max(sums, *(table_layout(kernel).size for kernel in (parts.rows, parts.columns) if kernel is not None))
 
 
-def has_reductions(loop: FusedKernel) -> bool:
-    """Whether threads of a row meet: then a warp has a row, or several; else a thread has any element."""
-    return any(instruction.op in REDUCTIONS for instruction in loop.instructions)
+def has_reductions(kernel: FusedKernel) -> bool:
+    """Return whether threads of a row exchange values. If so, a warp computes whole rows, else a thread any element."""
+    return any(instruction.op in REDUCTIONS for instruction in kernel.instructions)
 
 
-def _unrolled(loop: FusedKernel, times: int) -> str:
-    return f"#pragma unroll {times if len(loop.instructions) < LONG else 1}"
+def _unrolled(kernel: FusedKernel, times: int) -> str:
+    return f"#pragma unroll {times if len(kernel.instructions) < LONG else 1}"
 
 
 class _Rows(CKernel):
     """Text of `rows`: results of the kinds element and row, the last of which may be a flag."""
 
-    def __init__(self, loop: FusedKernel, flags: bool, lanes: int) -> None:
-        super().__init__(loop, schedule(loop, keeps=False))
-        self.flag = len(loop.results) - 1 if flags else None
+    def __init__(self, kernel: FusedKernel, flags: bool, lanes: int) -> None:
+        super().__init__(kernel, schedule(kernel, keeps=False))
+        self.flag = len(kernel.results) - 1 if flags else None
         self.lanes = lanes
-        #: threads that share a row, and lanes that each of them has
+        #: threads that share a row, and lanes of each of them
         self.team, self.each = min(lanes, WARP), max(1, lanes // WARP)
 
     def kernel(self) -> Iterator[str]:
@@ -287,7 +288,7 @@ class _Rows(CKernel):
         yield "}"
 
     def _by_elements(self) -> Iterator[str]:
-        """Each thread has elements of its own."""
+        """Write the loop in which each thread has its own elements."""
         step = "GRID_Y * (long long)HIGH"
         yield f"for (long long row = BLOCK_Y * (long long)HIGH + THREAD_Y; row < rows; row += {step}) {{"
         yield "const long long left = length - row * columns, count = left < columns ? left : columns;"
@@ -304,7 +305,10 @@ class _Rows(CKernel):
         yield "}\n}"
 
     def _in_teams(self) -> Iterator[str]:
-        """Each team has rows of its own. All threads of a warp run all of it, those without a row on the last one."""
+        """Write the loop in which each team has its own rows.
+
+        All threads of a warp run all of it, because of the shuffles; those without a row process the last one.
+        """
         yield f"const int lane = THREAD_X % {self.team}, team = THREAD_X / {self.team};"
         yield f"const long long step = GRID_X * (long long)HIGH * {WARP // self.team};"
         yield f"long long first = (BLOCK_X * (long long)HIGH + THREAD_Y) * {WARP // self.team};"
@@ -331,10 +335,10 @@ class _Rows(CKernel):
         yield from self._body(sweep)
         yield "}\n}\n}"
         for i in sweep.reductions:
-            yield from self._met(i)
+            yield from self._combine_lanes(i)
 
-    def _met(self, i: int) -> Iterator[str]:
-        """Combine the lanes of a reduction: the lower half with the upper one, until there is one, which all get."""
+    def _combine_lanes(self, i: int) -> Iterator[str]:
+        """Combine the lanes of a reduction: halve their number until one is left, and broadcast it."""
         halved = self.combined(i, f"r{i}[k]", f"r{i}[k + h]")
         yield f"#pragma unroll\nfor (int h = {self.each // 2}; h; h /= 2)"
         yield f"for (int k = 0; k < h; k++) r{i}[k] = {halved};"
@@ -361,8 +365,8 @@ class _Rows(CKernel):
 class _Columns(CKernel):
     """Text of `columns`: each thread adds up one column of one block, row after row."""
 
-    def __init__(self, loop: FusedKernel) -> None:
-        super().__init__(loop, schedule(loop, keeps=False))
+    def __init__(self, kernel: FusedKernel) -> None:
+        super().__init__(kernel, schedule(kernel, keeps=False))
 
     def kernel(self) -> Iterator[str]:
         yield "KERNEL columns(GIVEN) {\nconst long long* const table = TABLE;"
@@ -390,18 +394,18 @@ class _Columns(CKernel):
 
 
 def cuda_recurrence_text(recurrence: Recurrence) -> str:
-    """Write a file with the kernel `steps` for NVRTC, which takes a table by value. It has none of FUNCTIONS."""
+    """Return a file for NVRTC with the kernel `steps`, which takes a table by value. It must not use FUNCTIONS."""
     table = f"struct Table {{ long long at[{recurrence_layout(recurrence).size}]; }};\n"
     return cuda_definitions(recurrence.loop.dtype) + table + cuda_steps(recurrence)
 
 
 def cuda_steps(recurrence: Recurrence) -> str:
-    """Write the kernel `steps` without the definitions of its dialect."""
+    """Return the kernel `steps` without the definitions of its dialect."""
     return "\n".join(_Steps(recurrence).kernel()) + "\n"
 
 
 class _Steps(CRecurrence):
-    """Text of `steps`: each thread has elements of its own."""
+    """Text of `steps`: each thread has its own elements."""
 
     def kernel(self) -> Iterator[str]:
         yield "KERNEL steps(GIVEN) {\nconst long long* const table = TABLE;"

@@ -1,4 +1,4 @@
-"""The GPU executor, with CuPy, which is imported when an executor is opened, and not before."""
+"""GPU executor with CuPy, which is imported only when an executor is opened."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from engine.runtime.interpreter import (
 )
 from engine.runtime.tiers import Compiling, Determinism, ExecutionTiers
 
-#: share of a card's memory that is taken at most: the rest is for its context, and for libraries
+#: maximum share of a GPU's memory that is used: the rest is for its context and for libraries
 LARGEST_SHARE: Final = 0.9
-#: the workspace is at most one part in so many of that
+#: reciprocal of the workspace's maximum share of that memory
 WORKSPACE_SHARE: Final = 4
 
 _unpinned = Reasons("feeds and results are copied one by one: %s")
 
 
 def is_available() -> bool:
-    """Whether CuPy is installed and finds a GPU."""
+    """Return whether CuPy is installed and finds a GPU."""
     if importlib.util.find_spec("cupy") is None:
         return False
     import cupy  # noqa: PLC0415 - optional
@@ -54,11 +54,11 @@ def is_available() -> bool:
 class CuPyExecutor(Executor):
     """Executor of plans with CuPy on the current device, on the calling thread's stream.
 
-    A plan is bound to memory of its own, which is kept for its next run, and its launches are recorded, if its ops
-    allow that. With `compile` on, kernels are compiled when `determinism` says (engine.runtime.tiers), and kept in
-    `store`. At most `device_bytes` of the card's memory are taken, by default LARGEST_SHARE of it; kernels and
-    libraries work in `device_workspace` of them, one after the other, but no more than one part in WORKSPACE_SHARE.
-    Pinned memory of the host, for transfers, takes at most `pinned_bytes`.
+    A plan is bound to its own memory, which is kept for its next run, and its launches are recorded if its ops allow
+    it. With `compile` on, kernels are compiled when `determinism` says so (engine.runtime.tiers) and stored in `store`.
+    At most `device_bytes` of GPU memory are used, by default LARGEST_SHARE of it. `device_workspace` bytes of these,
+    but at most 1 / WORKSPACE_SHARE, are the workspace that kernels and libraries use one after the other. Pinned host
+    memory for transfers takes at most `pinned_bytes`.
     """
 
     device: ClassVar[str] = "cuda"
@@ -75,7 +75,7 @@ class CuPyExecutor(Executor):
         compile: Compiling = "off",
         pinned_bytes: int = INSTANCE_BYTES,
     ) -> None:
-        """Raises RuntimeError if there is no usable GPU, or no room for the workspace."""
+        """Open the current GPU. Raises RuntimeError if none is usable, or if it has no room for the workspace."""
         if not is_available():
             raise RuntimeError("no GPU can be used: CuPy is not installed, or finds no device")
         import cupy  # noqa: PLC0415 - optional
@@ -103,12 +103,12 @@ class CuPyExecutor(Executor):
 
     @classmethod
     def is_available(cls) -> bool:
-        """Whether CuPy is installed and finds a GPU."""
+        """Return whether CuPy is installed and finds a GPU."""
         return is_available()
 
     @classmethod
     def opened(cls, settings: ExecutorSettings) -> Self:
-        """Open it with the settings that are for a GPU. Raises RuntimeError if there is no usable one."""
+        """Open an executor with the settings for a GPU. Raises RuntimeError if there is no usable GPU."""
         sizes, pinned = (settings.device_bytes, settings.device_workspace), settings.instance_bytes
         return cls(settings.determinism, settings.store, *sizes, compile=settings.compile, pinned_bytes=pinned)
 
@@ -119,16 +119,16 @@ class CuPyExecutor(Executor):
 
     @property
     def device_bytes(self) -> int:
-        """Bytes of CuPy's pool, in use or not."""
+        """Bytes of CuPy's pool, in use or free."""
         return int(self._cupy.get_default_memory_pool().total_bytes())
 
     @property
     def xp(self) -> Namespace:
-        """CuPy."""
+        """The array module, CuPy."""
         return self._cupy
 
     def to_device(self, array: np.ndarray[Any, Any]) -> Array:
-        """Copy to the GPU; as one axis, since a 0-d copy loses the sign of -0.0."""
+        """Copy an array to the GPU; as one axis, since a 0-d copy loses the sign of -0.0."""
         return self._cupy.asarray(np.ravel(array)).reshape(array.shape)
 
     def allocate(self, nbytes: int) -> Buffer:
@@ -136,11 +136,11 @@ class CuPyExecutor(Executor):
         return self._cupy.cuda.alloc(nbytes)
 
     def place(self, type: TensorType, buffer: Buffer, offset: int) -> Array:
-        """Place an array on a buffer."""
+        """Return an array on a buffer."""
         return self._cupy.ndarray(type.shape, type.dtype, buffer + offset)
 
     def to_host(self, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
-        """Copy to the host; waits for the stream, so that a failed kernel is noticed here and not later."""
+        """Copy arrays to the host. Synchronize the stream first, so that a failed kernel is reported here."""
         self._cupy.cuda.get_current_stream().synchronize()
         return [self._cupy.asnumpy(a) for a in arrays]
 
@@ -151,9 +151,9 @@ class CuPyExecutor(Executor):
         deadline: Deadline = NO_DEADLINE,
         watch: Observer | None = None,
     ) -> list[np.ndarray[Any, Any]]:
-        """Run a plan, with transfers of small feeds and results recorded: one launch, and one wait.
+        """Run a plan. Transfers of small feeds and results are recorded with it: one launch, and one synchronization.
 
-        If the card's memory is full, or all is pinned that may be, idle plans are dropped first. Raises MemoryError.
+        If GPU memory is full, or all pinned memory is in use, idle plans are dropped first. Raises MemoryError.
         """
         try:
             return self._run_exchanging(plan, feeds, deadline, watch)
@@ -161,7 +161,7 @@ class CuPyExecutor(Executor):
             self.free()
         try:
             return self._run_exchanging(plan, feeds, deadline, watch)
-        except PinnedMemoryFull:  # by what runs just now
+        except PinnedMemoryFull:  # other running plans hold it
             return super().run(plan, feeds, deadline, watch)
 
     def _run_exchanging(
@@ -170,23 +170,23 @@ class CuPyExecutor(Executor):
         if watch is not None:
             return super().run(plan, feeds, deadline, watch)
         try:
-            given = {
+            arrays = {
                 feed: x if isinstance(x := feeds[feed], self._cupy.ndarray) else np.asarray(x)
                 for feed in plan.feeds
                 if feed in feeds
             }
-            return self._run_tier(plan, given, deadline, self._run_from_host)
+            return self._run_tier(plan, arrays, deadline, self._run_from_host)
         except NoPinnedMemory as error:
             _unpinned.tell(str(error))
             return super().run(plan, feeds, deadline)
         except KernelOutOfRange:
-            return super().run(plan, feeds, deadline, _look_away)
+            return super().run(plan, feeds, deadline, _ignore_step)
 
     def _run_from_host(
         self, ready: ReadyPlan, feeds: Mapping[Hashable, HostArray | Array], deadline: Deadline
     ) -> list[HostArray]:
         assert isinstance(ready, CudaPreparedPlan)
-        return ready.run_from_host(feeds, partial(self._registered.copied, otherwise=self.to_device), deadline)
+        return ready.run_from_host(feeds, partial(self._registered.copy_to_gpu, fallback=self.to_device), deadline)
 
     def execute(
         self,
@@ -195,7 +195,7 @@ class CuPyExecutor(Executor):
         deadline: Deadline = NO_DEADLINE,
         watch: Observer | None = None,
     ) -> list[Array]:
-        """Launch what was recorded; step by step with an observer, or if a kernel was out of its range."""
+        """Launch the recorded plan. With an observer, or after KernelOutOfRange, run it step by step."""
         try:
             return super().execute(plan, feeds, deadline, watch)
         except KernelOutOfRange:
@@ -207,21 +207,21 @@ class CuPyExecutor(Executor):
             return super()._run_prepared(*args)
 
     def interpret(self, *args: Any, **kwargs: Any) -> list[Array]:
-        """Run step by step, counted as a run on the card."""
+        """Run a plan step by step, counted as a run on the GPU."""
         with self._runs:
             return super().interpret(*args, **kwargs)
 
     def bind(self, plan: Plan, binder: Binder) -> CudaPreparedPlan:
-        """Prepare a plan: memory of its own, and launches, to be recorded."""
+        """Prepare a plan: give it its own memory, and bind launches that will be recorded."""
         assert isinstance(binder, CudaBinder)
         return CudaPreparedPlan(plan, self, binder, self._workspace, self._pinned)
 
     def free(self) -> None:
-        """Free memory that nothing uses now."""
+        """Free unused memory."""
         self.instances.clear()
         self._clock.await_memory()
         self._cupy.get_default_memory_pool().free_all_blocks()
 
 
-def _look_away(*_: object) -> None:
-    """Observe nothing: an observed plan runs step by step."""
+def _ignore_step(*_: object) -> None:
+    """Observe nothing. Passing an observer makes a plan run step by step."""

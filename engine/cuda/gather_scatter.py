@@ -1,17 +1,17 @@
-"""Gather and scatter-add on a GPU. Additions are in the order of the indices, without atomics, so bits are a CPU's.
+"""Gather and scatter-add on a GPU, without atomics: updates are added in the order of the indices, as on a CPU.
 
-For few indices in a row, a thread for each element of the result scans all indices of its row. For more, indices are
-sorted stably, and a thread for each segment of equal indices adds its updates to the element. Rows that share their
-indices, as those of a table do, share one sort, and each has threads of its own.
+If a row has few indices, a thread per element of the result scans all of them. Otherwise the indices are sorted with a
+stable sort, and a thread per segment of equal indices adds its updates to the element. Rows that share their indices,
+such as those of a table, share one sort, and each has its own threads.
 
-The sort merges: in runs of 256, each index counts those before it; then it finds its place in the neighbouring run by
-bisection, in runs twice as long each time. For n indices that is 1 + log₂(n / 256) launches, and O(n · log² n) reads.
-A segment is added up by one thread, so that a row of equal indices takes n additions one after the other. Long rows are
-sorted and added in chunks of indices, still in order.
+The sort is a merge sort: in runs of 256, the rank of each index is counted; then each index finds its position in the
+neighbouring run by bisection, in runs that double in length. For n indices it takes 1 + log₂(n / 256) launches and
+O(n · log² n) reads. One thread adds up a segment, so n equal indices take n sequential additions. Long rows are sorted
+and added in chunks of indices, still in order.
 
-A gather has a thread for each element of the result, which reads one index and one element.
+A gather has a thread per element of the result, which reads one index and one element.
 
-An index outside of the axis adds nothing, reads as zero, and is noted at the flag of the node.
+An index outside its axis adds nothing, reads as zero, and is noted in the node's flag.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ from engine.cuda.card_recipe import (
     Move,
     Phase,
     are_addressable,
-    by_items,
     card_text,
-    computed_in,
+    compute_dtype,
     is_wide,
+    launch_items,
     move_entries,
     move_kernels,
-    unravelled,
+    unravel,
 )
 from engine.cuda.cudnn_recipes import CardTerms
 from engine.ir.tensor_type import FLOATS, TensorType
 
-#: indices of a row up to which each element scans all of them
-LOOKED_THROUGH: Final = 64
-#: indices that are sorted by counting
+#: maximum number of indices of a row for which each element scans all of them
+MAX_SCANNED_INDICES: Final = 64
+#: length of a run, which is sorted by counting ranks
 _RUN: Final = 256
-#: bytes of a key: the index in the upper half of a number, its position in the lower half
+#: bytes of a sort key: the index in the upper half, its position in the lower half
 _KEY: Final = 8
-#: chunks that rows may be cut into
-_MOST_CHUNKS: Final = 256
-#: bound of the extents that half of a key holds
-_MOST: Final = 1 << 31
-#: entries of the tables before the axes: of adding, and of reading
+#: maximum number of chunks that the rows are divided into
+_MAX_CHUNKS: Final = 256
+#: bound of the extents, so that each fits half a key
+_MAX_EXTENT: Final = 1 << 31
+#: entries of the tables before the axes, for adding and for reading
 _HEAD: Final = 20
 _READ_HEAD: Final = 8
 #: operands of `scatter_add`
@@ -163,15 +163,15 @@ if (!inside) *(int*)table[3] = (int)table[7];
 
 
 def index_sum_recipe(
-    of: Adding, workspace: int, x: CardPlace | None = _X, index: CardPlace = _INDEX, updates: CardPlace = _UPDATES
+    adding: Adding, workspace: int, x: CardPlace | None = _X, index: CardPlace = _INDEX, updates: CardPlace = _UPDATES
 ) -> CardRecipe | None:
-    """Make the recipe of x, or zeros, with updates added at the indices, in at most so many bytes of workspace.
+    """Build the recipe that adds updates at the indices to x, or to zeros, in at most `workspace` bytes.
 
-    An index outside is noted as the number of its operand, plus 1. None if the workspace is too small, 64 bits are too
-    few for offsets, the axis is empty, or float16 would be rounded between two chunks.
+    An index outside is noted as the number of its operand plus 1. Return None if the workspace is too small, if 64 bits
+    are too few for offsets, if the axis is empty, or if float16 would be rounded between two chunks.
     """
-    writer = _IndexSum(of, workspace, x, index, updates)
-    if not of.extent or not writer.is_addressable or (of.index_bytes, of.is_signed) not in INDICES:
+    writer = _IndexSum(adding, workspace, x, index, updates)
+    if not adding.extent or not writer.is_addressable or (adding.index_bytes, adding.is_signed) not in INDICES:
         return None
     return writer.recipe()
 
@@ -179,90 +179,93 @@ def index_sum_recipe(
 def scatter_card_recipe(
     terms: CardTerms, out: TensorType, x: TensorType, index: TensorType, updates: TensorType, *, axis: int, **_: Any
 ) -> CardRecipe | None:
-    """Make the recipe of updates added to operand 0 at the indices, operand 1."""
-    of = adding_of(out, x, index, updates, axis) if out.is_float else None
-    return index_sum_recipe(of, terms.workspace) if of is not None and _is_for(terms, of) else None
+    """Build the recipe that adds updates to operand 0 at the indices, operand 1."""
+    adding = adding_of(out, x, index, updates, axis) if out.is_float else None
+    return index_sum_recipe(adding, terms.workspace) if adding is not None and _prefers_order(terms, adding) else None
 
 
 def segments_card_recipe(
     terms: CardTerms, out: TensorType, x: TensorType, segment_ids: TensorType, **_: Any
 ) -> CardRecipe | None:
-    """Make the recipe of rows of operand 0 added up by the numbers of their segments, operand 1."""
+    """Build the recipe of a segment sum: rows of operand 0, by the segment numbers in operand 1."""
     if not out.is_float or x.dtype != out.dtype:
         return None
-    of = adding_of_segments(out, x, segment_ids)
-    if not _is_for(terms, of):
+    adding = adding_of_segments(out, x, segment_ids)
+    if not _prefers_order(terms, adding):
         return None
-    return index_sum_recipe(of, terms.workspace, None, CardPlace("operand", 1), CardPlace("operand", 0))
+    return index_sum_recipe(adding, terms.workspace, None, CardPlace("operand", 1), CardPlace("operand", 0))
 
 
-def _is_for(terms: CardTerms, of: Adding) -> bool:
-    """Whether adding in order pays: for many indices, additions in an order of chance are quicker, if allowed."""
-    return terms.deterministic or of.count <= LOOKED_THROUGH
+def _prefers_order(terms: CardTerms, adding: Adding) -> bool:
+    """Return whether an ordered sum pays off: for many indices, unordered atomic additions are faster, if allowed."""
+    return terms.deterministic or adding.count <= MAX_SCANNED_INDICES
 
 
 def adding_of_segments(out: TensorType, x: TensorType, segment_ids: TensorType) -> Adding:
-    """Describe the sum of rows of x by segments: all columns share the numbers of their segments."""
-    of = tuple(out.strides[1:]), tuple(x.strides[1:])
-    y, updates = ((*steps, type.strides[0]) for steps, type in zip(of, (out, x), strict=True))
+    """Describe a segment sum of rows of x as a scatter-add: all columns share the segment numbers."""
+    inner_steps = tuple(out.strides[1:]), tuple(x.strides[1:])
+    y, updates = ((*steps, type.strides[0]) for steps, type in zip(inner_steps, (out, x), strict=True))
     index = (*[0] * (x.ndim - 1), segment_ids.strides[0])
     bits = segment_ids.dtype.itemsize, segment_ids.dtype.kind == "i"
-    number = out.dtype.name, out.dtype.itemsize
-    return Adding(*number, out.shape[1:], out.shape[0], x.shape[0], y, index, updates, y, *bits)
+    element = out.dtype.name, out.dtype.itemsize
+    return Adding(*element, out.shape[1:], out.shape[0], x.shape[0], y, index, updates, y, *bits)
 
 
 class _IndexSum:
-    """The kernels that add, and their tables."""
+    """Kernels of a scatter-add, and their tables."""
 
-    def __init__(self, of: Adding, workspace: int, x: CardPlace | None, index: CardPlace, updates: CardPlace) -> None:
-        self.of, self.workspace, self.x, self.index, self.updates = of, workspace, x, index, updates
-        steps = (of.index, of.updates, of.x, of.y)
-        axes = [(extent, tuple(each[a] if extent > 1 else 0 for each in steps)) for a, extent in enumerate(of.rows)]
+    def __init__(
+        self, adding: Adding, workspace: int, x: CardPlace | None, index: CardPlace, updates: CardPlace
+    ) -> None:
+        self.adding, self.workspace, self.x, self.index, self.updates = adding, workspace, x, index, updates
+        steps = (adding.index, adding.updates, adding.x, adding.y)
+        axes = [(extent, tuple(each[a] if extent > 1 else 0 for each in steps)) for a, extent in enumerate(adding.rows)]
         self.lists, self.shared = (
-            merged_axes(tuple(n for n, _ in some), [tuple(each[k] for _, each in some) for k in range(4)])
-            for some in ([axis for axis in axes if axis[1][0]], [axis for axis in axes if not axis[1][0]])
+            merged_axes(tuple(n for n, _ in group), [tuple(each[k] for _, each in group) for k in range(4)])
+            for group in ([axis for axis in axes if axis[1][0]], [axis for axis in axes if not axis[1][0]])
         )
-        self.count, self.rows = math.prod(n for n, _ in self.shared), math.prod(of.rows)
-        self.number = math.prod(n for n, _ in self.lists)
-        self.copy = Move((*of.rows, of.extent), of.x if x else of.y, of.y).merged()
+        self.count, self.rows = math.prod(n for n, _ in self.shared), math.prod(adding.rows)
+        self.list_count = math.prod(n for n, _ in self.lists)
+        self.copy = Move((*adding.rows, adding.extent), adding.x if x else adding.y, adding.y).merged()
         self.entries = max(_HEAD + 5 * len(self.lists) + 4 * len(self.shared), move_entries(len(self.copy.extents)))
-        self.is_wide = is_wide(self.rows * max(of.extent, of.count), of.extent)
+        self.is_wide = is_wide(self.rows * max(adding.extent, adding.count), adding.extent)
 
     @property
     def is_addressable(self) -> bool:
-        of, places = self.of, (*self.of.rows, max(self.of.extent, self.of.count))
-        return of.extent < _MOST and all(
-            are_addressable(list(zip(places, steps, strict=True))) for steps in (of.x, of.index, of.updates, of.y)
+        adding, extents = self.adding, (*self.adding.rows, max(self.adding.extent, self.adding.count))
+        return adding.extent < _MAX_EXTENT and all(
+            are_addressable(list(zip(extents, steps, strict=True)))
+            for steps in (adding.x, adding.index, adding.updates, adding.y)
         )
 
     def recipe(self) -> CardRecipe | None:
         if not self.rows:
             return CardRecipe(())
-        if self.of.count <= LOOKED_THROUGH:
-            inner = self.count if self.of.y[-1] > self.of.itemsize else 1
-            few = self._launch("add_few", self.rows * self.of.extent, self.of.count, inner=inner)
-            return CardRecipe((few,), self._text())
-        # lists of indices that are sorted at once, and how many indices of each
+        if self.adding.count <= MAX_SCANNED_INDICES:
+            inner = self.count if self.adding.y[-1] > self.adding.itemsize else 1
+            launch = self._launch("add_few", self.rows * self.adding.extent, self.adding.count, inner=inner)
+            return CardRecipe((launch,), self._text())
+        # number of index lists that are sorted together, and number of indices of each
         lists, keys = 1, self.workspace // (2 * _KEY)
-        count = min(self.of.count, keys, _MOST - 1)
-        if count == self.of.count:
-            lists = min(self.number, keys // count)
-        if not count or (count < self.of.count and computed_in(self.of.dtype) != self.of.dtype):
+        count = min(self.adding.count, keys, _MAX_EXTENT - 1)
+        if count == self.adding.count:
+            lists = min(self.list_count, keys // count)
+        if not count or (count < self.adding.count and compute_dtype(self.adding.dtype) != self.adding.dtype):
             return None
-        starts = range(0, self.number, lists), range(0, self.of.count, count)
-        if len(starts[0]) * len(starts[1]) > _MOST_CHUNKS:
+        starts = range(0, self.list_count, lists), range(0, self.adding.count, count)
+        if len(starts[0]) * len(starts[1]) > _MAX_CHUNKS:
             return None
-        # The result before anything is added.
+        # Initialise the result before anything is added to it.
         y = CardPlace("result", 0)
         phases: list[Phase] = [self.copy.phase("move" if self.x else "clear", self.entries, self.x or y, y)]
         for first in starts[0]:
             for begin in starts[1]:
-                some = min(lists, self.number - first), min(count, self.of.count - begin)
-                phases += self._sorted(first, begin, *some)
+                sizes = min(lists, self.list_count - first), min(count, self.adding.count - begin)
+                phases += self._sort_and_add(first, begin, *sizes)
         return CardRecipe(tuple(phases), self._text(), 2 * lists * count * _KEY)
 
-    def _sorted(self, first: int, begin: int, lists: int, count: int) -> Iterator[LaunchPhase]:
-        """Sort some indices of some lists, from one half of the workspace to the other, and add their updates."""
+    def _sort_and_add(self, first: int, begin: int, lists: int, count: int) -> Iterator[LaunchPhase]:
+        """Sort some indices of some lists, alternating between the halves of the workspace, and add their updates."""
         halves = CardPlace("workspace"), CardPlace("workspace", 0, lists * count * _KEY)
         items, number = lists * count, 0
         yield self._launch("sort_runs", items, count, keys=halves[0], first=first, begin=begin)
@@ -286,67 +289,74 @@ class _IndexSum:
         first: int = 0,
         begin: int = 0,
     ) -> LaunchPhase:
-        """Launch a kernel on so many items, of lists from `first` and of their indices from `begin` on."""
-        of, index, updates = self.of, self.index, self.updates
-        index = index._replace(offset=index.offset + begin * of.index[-1])
-        updates = updates._replace(offset=updates.offset + begin * of.updates[-1])
+        """Launch a kernel on `items` items, for lists from `first` on and their indices from `begin` on."""
+        adding, index, updates = self.adding, self.index, self.updates
+        index = index._replace(offset=index.offset + begin * adding.index[-1])
+        updates = updates._replace(offset=updates.offset + begin * adding.updates[-1])
         places = (read or self.x or CardPlace("result", 0), index, updates, CardPlace("result", 0), CardPlace("flag"))
-        sizes = (keys, items, of.extent, count, inner, self.count, width, first, int(self.x is not None))
-        steps = (of.index[-1], of.updates[-1], of.x[-1] if self.x else 0, of.y[-1], self.index.number + 1, 0)
+        sizes = (keys, items, adding.extent, count, inner, self.count, width, first, int(self.x is not None))
+        steps = (
+            adding.index[-1],
+            adding.updates[-1],
+            adding.x[-1] if self.x else 0,
+            adding.y[-1],
+            self.index.number + 1,
+            0,
+        )
         axes = [
-            part
+            entry
             for each, arrays in ((self.lists, range(4)), (self.shared, range(1, 4)))
-            for part in (*(n for n, _ in each), *(s[k] for k in arrays for _, s in each))
+            for entry in (*(n for n, _ in each), *(s[k] for k in arrays for _, s in each))
         ]
-        return by_items(kernel, items, self.entries, *places, *sizes, *steps, *axes)
+        return launch_items(kernel, items, self.entries, *places, *sizes, *steps, *axes)
 
     def _text(self) -> str:
-        of = self.of
+        adding = self.adding
         lists, shared = len(self.lists), len(self.shared)
-        behind = _HEAD + 5 * lists
+        shared_start = _HEAD + 5 * lists
         arrays = ("index", "updates", "x", "y")
         of_list = {name: _HEAD + (1 + k) * lists for k, name in enumerate(arrays)}
-        of_row = {name: behind + (1 + k) * shared for k, name in enumerate(arrays[1:])}
+        of_row = {name: shared_start + (1 + k) * shared for k, name in enumerate(arrays[1:])}
         kernels = _KERNELS.format(
-            index=INDICES[of.index_bytes, of.is_signed],
+            index=INDICES[adding.index_bytes, adding.is_signed],
             run=_RUN,
-            of_list=unravelled("list", range(_HEAD, _HEAD + lists), of_list),
-            of_index=unravelled("list", range(_HEAD, _HEAD + lists), {"index": of_list["index"]}),
-            of_row=unravelled("among", range(behind, behind + shared), of_row),
+            of_list=unravel("list", range(_HEAD, _HEAD + lists), of_list),
+            of_index=unravel("list", range(_HEAD, _HEAD + lists), {"index": of_list["index"]}),
+            of_row=unravel("among", range(shared_start, shared_start + shared), of_row),
         )
         kernels += move_kernels(len(self.copy.extents), ("move", "clear"))
-        return card_text(of.dtype, self.entries, kernels, is_wide=self.is_wide)
+        return card_text(adding.dtype, self.entries, kernels, is_wide=self.is_wide)
 
 
 def gather_card_recipe(
     _: CardTerms, out: TensorType, x: TensorType, *index: TensorType, axis: int, **_attrs: Any
 ) -> CardRecipe | None:
-    """Make the recipe of elements of operand 0 at the indices along an axis, operand 1; an index outside is noted as 2.
+    """Build the recipe that reads operand 0 along an axis at the indices, operand 1; an index outside is noted as 2.
 
-    None for numbers that are no floats, for a list of indices, and if 64 bits are too few for offsets.
+    Return None for dtypes other than floats, for several index operands, and if 64 bits are too few for offsets.
     """
     if len(index) != 1 or out.dtype.name not in FLOATS:
         return None
-    (of,) = index
-    kind = of.dtype.itemsize, of.dtype.kind == "i"
+    (indices,) = index
+    index_type = indices.dtype.itemsize, indices.dtype.kind == "i"
     reach = tuple(x.shape[a] if a == axis else n for a, n in enumerate(out.shape))
     steps = tuple(0 if a == axis else step for a, step in enumerate(x.strides))
-    if kind not in INDICES or not all(
+    if index_type not in INDICES or not all(
         are_addressable(list(zip(extents, type.strides, strict=True)))
-        for extents, type in ((reach, x), (out.shape, of), (out.shape, out))
+        for extents, type in ((reach, x), (out.shape, indices), (out.shape, out))
     ):
         return None
-    axes = merged_axes(out.shape, [of.strides, steps])
+    axes = merged_axes(out.shape, [indices.strides, steps])
     count = len(axes)
     entries = _READ_HEAD + 3 * count
-    places = unravelled(
+    places = unravel(
         "item", range(_READ_HEAD, _READ_HEAD + count), {"index": _READ_HEAD + count, "x": _READ_HEAD + 2 * count}
     )
-    kernel = _KERNEL.format(index=INDICES[kind], places=places)
+    kernel = _KERNEL.format(index=INDICES[index_type], places=places)
     text = card_text(out.dtype.name, entries, kernel, is_wide=is_wide(out.size))
     if not out.size:
         return CardRecipe(())
     pointers = (CardPlace("operand", 0), CardPlace("operand", 1), CardPlace("result", 0), CardPlace("flag"))
     table = (*pointers, out.size, x.shape[axis], x.strides[axis], 2)
-    lying = (*(n for n, _ in axes), *(s[k] for k in range(2) for _, s in axes))
-    return CardRecipe((by_items("read_at", out.size, entries, *table, *lying),), text)
+    axis_entries = (*(n for n, _ in axes), *(s[k] for k in range(2) for _, s in axes))
+    return CardRecipe((launch_items("read_at", out.size, entries, *table, *axis_entries),), text)

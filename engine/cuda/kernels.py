@@ -1,4 +1,4 @@
-"""Kernels of a GPU, of fused nodes, loops and recipes: compiled once for its kind, stored, and launched by plans."""
+"""GPU kernels of fused nodes, loops and recipes: compiled once per text, stored, and launched by plans."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from engine.compiler.body_plans import kernel_ops
 from engine.compiler.control_flow import PlannedCountedScan, PlannedScan, StepLoop
 from engine.compiler.fused_kernel import Fused
 from engine.compiler.plan import Plan
-from engine.cuda.compilers import CardText, CardWay, card_compilers, in_threads, ways
+from engine.cuda.compilers import CardText, Compilation, card_compilers, compilations, in_threads
 from engine.cuda.cuda_text import cuda_parts, cuda_recurrence_text, cuda_text
 from engine.cuda.launch import CudaKernel, Launch, recurrence_launch
 from engine.cuda.ptx_text import ptx_recurrence_text, ptx_text
 from engine.ir.op import Array, Kernel
 
-#: bytes of arguments that any card takes
-_MOST_ARGUMENTS: Final = 4096
+#: bytes of kernel arguments that every GPU accepts
+_MAX_ARGUMENT_BYTES: Final = 4096
 
 
 class CudaModule:
-    """The loaded kernels of one text, by name."""
+    """Loaded kernels of one text, by name."""
 
     def __init__(self, module: Any) -> None:
         self._module = module
@@ -39,29 +39,29 @@ class CudaModule:
         function = self._functions.get(launch.kernel)
         if function is None:
             function = self._functions[launch.kernel] = self._module.get_function(launch.kernel)
-        # CuPy passes an array by value where it has one element, however large that is.
+        # CuPy passes an array by value if it has a single element, whatever that element's size.
         function((*launch.grid, 1), (*launch.block, 1), (launch.table.view(f"V{launch.table.nbytes}"),))
 
 
 class CompiledCudaKernel:
-    """A fused kernel, loaded on the GPU."""
+    """Fused kernel, loaded on the GPU."""
 
-    def __init__(self, module: CudaModule, loop: CudaKernel) -> None:
-        self._module, self._loop = module, loop
-        self.workspace = loop.workspace
+    def __init__(self, module: CudaModule, kernel: CudaKernel) -> None:
+        self._module, self._kernel = module, kernel
+        self.workspace = kernel.workspace
 
     def launches(
         self, operands: Sequence[Array], results: Sequence[Array], workspace: Array, flag: int
     ) -> list[tuple[Callable[..., object], tuple[Launch]]]:
-        """Make the calls that compute `results`; `workspace` is large enough, `flag` the address of a byte."""
-        launches = self._loop.bind(operands, results, workspace.data.ptr, flag, lambda array: array.data.ptr)
+        """Return the calls that compute `results`, in `workspace`; `flag` is the address of a byte."""
+        launches = self._kernel.bind(operands, results, workspace.data.ptr, flag, lambda array: array.data.ptr)
         return [(self._module.launch, (launch,)) for launch in launches]
 
 
 class CompiledCudaRecurrence:
-    """A kernel that runs all steps of a scan, loaded on the GPU."""
+    """Kernel that runs all steps of a scan, loaded on the GPU."""
 
-    #: bytes that it works in
+    #: bytes of workspace
     workspace = 0
 
     def __init__(self, module: CudaModule, loop: StepLoop) -> None:
@@ -70,25 +70,26 @@ class CompiledCudaRecurrence:
     def launches(
         self, operands: Sequence[Array], results: Sequence[Array], attrs: Mapping[str, Any], flag: int
     ) -> list[tuple[Callable[..., object], tuple[Launch]]]:
-        """Make the call that computes `results`; `flag` is the address of a byte, set if a step is out of range."""
+        """Return the call that computes `results`; `flag` is the address of a byte, set if a step is out of range."""
         loop, carries, length = self._loop, attrs["carries"], attrs["length"]
         entries = loop.entries(operands, results, carries, reverse=attrs["reverse"])
-        arrays = [*[operands[fed] for fed in loop.inputs], *results]
+        arrays = [*[operands[number] for number in loop.inputs], *results]
+        # A reverse scan begins at the last entry of each array.
         last = (length - 1) * attrs["reverse"]
-        at_first = [
+        first_addresses = [
             array.data.ptr + last * abs(entry) * array.itemsize for array, entry in zip(arrays, entries, strict=True)
         ]
-        given, written = at_first[: len(loop.inputs)], at_first[len(loop.inputs) :]
+        input_addresses, result_addresses = first_addresses[: len(loop.inputs)], first_addresses[len(loop.inputs) :]
         launch = recurrence_launch(
-            loop.expanded, loop.space, length, entries, given, written, flag, (*operands, *results)
+            loop.expanded, loop.space, length, entries, input_addresses, result_addresses, flag, (*operands, *results)
         )
         return [(self._module.launch, (launch,))]
 
 
 class CudaKernels:
-    """Maker of kernels for the current card, of fused nodes, scans and texts. Threads may share it.
+    """Compiler and loader of kernels for the current GPU: of fused nodes, scans and texts. Thread-safe.
 
-    A kernel that could not be made is not tried again, so that a plan always runs one way.
+    A kernel that could not be compiled is not tried again, so that a plan always runs the same way.
     """
 
     def __init__(self, cupy: Any, store: KernelStore | None = None) -> None:
@@ -108,60 +109,63 @@ class CudaKernels:
         first: Iterable[Kernel] = (),
         texts: Iterable[str] = (),
     ) -> dict[Kernel, CudaCode] | None:
-        """Make the kernels of a plan, those of the ops `first` first; None if `stop` came true between two.
+        """Compile and load the kernels of a plan, those of the ops in `first` first; None once `stop` returns True.
 
-        Missing ones are compiled side by side, and with them `texts` of CUDA C, which `module` then has; the calling
-        thread loads all kernels in their order. Raises KernelUnavailable, but not for `texts`.
+        Missing kernels are compiled in parallel, together with `texts` of CUDA C, which `module` then returns. The
+        calling thread loads all kernels in order. Raises KernelUnavailable, but not for `texts`.
         """
-        made: dict[Kernel, CudaCode] = {}
-        known = {op: op for op in kernel_ops(plan, _is_gone_through)}
-        ops, request = list(dict.fromkeys([*(known[op] for op in first if op in known), *known])), cache(_request)
+        compiled: dict[Kernel, CudaCode] = {}
+        plan_ops = {op: op for op in kernel_ops(plan, _has_step_kernel)}
+        ops, request = (
+            list(dict.fromkeys([*(plan_ops[op] for op in first if op in plan_ops), *plan_ops])),
+            cache(_request),
+        )
         self._compile_missing(chain((request(op).text for op in ops), map(_in_cuda, texts)), stop)
         for op in ops:
             if stop():
                 return None
-            made[op] = request(op).bound(self.module(request(op).text))
-        return made
+            compiled[op] = request(op).bound(self.module(request(op).text))
+        return compiled
 
     def _compile_missing(self, texts: Iterable[CardText], stop: Callable[[], bool]) -> None:
         """Compile kernels that are not in the store, and remember those that were refused."""
         compilers = card_compilers(self._cupy)
 
         def jobs() -> Iterator[Callable[[], None]]:
-            asked = set[str]()
+            keys = set[str]()
             for text in texts:
                 if stop():
                     return
-                way = next(ways(text, compilers), None)
-                if way is not None and way.key not in asked:
-                    asked.add(way.key)
-                    yield partial(self._compile, ways(text, compilers))
+                compilation = next(compilations(text, compilers), None)
+                if compilation is not None and compilation.key not in keys:
+                    keys.add(compilation.key)
+                    yield partial(self._compile, compilations(text, compilers))
 
         in_threads(jobs())
 
-    def _compile(self, ways: Iterable[CardWay]) -> None:
-        """Compile a kernel by the first way that is not refused, unless it is in the store."""
-        for way in ways:
-            if way.key in self._refused:
+    def _compile(self, candidates: Iterable[Compilation]) -> None:
+        """Compile a kernel with the first compiler that accepts it, unless it is in the store."""
+        for compilation in candidates:
+            if compilation.key in self._refused:
                 continue
-            if way.key in self._loaded or self._store.get(way.key) is not None:
+            if compilation.key in self._loaded or self._store.get(compilation.key) is not None:
                 return
             try:
-                self._code(way)
+                self._code(compilation)
             except KernelUnavailable as error:
-                self._refused.add(way.key, str(error))
+                self._refused.add(compilation.key, str(error))
             else:
                 return
 
     def module(self, text: CardText | str) -> CudaModule:
-        """Load or compile the kernels of a text, or of CUDA C alone. Raises KernelUnavailable if all ways fail."""
-        asked, refusals = _in_cuda(text) if isinstance(text, str) else text, list[str]()
-        for way in ways(asked, card_compilers(self._cupy)):
-            module = self._loaded.get(way.key)
+        """Load or compile the kernels of a text, or of CUDA C alone. Raises KernelUnavailable."""
+        card_text, refusals = _in_cuda(text) if isinstance(text, str) else text, list[str]()
+        for compilation in compilations(card_text, card_compilers(self._cupy)):
+            module = self._loaded.get(compilation.key)
             if module is not None:
                 return module
             try:
-                module = self._loaded[way.key] = self._made(way)
+                module = self._loaded[compilation.key] = self._load_or_compile(compilation)
             except KernelUnavailable as error:
                 refusals.append(str(error))
             else:
@@ -169,27 +173,27 @@ class CudaKernels:
                 return module
         raise KernelUnavailable("; ".join(refusals))
 
-    def _made(self, way: CardWay) -> CudaModule:
-        self._refused.demand(way.key)
+    def _load_or_compile(self, compilation: Compilation) -> CudaModule:
+        self._refused.demand(compilation.key)
         try:
-            return self._kept(way.key) or self._load(self._code(way))
+            return self._load_stored(compilation.key) or self._load(self._code(compilation))
         except KernelUnavailable as error:
-            self._refused.add(way.key, str(error))
+            self._refused.add(compilation.key, str(error))
             raise
 
-    def _kept(self, key: str) -> CudaModule | None:
-        """Load kernels from the store; None if they are not there, or cannot be loaded."""
+    def _load_stored(self, key: str) -> CudaModule | None:
+        """Load kernels from the store; None if they are missing or cannot be loaded."""
         code = self._store.get(key)
         try:
             return None if code is None else self._load(code)
         except KernelUnavailable:
             return None
 
-    def _code(self, way: CardWay) -> bytes:
-        code = way.compile()
+    def _code(self, compilation: Compilation) -> bytes:
+        code = compilation.compile()
         with self._lock:
             self.compiled += 1
-        self._store.put(way.key, code)
+        self._store.put(compilation.key, code)
         return code
 
     def _load(self, code: bytes) -> CudaModule:
@@ -205,23 +209,23 @@ def _in_cuda(text: str) -> CardText:
     return CardText(lambda: text)
 
 
-def _is_gone_through(scan: PlannedScan) -> bool:
-    """Whether one kernel runs all steps: not if their number is known on the GPU alone, or its table is too large."""
+def _has_step_kernel(scan: PlannedScan) -> bool:
+    """Return whether one kernel runs all steps: not if only the GPU knows their number, or its table is too large."""
     loop = scan.step_loop
     if loop is None or isinstance(scan, PlannedCountedScan):
         return False
-    return 8 * recurrence_layout(loop.recurrence).size <= _MOST_ARGUMENTS
+    return 8 * recurrence_layout(loop.recurrence).size <= _MAX_ARGUMENT_BYTES
 
 
 def cuda_fused_kernel(op: Fused) -> CudaKernel:
-    """Divide the kernel of a fused node, with as many lanes as on a CPU, so that both add in one order.
+    """Split the kernel of a fused node for the GPU, with as many lanes as on a CPU, so that both add in one order.
 
     Raises KernelUnavailable.
     """
-    loop = op.expanded
-    parts = cuda_parts(loop, reports_range=reports_range(op.loop))
-    kernel = CudaKernel(op.loop, parts, op.space, lanes_of(loop, op.space.columns))
-    if kernel.table_bytes > _MOST_ARGUMENTS:
+    fused = op.expanded
+    parts = cuda_parts(fused, reports_range=reports_range(op.loop))
+    kernel = CudaKernel(op.loop, parts, op.space, lanes_of(fused, op.space.columns))
+    if kernel.table_bytes > _MAX_ARGUMENT_BYTES:
         raise KernelUnavailable(f"a kernel would take {kernel.table_bytes} bytes of arguments")
     return kernel
 
@@ -230,7 +234,7 @@ CudaCode = CompiledCudaKernel | CompiledCudaRecurrence
 
 
 class _Request(NamedTuple):
-    """A kernel that a plan needs: its text, and a function that makes it of the loaded module."""
+    """Kernel that a plan needs: its text, and a function that binds it to the loaded module."""
 
     text: CardText
     bound: Callable[[CudaModule], CudaCode]
@@ -242,19 +246,20 @@ def _request(op: Kernel) -> _Request:
         assert steps is not None
         return _Request(recurrence_card_text(steps), lambda module: CompiledCudaRecurrence(module, steps))
     assert isinstance(op, Fused)
-    loop = cuda_fused_kernel(op)
-    return _Request(kernel_card_text(loop), lambda module: CompiledCudaKernel(module, loop))
+    kernel = cuda_fused_kernel(op)
+    return _Request(kernel_card_text(kernel), lambda module: CompiledCudaKernel(module, kernel))
 
 
-def kernel_card_text(loop: CudaKernel) -> CardText:
-    """Write the kernels of a fused node, in each language."""
+def kernel_card_text(kernel: CudaKernel) -> CardText:
+    """Return the text of a fused node's kernels in each language."""
     return CardText(
-        cache(lambda: cuda_text(loop.parts, loop.lanes)), cache(lambda: ptx_text(loop.parts, loop.lanes, loop.kernels))
+        cache(lambda: cuda_text(kernel.parts, kernel.lanes)),
+        cache(lambda: ptx_text(kernel.parts, kernel.lanes, kernel.kernels)),
     )
 
 
 def recurrence_card_text(loop: StepLoop) -> CardText:
-    """Write the kernel that runs all steps of a loop, in each language."""
+    """Return the text of the kernel that runs all steps of a loop in each language."""
     return CardText(
         cache(lambda: cuda_recurrence_text(loop.expanded)), cache(lambda: ptx_recurrence_text(loop.expanded))
     )

@@ -1,7 +1,7 @@
-"""Libraries of a GPU: where they were found, their versions, and what is used instead of a missing one.
+"""GPU libraries: their locations and versions, and the fallback for a missing library.
 
-A process has one copy of each: `cuda.pathfinder`, which CuPy requires from version 14 on, finds the one that CuPy uses,
-loaded or not. Nothing is imported or loaded before the first call.
+A process loads one copy of each. `cuda.pathfinder`, which CuPy requires from version 14 on, finds the copy that CuPy
+uses, whether or not it is loaded already. Nothing is imported or loaded before the first call.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any, Final, Literal, NamedTuple
 
 LibraryName = Literal["cublasLt", "cudnn", "nvJitLink"]
 
-#: substitute of a library that is missing
-INSTEAD: Final[Mapping[LibraryName, str]] = MappingProxyType(
+#: fallback for each library that is missing
+FALLBACKS: Final[Mapping[LibraryName, str]] = MappingProxyType(
     {
         "cublasLt": "products by CuPy, between recordings",
         "cudnn": "convolutions by columns and a product, attention by products and loops",
@@ -26,7 +26,7 @@ INSTEAD: Final[Mapping[LibraryName, str]] = MappingProxyType(
 
 
 class CardLibrary(NamedTuple):
-    """A library: its `path` and `version`, and `loaded`, which has its functions; or the reason why it is `missing`."""
+    """A library: its `path`, `version` and loaded functions (`loaded`), or the reason why it is `missing`."""
 
     name: LibraryName
     path: str | None = None
@@ -36,13 +36,13 @@ class CardLibrary(NamedTuple):
 
     def __str__(self) -> str:
         if self.loaded is None:
-            return f"{self.name} was not found: {self.missing}; instead: {INSTEAD[self.name]}"
+            return f"{self.name} was not found: {self.missing}; instead: {FALLBACKS[self.name]}"
         return f"{self.name} {self.version or 'of an unknown version'}, {self.path}"
 
 
 @cache
 def card_library(name: LibraryName) -> CardLibrary:
-    """Load the one copy of a library. A failure raises nothing: its reason is one line, `missing`."""
+    """Load the process's copy of a library. A failure does not raise: `missing` has a one-line reason."""
     try:
         pathfinder = importlib.import_module("cuda.pathfinder")
     except ImportError:
@@ -51,15 +51,15 @@ def card_library(name: LibraryName) -> CardLibrary:
         path = pathfinder.load_nvidia_dynamic_lib(name).abs_path
         if path is None:
             return CardLibrary(name, missing="it is loaded, but nobody knows from where")
-        # to open a loaded library again gives the same handle
+        # opening a library that is already loaded returns the same handle
         loaded = ctypes.CDLL(path)
-    except (RuntimeError, OSError, ValueError) as error:  # a confined process gets an OSError, too
+    except (RuntimeError, OSError, ValueError) as error:  # a confined process may get an OSError
         return CardLibrary(name, missing=str(error).partition("\n")[0] or type(error).__name__)
     return CardLibrary(name, path, _version(name, loaded), loaded=loaded)
 
 
 def _version(name: LibraryName, loaded: Any) -> str | None:
-    """Ask the library for its version; None if it is too old to tell."""
+    """Return the library's version; None if it is too old to report one."""
     try:
         if name == "nvJitLink":
             numbers = ctypes.c_uint(), ctypes.c_uint()

@@ -1,9 +1,10 @@
 """Pooling on a GPU: the maximum of each window of a plane, its position, or the mean; and the gradient of maxima.
 
-Taps are combined as in `engine.ops.conv.pooling`, down each column of a window, then over the columns, and so bits are
-the same. A thread computes a window; on the way back, an element: it adds up the cotangents of the windows that have
-chosen it, in the order of the taps, so that no element is added to by two threads. If an element has few windows, it
-finds their choices itself; else another kernel finds each choice once, and keeps it in the workspace.
+Taps are combined in the same order as in `engine.ops.conv.pooling`, down each column of a window and then over the
+columns, so the results are equal bit for bit. Forward, a thread computes one window. Backward, a thread computes one
+element: it adds up the cotangents of the windows whose maximum is this element, in the order of the taps, so no two
+threads add to one element. If an element is in few windows, it searches their maxima itself; otherwise another kernel
+finds the position of each maximum once, and stores it in the workspace.
 """
 
 from __future__ import annotations
@@ -19,24 +20,24 @@ from engine.cuda.card_recipe import (
     CardRecipe,
     LaunchPhase,
     are_addressable,
-    by_items,
     card_text,
     is_wide,
-    unravelled,
+    launch_items,
+    unravel,
 )
 from engine.cuda.cudnn_recipes import CardTerms
 from engine.ir.tensor_type import FLOAT16
 
 #: entries of a table before the batch axes
 _HEAD: Final = 21
-#: chunks that planes may be cut into, on the way back
-_MOST_CHUNKS: Final = 256
-#: elements of all its windows that an element scans for their choices: as in windows of 3 × 3, two apart
-_LOOKED_AT: Final = 36
-#: the kernel of each direction that is one launch
+#: maximum number of chunks that the planes are divided into in the backward pass
+_MAX_CHUNKS: Final = 256
+#: maximum elements of all its windows that a thread searches for their maxima, as for windows of 3 × 3 with stride 2
+_MAX_SEARCHED: Final = 36
+#: kernel of each direction that is a single launch
 _KERNEL_OF: Final = {"max": "maxima", "avg": "means", "max_indices": "first_maxima"}
 
-#: a window: its plane, and which of its taps are inside of that
+#: prologue for a window: its plane, and which of its taps are inside the plane
 _WINDOW: Final = """\
 const long long* const table = TABLE;
 const S height = table[7], width = table[8], size0 = table[11], size1 = table[12];
@@ -79,7 +80,7 @@ const char* const x = planes + (top * table[17] + left * table[18]);
 {search}return top * width + left + chosen;
 }}
 {back_by_places}{back_at_once}"""
-#: an element: the windows that have chosen it
+#: backward kernel for an element: sums the cotangents of the windows whose maximum it is
 _BACK: Final = """\
 KERNEL {name}(GIVEN) {{
 const long long* const table = TABLE;
@@ -105,7 +106,7 @@ total += sum;
 }}
 }}
 """
-#: the first of the largest elements of a window; a NaN is the largest
+#: search for the first of the largest elements of a window; NaN counts as the largest
 _FIRST_LARGEST: Final = """\
 S chosen = first0 * width + first1;
 F largest = -INFINITE;
@@ -123,9 +124,9 @@ KERNEL {name}(GIVEN) {{
 
 
 def pool_card_recipe(terms: CardTerms, pool: DirectedPool) -> CardRecipe | None:
-    """Make the recipe of a pool of operand 0; the gradient of maxima has cotangents, operand 0, and x, operand 1.
+    """Build the recipe of a pool of operand 0. For the gradient of maxima, cotangents are operand 0 and x operand 1.
 
-    None if 64 bits are too few for offsets, or the workspace is too small.
+    Return None if 64 bits are too few for offsets, or if the workspace is too small.
     """
     writer = _Pool(pool.of, pool.given)
     if not writer.is_addressable:
@@ -138,53 +139,57 @@ def pool_card_recipe(terms: CardTerms, pool: DirectedPool) -> CardRecipe | None:
 
 
 class _Pool:
-    """The kernels of a pool, and their tables."""
+    """Kernels of a pool, and their tables."""
 
-    def __init__(self, of: PoolGeometry, given: Matrices | None) -> None:
-        self.of = of
-        self.given = given or Matrices(0, 0, (0,) * len(of.batch))
-        axes = merged_axes(of.batch, [of.planes.batch, self.given.batch])
+    def __init__(self, geometry: PoolGeometry, cotangents: Matrices | None) -> None:
+        self.geometry = geometry
+        self.cotangents = cotangents or Matrices(0, 0, (0,) * len(geometry.batch))
+        axes = merged_axes(geometry.batch, [geometry.planes.batch, self.cotangents.batch])
         self.axes = [extent for extent, _ in axes]
         self.steps = [steps[0] for _, steps in axes], [steps[1] for _, steps in axes]
-        self.planes = math.prod(of.batch)
+        self.planes = math.prod(geometry.batch)
         self.is_wide = is_wide(
-            self.planes * max(math.prod(of.extents), math.prod(of.positions)), *self._reaches, math.prod(of.size)
+            self.planes * max(math.prod(geometry.extents), math.prod(geometry.positions)),
+            *self._reaches,
+            math.prod(geometry.size),
         )
 
     @property
     def is_addressable(self) -> bool:
         axes = [
-            *zip(self.of.batch, self.of.planes.batch, strict=True),
-            *zip(self._reaches, self.of.planes[:2], strict=True),
+            *zip(self.geometry.batch, self.geometry.planes.batch, strict=True),
+            *zip(self._reaches, self.geometry.planes[:2], strict=True),
         ]
-        given = [
-            *zip(self.of.batch, self.given.batch, strict=True),
-            *zip(self.of.positions, self.given[:2], strict=True),
+        cotangent_axes = [
+            *zip(self.geometry.batch, self.cotangents.batch, strict=True),
+            *zip(self.geometry.positions, self.cotangents[:2], strict=True),
         ]
-        return are_addressable(axes) and are_addressable(given)
+        return are_addressable(axes) and are_addressable(cotangent_axes)
 
     @property
     def _reaches(self) -> list[int]:
-        """Bounds of how far windows go from the first element of a plane."""
-        of = self.of
-        axes = zip(of.positions, of.stride, of.size, of.padding, of.extents, strict=True)
+        """Upper bounds of how far windows extend from the first element of a plane."""
+        geometry = self.geometry
+        axes = zip(geometry.positions, geometry.stride, geometry.size, geometry.padding, geometry.extents, strict=True)
         return [n * stride + size + padding + extent for n, stride, size, padding, extent in axes]
 
     @property
     def text(self) -> str:
-        window = _WINDOW.format(places=self._unravelled(planes=0))
-        # Of equal ones, as zeros are, NumPy has the second, and the first in float16.
-        larger = "seen > {0} || seen != seen ? seen : {0}" if self.of.dtype == FLOAT16.name else "MAXIMUM({0}, seen)"
-        first = larger.format("taps"), larger.replace("seen", "taps").format("found")
-        maxima = _SLIDE.format(start="-INFINITE", taps=first[0], found=first[1])
+        window = _WINDOW.format(places=self._unravel_plane(planes=0))
+        # Of equal values, such as 0.0 and -0.0, NumPy's maximum returns the second, but the first in float16.
+        maximum = (
+            "seen > {0} || seen != seen ? seen : {0}" if self.geometry.dtype == FLOAT16.name else "MAXIMUM({0}, seen)"
+        )
+        maxima_of = maximum.format("taps"), maximum.replace("seen", "taps").format("found")
+        maxima = _SLIDE.format(start="-INFINITE", taps=maxima_of[0], found=maxima_of[1])
         means = _SLIDE.format(start="(F)-0.0", taps="taps + seen", found="found + taps")
         searches = {
-            f"search_for_{what}": _SEARCH.format(name=name, window=window, search=_FIRST_LARGEST, type=type)
-            for what, name, type in (("numbers", "first_maxima", "long long"), ("places", "choose", "S"))
+            f"search_for_{purpose}": _SEARCH.format(name=name, window=window, search=_FIRST_LARGEST, type=type)
+            for purpose, name, type in (("numbers", "first_maxima", "long long"), ("places", "choose", "S"))
         }
         chosen = "const S* const chosen = (const S*)table[1] + among * (long long)(down * across);"
-        by_places = self._unravelled(given=1) + "\n" + chosen
-        at_once = "const char* planes = (const char*)table[1];\n" + self._unravelled(given=1, planes=0)
+        by_places = self._unravel_plane(given=1) + "\n" + chosen
+        at_once = "const char* planes = (const char*)table[1];\n" + self._unravel_plane(given=1, planes=0)
         kernels = _KERNELS.format(
             window=window,
             maxima=maxima,
@@ -194,41 +199,49 @@ class _Pool:
             back_at_once=_BACK.format(name="choose_back", places=at_once, chosen="choice(planes, i, j, table)"),
             **searches,
         )
-        return card_text(self.of.dtype, self._entries, kernels, is_wide=self.is_wide)
+        return card_text(self.geometry.dtype, self._entries, kernels, is_wide=self.is_wide)
 
     @property
     def _entries(self) -> int:
         return _HEAD + 3 * len(self.axes)
 
-    def _unravelled(self, **numbers: int) -> str:
-        """Move pointers to a plane: with number 0, by the strides of x, with 1, by those of the cotangents."""
+    def _unravel_plane(self, **numbers: int) -> str:
+        """Move pointers to a plane: number 0 stands for the strides of x, 1 for those of the cotangents."""
         steps = {pointer: _HEAD + (1 + number) * len(self.axes) for pointer, number in numbers.items()}
-        return unravelled("plane", range(_HEAD, _HEAD + len(self.axes)), steps)
+        return unravel("plane", range(_HEAD, _HEAD + len(self.axes)), steps)
 
     def launch(
         self, kernel: str, items: int, read: CardPlace, second: CardPlace, third: CardPlace | int = 0, first: int = 0
     ) -> LaunchPhase:
-        of = self.of
-        taps, is_zero_added = math.prod(of.size), int(not (of.is_whole(0) and of.is_whole(1)))
-        sizes = (*of.extents, *of.positions, *of.size, *of.stride, *of.padding, *of.planes[:2], *self.given[:2])
+        geometry = self.geometry
+        taps, is_zero_added = math.prod(geometry.size), int(not (geometry.is_whole(0) and geometry.is_whole(1)))
+        sizes = (
+            *geometry.extents,
+            *geometry.positions,
+            *geometry.size,
+            *geometry.stride,
+            *geometry.padding,
+            *geometry.planes[:2],
+            *self.cotangents[:2],
+        )
         head = (read, second, third, items, first, taps, is_zero_added)
-        return by_items(kernel, items, self._entries, *head, *sizes, *self.axes, *self.steps[0], *self.steps[1])
+        return launch_items(kernel, items, self._entries, *head, *sizes, *self.axes, *self.steps[0], *self.steps[1])
 
     def back(self, workspace: int) -> CardRecipe | None:
         size = 8 if self.is_wide else 4
-        positions, elements = math.prod(self.of.positions), math.prod(self.of.extents)
+        positions, elements = math.prod(self.geometry.positions), math.prod(self.geometry.extents)
         g, x, y, chosen = (*(CardPlace("operand", n) for n in range(2)), CardPlace("result"), CardPlace("workspace"))
-        # The windows that an element may be in, along each axis.
-        windows = (-(-size // stride) for size, stride in zip(self.of.size, self.of.stride, strict=True))
-        if math.prod(windows) * math.prod(self.of.size) <= _LOOKED_AT:
+        # Number of windows that an element may be in, along each axis.
+        windows = (-(-size // stride) for size, stride in zip(self.geometry.size, self.geometry.stride, strict=True))
+        if math.prod(windows) * math.prod(self.geometry.size) <= _MAX_SEARCHED:
             items = self.planes * elements
             return CardRecipe((self.launch("choose_back", items, g, x, y),) if items else (), self.text)
         at_once = min(self.planes, workspace // (positions * size))
-        if self.planes and (not at_once or -(-self.planes // at_once) > _MOST_CHUNKS):
+        if self.planes and (not at_once or -(-self.planes // at_once) > _MAX_CHUNKS):
             return None
         phases = []
         for first in range(0, self.planes, max(1, at_once)):
-            some = min(at_once, self.planes - first)
-            phases.append(self.launch("choose", some * positions, x, chosen, first=first))
-            phases.append(self.launch("give_back", some * elements, g, chosen, y, first))
+            planes = min(at_once, self.planes - first)
+            phases.append(self.launch("choose", planes * positions, x, chosen, first=first))
+            phases.append(self.launch("give_back", planes * elements, g, chosen, y, first))
         return CardRecipe(tuple(phases), self.text, at_once * positions * size)

@@ -1,9 +1,9 @@
-"""Prepared plan of a GPU: memory of its own, and launches bound to it, which are recorded as CUDA graphs.
+"""Prepared plan on a GPU: its own memory and the launches bound to it, recorded as CUDA graphs.
 
 The first run makes the calls one by one, so that libraries load and allocate what they need. The second run records
-each segment of calls as a CUDA graph, and from then on a run is a few graph launches. A recording has addresses in it,
-so a plan has up to MOST_VARIANTS variants, each bound to the addresses of its feeds. From the host, small feeds, flags
-and results travel in one exchange (`engine.cuda.transfers`), whose addresses do not change:
+each segment of calls as a CUDA graph, and later runs take a few graph launches. A recording contains addresses, so a
+plan has up to MAX_VARIANTS variants, each bound to the addresses of its feeds. For feeds on the host, small feeds,
+flags and results are copied in one exchange (`engine.cuda.transfers`), whose addresses are fixed:
 
     run_from_host    put feeds in pinned memory → launch [send, steps …, fetch] → synchronize → read results
 """
@@ -20,7 +20,7 @@ import numpy as np
 
 from engine.compiler.plan import Plan, Step
 from engine.cuda.binding import CudaBinder
-from engine.cuda.transfers import CudaFlags, Exchange, ExchangedFlags, PinnedMemory, carried
+from engine.cuda.transfers import CudaFlags, Exchange, ExchangedFlags, PinnedMemory, choose_exchanged
 from engine.ir.errors import EngineError
 from engine.ir.graph import at_origin
 from engine.ir.op import Array, KernelCall, View
@@ -33,34 +33,34 @@ from engine.runtime.interpreter import Buffer, Executor, ReadyPlan, fed
 from engine.runtime.memory_layout import roots_of
 from engine.runtime.prepared_plan import CALL_BYTES, binding_into
 
-#: variants of a plan, each for a set of addresses
-MOST_VARIANTS: Final = 3
-#: variants that were made, from which on feeds are copied to fixed addresses
-MOST_MADE: Final = 12
+#: maximum number of variants of a plan, each for a set of addresses
+MAX_VARIANTS: Final = 3
+#: number of variants made after which feeds are copied to fixed addresses
+MAX_UNCOPIED_VARIANTS: Final = 12
 
 _logger = logging.getLogger("gradserve.kernels")
 
-#: the feeds that are carried, if there is an exchange, and the addresses of the others
+#: feeds in the exchange, None without an exchange, and the addresses of the other feeds
 _Key = tuple[tuple[Hashable, ...] | None, tuple[int, ...]]
 
 
 class CudaCall(NamedTuple):
-    """A call, its step, and whether its launches may be recorded."""
+    """Call with its step number and step, and whether its launches may be recorded."""
 
     number: int
     step: Step
     call: KernelCall
     is_captured: bool
 
-    def beside(self, function: Callable[[], None]) -> CudaCall:
-        """Make a call of the same step, which may be recorded if this one may."""
+    def with_function(self, function: Callable[[], None]) -> CudaCall:
+        """Return a call of `function` for the same step, recorded if this one may be."""
         return self._replace(call=(function, ()))
 
 
 class CudaRecorder:
-    """Recorder of calls as CUDA graphs. What they allocate comes of a pool that lives as long as the graphs.
+    """Recorder of calls as CUDA graphs. Memory that they allocate comes from a pool that lives as long as the graphs.
 
-    Graphs of one recorder are launched one after the other, and share the pool.
+    Graphs of one recorder are launched one after the other and share the pool.
     """
 
     def __init__(self, cupy: Any) -> None:
@@ -71,7 +71,10 @@ class CudaRecorder:
         self.nbytes = 0
 
     def record(self, make: Callable[[], None]) -> Callable[[], None]:
-        """Record the launches of `make` as one launch on the current stream. Raises what CUDA refuses."""
+        """Record the launches of `make`, and return a function that launches them on the current stream.
+
+        Raises the errors of CUDA.
+        """
         stream = self._cupy.cuda.Stream(non_blocking=True)
         with self._cupy.cuda.using_allocator(self._pool.malloc), stream:
             stream.begin_capture()
@@ -80,7 +83,7 @@ class CudaRecorder:
             except BaseException:
                 try:
                     stream.end_capture()
-                except self._cupy.cuda.runtime.CUDARuntimeError as error:  # CUDA reports the failure once more
+                except self._cupy.cuda.runtime.CUDARuntimeError as error:  # CUDA reports the same failure again
                     _logger.debug("the end of a recording that failed: %s", error)
                 raise
             finally:
@@ -91,14 +94,14 @@ class CudaRecorder:
 
 
 class CudaSegment:
-    """Calls in their order. After a first run, which makes everything ready, they are recorded if possible."""
+    """Consecutive calls. After a first run, in which libraries initialise, they are recorded if possible."""
 
     def __init__(self, calls: Sequence[CudaCall], recorder: CudaRecorder, enter: Callable[[int], None]) -> None:
-        """`enter` is called with the number of the step whose calls come next."""
+        """`enter` is called with the number of a step before its calls."""
         self._calls, self._recorder, self._enter = calls, recorder, enter
         self._may_be_recorded = all(call.is_captured for call in calls)
-        self._has_run = False
-        self._made = 0
+        self._is_warm = False
+        self._position = 0
         self._launches: list[Callable[[], None]] = []
 
     @property
@@ -107,31 +110,33 @@ class CudaSegment:
         return len(self._launches)
 
     def launch(self) -> None:
-        """Make or launch the calls. Raises what an op finds in shapes and on the host, with its node."""
-        if self._has_run and self._may_be_recorded and not self._launches:
-            self._launches = self._recorded(self._calls)
+        """Make or launch the calls. Raises the errors of ops, with the origin of the node."""
+        if self._is_warm and self._may_be_recorded and not self._launches:
+            self._launches = self._record_segments(self._calls)
         for launch in self._launches:
             launch()
         if not self._launches:
             self._make(self._calls)
-        self._has_run = True
+        self._is_warm = True
 
-    def _recorded(self, calls: Sequence[CudaCall]) -> list[Callable[[], None]]:
-        """Record as few launches as possible, around calls that CUDA, or CuPy, refuses to record."""
+    def _record_segments(self, calls: Sequence[CudaCall]) -> list[Callable[[], None]]:
+        """Record as few launches as possible, around the calls that CUDA or CuPy refuses to record."""
         launches: list[Callable[[], None]] = []
         while calls:
             try:
                 return [*launches, self._recorder.record(partial(self._make, calls))]
             except Exception:
                 _logger.debug("a call was not recorded", exc_info=True)
-                made = min(self._made, len(calls) - 1)
-                launches += [self._recorder.record(partial(self._make, calls[:made]))] if made else []
-                launches.append(partial(self._make, calls[made : made + 1]))
-                calls = calls[made + 1 :]
+                # The call at `_position` failed. Record the calls before it, and make it directly from now on; then
+                # try the calls after it.
+                succeeded = min(self._position, len(calls) - 1)
+                launches += [self._recorder.record(partial(self._make, calls[:succeeded]))] if succeeded else []
+                launches.append(partial(self._make, calls[succeeded : succeeded + 1]))
+                calls = calls[succeeded + 1 :]
         return launches
 
     def _make(self, calls: Sequence[CudaCall]) -> None:
-        for self._made, (number, step, (function, arguments), _) in enumerate(calls):
+        for self._position, (number, step, (function, arguments), _) in enumerate(calls):
             self._enter(number)
             try:
                 function(*arguments)
@@ -140,7 +145,7 @@ class CudaSegment:
 
 
 def in_segments(calls: Sequence[CudaCall], recorder: CudaRecorder, enter: Callable[[int], None]) -> list[CudaSegment]:
-    """Split calls into segments: those that may be recorded, and those that may not."""
+    """Split calls into segments of calls that may be recorded and calls that may not."""
     segments: list[list[CudaCall]] = []
     for call in calls:
         if not segments or segments[-1][-1].is_captured != call.is_captured:
@@ -150,61 +155,61 @@ def in_segments(calls: Sequence[CudaCall], recorder: CudaRecorder, enter: Callab
 
 
 class KernelOutOfRange(Exception):
-    """Argument for which a kernel has no formula: the plan has to run step by step."""
+    """A kernel got an argument outside the range of its formula: the plan has to run step by step."""
 
 
 class CudaPreparedPlan:
-    """A plan on memory of its own, for one thread at a time. It refers to no feed once a run is over, nor to the plan.
+    """Plan bound to its own memory, used by one thread at a time. After a run it refers to neither feeds nor plan.
 
-    A variant serves again if feeds lie at its addresses, as the same arrays do, and often new ones in memory that the
-    pool had back, and if nobody still holds its results.
+    A variant is reused if feeds lie at its addresses and nobody holds its results. The same arrays do, and often new
+    ones, since the pool hands out freed memory again.
     """
 
     def __init__(
         self, plan: Plan, executor: Executor, binder: CudaBinder, workspace: Array, pinned: PinnedMemory
     ) -> None:
-        """`workspace` is the worker's; a plan whose kernels need more has its own. `pinned` is for exchanges."""
+        """`workspace` is the worker's; a plan whose kernels need more allocates its own. `pinned` is for exchanges."""
         self._pinned = pinned
         self._executor, self._binder, self._steps = executor, binder, plan.steps
         self._feeds, self._feed_types, self._slots = plan.feeds, plan.feed_types, plan.slots
         self._results, self._types = plan.results, plan.result_types
         feeds, roots = {slot: feed for feed, slot in plan.feeds.items()}, roots_of(plan)
-        #: results that are feeds, or reshapes of one
+        #: results that are feeds or reshaped feeds
         self._borrowed = {k: feeds[roots[k].slot] for k in plan.borrowed}
-        self._kept = plan.buffers[1:]
-        self._kept_small = carried(dict(enumerate(self._kept)))
+        self._result_buffers = plan.buffers[1:]
+        self._exchanged_buffers = choose_exchanged(dict(enumerate(self._result_buffers)))
         self._arena = [executor.allocate(nbytes) for nbytes in plan.buffers[:1]]
-        wanted = max(map(binder.workspace, plan.steps), default=0)
-        own = wanted if wanted > workspace.nbytes else 0
-        self._context = executor.context(workspace=executor.xp.empty(own, "uint8") if own else workspace)
+        needed = max(map(binder.workspace, plan.steps), default=0)
+        own_bytes = needed if needed > workspace.nbytes else 0
+        self._context = executor.context(workspace=executor.xp.empty(own_bytes, "uint8") if own_bytes else workspace)
         self._inner: dict[Plan, ReadyPlan] = {}
         self._context.bind_plan = binding_into(self._inner, executor, binder)
-        #: how products and convolutions may read float32, and the coarsest way in which one does
-        self._allowed: Precision = plan.precision
-        self._read: Precision = IEEE
+        #: precision allowed for float32 operands of products and convolutions, and the lowest precision used
+        self._precision: Precision = plan.precision
+        self._lowest_precision: Precision = IEEE
         self._flags = CudaFlags(executor.xp, plan.steps)
         self._constants: dict[int, Array] = {}
         self._variants: list[_Variant] = []
-        self._made = 0
+        self._variants_made = 0
         self._copies: dict[Hashable, Array] = {}
-        #: feeds on the host → those of them that are carried
-        self._carried: dict[tuple[Hashable, ...], tuple[Hashable, ...]] = {}
-        self._own_bytes = sum(plan.buffers[:1]) + own
-        self._bytes_of_each = sum(self._kept) + CALL_BYTES * len(self._steps)
+        #: feeds on the host → those of them in the exchange
+        self._exchanged_by_host_feeds: dict[tuple[Hashable, ...], tuple[Hashable, ...]] = {}
+        self._fixed_bytes = sum(plan.buffers[:1]) + own_bytes
+        self._variant_bytes = sum(self._result_buffers) + CALL_BYTES * len(self._steps)
 
     @property
     def nbytes(self) -> int:
-        """Bytes on the card, with those of its variants, and of the plans that it runs."""
+        """Bytes on the GPU, including its variants and the inner plans that it runs."""
         inner = sum([ready.nbytes for ready in self._inner.values()])
-        return self._own_bytes + inner + sum([self._bytes_of_each + variant.nbytes for variant in self._variants])
+        return self._fixed_bytes + inner + sum([self._variant_bytes + variant.nbytes for variant in self._variants])
 
     def run(self, feeds: Mapping[Hashable, Array], deadline: Deadline = NO_DEADLINE) -> list[Array]:
-        """Run the plan, as `Executor.execute` does. After an error it can be called again. Raises KernelOutOfRange."""
-        there = self._settled(self._fed(feeds))  # a copy among them is there for as long as it is read
-        variant = self._variant(there)
+        """Run the plan like `Executor.execute`. It can be called again after an error. Raises KernelOutOfRange."""
+        on_gpu = self._at_fixed_addresses(self._fed(feeds))  # keeps copies alive until the run ends
+        variant = self._variant(on_gpu)
         self._launch(variant, deadline)
         self._end(variant, deadline)
-        results = variant.hand_out(self._executor.xp)
+        results = variant.take_results(self._executor.xp)
         for k, feed in self._borrowed.items():
             results[k] = feeds[feed].reshape(self._types[k].shape)
         return results
@@ -212,44 +217,46 @@ class CudaPreparedPlan:
     def run_from_host(
         self,
         feeds: Mapping[Hashable, HostArray | Array],
-        copied: Callable[[HostArray], Array],
+        copy: Callable[[HostArray], Array],
         deadline: Deadline = NO_DEADLINE,
     ) -> list[HostArray]:
-        """Run the plan, as `Executor.run` does, on feeds on the host or card. After an error it can be called again.
+        """Run the plan like `Executor.run`, on feeds on the host or GPU. It can be called again after an error.
 
-        Transfers of small feeds and results are recorded. `copied` copies a large feed to the card, which may be under
-        way until this returns. Raises KernelOutOfRange, NoPinnedMemory and PinnedMemoryFull.
+        Transfers of small feeds and results are recorded. `copy` copies a large feed to the GPU; the copy may be in
+        progress until this method returns. Raises KernelOutOfRange, NoPinnedMemory and PinnedMemoryFull.
         """
-        xp, given = self._executor.xp, self._fed(feeds)
-        carries = self._carries(given)
-        others = [feed for feed in given if feed not in carries]
+        xp, checked_feeds = self._executor.xp, self._fed(feeds)
+        exchanged = self._exchanged_feeds(checked_feeds)
+        remaining = [feed for feed in checked_feeds if feed not in exchanged]
         try:
-            there = {feed: x if isinstance(x := given[feed], xp.ndarray) else copied(x) for feed in others}
-            variant = self._variant(self._settled(there), carries)
-            variant.put(given)
+            on_gpu = {feed: x if isinstance(x := checked_feeds[feed], xp.ndarray) else copy(x) for feed in remaining}
+            variant = self._variant(self._at_fixed_addresses(on_gpu), exchanged)
+            variant.put(checked_feeds)
             self._launch(variant, deadline)
-        finally:  # after an error, too: what is under way reads what was fed
+        finally:  # also after an error: running kernels read the feeds
             xp.cuda.get_current_stream().synchronize()
         self._end(variant, deadline)
         results: list[HostArray] = variant.read_results(xp, self._borrowed)
         for k, feed in self._borrowed.items():
-            results[k] = self._seen(k, given[feed])
+            results[k] = self._host_view(k, checked_feeds[feed])
         return results
 
     def _fed(self, feeds: Mapping[Hashable, Array]) -> dict[Hashable, Array]:
         return {feed: fed(feeds, feed, planned) for feed, planned in self._feed_types.items()}
 
-    def _carries(self, feeds: Mapping[Hashable, Array]) -> tuple[Hashable, ...]:
-        """Choose the feeds that an exchange carries: small ones on the host."""
+    def _exchanged_feeds(self, feeds: Mapping[Hashable, Array]) -> tuple[Hashable, ...]:
+        """Choose the feeds for an exchange: small ones on the host."""
         on_card = self._executor.xp.ndarray
         on_host = tuple(feed for feed, array in feeds.items() if not isinstance(array, on_card))
-        if on_host not in self._carried:
-            self._carried[on_host] = (*carried({feed: self._feed_types[feed].nbytes for feed in on_host}),)
-        return self._carried[on_host]
+        if on_host not in self._exchanged_by_host_feeds:
+            self._exchanged_by_host_feeds[on_host] = (
+                *choose_exchanged({feed: self._feed_types[feed].nbytes for feed in on_host}),
+            )
+        return self._exchanged_by_host_feeds[on_host]
 
-    def _settled(self, feeds: Mapping[Hashable, Array]) -> dict[Hashable, Array]:
-        """Return feeds on the card, copied to fixed addresses once too many variants were made."""
-        if self._made <= MOST_MADE:
+    def _at_fixed_addresses(self, feeds: Mapping[Hashable, Array]) -> dict[Hashable, Array]:
+        """Return the feeds, copied to fixed addresses if too many variants were made."""
+        if self._variants_made <= MAX_UNCOPIED_VARIANTS:
             return dict(feeds)
         for feed, array in feeds.items():
             if feed not in self._copies:
@@ -271,58 +278,62 @@ class CudaPreparedPlan:
             self._context.deadline = NO_DEADLINE
 
     def _end(self, variant: _Variant, deadline: Deadline) -> None:
-        """Check flags and deadline. Raises what kernels have found in the data."""
+        """Check flags and deadline. Raises the errors that kernels have found in the data."""
         if not variant.flags.end():
             raise KernelOutOfRange
         deadline.check()
-        deadline.multiplied(self._read)
+        deadline.multiplied(self._lowest_precision)
 
-    def _seen(self, k: int, feed: HostArray | Array) -> HostArray:
-        """Return the k-th result, which is a feed, on the host and read-only."""
+    def _host_view(self, k: int, feed: HostArray | Array) -> HostArray:
+        """Return the k-th result, which is a feed, as a read-only array on the host."""
         xp = self._executor.xp
-        here: HostArray = xp.asnumpy(feed) if isinstance(feed, xp.ndarray) else feed
-        seen = here.reshape(self._types[k].shape).view()
-        seen.flags.writeable = False
-        return seen
+        on_host: HostArray = xp.asnumpy(feed) if isinstance(feed, xp.ndarray) else feed
+        view = on_host.reshape(self._types[k].shape).view()
+        view.flags.writeable = False
+        return view
 
-    def _variant(self, feeds: Mapping[Hashable, Array], carries: tuple[Hashable, ...] | None = None) -> _Variant:
-        """Find or make the variant for feeds on the card, with an exchange for those that it `carries`."""
-        key = carries, tuple(array.data.ptr for array in feeds.values())
+    def _variant(self, feeds: Mapping[Hashable, Array], exchanged: tuple[Hashable, ...] | None = None) -> _Variant:
+        """Find or create the variant for these feeds on the GPU, with an exchange for the feeds in `exchanged`."""
+        key = exchanged, tuple(array.data.ptr for array in feeds.values())
         for variant in self._variants:
             if variant.key == key and variant.is_free():
                 return variant
-        del self._variants[: max(0, len(self._variants) + 1 - MOST_VARIANTS)]
-        exchange = None if carries is None else self._exchange(carries)
-        self._made += 1
-        self._variants.append(self._new(key, feeds, exchange))
+        # Drop the oldest variants; a recording keeps its memory for as long as it exists.
+        del self._variants[: max(0, len(self._variants) + 1 - MAX_VARIANTS)]
+        exchange = None if exchanged is None else self._exchange(exchanged)
+        self._variants_made += 1
+        self._variants.append(self._new_variant(key, feeds, exchange))
         return self._variants[-1]
 
-    def _exchange(self, carries: Sequence[Hashable]) -> Exchange:
-        fed = {feed: self._feed_types[feed] for feed in carries}
-        results = [self._kept[k] for k in self._kept_small]
+    def _exchange(self, exchanged: Sequence[Hashable]) -> Exchange:
+        fed = {feed: self._feed_types[feed] for feed in exchanged}
+        results = [self._result_buffers[k] for k in self._exchanged_buffers]
         return Exchange(self._executor.xp, self._pinned, fed, max(1, len(self._steps)), results)
 
-    def _new(self, key: _Key, feeds: Mapping[Hashable, Array], exchange: Exchange | None) -> _Variant:
+    def _new_variant(self, key: _Key, feeds: Mapping[Hashable, Array], exchange: Exchange | None) -> _Variant:
         xp = self._executor.xp
-        there = feeds if exchange is None else {**feeds, **exchange.feeds}
+        on_gpu = feeds if exchange is None else {**feeds, **exchange.feeds}
         flags = self._flags if exchange is None else ExchangedFlags(xp, self._steps, exchange)
-        fetched = {} if exchange is None else dict(zip(self._kept_small, exchange.buffers, strict=True))
-        own = {k: self._executor.allocate(nbytes) for k, nbytes in enumerate(self._kept) if k not in fetched}
-        buffers = [*self._arena, *((fetched | own)[k] for k in range(len(self._kept)))]
+        fetched = {} if exchange is None else dict(zip(self._exchanged_buffers, exchange.buffers, strict=True))
+        buffers_by_result = {
+            k: self._executor.allocate(nbytes) for k, nbytes in enumerate(self._result_buffers) if k not in fetched
+        }
+        buffers = [*self._arena, *((fetched | buffers_by_result)[k] for k in range(len(self._result_buffers)))]
         slots: list[Array] = [None] * self._slots
         for feed, slot in self._feeds.items():
-            slots[slot] = _looking_at(xp, there[feed])
+            slots[slot] = _borrowed_view(xp, on_gpu[feed])
         calls: list[CudaCall] = []
         for number, step in enumerate(self._steps):
-            calls += self._bound(number, step, slots, buffers, flags)
+            calls += self._bind_step(number, step, slots, buffers, flags)
         if exchange is not None and calls:
-            calls.insert(0, calls[0].beside(exchange.send))
-            calls.append(calls[-1].beside(exchange.fetch))
+            # Record the transfers together with the first and the last calls, so that a run is one launch.
+            calls.insert(0, calls[0].with_function(exchange.send))
+            calls.append(calls[-1].with_function(exchange.fetch))
         recorder, results = CudaRecorder(xp), [slots[slot] for slot in self._results]
         segments = in_segments(calls, recorder, flags.enter)
-        return _Variant(key, recorder, segments, results, [*own.values()], flags, exchange)
+        return _Variant(key, recorder, segments, results, [*buffers_by_result.values()], flags, exchange)
 
-    def _bound(
+    def _bind_step(
         self, number: int, step: Step, slots: list[Array], buffers: Sequence[Buffer], flags: CudaFlags
     ) -> list[CudaCall]:
         operands = [slots[i] for i in step.operands]
@@ -336,18 +347,18 @@ class CudaPreparedPlan:
             return []
         out = slots[step.result] = self._executor.result(step, buffers)
         address = flags.address(number)
-        found = self._binder.launches(self._context, step, operands, out, address, self._allowed)
-        self._read = coarsest(self._read, found.precision)
-        if found.notes:
+        launches = self._binder.launches(self._context, step, operands, out, address, self._precision)
+        self._lowest_precision = coarsest(self._lowest_precision, launches.precision)
+        if launches.notes:
             flags.watch()
-        return [CudaCall(number, step, call, found.is_captured) for call in found.calls]
+        return [CudaCall(number, step, call, launches.is_captured) for call in launches.calls]
 
 
 class _Variant:
-    """A plan bound to feeds at the addresses of `key`, or carried in an exchange, with memory for its results.
+    """Plan bound to the feeds and exchange of its `key`, with memory for its results.
 
-    Every CuPy array refers to the owner of its memory, so that the owners' reference counts tell whether somebody holds
-    a result. With an exchange, results are copied to the host, and nobody holds any.
+    Every CuPy array references the owner of its memory, so the owners' reference counts show whether somebody holds a
+    result. With an exchange, results are copied to the host, and nobody holds any.
     """
 
     def __init__(
@@ -362,37 +373,41 @@ class _Variant:
     ) -> None:
         self.key, self.recorder, self.segments, self.flags = key, recorder, segments, flags
         self._results, self._memory, self._exchange = results, [buffer.mem for buffer in buffers], exchange
-        self._fetched = [None if exchange is None else exchange.fetched(array) for array in results]
-        self._exchanged = 0 if exchange is None else exchange.nbytes
-        self._own = self._references()
+        self._fetched = [None if exchange is None else exchange.host_array(array) for array in results]
+        self._exchange_bytes = 0 if exchange is None else exchange.nbytes
+        self._idle_references = self._references()
 
     @property
     def nbytes(self) -> int:
-        return self.recorder.nbytes + self._exchanged
+        return self.recorder.nbytes + self._exchange_bytes
 
     def is_free(self) -> bool:
-        return self._exchange is not None or self._references() == self._own
+        # As many references as before results were handed out: the caller has dropped them all.
+        return self._exchange is not None or self._references() == self._idle_references
 
     def put(self, feeds: Mapping[Hashable, HostArray]) -> None:
         assert self._exchange is not None
         self._exchange.put(feeds)
 
-    def hand_out(self, xp: Any) -> list[Array]:
-        """Make arrays of the results that refer to their memory themselves."""
-        self._own = self._references()
+    def take_results(self, xp: Any) -> list[Array]:
+        """Return new arrays on the memory of the results, so that reference counts show when the caller drops them."""
+        self._idle_references = self._references()
         return [xp.ndarray(array.shape, array.dtype, array.data + 0) for array in self._results]
 
-    def read_results(self, xp: Any, but: Container[int]) -> list[Any]:
-        """Copy results to the host, after the stream has been waited for; None for the positions `but`."""
-        found = enumerate(zip(self._results, self._fetched, strict=True))
-        return [None if k in but else xp.asnumpy(x) if here is None else here.copy() for k, (x, here) in found]
+    def read_results(self, xp: Any, skipped: Container[int]) -> list[Any]:
+        """Copy results to the host, after the stream was synchronized; None at the positions in `skipped`."""
+        results = enumerate(zip(self._results, self._fetched, strict=True))
+        return [
+            None if k in skipped else xp.asnumpy(x) if host_array is None else host_array.copy()
+            for k, (x, host_array) in results
+        ]
 
     def _references(self) -> list[int]:
         return [sys.getrefcount(memory) for memory in self._memory]
 
 
-def _looking_at(xp: Any, array: Array) -> Array:
-    """An array in the same memory, which does not keep it; one without elements has none."""
+def _borrowed_view(xp: Any, array: Array) -> Array:
+    """Return an array on the same memory that does not keep it alive. An array without elements has no memory."""
     if not array.size:
         return array
     memory = xp.cuda.UnownedMemory(array.data.ptr, array.nbytes, None)

@@ -1,7 +1,7 @@
-"""A fused kernel as LLVM IR for nvptx64-nvidia-cuda: the kernels, lanes and order of `cuda_text`, and so the same bits.
+"""A fused kernel as LLVM IR for nvptx64-nvidia-cuda: kernels, lanes and order of `cuda_text`, hence the same bits.
 
-An element is computed with the instructions of the CPU's text, one element at a time. None may be contracted or
-flushed, so that LLVM prints `add.rn`, `mul.rn`, `div.rn` and `sqrt.rn`, which no assembler contracts.
+An element is computed with the instructions of the CPU's text, one element at a time. None may be contracted or flushed
+to zero, so LLVM prints `add.rn`, `mul.rn`, `div.rn` and `sqrt.rn`, which no assembler contracts.
 
 Kernels have one argument, a table by value. Intrinsics are those of LLVM's NVPTX: "User Guide for NVPTX Back-end";
 shuffles are described in the PTX ISA, `shfl.sync`.
@@ -19,60 +19,60 @@ from engine.codegen.kernels.program import FusedKernel, Scalars, Schedule, Sweep
 from engine.codegen.kernels.recurrence import Recurrence, RecurrenceText, recurrence_layout
 from engine.cuda.cuda_text import LONG, SUM_ENTRIES, SUMS_HEAD, WARP, CudaParts, has_reductions, table_entries
 
-#: metadata of the branch back of a loop that is not to be unrolled
-_LEFT_ROLLED: Final = ", !llvm.loop !0"
+#: metadata on the back edge of a loop that must not be unrolled
+_NO_UNROLL: Final = ", !llvm.loop !0"
 _TAIL: Final = """\
 attributes #0 = { nounwind convergent "no-trapping-math"="true" }
 !0 = distinct !{!0, !1}
 !1 = !{!"llvm.loop.unroll.disable"}
 """
 _ALL_LANES: Final = -1
-#: entries of the tables of kernels that add up: rows, rows of a block and blocks; addends, result, and columns of a sum
+#: table entries of the kernels in SUMS: rows, rows of a block and blocks; then addends, result, and columns of a sum
 _ROWS, _BLOCK_ROWS, _BLOCKS = range(SUMS_HEAD)
 _ADDENDS, _RESULT, _COLUMNS = range(SUMS_HEAD, SUMS_HEAD + SUM_ENTRIES)
-#: NumPy's pairwise sum: so many sums side by side, and by halves above so many addends
+#: NumPy's pairwise sum: number of accumulators, and number of addends above which the sum is halved
 _SIDE_BY_SIDE: Final = 8
-_MOST: Final = 128
+_PAIRWISE_BLOCK: Final = 128
 _ZERO: Final = literal(0.0, "float")
-#: arrays up to which a thread keeps pointers to their rows, of its 255 registers: more take an assembler five times as
-#: long
-MOST_POINTERS: Final = 24
+#: maximum number of arrays to whose rows a thread keeps pointers in its 255 registers: with more, the assembler takes
+#: five times as long
+MAX_ROW_POINTERS: Final = 24
 
 GridAxis = Literal["x", "y"]
 
 
 class CardFunction(NamedTuple):
-    """A function of a module: its head without `define`, and its text up to its `ret`."""
+    """Function of a module: its signature without `define`, and its text up to `ret`."""
 
     head: str
     to: Assembly
 
 
 class Stride(NamedTuple):
-    """Stride of a thread through shared work: the first item of its own, and the step to the next."""
+    """Stride of a thread through shared work: its first item, and the step to the next."""
 
     first: str
     step: str
 
 
 class CardThreads:
-    """Writer of what a thread knows of itself, and of the threads of its warp."""
+    """Writer of instructions that read a thread's indices and exchange values within its warp."""
 
     def __init__(self, to: Assembly) -> None:
         self._to = to
 
     def register(self, name: str) -> str:
-        """Read a number of the grid, i64: tid, ntid, ctaid, nctaid, each along an axis, as in `tid.x`."""
+        """Read a special register as i64: tid, ntid, ctaid or nctaid along an axis, as in `tid.x`."""
         intrinsic = f"llvm.nvvm.read.ptx.sreg.{name}"
         self._to.declare("i32", intrinsic)
         return self._to.value(f"zext i32 {self._to.value(f'call i32 @{intrinsic}()')} to i64")
 
     def stride(self, axis: GridAxis) -> Stride:
-        """Stride over items, with a thread along the axis for each."""
+        """Return the stride over items with one thread along the axis for each."""
         return self.groups(axis, axis)
 
     def groups(self, blocks: GridAxis, threads: GridAxis, each: int = 1) -> Stride:
-        """Stride over items, with a thread of a block along one axis, and blocks along another, for so many each."""
+        """Return the stride over items, `each` per thread: blocks along one axis, and their threads along another."""
         high = self.register(f"ntid.{threads}")
         before = self._to.value(f"mul i64 {self.register(f'ctaid.{blocks}')}, {high}")
         first = self._to.value(f"add i64 {before}, {self.register(f'tid.{threads}')}")
@@ -82,20 +82,20 @@ class CardThreads:
         return Stride(self._to.value(f"mul i64 {first}, {each}"), self._to.value(f"mul i64 {step}, {each}"))
 
     def is_first(self) -> str:
-        """Test whether it is the first thread along x, of all blocks."""
-        others = self._to.value(f"or i64 {self.register('ctaid.x')}, {self.register('tid.x')}")
-        return self._to.value(f"icmp eq i64 {others}, 0")
+        """Test whether this is the first thread along x, of all blocks."""
+        indices = self._to.value(f"or i64 {self.register('ctaid.x')}, {self.register('tid.x')}")
+        return self._to.value(f"icmp eq i64 {indices}, 0")
 
-    def from_above(self, value: str, by: int, width: int) -> str:
-        """Read a float of the thread so many above, in a group of `width`; its own, if there is none."""
-        return self._from_lane("down", value, by, width)
+    def shuffle_down(self, value: str, distance: int, width: int) -> str:
+        """Read a float from the thread `distance` lanes above in a group of `width`, or else the thread's own."""
+        return self._shuffle("down", value, distance, width)
 
-    def from_first(self, value: str, width: int) -> str:
-        """Read a float of the first thread of a group of `width`."""
-        return self._from_lane("idx", value, 0, width)
+    def broadcast(self, value: str, width: int) -> str:
+        """Read a float from the first thread of a group of `width`."""
+        return self._shuffle("idx", value, 0, width)
 
-    def _from_lane(self, mode: str, value: str, lane: int, width: int) -> str:
-        """Shuffle word by word. The last operand has the width of a group, and the last lane of a warp."""
+    def _shuffle(self, mode: str, value: str, lane: int, width: int) -> str:
+        """Shuffle word by word. The last operand encodes the width of a group and the last lane of a warp."""
         to, type = self._to, self._to.name("float")
         name, bounds = f"llvm.nvvm.shfl.sync.{mode}.i32", (WARP - width) << 8 | (WARP - 1)
         to.declare("i32", name, "i32", "i32", "i32", "i32")
@@ -103,26 +103,26 @@ class CardThreads:
         words = [bits]
         if to.bits == 64:
             words = [to.value(f"trunc i64 {part} to i32") for part in (bits, to.value(f"lshr i64 {bits}, 32"))]
-        found = [to.value(f"call i32 @{name}(i32 {_ALL_LANES}, i32 {w}, i32 {lane}, i32 {bounds})") for w in words]
+        received = [to.value(f"call i32 @{name}(i32 {_ALL_LANES}, i32 {w}, i32 {lane}, i32 {bounds})") for w in words]
         if to.bits == 64:
-            low, high = (to.value(f"zext i32 {word} to i64") for word in found)
-            found = [to.value(f"or i64 {to.value(f'shl i64 {high}, 32')}, {low}")]
-        return to.value(f"bitcast i{to.bits} {found[0]} to {type}")
+            low, high = (to.value(f"zext i32 {word} to i64") for word in received)
+            received = [to.value(f"or i64 {to.value(f'shl i64 {high}, 32')}, {low}")]
+        return to.value(f"bitcast i{to.bits} {received[0]} to {type}")
 
 
-def rolled(loop: FusedKernel) -> str:
-    """Choose metadata for the branch back of a loop over elements: long ones are not unrolled."""
-    return _LEFT_ROLLED if len(loop.instructions) >= LONG else ""
+def unroll_metadata(kernel: FusedKernel) -> str:
+    """Return the metadata for the back edge of a loop over elements: long loops are not unrolled."""
+    return _NO_UNROLL if len(kernel.instructions) >= LONG else ""
 
 
 def card_kernel(name: str, entries: int, to: Assembly) -> CardFunction:
-    """End a kernel of that name, whose table has so many entries."""
+    """End a kernel whose table has `entries` entries, and return its function."""
     to.line("ret void")
     return CardFunction(f"ptx_kernel void @{name}(ptr byval([{entries} x i64]) align 8 %table)", to)
 
 
 def card_module(functions: Iterable[CardFunction]) -> str:
-    """Write a module of functions."""
+    """Return a module with these functions."""
     lines, declared = list[str](), set[str]()
     for head, to in functions:
         lines += [f"define {head} #0 {{", "entry:", *to.lines, "}"]
@@ -130,20 +130,20 @@ def card_module(functions: Iterable[CardFunction]) -> str:
     return "\n".join((*lines, *sorted(declared), _TAIL))
 
 
-def ptx_sums(dtype: str, entries: int, wanted: Container[str]) -> Iterator[CardFunction]:
-    """Yield the `wanted` kernels of SUMS, and the function that they call. Their tables have so many entries."""
+def ptx_sums(dtype: str, entries: int, names: Container[str]) -> Iterator[CardFunction]:
+    """Yield the kernels of SUMS in `wanted`, and the function that they call. Their tables have `entries` entries."""
     for name, text in ("add_rows", _AddRows(dtype)), ("add_parts", _AddParts(dtype)):
-        if name in wanted:
+        if name in names:
             text.kernel()
             yield card_kernel(name, entries, text.to)
-    if "add_parts" in wanted:
+    if "add_parts" in names:
         pairwise = _Pairwise(dtype)
         pairwise.function()
         yield CardFunction(f"internal {pairwise.float} @pairwise(ptr %a, i64 %n)", pairwise.to)
 
 
 class _Sum:
-    """A function that adds up, while it is written."""
+    """Writer of a function that adds up."""
 
     def __init__(self, dtype: str) -> None:
         self.to = Assembly(dtype)
@@ -152,7 +152,7 @@ class _Sum:
         self.float = self.to.name("float")
 
     def read_table(self) -> None:
-        """Read sizes, and the addresses of the sum with the number of this block along y."""
+        """Read the sizes, and the addresses of the sum whose index is this block's along y."""
         for position, name in (_ROWS, "rows"), (_BLOCK_ROWS, "block_rows"), (_BLOCKS, "blocks"):
             self.memory.word(position, "i64", f"%{name}")
         moved = self.to.value(f"mul i64 {self.threads.register('ctaid.y')}, {SUM_ENTRIES}")
@@ -164,23 +164,23 @@ class _Sum:
         return self.memory.load(self.float, self.memory.further("%a", self.float, index))
 
     def sum(self, first: str = _ZERO) -> CarriedValue:
-        """Declare the sum that a loop carries."""
+        """Return the sum that a loop carries."""
         return CarriedValue("%sum", self.float, first)
 
-    def added(self, one: str, other: str) -> str:
-        return self.to.value(f"fadd {self.float} {one}, {other}")
+    def add(self, a: str, b: str) -> str:
+        return self.to.value(f"fadd {self.float} {a}, {b}")
 
-    def chosen(self, name: str, here: str, else_from: str, else_sum: str, done: str, else_done: str = "0") -> None:
-        """Choose the sum so far, and its number of addends, behind a block that may have been skipped."""
-        for what, type, one, other in ("sum", self.float, name, else_sum), ("done", "i64", done, else_done):
-            self.to.value(f"phi {type} [ {one}, %{here} ], [ {other}, %{else_from} ]", f"{name}.{what}")
+    def merge(self, name: str, block: str, else_from: str, else_sum: str, done: str, else_done: str = "0") -> None:
+        """Merge the sum so far, and its number of addends, after a block that may have been skipped."""
+        for part, type, value, else_value in ("sum", self.float, name, else_sum), ("done", "i64", done, else_done):
+            self.to.value(f"phi {type} [ {value}, %{block} ], [ {else_value}, %{else_from} ]", f"{name}.{part}")
 
     def store(self, value: str, index: str) -> None:
         self.memory.store(self.float, value, self.memory.further("%sums", self.float, index))
 
 
 class _AddRows(_Sum):
-    """The kernel `add_rows`: the addends of a block of rows, in their order."""
+    """Kernel `add_rows`: the addends of a block of rows, in order."""
 
     def kernel(self) -> None:
         self.read_table()
@@ -189,13 +189,13 @@ class _AddRows(_Sum):
             self.to.value("mul i64 %block, %block_rows", "%row.first")
             self.to.least(self.to.value("add i64 %row.first, %block_rows"), "%rows", "%row.past")
             rows = loop_names("row", "rows.head", "row.begin", "block.end")
-            with self.to.loop(rows, "%row.first", "%row.past", carried=[self.sum()]) as given:
-                given.append(self.added("%sum", self.addend("%row")))
+            with self.to.loop(rows, "%row.first", "%row.past", carried=[self.sum()]) as updated:
+                updated.append(self.add("%sum", self.addend("%row")))
             self.store("%sum", "%block")
 
 
 class _AddParts(_Sum):
-    """The kernel `add_parts`: as NumPy adds up the first of two axes; a single column, as it adds up one axis."""
+    """Kernel `add_parts`: as NumPy adds up the first of two axes; a single column as it adds up one axis."""
 
     def kernel(self) -> None:
         self.read_table()
@@ -204,32 +204,32 @@ class _AddParts(_Sum):
         with self.to.loop(loop_names("c", "columns.head", "column", "end"), first, "%columns", step):
             with self.to.when("%is_one", "pairwise", "parts"):
                 self.to.value(f"call {self.float} @pairwise(ptr %a, i64 %blocks)", "%all")
-            self.chosen("%all", "pairwise", "column", _ZERO, "%blocks")
+            self.merge("%all", "pairwise", "column", _ZERO, "%blocks")
             blocks = loop_names("b", "blocks.head", "block", "column.end")
-            with self.to.loop(blocks, "%all.done", "%blocks", carried=[self.sum("%all.sum")]) as given:
+            with self.to.loop(blocks, "%all.done", "%blocks", carried=[self.sum("%all.sum")]) as updated:
                 before = self.to.value("mul i64 %b, %columns")
-                given.append(self.added("%sum", self.addend(self.to.value(f"add i64 {before}, %c"))))
+                updated.append(self.add("%sum", self.addend(self.to.value(f"add i64 {before}, %c"))))
             self.store("%sum", "%c")
 
 
 class _Pairwise(_Sum):
-    """The function `pairwise(a, n)`, which calls itself for halves."""
+    """Function `pairwise(a, n)`, which calls itself for halves."""
 
     def function(self) -> None:
         to = self.to
         self.memory.given("%a", _ADDENDS)
         to.value(f"and i64 %n, {-_SIDE_BY_SIDE}", "%whole")
-        with to.when(to.value(f"icmp sgt i64 %n, {_MOST}", "%is_many"), "halves", "parts"):
+        with to.when(to.value(f"icmp sgt i64 %n, {_PAIRWISE_BLOCK}", "%is_many"), "halves", "parts"):
             self._by_halves()
-        self.chosen("%halved", "halves", "entry", _ZERO, "%n")
+        self.merge("%halved", "halves", "entry", _ZERO, "%n")
         to.value(f"icmp sge i64 %n, {_SIDE_BY_SIDE}", "%is_some")
         to.value("xor i1 %is_many, true", "%is_no_more")
         with to.when(to.value("and i1 %is_some, %is_no_more"), "side_by_side", "rest"):
             eighths = self._side_by_side()
-        self.chosen(eighths, "eighths.past", "parts", "%halved.sum", "%whole", "%halved.done")
+        self.merge(eighths, "eighths.past", "parts", "%halved.sum", "%whole", "%halved.done")
         names = loop_names("i", "rest.head", "rest.one", "rest.past")
-        with to.loop(names, f"{eighths}.done", "%n", carried=[self.sum(f"{eighths}.sum")]) as given:
-            given.append(self.added("%sum", self.addend("%i")))
+        with to.loop(names, f"{eighths}.done", "%n", carried=[self.sum(f"{eighths}.sum")]) as updated:
+            updated.append(self.add("%sum", self.addend("%i")))
         to.line(f"ret {self.float} %sum")
 
     def _by_halves(self) -> None:
@@ -243,72 +243,73 @@ class _Pairwise(_Sum):
         to.value(f"fadd {self.float} {low}, {high}", "%halved")
 
     def _side_by_side(self) -> str:
-        """Add up eight sums side by side, then by halves, and return the name of the result."""
+        """Add up eight interleaved sums, combine them pairwise, and return the name of the result."""
         firsts = [self.addend(str(k)) for k in range(_SIDE_BY_SIDE)]
         sums = [CarriedValue(f"%r{k}", self.float, first) for k, first in enumerate(firsts)]
         names = loop_names("e", "eighths.head", "eighths", "eighths.past")
-        with self.to.loop(names, _SIDE_BY_SIDE, "%whole", _SIDE_BY_SIDE, sums) as given:
+        with self.to.loop(names, _SIDE_BY_SIDE, "%whole", _SIDE_BY_SIDE, sums) as updated:
             for k, (name, _, _) in enumerate(sums):
-                given.append(self.added(name, self.addend(self.to.value(f"add i64 %e, {k}"))))
+                updated.append(self.add(name, self.addend(self.to.value(f"add i64 %e, {k}"))))
         values = [name for name, _, _ in sums]
         while len(values) > 2:
-            values = [self.added(one, other) for one, other in zip(values[::2], values[1::2], strict=True)]
+            values = [self.add(a, b) for a, b in zip(values[::2], values[1::2], strict=True)]
         self.to.value(f"fadd {self.float} {values[0]}, {values[1]}", "%by_eighths")
         return "%by_eighths"
 
 
-def ptx_text(parts: CudaParts, lanes: int, wanted: Container[str]) -> str:
-    """Write a module with the kernels of `cuda_text`, for the same launches, and the `wanted` ones of SUMS.
+def ptx_text(parts: CudaParts, lanes: int, sums: Container[str]) -> str:
+    """Return a module with the kernels of `cuda_text`, for the same launches, and those of SUMS in `wanted`.
 
-    The parts have none of FUNCTIONS.
+    The parts must not use FUNCTIONS.
     """
     entries, functions = table_entries(parts), list[CardFunction]()
     if parts.rows is not None:
         functions.append(card_kernel("rows", entries, _rows(parts.rows, parts.flags, lanes)))
-    if (loop := parts.columns) is not None:
-        to = Assembly(loop.dtype)
-        memory, passes = KernelMemory(to, checkable=False), schedule(loop, keeps=False)
-        _Columns(loop, 0, passes, table_layout(loop), to, memory).kernel()
+    if (kernel := parts.columns) is not None:
+        to = Assembly(kernel.dtype)
+        memory, passes = KernelMemory(to, checkable=False), schedule(kernel, keeps=False)
+        _Columns(kernel, 0, passes, table_layout(kernel), to, memory).kernel()
         functions.append(card_kernel("columns", entries, to))
-    if (loop := parts.rows or parts.columns) is not None:
-        functions += ptx_sums(loop.dtype, entries, wanted)
+    if (kernel := parts.rows or parts.columns) is not None:
+        functions += ptx_sums(kernel.dtype, entries, sums)
     return card_module(functions)
 
 
-def _rows(loop: FusedKernel, flags: bool, lanes: int) -> Assembly:
-    to, flag = Assembly(loop.dtype), len(loop.results) - 1 if flags else None
-    memory, passes = KernelMemory(to, checkable=False), schedule(loop, keeps=False)
-    if has_reductions(loop):
+def _rows(kernel: FusedKernel, flags: bool, lanes: int) -> Assembly:
+    to, flag = Assembly(kernel.dtype), len(kernel.results) - 1 if flags else None
+    memory, passes = KernelMemory(to, checkable=False), schedule(kernel, keeps=False)
+    if has_reductions(kernel):
         team, each = min(lanes, WARP), max(1, lanes // WARP)
-        _Teams(loop, 0, passes, table_layout(loop), to, memory, flag=flag, team=team, each=each).kernel()
+        _Teams(kernel, 0, passes, table_layout(kernel), to, memory, flag=flag, team=team, each=each).kernel()
     else:
-        _Elements(loop, 0, passes, table_layout(loop), to, memory, flag=flag).kernel()
+        _Elements(kernel, 0, passes, table_layout(kernel), to, memory, flag=flag).kernel()
     return to
 
 
 class _OnCard(KernelText):
-    """Kernels that compute an element's address at its use, if they have many arrays.
+    """Base of kernels. With many arrays, they compute an element's address where it is used.
 
-    A pointer to a row that is kept takes two registers. LLVM makes no running pointers of frozen values.
+    A row pointer takes two registers for as long as it lives. Freezing the index keeps LLVM from strength-reducing the
+    address to such a pointer.
     """
 
     __slots__ = ()
 
     def _at(self, base: str, type: Scalars, index: str) -> str:
         array = base.removesuffix(".row")
-        if array == base or len(self.loop.operands) + len(self.loop.results) <= MOST_POINTERS:
+        if array == base or len(self.loop.operands) + len(self.loop.results) <= MAX_ROW_POINTERS:
             return super()._at(base, type, index)
         offset = self.to.value(f"freeze i64 {index}")
         for axis, number in self.indices:
-            there = self.to.value(f"freeze i64 {number}")
-            step = self.to.value(f"mul i64 {there}, {array}.stride{axis}")
+            row_index = self.to.value(f"freeze i64 {number}")
+            step = self.to.value(f"mul i64 {row_index}, {array}.stride{axis}")
             offset = self.to.value(f"add i64 {offset}, {step}")
         return super()._at(array, type, offset)
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class _Rows(_OnCard):
-    """The kernel `rows`: results of the kinds element and row, the last of which may be a flag."""
+    """Kernel `rows`: results of the kinds element and row, the last of which may be a flag."""
 
     flag: int | None
 
@@ -318,8 +319,8 @@ class _Rows(_OnCard):
         else:
             super(_Rows, self)._store_result(n, value, at, mask)
 
-    def _tell(self, n: int, value: str, place: str) -> None:
-        with self.to.when(value, f"{place}.tell", f"{place}.told"):
+    def _tell(self, n: int, value: str, label: str) -> None:
+        with self.to.when(value, f"{label}.tell", f"{label}.told"):
             self.memory.store("i8", "1", f"%result{n}.row")
 
     def _row_results(self, where: str) -> None:
@@ -335,7 +336,7 @@ class _Rows(_OnCard):
 
 
 class _Elements(_Rows):
-    """The kernel `rows`, in which each thread has elements of its own."""
+    """Kernel `rows` in which each thread has its own elements."""
 
     __slots__ = ()
 
@@ -348,29 +349,29 @@ class _Elements(_Rows):
             for p, sweep in enumerate(self.schedule.sweeps):
                 self._between(sweep.before)
                 names = loop_names(f"c{p}", f"s{p}.head", f"s{p}", f"s{p}.past")
-                with self.to.loop(names, along.first, "%count", along.step, metadata=rolled(self.loop)):
+                with self.to.loop(names, along.first, "%count", along.step, metadata=unroll_metadata(self.loop)):
                     self._body(sweep, names.counter)
             self._row_results(is_first)
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class _Teams(_Rows):
-    """The kernel `rows`, in which a team of threads in a warp has rows of its own, each thread `each` lanes."""
+    """Kernel `rows` in which a team of threads of a warp has its own rows, and each thread `each` lanes."""
 
     team: int
     each: int
 
     def kernel(self) -> None:
-        """Write the function. All threads of a warp run all of it, since they meet.
+        """Write the function. All threads of a warp run all of it, because of the shuffles.
 
-        Threads without a row take the last one, without elements of their own.
+        Threads without a row take the last one, with no elements of their own.
         """
         threads = CardThreads(self.to)
         self._read_table()
         self.to.value(f"and i64 {threads.register('tid.x')}, {self.team - 1}", "%lane")
         self.to.value(f"lshr i64 {threads.register('tid.x')}, {self.team.bit_length() - 1}", "%team")
-        own = threads.groups("x", "y", WARP // self.team)
-        with self.to.loop(loop_names("first", "rows.head", "row.begin", "end"), own.first, "%rows", own.step):
+        rows = threads.groups("x", "y", WARP // self.team)
+        with self.to.loop(loop_names("first", "rows.head", "row.begin", "end"), rows.first, "%rows", rows.step):
             self.to.value("add i64 %first, %team", "%own")
             self.to.value("icmp slt i64 %own, %rows", "%there")
             self.to.value("sub i64 %rows, 1", "%last")
@@ -392,58 +393,58 @@ class _Teams(_Rows):
             for i, first in zip(sweep.reductions, firsts, strict=True)
         ]
         names = loop_names(f"c{p}", f"s{p}.head", f"s{p}", f"s{p}.past")
-        lanes, metadata = self.team * self.each, rolled(self.loop)
-        with self.to.loop(names, "%lane", "%some", lanes, reduced, metadata) as given:
-            given.extend(self._lane(0, sweep, names.counter))
+        lanes, metadata = self.team * self.each, unroll_metadata(self.loop)
+        with self.to.loop(names, "%lane", "%some", lanes, reduced, metadata) as updated:
+            updated.extend(self._lane(0, sweep, names.counter))
             for k in range(1, self.each):
-                given.extend(self._further_lane(p, k, sweep, names.counter))
+                updated.extend(self._further_lane(p, k, sweep, names.counter))
         for i in sweep.reductions:
-            self.row[i] = self._met(i, threads)
+            self.row[i] = self._combine_lanes(i, threads)
 
     def _further_lane(self, p: int, k: int, sweep: Sweep, first: str) -> list[str]:
-        """Compute an element of a further lane, if the row has it, and return its reductions."""
-        at = self.to.value(f"add i64 {first}, {k * self.team}", f"{first}.{k}")
-        inside, before = self.to.value(f"icmp slt i64 {at}, %some"), self.to.block
+        """Compute an element of a further lane if the row has it, and return its reductions."""
+        index = self.to.value(f"add i64 {first}, {k * self.team}", f"{first}.{k}")
+        inside, begin_block = self.to.value(f"icmp slt i64 {index}, %some"), self.to.block
         with self.to.when(inside, f"s{p}.lane{k}", f"s{p}.past{k}"):
-            found = self._lane(k, sweep, at)
-            behind = self.to.block
+            reduced = self._lane(k, sweep, index)
+            end_block = self.to.block
         type = self.to.name("float")
         return [
-            self.to.value(f"phi {type} [ {one}, %{behind} ], [ %r{i}.{k}, %{before} ]")
-            for i, one in zip(sweep.reductions, found, strict=True)
+            self.to.value(f"phi {type} [ {value}, %{end_block} ], [ %r{i}.{k}, %{begin_block} ]")
+            for i, value in zip(sweep.reductions, reduced, strict=True)
         ]
 
-    def _lane(self, k: int, sweep: Sweep, at: str) -> list[str]:
-        given = self._body(sweep, at)
-        return [self._combined(i, one, f"%r{i}.{k}", 0) for i, one in zip(sweep.reductions, given, strict=True)]
+    def _lane(self, k: int, sweep: Sweep, index: str) -> list[str]:
+        values = self._body(sweep, index)
+        return [self._combined(i, value, f"%r{i}.{k}", 0) for i, value in zip(sweep.reductions, values, strict=True)]
 
-    def _met(self, i: int, threads: CardThreads) -> str:
-        """Combine the lanes of a reduction: the lower half with the upper one, until there is one, which all get."""
+    def _combine_lanes(self, i: int, threads: CardThreads) -> str:
+        """Combine the lanes of a reduction: halve their number until one is left, and broadcast it."""
         values = [f"%r{i}.{k}" for k in range(self.each)]
         while len(values) > 1:
             half = len(values) // 2
             values = [self._combined(i, values[k], values[k + half], 0) for k in range(half)]
-        found = values[0]
-        by = self.team // 2
-        while by:
-            found = self._combined(i, found, threads.from_above(found, by, self.team), 0)
-            by //= 2
-        return threads.from_first(found, self.team)
+        combined = values[0]
+        distance = self.team // 2
+        while distance:
+            combined = self._combined(i, combined, threads.shuffle_down(combined, distance, self.team), 0)
+            distance //= 2
+        return threads.broadcast(combined, self.team)
 
 
 class _Columns(_OnCard):
-    """The kernel `columns`: each thread adds up one column of one block, row after row."""
+    """Kernel `columns`: each thread adds up one column of one block, row after row."""
 
     __slots__ = ()
 
     def kernel(self) -> None:
-        own = CardThreads(self.to).stride("x")
+        items = CardThreads(self.to).stride("x")
         self._read_table()
         self.to.value("add i64 %rows, %block_rows", "%rows.up")
         self.to.value("sub i64 %rows.up, 1", "%rows.most")
         self.to.value("udiv i64 %rows.most, %block_rows", "%blocks")
         self.to.value("mul i64 %blocks, %columns", "%items")
-        with self.to.loop(loop_names("item", "items.head", "item.begin", "end"), own.first, "%items", own.step):
+        with self.to.loop(loop_names("item", "items.head", "item.begin", "end"), items.first, "%items", items.step):
             self._item()
 
     def _item(self) -> None:
@@ -451,35 +452,35 @@ class _Columns(_OnCard):
         self._begin_item()
         sums = [CarriedValue(f"%sum{n}", float, literal(0.0, "float")) for n in numbers]
         rows = loop_names("row", "rows.head", "row.begin", "item.end")
-        with self.to.loop(rows, "%row.first", "%row.past", 1, sums, rolled(self.loop)) as given:
+        with self.to.loop(rows, "%row.first", "%row.past", 1, sums, unroll_metadata(self.loop)) as updated:
             self.row.clear()
             self._point_at_row()
-            found = dict[int, str]()
+            computed = dict[int, str]()
             for sweep in self.schedule.sweeps:
                 self._between(sweep.before)
-                found |= self._computed(sweep, "%c")
+                computed |= self._computed(sweep, "%c")
             for n in numbers:
-                added = self._vector(self.loop.results[n].value, found)
-                given.append(self.to.value(f"fadd {float} %sum{n}, {added}"))
+                addend = self._vector(self.loop.results[n].value, computed)
+                updated.append(self.to.value(f"fadd {float} %sum{n}, {addend}"))
         for n in numbers:
             self._store_sum(f"%sum{n}", f"%result{n}", "%item")
 
     def _begin_item(self) -> None:
-        """Find the column of an item, and the rows of its block that have this column."""
+        """Compute the column of an item, and the rows of its block that have this column."""
         self.to.value("udiv i64 %item, %columns", "%block")
         self.to.value("mul i64 %block, %columns", "%block.start")
         self.to.value("sub i64 %item, %block.start", "%c")
         self.to.value("mul i64 %block, %block_rows", "%row.first")
-        most = self.to.value("add i64 %row.first, %block_rows")
-        self.to.least(most, "%rows", "%row.most")
+        block_end = self.to.value("add i64 %row.first, %block_rows")
+        self.to.least(block_end, "%rows", "%row.most")
         # row * columns + c < length
-        left = self.to.value("sub i64 %length, %c")
-        upwards = self.to.value(f"add i64 {left}, {self.to.value('sub i64 %columns, 1')}")
+        remaining = self.to.value("sub i64 %length, %c")
+        upwards = self.to.value(f"add i64 {remaining}, {self.to.value('sub i64 %columns, 1')}")
         self.to.least("%row.most", self.to.value(f"udiv i64 {upwards}, %columns"), "%row.past")
 
 
 def ptx_recurrence_text(recurrence: Recurrence) -> str:
-    """Write a module with the kernel `steps` of `cuda_recurrence_text`. Its steps have none of FUNCTIONS."""
+    """Return a module with the kernel `steps` of `cuda_recurrence_text`. Its steps must not use FUNCTIONS."""
     to, layout, nothing = Assembly(recurrence.loop.dtype), recurrence_layout(recurrence), Schedule((), (), ())
     memory = KernelMemory(to, checkable=False)
     text = _Steps(recurrence.loop, 0, nothing, layout.loop, to, memory, recurrence=recurrence, places=layout)
@@ -488,7 +489,7 @@ def ptx_recurrence_text(recurrence: Recurrence) -> str:
 
 
 class _Steps(RecurrenceText):
-    """The kernel `steps`: each thread runs all steps of its elements."""
+    """Kernel `steps`: each thread runs all steps of its elements."""
 
     __slots__ = ()
 
@@ -503,4 +504,4 @@ class _Steps(RecurrenceText):
                 self._elements("c", "%c")
 
     def _clear_flag(self) -> None:
-        """Leave the flag as it is: threads begin at any time, so that the launch clears it."""
+        """Do nothing: threads begin at any time, so the launch clears the flag."""

@@ -1,10 +1,10 @@
-"""Sums on a GPU over any axes of a tensor, in an order that shape and layout fix, without atomics.
+"""Sums on a GPU over any axes of a tensor, in an order fixed by shape and layout, without atomics.
 
-If neighbours in memory are added up, a warp computes a number of the result, or a part of it: each thread adds every
-32nd element, then they meet by halves. If neighbours belong to neighbouring numbers, a thread computes a number by
-itself, and neighbouring threads read neighbouring elements. Either adds up 64 elements at a time, and then those sums.
-If the result has few numbers, each is cut into parts for more threads, and a second launch adds up the parts. float16
-is added up in float32, and rounded once.
+If the reduced axes are contiguous in memory, a warp computes one element of the result, or a part of it: each thread
+adds every 32nd element, then the lanes are combined pairwise. If elements of the result are contiguous, a thread
+computes one by itself, and neighbouring threads read neighbouring elements. In both cases a thread adds up 64 elements
+at a time, and then those sums. If the result has few elements, each is divided into parts for more threads, and a
+second launch adds up the parts. float16 is summed in float32 and rounded once.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from engine.cuda.card_recipe import (
     CardRecipe,
     LaunchPhase,
     are_addressable,
-    by_items,
     card_text,
-    computed_in,
+    compute_dtype,
     is_wide,
-    unravelled,
+    launch_items,
+    unravel,
 )
 from engine.cuda.cuda_text import WARP
 from engine.cuda.cudnn_recipes import CardTerms
 from engine.ir.tensor_type import TensorType
 
-#: threads that keep a GPU busy, most parts of a number, and least elements of a thread
+#: threads that keep a GPU busy, maximum parts of an element of the result, and minimum addends of a thread
 _BUSY: Final = 1 << 16
-_MOST_PARTS: Final = 1 << 11
-_LEAST: Final = 32
-#: elements that a thread adds up before it adds that to its sum
-_AT_ONCE: Final = 64
-#: entries of a table before the axes
+_MAX_PARTS: Final = 1 << 11
+_MIN_ADDENDS: Final = 32
+#: addends that a thread sums separately before it adds them to its total, to limit the rounding error
+_RUN: Final = 64
+#: entries of a kernel's table before the axes
 _HEAD: Final = 8
 
 _KERNEL: Final = """\
@@ -66,7 +66,7 @@ sum += some;
 }}
 }}
 """
-#: a warp has a team's work, and all of its threads run all of it, since they meet
+#: a warp does the work of one team; all of its threads run the whole loop, since the shuffles need every lane
 _WARPS: Final = {
     "lane": "THREAD_X % 32",
     "each": """\
@@ -91,52 +91,55 @@ _THREADS: Final = {
 _RESULT: Final = "((E*)table[1])[number] = NARROW(table[6] == 1 ? sum : sum / (F)table[6])"
 _PART: Final = "((F*)table[1])[number * (long long)parts + among] = sum"
 
-#: extents, and strides in bytes
+#: extents, and strides in bytes, of axes
 _Axes = list[tuple[int, tuple[int, ...]]]
 
 
 class SummedAxes(NamedTuple):
-    """A sum over some axes: extents, and strides in bytes, of axes that are kept, and of axes that are added up."""
+    """Sum over some axes: extents, and strides in bytes, of the axes of the result and of the reduced axes."""
 
     dtype: str
     itemsize: int
-    kept: tuple[int, ...]
-    kept_steps: tuple[int, ...]
-    added: tuple[int, ...]
-    added_steps: tuple[int, ...]
+    outer: tuple[int, ...]
+    outer_steps: tuple[int, ...]
+    reduced: tuple[int, ...]
+    reduced_steps: tuple[int, ...]
 
     @classmethod
     def over(
         cls, dtype: str, itemsize: int, shape: Sequence[int], strides: Sequence[int], axes: Sequence[int]
     ) -> SummedAxes:
-        """Describe the sum over `axes` of a tensor with these strides."""
-        sides = [[a for a in range(len(shape)) if (a in axes) == is_added] for is_added in (False, True)]
+        """Return the description of the sum over `axes` of a tensor with these strides."""
+        sides = [[a for a in range(len(shape)) if (a in axes) == is_reduced] for is_reduced in (False, True)]
         return cls(dtype, itemsize, *(tuple(x[a] for a in side) for side in sides for x in (shape, strides)))
 
 
-def axis_sum_recipe(of: SummedAxes, workspace: int, divisor: int = 1) -> CardRecipe | None:
-    """Make the recipe of operand 0 added up, and divided by a number, in at most so many bytes of workspace.
+def axis_sum_recipe(summed: SummedAxes, workspace: int, divisor: int = 1) -> CardRecipe | None:
+    """Build the recipe that sums operand 0 and divides by `divisor`, in at most `workspace` bytes.
 
-    None if the workspace is too small, or 64 bits are too few for offsets.
+    Return None if the workspace is too small, or if 64 bits are too few for offsets.
     """
-    axes = [*zip(of.kept, of.kept_steps, strict=True), *zip(of.added, of.added_steps, strict=True)]
+    axes = [
+        *zip(summed.outer, summed.outer_steps, strict=True),
+        *zip(summed.reduced, summed.reduced_steps, strict=True),
+    ]
     if not are_addressable(axes):
         return None
-    recipe = _Sum(of, divisor).recipe()
+    recipe = _Sum(summed, divisor).recipe()
     return recipe if recipe.workspace <= workspace else None
 
 
 def sum_card_recipe(
     terms: CardTerms, out: TensorType, x: TensorType, *, axes: tuple[int, ...], **_: Any
 ) -> CardRecipe | None:
-    """Make the recipe of a sum of floats."""
+    """Build the recipe of a sum of floats."""
     return _recipe(terms, out, x, axes, 1)
 
 
 def mean_card_recipe(
     terms: CardTerms, out: TensorType, x: TensorType, *, axes: tuple[int, ...], **_: Any
 ) -> CardRecipe | None:
-    """Make the recipe of a mean of floats; None of no numbers."""
+    """Build the recipe of a mean of floats; None for a mean of no elements."""
     count = math.prod(x.shape[axis] for axis in axes)
     return _recipe(terms, out, x, axes, count) if count else None
 
@@ -144,64 +147,71 @@ def mean_card_recipe(
 def _recipe(terms: CardTerms, out: TensorType, x: TensorType, axes: Sequence[int], divisor: int) -> CardRecipe | None:
     if not x.is_float or x.dtype != out.dtype:
         return None
-    of = SummedAxes.over(x.dtype.name, x.dtype.itemsize, x.shape, x.strides, axes)
-    return axis_sum_recipe(of, terms.workspace, divisor)
+    summed = SummedAxes.over(x.dtype.name, x.dtype.itemsize, x.shape, x.strides, axes)
+    return axis_sum_recipe(summed, terms.workspace, divisor)
 
 
 class _Sum:
-    """Kernels that add up, and their tables."""
+    """Kernels of a sum, and their tables."""
 
-    def __init__(self, of: SummedAxes, divisor: int) -> None:
-        self.of, self.divisor = of, divisor
-        self.size = np.dtype(computed_in(of.dtype)).itemsize
-        self.kept, self.added = merged_axes(of.kept, [of.kept_steps]), merged_axes(of.added, [of.added_steps])
-        self.numbers, self.length = math.prod(of.kept), math.prod(of.added)
-        self.entries = _HEAD + 2 * (len(self.kept) + len(self.added))
+    def __init__(self, summed: SummedAxes, divisor: int) -> None:
+        self.summed, self.divisor = summed, divisor
+        self.size = np.dtype(compute_dtype(summed.dtype)).itemsize
+        self.outer, self.reduced = (
+            merged_axes(summed.outer, [summed.outer_steps]),
+            merged_axes(summed.reduced, [summed.reduced_steps]),
+        )
+        self.outputs, self.length = math.prod(summed.outer), math.prod(summed.reduced)
+        self.entries = _HEAD + 2 * (len(self.outer) + len(self.reduced))
         self.kernels: list[str] = []
 
     def recipe(self) -> CardRecipe:
-        if not self.numbers:
+        if not self.outputs:
             return CardRecipe(())
         x, y = CardPlace("operand", 0), CardPlace("result", 0)
-        # By warps, if neighbours in memory are added up, and there are at least as many as threads of a warp.
-        kept, added = (min((abs(s[0]) for n, s in axes if n > 1), default=1 << 62) for axes in (self.kept, self.added))
-        by_warps = added <= kept and self.length >= WARP
+        # Use warps if the reduced axes have the smallest stride, so that reads coalesce, and if they fill a warp.
+        outer_stride, reduced_stride = (
+            min((abs(s[0]) for n, s in axes if n > 1), default=1 << 62) for axes in (self.outer, self.reduced)
+        )
+        by_warps = reduced_stride <= outer_stride and self.length >= WARP
         lanes = WARP if by_warps else 1
-        # as many parts of each number as keep a GPU busy
-        busy, most = -(-_BUSY // (self.numbers * lanes)), -(-self.length // (_LEAST * lanes))
-        parts = max(1, min(busy, most, _MOST_PARTS))
+        # Divide each element of the result into as many parts as keep a GPU busy, but leave each thread enough addends.
+        busy, max_parts = -(-_BUSY // (self.outputs * lanes)), -(-self.length // (_MIN_ADDENDS * lanes))
+        parts = max(1, min(busy, max_parts, _MAX_PARTS))
         parts = 1 if parts <= 2 else -(-self.length // -(-self.length // parts))
         if parts == 1:
-            phases = [self._launch("add_up", self.kept, self.added, x, y, 1, by_warps=by_warps)]
+            phases = [self._launch("add_up", self.outer, self.reduced, x, y, 1, by_warps=by_warps)]
         else:
             sums, n = CardPlace("workspace"), self.size
-            dense: tuple[_Axes, _Axes] = [(self.numbers, (parts * n,))], [(parts, (n,))]
+            dense: tuple[_Axes, _Axes] = [(self.outputs, (parts * n,))], [(parts, (n,))]
             phases = [
-                self._launch("add_parts", self.kept, self.added, x, sums, parts, by_warps=by_warps),
+                self._launch("add_parts", self.outer, self.reduced, x, sums, parts, by_warps=by_warps),
                 self._launch("add_sums", *dense, sums, y, 1, by_warps=True),
             ]
-        wide = is_wide(self.numbers * max(WARP, self.length), self.numbers * parts * WARP)
-        text = card_text(self.of.dtype, self.entries, "".join(self.kernels), is_wide=wide)
-        return CardRecipe(tuple(phases), text, 0 if parts == 1 else self.numbers * parts * self.size)
+        counts_are_wide = is_wide(self.outputs * max(WARP, self.length), self.outputs * parts * WARP)
+        text = card_text(self.summed.dtype, self.entries, "".join(self.kernels), is_wide=counts_are_wide)
+        return CardRecipe(tuple(phases), text, 0 if parts == 1 else self.outputs * parts * self.size)
 
     def _launch(
-        self, name: str, kept: _Axes, added: _Axes, read: CardPlace, to: CardPlace, parts: int, *, by_warps: bool
+        self, name: str, outer: _Axes, reduced: _Axes, read: CardPlace, target: CardPlace, parts: int, *, by_warps: bool
     ) -> LaunchPhase:
-        length = math.prod(n for n, _ in added)
-        teams, part = self.numbers * parts, -(-length // parts)
-        axes = [part for some in (kept, added) for part in (*(n for n, _ in some), *(s[0] for _, s in some))]
-        self.kernels.append(self._kernel(name, len(kept), len(added), is_last=parts == 1, by_warps=by_warps))
-        head = (read, to, teams, part, parts, length, self.divisor, self.numbers)
-        return by_items(name, teams * (WARP if by_warps else 1), self.entries, *head, *axes)
+        length = math.prod(n for n, _ in reduced)
+        teams, part = self.outputs * parts, -(-length // parts)
+        axes = [part for group in (outer, reduced) for part in (*(n for n, _ in group), *(s[0] for _, s in group))]
+        self.kernels.append(self._kernel(name, len(outer), len(reduced), is_last=parts == 1, by_warps=by_warps))
+        head = (read, target, teams, part, parts, length, self.divisor, self.outputs)
+        return launch_items(name, teams * (WARP if by_warps else 1), self.entries, *head, *axes)
 
-    def _kernel(self, name: str, kept: int, added: int, *, is_last: bool, by_warps: bool) -> str:
-        behind = _HEAD + 2 * kept
+    def _kernel(self, name: str, outer: int, reduced: int, *, is_last: bool, by_warps: bool) -> str:
+        reduced_start = _HEAD + 2 * outer
         return _KERNEL.format(
             name=name,
-            of_number=unravelled("number", range(_HEAD, _HEAD + kept), {"x": _HEAD + kept}),
-            of_element=unravelled("at", range(behind, behind + added), {"element": behind + added}),
+            of_number=unravel("number", range(_HEAD, _HEAD + outer), {"x": _HEAD + outer}),
+            of_element=unravel(
+                "at", range(reduced_start, reduced_start + reduced), {"element": reduced_start + reduced}
+            ),
             read="*(const F*)element" if name == "add_sums" else "WIDEN(*(const E*)element)",
             write=_RESULT if is_last else _PART,
-            at_once=_AT_ONCE,
+            at_once=_RUN,
             **(_WARPS if by_warps else _THREADS),
         )

@@ -1,1 +1,1 @@
-"""Administration: the command line of `gradserve`, its commands, and the checks of `gradserve doctor`."""
+"""Administration: the `gradserve` command line and the checks of `gradserve doctor`."""

@@ -1,4 +1,4 @@
-"""Command line: parse a command and its options, or report one sentence."""
+"""Command-line parser: parse a command and its options, or report an error in one sentence."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ COMMANDS: Final = {
 
 
 class _Parser(argparse.ArgumentParser):
-    """Parser without abbreviated flags, which reports errors in one sentence; so do the parsers of its commands."""
+    """Parser without abbreviated flags that reports errors in one sentence; its subparsers do the same."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options | {"allow_abbrev": False})
 
     def error(self, message: str) -> NoReturn:
-        """End with status 2."""
+        """Print the message and exit with status 2."""
         self.exit(2, f"gradserve: {message}\n")
 
 
-def parse(given: Sequence[str], version: str) -> dict[str, Any]:
-    """Parse `command`, one of COMMANDS, and its options, None if not given. Raises SystemExit: 0 for help, else 2."""
-    words = list(given)
+def parse(arguments: Sequence[str], version: str) -> dict[str, Any]:
+    """Return `command`, one of COMMANDS, and its options, None if not given. Raises SystemExit: 0 for help, else 2."""
+    words = list(arguments)
     if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version")):
         words.insert(0, "serve")
     parser = _Parser("gradserve", description="Send a computation graph, get gradients back.")
     parser.add_argument("--version", action="version", version=f"gradserve {version}")
-    listed = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands = {name: listed.add_parser(name, help=text) for name, text in COMMANDS.items()}
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = {name: subparsers.add_parser(name, help=text) for name, text in COMMANDS.items()}
     if not words[0].startswith("-") and words[0] not in COMMANDS:
         advice = hint(words[0], {name: name for name in COMMANDS}, "gradserve --help lists the commands")
         parser.error(f"there is no command {printable(words[0])}; {advice}")
     if words[0] not in COMMANDS:
         parser.parse_args(words)
-    from service.admin.flags import add_flags, stray  # noqa: PLC0415 - the settings, which --help does not need
+    from service.admin.flags import add_flags, stray  # noqa: PLC0415 - imports the settings, which --help does not need
 
     add_flags(words[0], commands[words[0]])
     options, unknown = parser.parse_known_args(words)

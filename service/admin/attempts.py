@@ -1,4 +1,4 @@
-"""Attempts at actions that a confined process must not be able to do, run in a process that lists those it can."""
+"""Actions that a confined process must not be able to do. As a program, confine this process and list what works."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from typing import Final
 
 
 def _start_programs() -> None:
-    with suppress(FileNotFoundError):  # which only a process that may start programs gets
+    with suppress(FileNotFoundError):  # raised only if the process may start programs
         os.execv("/nonexistent/gradserve", ["gradserve"])  # noqa: S606 - there is none
 
 
-#: by the name of the action in a diagnosis
+#: attempts by the name of the action in a diagnosis
 ATTEMPTS: Final[Mapping[str, Callable[[], object]]] = {
     "open files": lambda: next(Path("/").iterdir(), None),
     "make sockets": lambda: socket.socket().close(),
@@ -32,7 +32,7 @@ ATTEMPTS: Final[Mapping[str, Callable[[], object]]] = {
 
 
 def possible() -> list[str]:
-    """Return the attempts that succeed in this process."""
+    """Return the names of the attempts that succeed in this process."""
     names = []
     for name, attempt in ATTEMPTS.items():
         with suppress(OSError):

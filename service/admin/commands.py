@@ -16,10 +16,10 @@ from engine import printable
 from schemas import OpInfo
 from service.app import run_server
 from service.core.keys.caller import KeyScope, digest_of, new_key
-from service.core.keys.key_file import KEPT_LIMITS, KeyRecord, Keys, change_keys, read_keys
+from service.core.keys.key_file import STORAGE_LIMITS, KeyRecord, Keys, change_keys, read_keys
 from service.core.logs import begin_log
 from service.core.settings import (
-    PASSED_OVER,
+    IGNORED_LINKS,
     REMOVED,
     SECRETS,
     Settings,
@@ -35,8 +35,8 @@ from service.store.places import SHARED_FORMAT, WHOLE_FORMAT
 from service.web.listening import reason
 from service.web.pages.catalogue import shipped_catalogue
 
-#: scopes of a key by default: all that clients need, and nothing of the operator's
-USUAL: Final = (KeyScope.COMPUTE, KeyScope.READ, KeyScope.WRITE)
+#: default scopes of a key: everything that clients need, nothing that operators need
+DEFAULT_SCOPES: Final = (KeyScope.COMPUTE, KeyScope.READ, KeyScope.WRITE)
 
 _logger = logging.getLogger("gradserve")
 
@@ -44,32 +44,32 @@ Options = dict[str, str | None]
 
 
 def run_keys(options: Mapping[str, str | None], keys_file: Path | None) -> None:
-    """Add, list or revoke the keys of a file, as `options["action"]` says. Raises RuntimeError as one sentence."""
+    """Add, list or revoke keys of a file, depending on `options["action"]`. Raises RuntimeError with one sentence."""
     if keys_file is None:
         raise RuntimeError("say which file has the keys: --keys-file FILE, or GRADSERVE_KEYS_FILE")
     try:
         _ACTIONS[options["action"] or ""](keys_file, options)
     except (OSError, ValueError) as error:
-        why = os.strerror(error.errno or 0) if isinstance(error, OSError) else str(error)
-        raise RuntimeError(f"the file of keys {keys_file} cannot be used: {why}") from None
+        reason = os.strerror(error.errno or 0) if isinstance(error, OSError) else str(error)
+        raise RuntimeError(f"the file of keys {keys_file} cannot be used: {reason}") from None
 
 
 def _add(file: Path, options: Mapping[str, str | None]) -> None:
     key = new_key()
     record = _record(options, digest_of(key).hex())
 
-    def added(keys: Keys) -> Keys:
-        if any(known.name == record.name for known in keys):
+    def add(keys: Keys) -> Keys:
+        if any(existing.name == record.name for existing in keys):
             raise RuntimeError(f"there is a key called {record.name} already; revoke it, or choose another name")
         return (*keys, record)
 
-    change_keys(file, added)
+    change_keys(file, add)
     print(f"the key of {record.name}, shown this once:", file=sys.stderr)
     print(key)
 
 
 def _record(options: Mapping[str, str | None], digest: str) -> KeyRecord:
-    """Make the record of a key. Raises RuntimeError for invalid options."""
+    """Build the record of a key. Raises RuntimeError for invalid options."""
     name, namespace, scopes = options["name"] or "", options["namespace"], options["scopes"]
     try:
         return KeyRecord.model_validate(
@@ -77,15 +77,17 @@ def _record(options: Mapping[str, str | None], digest: str) -> KeyRecord:
                 "name": name,
                 "sha256": digest,
                 "namespace": name if namespace is None else namespace,
-                "scopes": USUAL if scopes is None else tuple(dict.fromkeys(map(str.strip, scopes.split(",")))),
+                "scopes": DEFAULT_SCOPES if scopes is None else tuple(dict.fromkeys(map(str.strip, scopes.split(",")))),
                 "rate": options["rate"],
                 "concurrency": options["concurrency"],
-                **{limit: options[limit] for limit in KEPT_LIMITS},
+                **{limit: options[limit] for limit in STORAGE_LIMITS},
             }
         )
     except ValidationError as error:
         field = str(error.errors()[0]["loc"][0])
-        raise RuntimeError(f"{_WANTED[field]}, but came as {printable(options[field] or '') or 'nothing'}") from None
+        raise RuntimeError(
+            f"{_FIELD_RULES[field]}, but came as {printable(options[field] or '') or 'nothing'}"
+        ) from None
 
 
 def _list(file: Path, _: Mapping[str, str | None]) -> None:
@@ -93,8 +95,8 @@ def _list(file: Path, _: Mapping[str, str | None]) -> None:
     for key in read_keys(file):
         concurrency = "-" if key.concurrency is None else str(key.concurrency)
         namespace, scopes, rate = key.namespace or '""', ",".join(key.scopes), key.rate or "-"
-        stated = ((limit.replace("_", "-"), getattr(key, limit)) for limit in KEPT_LIMITS)
-        limits = ",".join(f"{name}={most}" for name, most in stated if most is not None) or "-"
+        limit_values = ((limit.replace("_", "-"), getattr(key, limit)) for limit in STORAGE_LIMITS)
+        limits = ",".join(f"{name}={value}" for name, value in limit_values if value is not None) or "-"
         rows.append((key.name, namespace, scopes, rate, concurrency, limits, key.added))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -106,26 +108,26 @@ def _revoke(file: Path, options: Mapping[str, str | None]) -> None:
     if not file.exists():
         raise FileNotFoundError(2, "")
 
-    def without(keys: Keys) -> Keys:
-        left = tuple(key for key in keys if key.name != name)
-        if len(left) == len(keys):
+    def remove(keys: Keys) -> Keys:
+        remaining = tuple(key for key in keys if key.name != name)
+        if len(remaining) == len(keys):
             raise RuntimeError(f"there is no key called {printable(name)}; gradserve keys list shows all")
-        return left
+        return remaining
 
-    change_keys(file, without)
+    change_keys(file, remove)
     print(f"{name} is revoked; servers that use {file} refuse it within 2 s")
 
 
 _ACTIONS: Final = {"add": _add, "list": _list, "revoke": _revoke}
-#: sentence on each field of a key
-_WANTED: Final = {
+#: error message for each invalid field of a key
+_FIELD_RULES: Final = {
     "name": "a name has at most 64 letters, digits and characters of _.-, the first one a letter, a digit or _",
     "namespace": "a namespace has at most 64 letters, digits and characters of _.-",
     "scopes": f"scopes are some of {', '.join(KeyScope)}, separated by commas",
     "rate": "a rate is a whole number of requests per s, min or h, as in 10/s",
     "concurrency": "a concurrency is a whole number of at least 1",
     **dict.fromkeys(
-        KEPT_LIMITS, "what a namespace may keep is a whole number, for bytes with a unit if any, as in 64MiB"
+        STORAGE_LIMITS, "what a namespace may keep is a whole number, for bytes with a unit if any, as in 64MiB"
     ),
 }
 
@@ -147,7 +149,7 @@ def _serve(options: Options) -> None:
     try:
         begin_log(settings)
         if links:
-            _logger.warning(PASSED_OVER, ", ".join(links))
+            _logger.warning(IGNORED_LINKS, ", ".join(links))
         for warning in removed_settings(os.environ, _stated(options)):
             _logger.warning(warning)
         run_server(settings)
@@ -162,9 +164,9 @@ def _serve(options: Options) -> None:
 def _settings(options: Options) -> None:
     settings = _settings_of(options)
     for name, info in Settings.model_fields.items():
-        value, usual = shown(name, getattr(settings, name)), shown(name, default(info, settings))
-        called = variable(name) if name in SECRETS else flag(name)
-        print(f"{called} = {value}   (default {usual}; {variable(name)})")
+        value, default_value = shown(name, getattr(settings, name)), shown(name, default(info, settings))
+        label = variable(name) if name in SECRETS else flag(name)
+        print(f"{label} = {value}   (default {default_value}; {variable(name)})")
         print(f"    {info.description}")
 
 
@@ -186,8 +188,8 @@ def _describe(row: OpInfo) -> None:
     print(f"{row['name']}({', '.join(row['operands'])})\n\n{row['doc']}\n\ngradient: {row['gradient']}")
     print(f"dtypes: {', '.join(row['dtypes'])}")
     for attribute in row["attributes"]:
-        usual = "required" if attribute["required"] else f"default {attribute.get('default', 'absent')}"
-        print(f"attribute {attribute['name']} ({attribute['type']}, {usual}): {attribute['doc']}")
+        default_text = "required" if attribute["required"] else f"default {attribute.get('default', 'absent')}"
+        print(f"attribute {attribute['name']} ({attribute['type']}, {default_text}): {attribute['doc']}")
     for alias in row["aliases"]:
         print(f"alias {alias['name']} ({alias['systems']})")
 
@@ -200,7 +202,7 @@ def _keys(options: Options) -> None:
 
 
 def _doctor(options: Options) -> None:
-    from service.admin.doctor import run_doctor  # noqa: PLC0415 - an HTTP client, which no other command needs
+    from service.admin.doctor import run_doctor  # noqa: PLC0415 - imports an HTTP client that no other command needs
 
     as_json = bool(options.pop("json"))
     if not run_doctor(_settings_of(options), as_json=as_json):
@@ -208,15 +210,15 @@ def _doctor(options: Options) -> None:
 
 
 def _ingress(options: Options) -> None:
-    from service.admin.ingress import run_ingress  # noqa: PLC0415 - what no server imports
+    from service.admin.ingress import run_ingress  # noqa: PLC0415 - a server does not need it
 
     try:
         run_ingress(options)
     except BrokenPipeError:
         raise
     except (OSError, UnicodeError) as error:
-        where = f"{printable(options['host'] or '')} port {printable(options['port'] or '')}"
-        _fail(f"cannot listen on {where}: {reason(error)}")
+        address = f"{printable(options['host'] or '')} port {printable(options['port'] or '')}"
+        _fail(f"cannot listen on {address}: {reason(error)}")
     except RuntimeError as error:
         _fail(str(error))
 
@@ -227,7 +229,7 @@ def _fail(sentence: str) -> NoReturn:
 
 
 def _backup(options: Options) -> None:
-    from service.store.backup import backup  # noqa: PLC0415 - what a server that serves has no use for
+    from service.store.backup import backup  # noqa: PLC0415 - a running server does not need it
 
     file = _file(options)
     state = _settings_of(options).state
@@ -250,19 +252,19 @@ def _file(options: Options) -> Path:
 
 
 @contextmanager
-def _failing_with(what: str) -> Iterator[None]:
-    """Report a file error in one sentence, and exit."""
+def _failing_with(action: str) -> Iterator[None]:
+    """Report a file error in one sentence that begins with `action`, and exit."""
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
-        _fail(f"{what}: {error.strerror or error}")
+        _fail(f"{action}: {error.strerror or error}")
     except RuntimeError as error:
         _fail(str(error))
 
 
-#: by command; each ends with SystemExit if it fails
+#: function of each command; it raises SystemExit if the command fails
 RUN = {
     "serve": _serve,
     "settings": _settings,

@@ -1,4 +1,4 @@
-"""Diagnosis of one thing, and the advice on it."""
+"""Diagnosis of one check, with advice."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TRIAL_SECONDS: Final = 60.0
 
 
 class Verdict(StrEnum):
-    """Severity: a server will not start, or not answer, after a FAIL."""
+    """Severity of a diagnosis. After a FAIL, a server would not start or not answer."""
 
     OK = "ok"
     WARN = "warn"
@@ -21,27 +21,27 @@ class Verdict(StrEnum):
 
 
 class Diagnosis(NamedTuple):
-    """Level, one sentence, and one of advice if something should be done."""
+    """Level, one sentence, and one sentence of advice if something should be done."""
 
     level: Verdict
     says: str
     advice: str = ""
 
 
-#: checks one thing, for a server with these settings
+#: check of one aspect, for a server with these settings
 Check = Callable[[Settings], Diagnosis]
 
 
 def fine(says: str) -> Diagnosis:
-    """Report that nothing is to be done."""
+    """Return a diagnosis that needs no action."""
     return Diagnosis(Verdict.OK, says)
 
 
 def doubtful(says: str, advice: str) -> Diagnosis:
-    """Report that it works, but may not for long, or not as well as it could."""
+    """Return a diagnosis of something that works, but perhaps not for long, or not as well as it could."""
     return Diagnosis(Verdict.WARN, says, advice)
 
 
 def broken(says: str, advice: str) -> Diagnosis:
-    """Report that it does not work."""
+    """Return a diagnosis of something that does not work."""
     return Diagnosis(Verdict.FAIL, says, advice)

@@ -1,4 +1,4 @@
-"""`gradserve doctor`: all checks, the last of them a trial server; a line for each, with advice if it fails."""
+"""`gradserve doctor`: run all checks, the last one with a trial server, and print a line for each, with advice."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from service.admin.place_checks import cache, certificate, incidents, keys, stat
 from service.core.settings import PREFIX, SECRETS, Settings, flag, shown
 from service.web.listening import bound, bound_monitor, place
 
-#: settings of a trial server that differ from those of the real one
-_OWN: Final = {
+#: settings of the trial server that differ from those of the real one
+_TRIAL_SETTINGS: Final = {
     "host": "127.0.0.1", "port": "0", "state": "memory", "keys_file": "none", "tls_cert": "none", "tls_key": "none",
     "trace_endpoint": "none", "log_level": "warning", "cache_dir": "none",
     "metrics_port": "none",
@@ -50,8 +50,8 @@ _GRADIENT: Final = [2.0, 4.0]
 
 
 def port(settings: Settings) -> Diagnosis:
-    """Check whether the address is free, or who has it."""
-    where = f"{settings.host} port {settings.port}"
+    """Check whether the address is free, or in use by a gradserve."""
+    address = f"{settings.host} port {settings.port}"
     try:
         with bound(settings.host, settings.port) as listening, bound_monitor(settings):
             listening.listen()
@@ -59,43 +59,43 @@ def port(settings: Settings) -> Diagnosis:
         return broken(str(error), f"stop what has it, or name another {flag('metrics_port')}")
     except (OSError, UnicodeError) as error:
         if _serves(settings):
-            return fine(f"a gradserve listens on {where} already")
+            return fine(f"a gradserve listens on {address} already")
         reason = error.strerror if isinstance(error, OSError) else "it is no name of a host"
-        return broken(f"{where} cannot be had: {reason}", f"stop what has it, or name another {flag('port')}")
-    return fine(f"{where} is free")
+        return broken(f"{address} cannot be had: {reason}", f"stop what has it, or name another {flag('port')}")
+    return fine(f"{address} is free")
 
 
 def gradient(settings: Settings) -> Diagnosis:
-    """Check whether a server starts, computes and ends."""
+    """Check whether a server starts, computes a gradient and stops."""
     started = time.monotonic()
-    with _server(settings) as (process, said):
-        if not said.startswith("http"):
-            return broken(f"a server does not start: {said}", "this is what `gradserve serve` says; mend it first")
-        starting, began = time.monotonic() - started, time.monotonic()
-        answer = httpx.post(f"{said}/v1/gradients", json=_REQUEST, timeout=TRIAL_SECONDS, trust_env=False)
-        answering = time.monotonic() - began
-        got = answer.json()["gradients"][0]["tensor"]["data"] if answer.status_code == 200 else answer.text
-        if got != _GRADIENT:
-            return broken(f"the gradient of a sum of squares is {got}, not {_GRADIENT}", "see the checks above")
+    with _server(settings) as (process, announced):
+        if not announced.startswith("http"):
+            return broken(f"a server does not start: {announced}", "this is what `gradserve serve` says; mend it first")
+        startup_seconds, request_start = time.monotonic() - started, time.monotonic()
+        response = httpx.post(f"{announced}/v1/gradients", json=_REQUEST, timeout=TRIAL_SECONDS, trust_env=False)
+        request_seconds = time.monotonic() - request_start
+        received = response.json()["gradients"][0]["tensor"]["data"] if response.status_code == 200 else response.text
+        if received != _GRADIENT:
+            return broken(f"the gradient of a sum of squares is {received}, not {_GRADIENT}", "see the checks above")
         process.send_signal(signal.SIGTERM)
         if process.wait(TRIAL_SECONDS) != 0:
             return broken(f"the server ended with status {process.returncode}", "its log says why")
-    return fine(f"a server started in {starting:.1f} s, and gave a gradient in {1000 * answering:.0f} ms")
+    return fine(f"a server started in {startup_seconds:.1f} s, and gave a gradient in {1000 * request_seconds:.0f} ms")
 
 
 def _serves(settings: Settings) -> bool:
     scheme = "http" if settings.tls_cert is None else "https"
-    where = place(settings.host, settings.port)
+    address = place(settings.host, settings.port)
     with suppress(httpx.HTTPError, ValueError):
-        # Nothing is told to the server, so its certificate does not matter.
-        health = httpx.get(f"{scheme}://{where}/health/live", timeout=5, trust_env=False, verify=False)  # noqa: S501
+        # The request contains nothing secret, so the server's certificate does not matter.
+        health = httpx.get(f"{scheme}://{address}/health/live", timeout=5, trust_env=False, verify=False)  # noqa: S501
         return bool(health.json() == {"status": "live"})
     return False
 
 
 @contextmanager
 def _server(settings: Settings) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Start a server on a free port of this machine; yield it, and its URL, or else the last line that it printed."""
+    """Start a server on a free local port. Yield the process and its URL, or the last line it printed on failure."""
     variables = {name: value for name, value in os.environ.items() if not name.upper().startswith(PREFIX)}
     process = subprocess.Popen(  # noqa: S603  our own program
         [sys.executable, "-P", "-m", "service", "serve", *_options(settings)],
@@ -103,16 +103,17 @@ def _server(settings: Settings) -> Iterator[tuple[subprocess.Popen[str], str]]:
         env={**variables, "PYTHONPATH": str(Path(service.__file__).parents[1])},
     )  # fmt: skip
     try:
-        yield process, _announced(process)
+        yield process, _first_line(process)
     finally:
         if process.poll() is None:
             process.kill()
         process.communicate()
 
 
-def _announced(process: subprocess.Popen[str]) -> str:
+def _first_line(process: subprocess.Popen[str]) -> str:
     lines: Queue[str] = Queue()
     assert process.stdout is not None
+    # A read of a pipe has no timeout, so a thread reads the line.
     Thread(target=lambda stdout: lines.put(stdout.readline()), args=(process.stdout,), daemon=True).start()
     try:
         line = lines.get(timeout=TRIAL_SECONDS).strip()
@@ -121,18 +122,18 @@ def _announced(process: subprocess.Popen[str]) -> str:
     if line:
         return line.rpartition(" ")[2]
     _, errors = process.communicate(timeout=TRIAL_SECONDS)
-    said = errors.strip().splitlines() or ["it ends without a word"]
-    return said[-1].removeprefix("gradserve: ")
+    messages = errors.strip().splitlines() or ["it ends without a word"]
+    return messages[-1].removeprefix("gradserve: ")
 
 
 def _options(settings: Settings) -> list[str]:
-    """Return the settings that were stated, and those of the trial server, as flags."""
-    stated = {name: shown(name, value) for name, value in settings if name in settings.model_fields_set - SECRETS}
-    stated |= {name: value for name, value in _OWN.items() if name in Settings.model_fields}
-    return [part for name, value in stated.items() for part in (flag(name), value)]
+    """Return the explicitly set settings, overridden by those of the trial server, as flags."""
+    values = {name: shown(name, value) for name, value in settings if name in settings.model_fields_set - SECRETS}
+    values |= {name: value for name, value in _TRIAL_SETTINGS.items() if name in Settings.model_fields}
+    return [word for name, value in values.items() for word in (flag(name), value)]
 
 
-#: in the order in which they are reported
+#: checks in the order of the report
 CHECKS: Final[Mapping[str, Check]] = {
     "python": python,
     "blas": blas,
@@ -155,8 +156,8 @@ CHECKS: Final[Mapping[str, Check]] = {
 }
 
 
-def examined(settings: Settings, checks: Mapping[str, Check] = CHECKS) -> Iterator[tuple[str, Diagnosis]]:
-    """Run each check, and yield its name and diagnosis. A check that raises an exception is reported, too."""
+def run_checks(settings: Settings, checks: Mapping[str, Check] = CHECKS) -> Iterator[tuple[str, Diagnosis]]:
+    """Run each check and yield its name and diagnosis. A check that raises an exception is reported as broken."""
     for name, check in checks.items():
         try:
             yield name, check(settings)
@@ -165,15 +166,15 @@ def examined(settings: Settings, checks: Mapping[str, Check] = CHECKS) -> Iterat
 
 
 def run_doctor(settings: Settings, *, as_json: bool) -> bool:
-    """Run and print all checks; return whether a server would work here."""
+    """Run all checks and print the diagnoses; return whether a server would work here."""
     diagnoses = []
-    for name, diagnosis in examined(settings):
+    for name, diagnosis in run_checks(settings):
         diagnoses.append((name, diagnosis))
         if not as_json:
             level, says, advice = diagnosis
             print(f"{level:5} {name:12} {says}{f'; {advice}' if advice else ''}", flush=True)
-    is_well = all(diagnosis.level != Verdict.FAIL for _, diagnosis in diagnoses)
+    passed = all(diagnosis.level != Verdict.FAIL for _, diagnosis in diagnoses)
     if as_json:
-        listed = [{"check": name, **diagnosis._asdict()} for name, diagnosis in diagnoses]
-        print(orjson.dumps({"ok": is_well, "checks": listed}, option=orjson.OPT_INDENT_2).decode())
-    return is_well
+        rows = [{"check": name, **diagnosis._asdict()} for name, diagnosis in diagnoses]
+        print(orjson.dumps({"ok": passed, "checks": rows}, option=orjson.OPT_INDENT_2).decode())
+    return passed

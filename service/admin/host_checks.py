@@ -1,4 +1,4 @@
-"""Checks of the host: resources, the software that computes (NumPy, kernels, a GPU), and the confinement of workers."""
+"""Checks of the host: resources, compute software (NumPy, kernels, GPU), and the confinement of workers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import orjson
 from threadpoolctl import threadpool_info
 
 import service
-from engine.cuda.libraries import INSTEAD, card_library
+from engine.cuda.libraries import FALLBACKS, card_library
 from service.admin.attempts import ATTEMPTS
 from service.admin.diagnosis import TRIAL_SECONDS, Diagnosis, broken, doubtful, fine
 from service.core import machine
@@ -31,34 +31,34 @@ from service.workers.topology import largest_footprint, typical_footprint
 from service.workers.worker import Worker
 
 _MEMORY: Final = Path("/proc/meminfo")
-#: multiple of the memory that budgets may be, as they are rarely used up together
-_BELIEVED: Final = 1.25
-#: adjtimex's state of a clock that is not synchronised
+#: factor by which the budgets may exceed the memory, as they are rarely all used up at once
+_MEMORY_OVERCOMMIT: Final = 1.25
+#: return value of adjtimex if the clock is not synchronised (TIME_ERROR)
 _NOT_SYNCHRONISED: Final = 5
-#: elements of the graph that kernels are checked with, sum(exp(x) · x): enough for a loop of its own
+#: elements of the test graph for kernels, sum(exp(x) · x): enough to be compiled
 _LENGTH: Final = 4096
-#: seconds in which a kernel is compiled, if there is a compiler
-_COMPILING: Final = 15.0
+#: seconds within which a kernel is compiled if there is a compiler
+_COMPILE_SECONDS: Final = 15.0
 
 
 def processors(settings: Settings) -> Diagnosis:
-    """Check the processors of the machine, and those that this process may use."""
-    usable, there = machine.cpus(), os.cpu_count() or 1
-    says = f"{usable} of {there} processors may be used, by {settings.workers} workers"
+    """Check the number of workers against the processors that this process may use."""
+    usable, total = machine.cpus(), os.cpu_count() or 1
+    says = f"{usable} of {total} processors may be used, by {settings.workers} workers"
     if settings.workers > usable:
         return doubtful(says, f"more workers than processors wait for each other: {flag('workers')} {usable}")
     return fine(says)
 
 
 def memory(settings: Settings) -> Diagnosis:
-    """Check the sum of the budgets against the memory."""
-    whole, free = machine.memory_bytes(), _free_bytes()
+    """Check the sum of the memory budgets against the memory."""
+    total, free = machine.memory_bytes(), _free_bytes()
     executions = settings.workers * settings.max_bytes
     allowed = executions + settings.plan_cache_bytes + settings.held_bytes + settings.max_tensor_bytes
-    says = f"budgets of {_rounded(allowed)} in {_rounded(whole)} of memory, of which {_rounded(free)} are free"
-    if executions > whole:
+    says = f"budgets of {_rounded(allowed)} in {_rounded(total)} of memory, of which {_rounded(free)} are free"
+    if executions > total:
         return broken(says, f"executions alone may take more than there is: lower {flag('max_bytes')}")
-    if allowed > _BELIEVED * whole:
+    if allowed > _MEMORY_OVERCOMMIT * total:
         return doubtful(says, f"lower {flag('max_bytes')}, {flag('max_tensor_bytes')} or {flag('held_bytes')}")
     if free < settings.max_bytes:
         return doubtful(says, f"one execution may take {readable(settings.max_bytes)}: stop what else runs here")
@@ -66,21 +66,21 @@ def memory(settings: Settings) -> Diagnosis:
 
 
 def caches(settings: Settings) -> Diagnosis:
-    """Check the memory that the processes settle at, beside bodies, tensors and executions."""
-    usual, most, whole = typical_footprint(settings), largest_footprint(settings), machine.memory_bytes()
-    parts = f"the front at {_mebibytes(usual.front)}, {usual.workers} workers at {_mebibytes(usual.worker)} each"
+    """Check the memory that the processes settle at, without bodies, tensors and executions."""
+    small, peak, total = typical_footprint(settings), largest_footprint(settings), machine.memory_bytes()
+    parts = f"the front at {_mebibytes(small.front)}, {small.workers} workers at {_mebibytes(small.worker)} each"
     says = (
-        f"memory settles at some {_mebibytes(usual.whole)} with small graphs, {_mebibytes(most.whole)} at most: {parts}"
+        f"memory settles at some {_mebibytes(small.whole)} with small graphs, {_mebibytes(peak.whole)} at most: {parts}"
     )
-    if usual.whole > whole:
+    if small.whole > total:
         return doubtful(says, f"that is more than there is: lower {flag('workers')}")
-    if most.whole > whole:
+    if peak.whole > total:
         return doubtful(says, f"that may be more than there is: lower {flag('plan_cache_bytes')}")
     return fine(says)
 
 
 def descriptors(settings: Settings) -> Diagnosis:
-    """Check the limit of files and sockets: a server takes as many as it may."""
+    """Check the limit of open files and sockets: a server raises its limit to the hard limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = descriptors_of(settings)
     if hard != resource.RLIM_INFINITY and hard < needed:
@@ -91,26 +91,26 @@ def descriptors(settings: Settings) -> Diagnosis:
 
 
 def clock(_: Settings) -> Diagnosis:
-    """Check the time of day, on which certificates, logs and the expiry of answers rely."""
-    shown = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+    """Check the system clock, on which certificates, logs and the expiry of responses rely."""
+    now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
     if time.time() < Path(service.__file__).stat().st_mtime - 86_400:
-        return broken(f"it is {shown}, which is before gradserve was installed", "set the clock")
+        return broken(f"it is {now}, which is before gradserve was installed", "set the clock")
     if _synchronised() is False:
-        return doubtful(f"it is {shown}, by a clock that nobody keeps right", "run chrony, or systemd-timesyncd")
-    return fine(f"it is {shown}")
+        return doubtful(f"it is {now}, by a clock that nobody keeps right", "run chrony, or systemd-timesyncd")
+    return fine(f"it is {now}")
 
 
 def _synchronised() -> bool | None:
-    """Return whether the system's clock is synchronised; None if the system does not say."""
+    """Return whether the system clock is synchronised; None if the system does not report it."""
     adjust = getattr(ctypes.CDLL(None), "adjtimex", None)
     if adjust is None:
         return None
-    state: int = adjust(ctypes.create_string_buffer(512))  # modes 0: only asks
-    return None if state < 0 else state != _NOT_SYNCHRONISED
+    status: int = adjust(ctypes.create_string_buffer(512))  # modes = 0: query only
+    return None if status < 0 else status != _NOT_SYNCHRONISED
 
 
 def _free_bytes() -> int:
-    """Return the memory that is available now, and no more than the limit of a container."""
+    """Return the available memory, at most a container's limit."""
     try:
         lines = dict(line.split(":") for line in _MEMORY.read_text(encoding="ascii").splitlines())
         return min(machine.memory_bytes(), 1024 * int(lines["MemAvailable"].split()[0]))
@@ -127,7 +127,7 @@ def _rounded(size: float) -> str:
 
 
 def python(_: Settings) -> Diagnosis:
-    """Check the interpreter and the system."""
+    """Check the interpreter and the operating system."""
     says = f"Python {platform.python_version()} on {platform.system()}, {platform.machine()}"
     if platform.system() != "Linux":
         return doubtful(says, "workers are bounded and watched on Linux alone: serve others from there")
@@ -135,26 +135,30 @@ def python(_: Settings) -> Diagnosis:
 
 
 def blas(_: Settings) -> Diagnosis:
-    """Check NumPy and its BLAS: compare a matrix product with one of whole numbers."""
-    left = np.arange(64 * 64, dtype=np.float64).reshape(64, 64)
-    if not np.array_equal(left @ left.T, (left.astype(np.int64) @ left.T.astype(np.int64)).astype(np.float64)):
+    """Check NumPy and its BLAS: compare a floating-point matrix product with an integer one."""
+    matrix = np.arange(64 * 64, dtype=np.float64).reshape(64, 64)
+    if not np.array_equal(matrix @ matrix.T, (matrix.astype(np.int64) @ matrix.T.astype(np.int64)).astype(np.float64)):
         return broken(f"NumPy {np.__version__} multiplies matrices wrongly", "install NumPy anew, from its wheels")
-    found = [f"{each['internal_api']} {each['version']}" for each in threadpool_info() if each["user_api"] == "blas"]
-    if not found:
+    libraries = [
+        f"{library['internal_api']} {library['version']}"
+        for library in threadpool_info()
+        if library["user_api"] == "blas"
+    ]
+    if not libraries:
         return doubtful(f"NumPy {np.__version__} with no BLAS that is known", "products of matrices will be slow")
-    return fine(f"NumPy {np.__version__} with {', '.join(sorted(set(found)))}")
+    return fine(f"NumPy {np.__version__} with {', '.join(sorted(set(libraries)))}")
 
 
 def kernels(settings: Settings) -> Diagnosis:
-    """Check that a kernel is compiled for a plan that runs again, and computes the same as NumPy."""
+    """Check that a kernel is compiled for a repeated plan, and that its result equals NumPy's."""
     if settings.compile == "off":
         return fine("kernels are not compiled, as --compile off says")
     worker = Worker(settings.model_copy(update={"device": "cpu", "cache_dir": None, "determinism": "fast"}))
     started = time.monotonic()
-    expected = _answer(worker)
-    while not worker.vitals().kernels and time.monotonic() - started < _COMPILING:
-        _answer(worker)
-    seconds, compiled = time.monotonic() - started, _answer(worker)
+    expected = _compute_value(worker)
+    while not worker.vitals().kernels and time.monotonic() - started < _COMPILE_SECONDS:
+        _compute_value(worker)
+    seconds, compiled = time.monotonic() - started, _compute_value(worker)
     count = worker.vitals().kernels
     worker.engine.executor.close(TRIAL_SECONDS)
     if not count:
@@ -182,19 +186,19 @@ def gpu(settings: Settings) -> Diagnosis:
 
 
 def card_libraries(settings: Settings) -> Diagnosis:
-    """Check which libraries for a GPU are there, and report where, and what is used instead of missing ones."""
+    """Report which GPU libraries are installed and where, and the replacements for missing ones."""
     if settings.device == "cpu":
         return fine("no GPU is wanted, as --device cpu says")
     if settings.device == "auto" and not machine.cards():
         return fine("no GPU is there, nor needed")
-    found = [card_library(name) for name in INSTEAD]
-    says = "; ".join(map(str, found))
-    if all(library.loaded is not None for library in found):
+    libraries = [card_library(name) for name in FALLBACKS]
+    says = "; ".join(map(str, libraries))
+    if all(library.loaded is not None for library in libraries):
         return fine(says)
     return doubtful(says, "pip install 'gradserve[cudnn12]' or 'gradserve[cudnn13]', with all of them")
 
 
-def _answer(worker: Worker) -> float:
+def _compute_value(worker: Worker) -> float:
     """Compute the value of a small graph. Raises RuntimeError if that fails."""
     reply = worker(Task("forward", _body(), "doctor", TRIAL_SECONDS, time.monotonic() + TRIAL_SECONDS))
     if reply.status != 200:
@@ -214,7 +218,7 @@ def _body() -> bytes:
 
 
 def confinement(settings: Settings) -> Diagnosis:
-    """Check the confinement of workers: confine a process in the same way, and have it try to break out."""
+    """Check the confinement of workers: confine a process in the same way, and let it try forbidden actions."""
     try:
         allowed = allowed_files(settings)
     except RuntimeError as error:
@@ -225,12 +229,12 @@ def confinement(settings: Settings) -> Diagnosis:
     paths = os.pathsep.join((str(Path(service.__file__).parents[1]), *filter(None, sys.path)))
     environment = {**without_secrets(os.environ), "PYTHONPATH": paths, **environment_of(allowed)}
     command = (sys.executable, "-P", "-m", "service.admin.attempts")
-    done = subprocess.run(command, capture_output=True, check=True, env=environment, timeout=TRIAL_SECONDS)  # noqa: S603
-    can = [str(name) for name in json.loads(done.stdout)]
-    if can:
+    completed = subprocess.run(command, capture_output=True, check=True, env=environment, timeout=TRIAL_SECONDS)  # noqa: S603
+    possible = [str(name) for name in json.loads(completed.stdout)]
+    if possible:
         reason = f": {'; '.join(missing)}" if missing else ""
         return doubtful(
-            f"workers can {', '.join(can)}{reason}", "use a kernel that has what is missing, from Linux 6.12"
+            f"workers can {', '.join(possible)}{reason}", "use a kernel that has what is missing, from Linux 6.12"
         )
-    kept = f"workers cannot {', '.join(ATTEMPTS)}: tried, with Landlock {offers().landlock} and seccomp"
-    return doubtful(kept, "; ".join(missing)) if missing else fine(kept)
+    summary = f"workers cannot {', '.join(ATTEMPTS)}: tried, with Landlock {offers().landlock} and seccomp"
+    return doubtful(summary, "; ".join(missing)) if missing else fine(summary)

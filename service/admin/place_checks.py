@@ -24,51 +24,51 @@ from service.store.places import open_objects, place_format, place_name
 from service.web.listening import bound, keep_to_this_machine, tls_context
 from service.workers.incidents import incidents_in
 
-#: threads that race for an object in the cloud, and number of races
+#: threads that race to create one object in a cloud store, and number of races
 _RACERS: Final = 8
 _RACES: Final = 5
-_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
-#: free bytes under which a folder is nearly full
-_LITTLE: Final = 1 << 30
-#: days before its end at which a certificate should have been replaced
-_SOON: Final = 21
+_OTHERS_ACCESS: Final = stat.S_IRWXG | stat.S_IRWXO
+#: free bytes below which a disk is nearly full
+_LOW_DISK_BYTES: Final = 1 << 30
+#: days before expiry at which a certificate should be replaced
+_RENEWAL_DAYS: Final = 21
 
 
 def seconds_left(context: ssl.SSLContext, certificate: Path, now: float) -> float:
-    """Return the seconds until the certificate of `context` expires, from `now` in Unix seconds; negative once it has.
+    """Return the seconds from `now` (Unix time) until the certificate of `context` expires; negative after that.
 
-    Python reads a certificate only in a handshake, so there is one with itself in memory. Raises RuntimeError.
+    Python exposes a certificate only in a handshake, so this makes one in memory. Raises RuntimeError.
     """
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client.check_hostname = False
-    client.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # it vouches for itself, whoever has issued it
+    client.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # trust the certificate itself, whoever issued it
     client.load_verify_locations(certificate)
     try:
-        peer = _shaken(client, context)
+        peer = _handshake(client, context)
     except ssl.SSLCertVerificationError as error:
         raise RuntimeError(f"{certificate} cannot be verified: {error.verify_message}") from None
     return ssl.cert_time_to_seconds(str(peer["notAfter"])) - now
 
 
-def _shaken(client: ssl.SSLContext, server: ssl.SSLContext) -> dict[str, object]:
-    """Make a handshake, and return the server's certificate."""
+def _handshake(client: ssl.SSLContext, server: ssl.SSLContext) -> dict[str, object]:
+    """Make a handshake in memory, and return the server's certificate."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-    asking = client.wrap_bio(to_client, to_server)
-    serving = server.wrap_bio(to_server, to_client, server_side=True)
+    client_side = client.wrap_bio(to_client, to_server)
+    server_side = server.wrap_bio(to_server, to_client, server_side=True)
     while True:
         try:
-            asking.do_handshake()
+            client_side.do_handshake()
             break
         except ssl.SSLWantReadError:
             try:
-                serving.do_handshake()
+                server_side.do_handshake()
             except ssl.SSLWantReadError:
                 continue
-    return dict(asking.getpeercert() or {})
+    return dict(client_side.getpeercert() or {})
 
 
 def cache(settings: Settings) -> Diagnosis:
-    """Check the folder for compiled kernels: a server uses it only while nobody else can write to it."""
+    """Check the folder for compiled kernels: a server uses it only if nobody else can write to it."""
     if settings.compile == "off":
         return fine("no kernels are compiled, and none kept")
     if settings.cache_dir is None:
@@ -84,24 +84,24 @@ def cache(settings: Settings) -> Diagnosis:
 
 
 def incidents(settings: Settings) -> Diagnosis:
-    """Check the cache folder for workers that a signal has ended."""
-    known = incidents_in(settings.cache_dir)
-    if not known.incidents:
+    """Check the cache folder for records of workers that were killed by a signal."""
+    log = incidents_in(settings.cache_dir)
+    if not log.incidents:
         return fine("no worker was ended by a signal" if settings.cache_dir else "of workers that end, nothing is kept")
-    last = known.incidents[-1]
+    last = log.incidents[-1]
     when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(last.at))
-    count, spared = len(known.incidents), len(known.condemned)
+    count, condemned = len(log.incidents), len(log.condemned)
     says = (
         f"{count} {'workers were' if count > 1 else 'worker was'} ended by a signal, the last one by {last}, on {when}"
     )
-    if not spared:
+    if not condemned:
         return doubtful(says, "see the log of that time, and report what is no SIGKILL")
-    whose = "a plan runs" if spared == 1 else f"{spared} plans run"
-    return doubtful(f"{says}; {whose} without kernels for it", "report it, with the log's lines on these plans")
+    consequence = "a plan runs" if condemned == 1 else f"{condemned} plans run"
+    return doubtful(f"{says}; {consequence} without kernels for it", "report it, with the log's lines on these plans")
 
 
 def state(settings: Settings) -> Diagnosis:
-    """Check the place for tensors and graphs: ours, writable, with space, and for the server's user alone."""
+    """Check the state's place: known format, writable, with free space, and private to the server's user."""
     place, remote = settings.state, "://" in settings.state
     if place == NO_STATE:
         return doubtful("tensors and graphs are kept in memory: a restart forgets them", f"name a {flag('state')}")
@@ -111,7 +111,7 @@ def state(settings: Settings) -> Diagnosis:
                 place_format(objects, place_name(place))  # raises for anything but state of a known format
         if remote:
             with closing(open_objects(place)) as objects, ThreadPoolExecutor(_RACERS) as threads:
-                winners = max(_won(objects, threads) for _ in range(_RACES))
+                winners = max(_count_winners(objects, threads) for _ in range(_RACES))
             if winners > 1:
                 says = f"of {_RACERS} who made one object at {place} at once, {winners} were told that they did"
                 advice = "two servers would both take it for theirs: name a store that knows If-None-Match: *"
@@ -128,18 +128,18 @@ def _state_folder(folder: Path) -> Diagnosis:
         )
     free = shutil.disk_usage(_existing(folder)).free
     says = f"tensors and graphs are kept in {folder}, where {free / (1 << 30):.1f} GiB are free"
-    if free < _LITTLE:
+    if free < _LOW_DISK_BYTES:
         return doubtful(says, "a full disk refuses writes with 507: make room")
-    if folder.is_dir() and folder.stat().st_mode & _OTHERS:
+    if folder.is_dir() and folder.stat().st_mode & _OTHERS_ACCESS:
         return doubtful(says, f"others can look into it: chmod 700 {folder}")
     return fine(says)
 
 
-def _won(objects: Objects, threads: ThreadPoolExecutor) -> int:
-    """Have several threads create one object at once, and count those that were told that they did."""
+def _count_winners(objects: Objects, threads: ThreadPoolExecutor) -> int:
+    """Let several threads create one object at the same time; return how many were told that they created it."""
     key, start = f"races/{secrets.token_hex(8)}", Barrier(_RACERS)
 
-    def made(number: int) -> bool:
+    def create(number: int) -> bool:
         start.wait()
         try:
             objects.put_new(key, [bytes([number])])
@@ -148,13 +148,13 @@ def _won(objects: Objects, threads: ThreadPoolExecutor) -> int:
         return True
 
     try:
-        return sum(threads.map(made, range(_RACERS)))
+        return sum(threads.map(create, range(_RACERS)))
     finally:
         objects.delete([key])
 
 
 def keys(settings: Settings) -> Diagnosis:
-    """Check that only those may call who should."""
+    """Check that only authorised clients can make requests."""
     if settings.keys_file is not None:
         return _keys_file(settings.keys_file)
     if settings.api_key is not None:
@@ -170,13 +170,13 @@ def keys(settings: Settings) -> Diagnosis:
 
 
 def _keys_file(file: Path) -> Diagnosis:
-    """Check the key file: valid, and for the server's user alone to read."""
+    """Check the key file: valid, and readable only by the server's user."""
     try:
         count, status = len(read_keys(file)), file.stat()
     except (OSError, ValueError) as error:
         reason = os.strerror(error.errno or 0) if isinstance(error, OSError) else str(error)
         return broken(f"{file} cannot be used: {reason}", "gradserve keys add NAME makes one")
-    if status.st_mode & _OTHERS:
+    if status.st_mode & _OTHERS_ACCESS:
         return doubtful(f"{file} can be read by others", f"chmod 600 {file}")
     if not count:
         return doubtful(f"{file} has no key: nobody may call", "gradserve keys add NAME adds one")
@@ -184,7 +184,7 @@ def _keys_file(file: Path) -> Diagnosis:
 
 
 def certificate(settings: Settings) -> Diagnosis:
-    """Check the files of TLS, and when the certificate expires."""
+    """Check the TLS files, and when the certificate expires."""
     try:
         context = tls_context(settings)
         if context is None or settings.tls_cert is None or settings.tls_key is None:
@@ -194,20 +194,20 @@ def certificate(settings: Settings) -> Diagnosis:
         return broken(str(error), f"name a certificate and its key with {flag('tls_cert')} and {flag('tls_key')}")
     if days < 0:
         return broken(f"{settings.tls_cert} has expired", "renew it, and start the server anew")
-    if days < _SOON:
+    if days < _RENEWAL_DAYS:
         return doubtful(f"{settings.tls_cert} ends in {days:.0f} days", "renew it, and start the server anew")
-    if settings.tls_key.stat().st_mode & _OTHERS:
+    if settings.tls_key.stat().st_mode & _OTHERS_ACCESS:
         return doubtful(f"{settings.tls_key} can be read by others", f"chmod 600 {settings.tls_key}")
     return fine(f"{settings.tls_cert} is good for {days:.0f} days")
 
 
 def unwritable(folder: Path) -> str | None:
-    """Return why nothing can be written to a folder, or to its nearest existing parent; None if that works."""
-    there = _existing(folder)
-    if not there.is_dir():
-        return f"{there} is no folder"
+    """Return why the folder, or its nearest existing parent, is not writable; None if it is."""
+    existing = _existing(folder)
+    if not existing.is_dir():
+        return f"{existing} is no folder"
     try:
-        with NamedTemporaryFile(dir=there, prefix=".gradserve-doctor-") as file:
+        with NamedTemporaryFile(dir=existing, prefix=".gradserve-doctor-") as file:
             file.write(b"\0")
             file.flush()
             os.fsync(file.fileno())
@@ -217,5 +217,5 @@ def unwritable(folder: Path) -> str | None:
 
 
 def _existing(folder: Path) -> Path:
-    """Return the folder, or its nearest parent that exists."""
-    return next(each for each in (folder, *folder.parents) if each.exists())
+    """Return the folder, or its nearest existing parent."""
+    return next(path for path in (folder, *folder.parents) if path.exists())

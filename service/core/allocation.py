@@ -1,4 +1,4 @@
-"""Memory that is allocated, held, and given back: the interfaces by which the front and the store use it."""
+"""Protocols for memory that is allocated, held and given back; the front and the store depend on them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Protocol
 
 
 class Held(Protocol):
-    """Holder of memory. Its owner either gives the memory back or hands the holder on."""
+    """Holder of memory. Its owner either releases the memory or passes the holder on."""
 
     def give_back(self) -> None:
         """Release the memory; a second call does nothing."""
 
 
 class VisibleBuffer(Protocol):
-    """Memory with a number, which another process can map by its descriptor."""
+    """Numbered memory that another process can map by its file descriptor."""
 
     number: int
     size: int
@@ -21,23 +21,23 @@ class VisibleBuffer(Protocol):
 
 
 class Allocation(Held, Protocol):
-    """Memory of a fixed size, whose view is empty once it is given back."""
+    """Memory of a fixed size. Its view is empty after it is given back."""
 
     view: memoryview
 
     @property
     def buffer(self) -> VisibleBuffer | None:
-        """The shared memory with these bytes; None if other processes do not see them."""
+        """The shared memory that has these bytes; None if other processes cannot see them."""
 
 
 class GrowingAllocation(Allocation, Protocol):
-    """Memory for a body, reserved step by step as the body arrives."""
+    """Memory for a body, reserved step by step while the body arrives."""
 
     def reserve(self, nbytes: int) -> int:
-        """Reserve the first `nbytes` bytes before they are written; return how many are reserved, at least as many.
+        """Reserve the first `nbytes` bytes before they are written; return the number reserved, at least `nbytes`.
 
-        Raises Refusal (queue_full) if there is no memory for them, or the memory has been taken back.
+        Raises Refusal (queue_full) if there is not enough memory, or if the memory has been reclaimed.
         """
 
     def pin(self) -> None:
-        """Keep the memory from being taken back: the body is complete, and is read from now on."""
+        """Protect the memory from being reclaimed: the body is complete and will be read."""

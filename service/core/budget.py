@@ -1,36 +1,36 @@
-"""Memory budget of a server's processes: their own size, and the shares of a worker's caches."""
+"""Memory budget of the server's processes: their base size, and the shares of a worker's caches."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-#: private memory, measured: of a front without state, with its records of callers and their jobs; of a worker with
-#: compiled kernels, with LLVM and the memory of their allocator; of its caches of types, formulas and attributes; of
-#: each thread of its BLAS
+#: measured private memory: of a front without state, with its records of callers and their jobs; of a worker with
+#: compiled kernels, including LLVM and its allocator's memory; of a worker's caches of types, formulas and attributes;
+#: of each BLAS thread
 FRONT_BYTES, WORKER_BYTES, REMEMBERED_BYTES, THREAD_BYTES = 80 << 20, 72 << 20, 20 << 20, 16 << 20
-#: tolerance for a front and for a worker when the limits of all processes have to fit into the memory
+#: tolerance for a front and for a worker in the check that the limits of all processes fit into memory
 FRONT_MARGIN, WORKER_MARGIN = 48 << 20, 36 << 20
-#: bytes of a plan of a graph of 60 nodes, with its memory and its graph, measured; and of a cached request
+#: measured bytes of a plan of a 60-node graph, including its memory and the graph; bytes of a cached request
 SMALL_PLAN, SMALL_REQUEST = 64 << 10, 4 << 10
-#: default limits of the graphs, answers and models that a front keeps
+#: default limits of the graphs, stored responses and models that a front keeps
 GRAPH_BYTES, ANSWER_BYTES, MODEL_BYTES = 256 << 20, 64 << 20, 16 << 20
-#: bytes of a front at these limits
+#: bytes of a front at these default limits
 FRONT_LIMIT: Final = FRONT_BYTES + FRONT_MARGIN + GRAPH_BYTES + ANSWER_BYTES + MODEL_BYTES
-#: cached requests, for each of the plans
+#: cached requests per plan
 REQUESTS_OF_A_PLAN: Final = 4
-#: resident tensors that a worker has in memory of its own
+#: bytes of resident tensors in a worker's own memory
 TENSOR_BYTES: Final = 32 << 20
-#: buffers that wait for a worker's next answer; they are shared memory, which counts for no process
+#: bytes of idle buffers kept for a worker's next response; they are shared memory, which counts for no process
 IDLE_ANSWER_BYTES: Final = 32 << 20
-#: bytes of Python objects for each byte of JSON: the lists and objects of a body must fit into this
+#: bytes of Python objects per byte of JSON; the lists and objects of a parsed body must fit into this
 PARSED: Final = 16
 
 
 class WorkerBudget(NamedTuple):
-    """Most bytes of each cache of a worker.
+    """Byte limits of a worker's caches.
 
-    `plans`, those that are `ready` to run again, and the `graphs` that were read are the worker's part of the setting
-    `plan_cache_bytes`. On top of it come `cached_requests`, `kernels`, and resident `tensors`.
+    `plans`, `ready` (plans that are ready to run again) and `graphs` (parsed graphs) divide the worker's part of the
+    setting `plan_cache_bytes`. `cached_requests`, `kernels` and resident `tensors` are in addition to it.
     """
 
     plans: int
@@ -42,17 +42,17 @@ class WorkerBudget(NamedTuple):
 
     @property
     def whole(self) -> int:
-        """The sum of all."""
+        """Sum of all limits."""
         return sum(self)
 
     @property
     def caches(self) -> int:
-        """The sum of all that can be made again."""
+        """Sum of the limits of everything that can be recomputed."""
         return self.whole - self.tensors
 
 
 def worker_budget(plan_bytes: int, *, compiles: bool) -> WorkerBudget:
-    """Divide a worker's part of `plan_cache_bytes`, and set the budgets beside it."""
+    """Divide a worker's part of `plan_cache_bytes`, and derive the other limits from it."""
     ready, graphs = plan_bytes // 4, plan_bytes // 8
     return WorkerBudget(
         plans=plan_bytes - ready - graphs,
@@ -64,12 +64,12 @@ def worker_budget(plan_bytes: int, *, compiles: bool) -> WorkerBudget:
 
 
 def request_bytes(answer: int, body: int) -> int:
-    """Bound the bytes of a request: an answer, as values and as text, and a body of JSON, as objects."""
+    """Return an upper bound of a request's bytes: the response as values and text, and the JSON body as objects."""
     return 2 * answer + PARSED * body
 
 
 class WorkerPlaces(NamedTuple):
-    """Places of workers on processors: `general` ones, beside them a quick one and a spare."""
+    """Number of worker processes to budget for: `general` ones, plus a quick one and a spare one."""
 
     general: int
     quick: bool = True

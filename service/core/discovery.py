@@ -1,4 +1,4 @@
-"""Discovery of the classes that a package holds, one to a file."""
+"""Discovery of the classes in a package, where each module defines one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Base = TypeVar("Base")
 def classes_in(paths: Iterable[str], package: str, base: type[Base], attribute: str) -> Iterator[type[Base]]:
     """Import every module of a package and yield the subclasses of `base` that set `attribute` themselves.
 
-    A class that leaves it to its subclasses is a base, and is passed over.
+    A class that leaves `attribute` to its subclasses is abstract and is skipped.
     """
     for module_info in pkgutil.walk_packages(paths, f"{package}."):
         module = importlib.import_module(module_info.name)

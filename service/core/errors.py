@@ -17,15 +17,15 @@ from schemas import Problem
 
 
 class Kind(NamedTuple):
-    """HTTP status and title of a code."""
+    """HTTP status and title of an error code."""
 
     status: int
     title: str
 
 
-#: path of the pages that explain the codes
+#: path of the documentation pages on the codes
 ERRORS: Final = "/docs/errors"
-#: fields of a report that the engine's errors have as well
+#: fields of a report that engine errors have too
 _PLACE: Final = ("node", "function", "function_node", "operand", "expected", "got")
 
 KINDS: Final[dict[str, Kind]] = {
@@ -71,13 +71,13 @@ KINDS: Final[dict[str, Kind]] = {
     "deadline_exceeded": Kind(504, "The time is up"),
     "store_full": Kind(507, "There is no room left"),
 }
-#: detail for a request that raised something unexpected while it was read: the fault is ours, the cause its input
+#: detail for an unexpected exception while a request is parsed: the bug is ours, but the input triggers it
 UNREADABLE: Final = "the server could not read the request; its log has the cause under this request_id"
 
 
 @dataclass
 class Refusal(Exception):
-    """Refusal of a request: `detail` is one sentence; the other fields say where, for programs."""
+    """Refusal of a request: `detail` is one sentence for people; the other fields locate the error for programs."""
 
     code: str
     detail: str
@@ -94,19 +94,19 @@ class Refusal(Exception):
 
     @property
     def status(self) -> int:
-        """The HTTP status of the code."""
+        """HTTP status of the code."""
         return KINDS[self.code].status
 
     @property
     def headers(self) -> dict[str, str]:
-        """Header fields of the report."""
-        stated: dict[str, str | int | None] = {"Retry-After": self.retry_after, "Allow": self.allow}
+        """Header fields of the response."""
+        fields: dict[str, str | int | None] = {"Retry-After": self.retry_after, "Allow": self.allow}
         if self.code == "unauthenticated":
-            stated["WWW-Authenticate"] = "Bearer"
-        return {name: str(value) for name, value in stated.items() if value is not None}
+            fields["WWW-Authenticate"] = "Bearer"
+        return {name: str(value) for name, value in fields.items() if value is not None}
 
     def problem(self, request_id: str) -> Problem:
-        """Write the report."""
+        """Return the problem report."""
         kind = KINDS[self.code]
         report = Problem(
             type=f"{ERRORS}/{self.code}",
@@ -124,23 +124,23 @@ class Refusal(Exception):
         return report
 
     def body(self, request_id: str) -> bytes:
-        """Write the report as JSON."""
+        """Return the problem report as JSON."""
         return orjson.dumps(self.problem(request_id))
 
 
 def linked(reports: bytes, prefix: str) -> bytes:
-    """Put a prefix before the links of reports in JSON. Text that quotes a report has escaped marks, and stays."""
+    """Prepend a prefix to the links in JSON reports. Reports quoted in strings have escaped quotes: they stay."""
     return reports.replace(f'"type":"{ERRORS}/'.encode(), f'"type":"{prefix}{ERRORS}/'.encode())
 
 
 def from_engine(error: EngineError) -> Refusal:
-    """Convert the engine's error, with a pointer to the node or operand it names, also inside a function.
+    """Convert an engine error, with a JSON pointer to the node or operand, also inside a function.
 
-    If there are several errors, all of them are in `errors`.
+    If the error carries further errors, `errors` lists all of them.
     """
     refusals = [
-        Refusal(one.code, one.detail, **{name: getattr(one, name) for name in _PLACE}, pointer=_pointer(one))
-        for one in (error, *error.others)
+        Refusal(each.code, each.detail, **{name: getattr(each, name) for name in _PLACE}, pointer=_pointer(each))
+        for each in (error, *error.others)
     ]
     return replace(refusals[0], errors=refusals) if len(refusals) > 1 else refusals[0]
 
@@ -158,31 +158,31 @@ def _pointer(error: EngineError) -> str | None:
 
 
 def fault() -> Refusal:
-    """Return the refusal for a fault of ours; the log has the cause, under the request's id."""
+    """Return the refusal for a bug in the server; the log has the cause under the request's id."""
     return Refusal("internal_error", "the server failed on this request; its log has the cause under this request_id")
 
 
 def unreadable() -> Refusal:
-    """Return the refusal of a request that raised something unexpected while it was read; the log has the cause."""
+    """Return the refusal for an unexpected exception while a request was parsed; the log has the cause."""
     return Refusal("invalid_field", UNREADABLE, expected="a request that this call takes", pointer="")
 
 
 def stopping() -> Refusal:
-    """Return the refusal of a server that is stopping."""
+    """Return the refusal that a stopping server sends."""
     return Refusal("shutting_down", "the server is stopping and takes no new work", retry_after=5)
 
 
 def full(held: int, retry_after: int) -> Refusal:
-    """Return the refusal of a server that holds as many requests as it may."""
+    """Return the refusal that a server sends if it holds its maximum number of requests."""
     detail = f"the server already holds {held} requests, its limit; try again shortly"
     return Refusal("queue_full", detail, retry_after=retry_after)
 
 
 def late(seconds: float) -> Refusal:
-    """Return the refusal of a request whose time, so many seconds, is up."""
+    """Return the refusal for a request that did not finish within `seconds`."""
     return Refusal("deadline_exceeded", f"the request was not finished within its {seconds:g} s")
 
 
 def out_of_memory() -> Refusal:
-    """Return the refusal if an allocation failed in spite of the budgets."""
+    """Return the refusal for an allocation that failed despite the budgets."""
     return Refusal("over_budget", "the server ran out of memory on this request; send a smaller one", got="no memory")

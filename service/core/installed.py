@@ -10,7 +10,7 @@ from typing import Final
 
 @contextmanager
 def needs_extra(feature: str, library: str, extra: str) -> Iterator[None]:
-    """Turn a failed import in the block into RuntimeError with one sentence that names the extra to install."""
+    """Turn an ImportError in the block into a RuntimeError with one sentence that names the extra to install."""
     try:
         yield
     except ImportError as error:
@@ -18,7 +18,7 @@ def needs_extra(feature: str, library: str, extra: str) -> Iterator[None]:
 
 
 def installed_version(*packages: str) -> str:
-    """Return the version of the first of these packages that is installed, or "0"."""
+    """Return the version of the first installed package among `packages`, or "0"."""
     for package in packages:
         try:
             return version(package)
@@ -27,5 +27,5 @@ def installed_version(*packages: str) -> str:
     return "0"
 
 
-#: versions in answers, log lines and metrics
+#: versions for responses, log lines and metrics
 VERSIONS: Final[dict[str, str]] = {"gradserve": installed_version("gradserve"), "numpy": installed_version("numpy")}

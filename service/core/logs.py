@@ -1,4 +1,4 @@
-"""Log of a server's processes: lines on stderr, as text or as JSON."""
+"""Logging setup of the server's processes: lines on stderr, as text or as JSON."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _TEXT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 def begin_log(settings: Settings) -> None:
-    """Begin to log, from the level in the settings on."""
+    """Set up logging at the level in the settings."""
     logging.basicConfig(level=settings.log_level.upper(), handlers=[_to_stderr(settings)])
 
 
 def begin_log_of_ours(settings: Settings) -> None:
-    """Log our own lines alone, in another application's process; nothing if that process has a log itself."""
+    """Log only our own lines, inside another application. Do nothing if the application has set up logging."""
     logger = logging.getLogger("gradserve")
     if not logger.hasHandlers():
         logger.addHandler(_to_stderr(settings))
@@ -35,32 +35,34 @@ def _to_stderr(settings: Settings) -> logging.Handler:
 
 
 class TextLines(logging.Formatter):
-    """Formatter for lines of text, with a traceback below."""
+    """Formatter for text lines; a traceback follows below its line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line, without its end."""
+        """Return the line without a newline."""
         return mask_keys(super().format(record))
 
 
 class JsonLines(logging.Formatter):
-    """Formatter for one object a line: time, level, logger, message; the request's id and the traceback, if any."""
+    """Formatter for one JSON object per line: time, level, logger, message; request id and traceback if present."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line, without its end."""
-        more = {"request_id": vars(record)["request_id"]} if "request_id" in vars(record) else {}
+        """Return the line without a newline."""
+        fields = {"request_id": vars(record)["request_id"]} if "request_id" in vars(record) else {}
         if record.exc_info:
-            more["traceback"] = _encodable(self.formatException(record.exc_info))
+            fields["traceback"] = _encodable(self.formatException(record.exc_info))
         message = _encodable(record.getMessage())
-        return mask_keys(json_line(record.created, record.levelname, record.name, message=message, **more))
+        return mask_keys(json_line(record.created, record.levelname, record.name, message=message, **fields))
 
 
-def json_line(at: float, level: str, logger: str, **more: str | float) -> str:
-    """Write a line of the log, with its time, in Unix seconds, by RFC 3339 to the millisecond."""
-    whole = int(at)
-    utc = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(whole))}.{int(1000 * (at - whole)):03d}Z"
-    return orjson.dumps({"time": utc, "level": level, "logger": logger, **more}).decode()
+def json_line(seconds: float, level: str, logger: str, **fields: str | float) -> str:
+    """Return a log line as JSON, with the Unix time `seconds` in RFC 3339 format to the millisecond."""
+    whole_seconds = int(seconds)
+    utc = (
+        f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(whole_seconds))}.{int(1000 * (seconds - whole_seconds)):03d}Z"
+    )
+    return orjson.dumps({"time": utc, "level": level, "logger": logger, **fields}).decode()
 
 
 def _encodable(text: str) -> str:
-    """Escape bytes that are not UTF-8: names of files in messages may have them."""
+    """Escape bytes that are not UTF-8: file names in messages may contain them."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -1,6 +1,6 @@
-"""Prefix under which the service is served, as a part of another application or behind a proxy (ASGI's `root_path`).
+"""URL prefix of the service if it is mounted in another application or behind a proxy (ASGI's `root_path`).
 
-Decisions by a path ask `path_within`, and links to paths of ours begin with `prefix_of`.
+Code that decides by path uses `path_within`, and links to our paths begin with `prefix_of`.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-#: prefix of the paths by which servers ask one another; nothing for clients lies there
+#: path prefix of requests between servers; nothing below it is for clients
 BETWEEN_SERVERS: Final = "/cluster/"
 
 
 def path_within(scope: Mapping[str, Any]) -> str:
-    """Return the path of a request without the prefix; unchanged if a proxy has removed the prefix."""
+    """Return a request's path without the prefix; unchanged if a proxy has already removed the prefix."""
     path: str = scope["path"]
     root = str(scope.get("root_path", "")).rstrip("/")
     rest = path.removeprefix(root)
@@ -22,6 +22,6 @@ def path_within(scope: Mapping[str, Any]) -> str:
 
 
 def prefix_of(scope: Mapping[str, Any]) -> str:
-    """Return the prefix of links to the service, "" or like /grad: fit for a header, for JSON and for HTML."""
+    """Return the prefix for links to the service: "" or a path like /grad, safe for a header, JSON and HTML."""
     root = str(scope.get("root_path", "")).strip("/")
     return f"/{quote(root)}" if root else ""

@@ -1,6 +1,6 @@
-"""Every setting of the server: its default, its limits, and what it is for.
+"""Every setting of the server: default, limits and description.
 
-Each can be given as a flag (`--timeout-ms 5000`) and in the environment (`GRADSERVE_TIMEOUT_MS=5000`); a flag wins.
+A setting is given as a flag (`--timeout-ms 5000`) or in the environment (`GRADSERVE_TIMEOUT_MS=5000`); a flag wins.
 Sizes may have units (`--max-bytes 4GiB`).
 """
 
@@ -50,109 +50,108 @@ _BINARY: Final = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _UNITS: Final = {name.upper(): factor for name, factor in (_DECIMAL | _BINARY).items()}
 _WITH_UNIT: Final = re.compile(r"([0-9]{1,30})\s*([A-Za-z]+)")
 _LETTER: Final = re.compile(r"[A-Za-z]")
-_READABLE: Final = 10_000  # from here on a number of units is as hard to read as one of bytes
+_READABLE: Final = 10_000  # a larger number of units is as hard to read as the number of bytes
 
 
-def parsed(value: object) -> object:
-    """Convert a text with a unit, in any case, to bytes; return all else unchanged. Raises PydanticCustomError.
+def parse_size(value: object) -> object:
+    """Convert a text with a unit, in any case, to bytes; return other values unchanged. Raises PydanticCustomError.
 
-    A letter alone (4G) is refused: some programs mean powers of 1000 by it, others powers of 1024.
+    A single letter (4G) is rejected: some programs mean powers of 1000 by it, others powers of 1024.
     """
     if not isinstance(value, str) or not _LETTER.search(value):
         return value
-    found = _WITH_UNIT.fullmatch(value.strip())
-    factor = found and _UNITS.get(found[2].upper())
-    if not found or not factor:
+    match = _WITH_UNIT.fullmatch(value.strip())
+    factor = match and _UNITS.get(match[2].upper())
+    if not match or not factor:
         units = ", ".join(_DECIMAL | _BINARY)
         raise PydanticCustomError("size", "a size is a whole number, alone or with one of {units}", {"units": units})
-    return int(found[1]) * factor
+    return int(match[1]) * factor
 
 
 def readable(size: int) -> str:
-    """Format a size exactly, in the largest binary unit that divides it; if that is hard to read, with a rounding."""
-    fitting = [(size // factor, name) for name, factor in _BINARY.items() if size and size % factor == 0]
-    count, unit = fitting[-1] if fitting else (size, "")
+    """Format a size exactly, in the largest binary unit that divides it; add a rounded value if that is long."""
+    exact_units = [(size // factor, name) for name, factor in _BINARY.items() if size and size % factor == 0]
+    count, unit = exact_units[-1] if exact_units else (size, "")
     if count < _READABLE:
         return f"{count}{unit}"
     unit, factor = [(name, factor) for name, factor in _BINARY.items() if factor <= size][-1]
     return f"{size}, about {size / factor:.1f}{unit}"
 
 
-#: marks a setting as a size; it is found again in the metadata of its field
-SIZE: Final = BeforeValidator(parsed)
+#: marker of a setting that is a size, looked up in the metadata of its field
+SIZE: Final = BeforeValidator(parse_size)
 Size = Annotated[int, SIZE]
 
 
 PREFIX: Final = "GRADSERVE_"
-#: prefixes of the variables of the project's own tests
-OF_THE_TESTS: Final = (f"{PREFIX}TEST_", f"{PREFIX}UPDATE_")
-#: settings that were removed, and why: for one release, a server that is given one starts and logs a warning
+#: prefixes of the environment variables for the project's own tests
+TEST_PREFIXES: Final = (f"{PREFIX}TEST_", f"{PREFIX}UPDATE_")
+#: removed settings and why each was removed: for one release, a server that gets one still starts and logs a warning
 REMOVED: Final = {
     "coalesce": "coalescing was removed",
     "http": "`gradserve serve` no longer runs uvicorn; run `uvicorn service.asgi:app` instead",
 }
-#: value of `state` for a state that ends with the server
+#: value of `state` for a state that is lost when the server ends
 NO_STATE: Final = "memory"
-#: any name or origin
+#: wildcard for any name or origin
 EVERY: Final = "*"
-#: no folder
+#: value for "no folder"
 NO_FOLDER: Final = "none"
-#: settings that are neither flags, which others can read in the process list, nor shown
+#: settings that have no flag, because other users can read flags in the process list, and that are never printed
 SECRETS: Final = frozenset({"api_key", "cluster_secret"})
-#: names of variables with addresses and credentials of other services
-_FOR_THE_FRONT: Final = re.compile(
-    r"^(AWS|AZURE|GOOGLE|OTEL)_|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|PRIVATE|API_?KEY"
-)
-#: variables that Kubernetes makes for a Service: https://kubernetes.io/docs/concepts/services-networking/service/
+#: names of variables with addresses and credentials of external services
+_FRONT_ONLY: Final = re.compile(r"^(AWS|AZURE|GOOGLE|OTEL)_|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|PRIVATE|API_?KEY")
+#: variables that Kubernetes sets for a Service: https://kubernetes.io/docs/concepts/services-networking/service/
 _SERVICE_LINK: Final = re.compile(
     r"GRADSERVE(?:_[A-Z0-9_]+)??_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?"
     r"|PORT(?:_[0-9]+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)"
 )
-#: log line for these
-PASSED_OVER: Final = "passed over, since Kubernetes makes them for a Service of this name: %s"
+#: log line for ignored Kubernetes variables
+IGNORED_LINKS: Final = "passed over, since Kubernetes makes them for a Service of this name: %s"
 _LINKED_PORT: Final = re.compile(r"_(?:SERVICE|[0-9]+_(?:TCP|UDP|SCTP))_PORT$")
-#: a name, an address, one of IPv6 with or without brackets; or all of these
+#: a host name, an IPv4 address, an IPv6 address with or without brackets, or the wildcard
 _HOST: Final = re.compile(r"\*|[^\s:/@*\[\]]+|\[[0-9A-Fa-f:.]+\]|[0-9A-Fa-f:.]+")
-#: a key as a person or another program makes it: as long as one that cannot be guessed, and fit for a header
+#: a key made by a person or another program: long enough not to be guessed, and valid in a header
 _KEY: Final = re.compile(r"[A-Za-z0-9._~+/-]{22,512}=*")
-#: the secret of the servers of a cluster, fit for a header
+#: shared secret of the servers of a cluster, valid in a header
 _CLUSTER_SECRET: Final = re.compile(r"[\x21-\x7e]{32,512}")
-#: the budget of an execution if there is hardly any memory
-_LEAST_BYTES: Final = 64 << 20
+#: memory budget of an execution if the machine has hardly any memory
+_MIN_BYTES: Final = 64 << 20
 
 
-def _default_max_bytes(stated: dict[str, Any]) -> int:
-    """Half the memory, divided by the workers; less where their processes' limits would not fit in it together."""
-    workers = stated.get("workers", 1)
+def _default_max_bytes(validated: dict[str, Any]) -> int:
+    """Return half the memory divided by the workers, or less so that the limits of all processes fit into memory."""
+    workers = validated.get("workers", 1)
     processes = sum(WorkerPlaces(workers))
     caches = worker_budget(_default_plan_cache_bytes() // processes, compiles=True).whole
+    # Of the memory that the front leaves, each worker process gets an equal share, less its caches and its base size.
     share = (machine.memory_bytes() - FRONT_LIMIT) // processes - caches
-    taken = WORKER_BYTES + REMEMBERED_BYTES + WORKER_MARGIN + machine.cpus_each(workers) * THREAD_BYTES
-    return int(max(_LEAST_BYTES, min(machine.memory_bytes() // (2 * workers), share - taken)))
+    base = WORKER_BYTES + REMEMBERED_BYTES + WORKER_MARGIN + machine.cpus_each(workers) * THREAD_BYTES
+    return int(max(_MIN_BYTES, min(machine.memory_bytes() // (2 * workers), share - base)))
 
 
 def _default_plan_cache_bytes() -> int:
     return int(min(1 << 30, machine.memory_bytes() // 8))
 
 
-def _default_worker_bytes(stated: dict[str, Any]) -> int:
-    return int(stated.get("max_bytes", 0) + _default_plan_cache_bytes())
+def _default_worker_bytes(validated: dict[str, Any]) -> int:
+    return int(validated.get("max_bytes", 0) + _default_plan_cache_bytes())
 
 
-def _default_connections_per_client(stated: dict[str, Any]) -> int:
-    return max(1, int(stated.get("max_connections", 0)) // 8)
+def _default_connections_per_client(validated: dict[str, Any]) -> int:
+    return max(1, int(validated.get("max_connections", 0)) // 8)
 
 
-def _default_allowed_hosts(stated: dict[str, Any]) -> tuple[str, ...]:
-    return (EVERY,) if stated.get("insecure") == "on" else ()
+def _default_allowed_hosts(validated: dict[str, Any]) -> tuple[str, ...]:
+    return (EVERY,) if validated.get("insecure") == "on" else ()
 
 
-#: protocols of others
+#: third-party protocols that the server can speak
 FacadeName = Literal["umbridge", "openinference", "tesseract"]
 
 
 class Settings(BaseModel):
-    """Settings of the server: what is not stated is what the environment says, or a default."""
+    """Settings of the server. A setting that is not passed comes from the environment, or else has its default."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
@@ -380,51 +379,53 @@ class Settings(BaseModel):
         "path, /v1/traces is meant. The variables OTEL_* say the rest. none: no traces",
     )
 
-    def __init__(self, **stated: Any) -> None:
-        named = {name.upper(): value for name, value in os.environ.items()}  # letters may be of either case
-        fields = {name: named[variable(name)] for name in Settings.model_fields if variable(name) in named}
-        super().__init__(**fields | stated)
+    def __init__(self, **values: Any) -> None:
+        variables = {name.upper(): value for name, value in os.environ.items()}  # names are case-insensitive
+        fields = {name: variables[variable(name)] for name in Settings.model_fields if variable(name) in variables}
+        super().__init__(**fields | values)
 
     @property
     def asks_for_keys(self) -> bool:
-        """True if a request needs a key."""
+        """Whether requests need a key."""
         return self.keys_file is not None or self.api_key is not None
 
     @field_validator("least_precision")
     @classmethod
-    def _allows_the_default(cls, value: Precision, info: ValidationInfo) -> Precision:
-        usual = info.data.get("precision", IEEE)
-        if PRECISIONS.index(usual) > PRECISIONS.index(value):
-            raise ValueError(f"the precision of requests that ask for none, {flag('precision')} {usual}, is less exact")
+    def _check_default_precision(cls, value: Precision, info: ValidationInfo) -> Precision:
+        default_precision = info.data.get("precision", IEEE)
+        if PRECISIONS.index(default_precision) > PRECISIONS.index(value):
+            raise ValueError(
+                f"the precision of requests that ask for none, {flag('precision')} {default_precision}, is less exact"
+            )
         return value
 
     @field_validator("allowed_hosts")
     @classmethod
-    def _are_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if not all(map(_HOST.fullmatch, value)):
             raise ValueError("names or addresses without scheme and port were expected, as in gradserve.example")
         return value
 
     @field_validator("cors_origins", "allowed_hosts", "facades", mode="before")
     @classmethod
-    def _split(cls, value: object) -> object:
+    def _split_list(cls, value: object) -> object:
         return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
     @field_validator("metrics_port", mode="before")
     @classmethod
-    def _is_a_port_or_none(cls, value: object) -> object:
+    def _parse_port(cls, value: object) -> object:
         return None if value in ("", NO_FOLDER) else value
 
     @field_validator("metrics_port")
     @classmethod
-    def _is_another_port(cls, value: int | None, info: ValidationInfo) -> int | None:
+    def _check_port(cls, value: int | None, info: ValidationInfo) -> int | None:
         if value and value == info.data.get("port"):
             raise ValueError(f"a port other than that of {flag('port')} was expected")
         return value
 
     @field_validator("trace_endpoint", mode="before")
     @classmethod
-    def _collector(cls, value: object) -> object:
+    def _parse_endpoint(cls, value: object) -> object:
         if value in (None, "", NO_FOLDER):
             return None
         url = urlsplit(str(value))
@@ -434,14 +435,14 @@ class Settings(BaseModel):
 
     @field_validator("api_key")
     @classmethod
-    def _is_a_key(cls, value: SecretStr | None) -> SecretStr | None:
+    def _check_key(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None and not _KEY.fullmatch(value.get_secret_value()):
             raise ValueError("a key has 22 to 512 letters, digits and characters of -._~+/, then = if any")
         return value
 
     @field_validator("cluster_address", mode="before")
     @classmethod
-    def _reached(cls, value: object) -> object:
+    def _parse_cluster_address(cls, value: object) -> object:
         if value in (None, "", NO_FOLDER):
             return None
         url = urlsplit(str(value))
@@ -460,14 +461,14 @@ class Settings(BaseModel):
 
     @property
     def known_as(self) -> str | None:
-        """The name of this server in answers, if there are others beside it."""
+        """Name of this server in responses, if it is one of several."""
         if self.cluster_address is not None or self.ingress is None:
             return self.cluster_address
         return f"{socket.gethostname()}:{self.port}" if self.port else socket.gethostname()
 
     @field_validator("ingress", mode="before")
     @classmethod
-    def _carries(cls, value: object) -> object:
+    def _parse_ingress(cls, value: object) -> object:
         if value in (None, "", NO_FOLDER):
             return None
         url = urlsplit(str(value))
@@ -483,21 +484,21 @@ class Settings(BaseModel):
 
     @field_validator("cluster_secret")
     @classmethod
-    def _is_a_secret(cls, value: SecretStr | None) -> SecretStr | None:
+    def _check_secret(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None and not _CLUSTER_SECRET.fullmatch(value.get_secret_value()):
             raise ValueError("a secret of servers has 32 to 512 visible ASCII characters")
         return value
 
     @field_validator("cache_dir", "tls_cert", "tls_key", "keys_file", mode="before")
     @classmethod
-    def _place(cls, value: object) -> object:
+    def _parse_path(cls, value: object) -> object:
         if not isinstance(value, str):
             return value
         return None if value in ("", NO_FOLDER) else _absolute(value)
 
     @field_validator("state", mode="before")
     @classmethod
-    def _place_of_state(cls, value: object) -> object:
+    def _parse_state(cls, value: object) -> object:
         if not isinstance(value, str | Path) or "://" in str(value):
             return value
         return NO_STATE if str(value) in ("", NO_STATE) else str(_absolute(value))
@@ -526,7 +527,7 @@ def default(info: FieldInfo, settings: Settings) -> object:
 
 
 def shown(name: str, value: object) -> str:
-    """Format a setting's value as a person reads it, and as it can be given; of a secret, whether it is set."""
+    """Format a setting's value readably, so that it can be passed again; for a secret, say only whether it is set."""
     if name in SECRETS:
         return "not set" if value is None else "set"
     if isinstance(value, tuple):
@@ -537,51 +538,51 @@ def shown(name: str, value: object) -> str:
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return these variables without those that are for the server alone, and for none of its workers.
+    """Return the environment without the variables that are for the server but not for its workers.
 
-    These are our secrets, and all that may open a store or a collector: no worker reaches one.
+    These are our secrets and everything that could open a store or a trace collector: no worker connects to one.
     """
     hidden = {variable(name) for name in SECRETS}
     return {
         name: value
         for name, value in environment.items()
-        if name.upper() not in hidden and not _FOR_THE_FRONT.search(name.upper())
+        if name.upper() not in hidden and not _FRONT_ONLY.search(name.upper())
     }
 
 
 def service_links(environment: Mapping[str, str]) -> list[str]:
-    """List the variables that Kubernetes makes for Services whose names begin as ours: they are no settings.
+    """List the variables that Kubernetes sets for Services whose names begin like ours; they are not settings.
 
-    One that ends with _PORT and has a plain number may be a port that a person has set.
+    A variable that ends with _PORT and has a plain number may be a port that a person has set.
     """
-    named = [name for name in sorted(environment) if _SERVICE_LINK.fullmatch(name)]
+    links = [name for name in sorted(environment) if _SERVICE_LINK.fullmatch(name)]
     return [
-        name for name in named if not name.endswith("_PORT") or _LINKED_PORT.search(name) or "://" in environment[name]
+        name for name in links if not name.endswith("_PORT") or _LINKED_PORT.search(name) or "://" in environment[name]
     ]
 
 
 def misspelt(environment: Iterable[str]) -> str | None:
-    """Say in one sentence what is wrong with the names of these variables; None if nothing is."""
-    known = {name: variable(name) for name in Settings.model_fields}
-    passed = {*known.values(), *map(variable, REMOVED)}
+    """Return one sentence on the first unknown setting among these variables; None if there is none."""
+    variables = {name: variable(name) for name in Settings.model_fields}
+    accepted = {*variables.values(), *map(variable, REMOVED)}
     for name in sorted(environment):
-        stated = name.upper()
-        if stated.startswith(PREFIX) and not stated.startswith(OF_THE_TESTS) and stated not in passed:
-            advice = hint(stated.removeprefix(PREFIX), known, "gradserve serve --help lists all settings")
+        upper = name.upper()
+        if upper.startswith(PREFIX) and not upper.startswith(TEST_PREFIXES) and upper not in accepted:
+            advice = hint(upper.removeprefix(PREFIX), variables, "gradserve serve --help lists all settings")
             return f"the environment has {printable(name)}, which is no setting; {advice}"
     return None
 
 
 def removed_settings(environment: Iterable[str], stated: Iterable[str] = ()) -> list[str]:
-    """Write a warning for each removed setting among these variables, and among the names of `stated` flags."""
+    """Return a warning for each removed setting among these variables and among the names of the `stated` flags."""
     variables, flags = {name.upper() for name in environment}, {*stated}
-    given = [(variable(name), why) for name, why in REMOVED.items() if variable(name) in variables]
-    given += [(flag(name), why) for name, why in REMOVED.items() if name in flags]
-    return [f"{name} has no effect: {why}" for name, why in given]
+    removed = [(variable(name), reason) for name, reason in REMOVED.items() if variable(name) in variables]
+    removed += [(flag(name), reason) for name, reason in REMOVED.items() if name in flags]
+    return [f"{name} has no effect: {reason}" for name, reason in removed]
 
 
-def read_settings(**stated: Any) -> Settings:
-    """Read settings from these values and the environment, from which the variables of Kubernetes are removed.
+def read_settings(**values: Any) -> Settings:
+    """Read settings from these values and the environment, after removing the variables of Kubernetes from it.
 
     Raises RuntimeError with one sentence.
     """
@@ -590,9 +591,9 @@ def read_settings(**stated: Any) -> Settings:
     if sentence := misspelt(os.environ):
         raise RuntimeError(sentence)
     try:
-        return Settings(**stated)
+        return Settings(**values)
     except ValidationError as error:
-        raise RuntimeError(complaint(error)) from None
+        raise RuntimeError(settings_error(error)) from None
 
 
 def own_settings(settings: Settings, processes: int) -> Settings:
@@ -601,16 +602,16 @@ def own_settings(settings: Settings, processes: int) -> Settings:
 
 
 def budget_of(settings: Settings) -> WorkerBudget:
-    """Return the budget of a worker with these settings of its own."""
+    """Return the budget of a worker that has these settings."""
     return worker_budget(settings.plan_cache_bytes, compiles=settings.compile == "on")
 
 
-def complaint(error: ValidationError) -> str:
-    """Write one sentence on the first error in the settings."""
+def settings_error(error: ValidationError) -> str:
+    """Return one sentence on the first error in the settings."""
     first = error.errors()[0]
     name = str(first["loc"][0])
-    said = first["msg"].removeprefix("Value error, ")
-    reason = said[:1].lower() + said[1:]
+    message = first["msg"].removeprefix("Value error, ")
+    reason = message[:1].lower() + message[1:]
     if name in SECRETS:
         return f"{variable(name)} cannot be used: {reason}"
     return f"setting {flag(name)} ({variable(name)}) is {first['input']!r}: {reason}"

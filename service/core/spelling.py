@@ -1,4 +1,4 @@
-"""Suggestions for misspelt words."""
+"""Suggestions for misspelled words."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from engine.ir.spellings import LOOKED_AT, nearest
 
 
 def hint(word: str, known: Mapping[str, str], otherwise: str) -> str:
-    """Suggest the nearest of the known words, in lower case, each with its spelling; `otherwise` if none is near."""
-    near = nearest(word[:LOOKED_AT].lower(), known)
-    return f"did you mean {known[near]}?" if near else otherwise
+    """Suggest the word closest to `word`, or return `otherwise`. `known` maps lower-case words to their spelling."""
+    closest = nearest(word[:LOOKED_AT].lower(), known)
+    return f"did you mean {known[closest]}?" if closest else otherwise

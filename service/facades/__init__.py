@@ -1,7 +1,7 @@
-"""Facades: protocols of others, served by our models. What computes are the calls that exist.
+"""Facades: third-party protocols, served by stored models. Existing calls do the computation.
 
-    web ── route ── job ── worker ── ForeignCall.read_request ── a call of ours ── OwnRequest.write_answer ── answer
+    web ── route ── job ── worker ── ForeignCall.read_request ── a /v1 call ── OwnRequest.write_answer ── response
 
-The front knows a protocol by its paths and the form of its errors (`protocols`), and loads nothing else of it. A facade
-only translates: it computes nothing, and leaves all decisions to the call.
+The front knows only a protocol's paths and the format of its errors (`protocols`). A facade only translates: it
+computes nothing and leaves all decisions to the call.
 """

@@ -1,4 +1,4 @@
-"""Elements of tensors in the JSON of other protocols: flat, or in lists within lists."""
+"""Elements of tensors in the JSON of other protocols: as a flat list or as nested lists."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from service.api.json_codec import json_kind
 from service.api.tensors import Location, encoded_bytes, pointer
 from service.core.errors import Refusal
 
-#: extents of a shape that a sentence shows
+#: maximum number of extents of a shape in an error message
 _SHOWN: Final = 16
 
 
 def flat_or_nested(data: object, shape: Sequence[int], where: str, place: Location) -> list[int | float]:
-    """Return the elements, row by row, of a list that is flat, or nested as the shape says; true and false as 1 and 0.
+    """Return the row-major elements of a flat list, or of lists nested according to the shape; booleans as 1 and 0.
 
-    `where` names the list in reports, and `place` is its location. Raises Refusal.
+    `where` names the list in error messages, and `place` is its location. Raises Refusal.
     """
     if not isinstance(data, list):
         got = json_kind(data)
@@ -39,9 +39,9 @@ def flat_or_nested(data: object, shape: Sequence[int], where: str, place: Locati
 
 
 def nested(data: object, shape: Sequence[int], where: str, place: Location) -> list[int | float]:
-    """Return the elements, row by row, of lists that are nested as the shape says; true and false as 1 and 0.
+    """Return the row-major elements of lists nested according to the shape; booleans as 1 and 0.
 
-    Raises Refusal, which points to the first list or element that does not fit.
+    Raises Refusal that points to the first list or element that does not fit.
     """
     rows: list[Any] = [data]
     for axis, extent in enumerate(shape):
@@ -52,33 +52,33 @@ def nested(data: object, shape: Sequence[int], where: str, place: Location) -> l
         rows = list(chain.from_iterable(rows))
     if not {int, float}.issuperset(map(type, rows)):
         if not {int, float, bool}.issuperset(map(type, rows)):
-            i = next(i for i, one in enumerate(rows) if not isinstance(one, int | float))
+            i = next(i for i, element in enumerate(rows) if not isinstance(element, int | float))
             raise _misfit(i, shape, where, place, "a number", json_kind(rows[i]))
-        return [int(one) if one is True or one is False else one for one in rows]
+        return [int(element) if element is True or element is False else element for element in rows]
     return rows
 
 
 def _misfit(i: int, shape: Sequence[int], where: str, place: Location, expected: str, got: str) -> Refusal:
-    """Return the refusal of the element with this number, row by row, of lists of this shape."""
+    """Return the refusal of the element with row-major index `i` in lists of this shape."""
     indices: list[int] = []
     for extent in reversed(shape):
         i, index = divmod(i, extent)
         indices.insert(0, index)
-    at = "".join(f"[{index}]" for index in indices)
+    position = "".join(f"[{index}]" for index in indices)
     if expected == "a number":
-        detail = f"{where} must hold numbers, but has {got}{at and f' at {at}'}"
+        detail = f"{where} must hold numbers, but has {got}{position and f' at {position}'}"
     else:
-        detail = f"{where}{at} must be {expected}, but is {got}; rows of different lengths are no array"
+        detail = f"{where}{position} must be {expected}, but is {got}; rows of different lengths are no array"
     return bad_tensor(detail, (*place, *indices), expected, got)
 
 
 def bad_tensor(detail: str, place: Location, expected: str, got: str, code: str = "bad_tensor") -> Refusal:
-    """Return the refusal of a tensor at this place."""
+    """Return the refusal of a tensor at this location."""
     return Refusal(code, detail, expected=expected, got=got, pointer=pointer(place))
 
 
 def shown_shape(shape: Sequence[int]) -> str:
-    """Format a shape for a sentence, whatever its rank and its extents."""
+    """Format a shape for an error message, whatever its rank and extents."""
     return printable(f"{list(shape[:_SHOWN])}")
 
 
@@ -89,9 +89,9 @@ def base64_tensor(array: HostArray, dtype: str) -> dict[str, Any]:
 
 
 def text_bytes(array: HostArray, name: str, *, nested: bool = False) -> int:
-    """Bound the bytes of a result as JSON, with floats as Python writes them.
+    """Return an upper bound of the bytes of a result as JSON, with floats as Python writes them.
 
-    Each list within lists takes three more, and `false` four more than 0.
+    Each inner list takes three more bytes, and `false` four more than 0.
     """
     type = TensorType.of(array)
     numbers = encoded_bytes([type.with_dtype(FLOAT64) if type.is_float else type], "json")
@@ -101,7 +101,7 @@ def text_bytes(array: HostArray, name: str, *, nested: bool = False) -> int:
 
 
 def require_finite(array: HostArray, name: str) -> None:
-    """Raise Refusal for a result with elements that are not finite, which JSON does not have."""
+    """Raise Refusal if a result has non-finite elements, which JSON cannot represent."""
     flat = array.reshape(-1)
     if flat.dtype.kind == "f" and not np.isfinite(flat).all():
         index = int(np.flatnonzero(~np.isfinite(flat))[0])

@@ -1,4 +1,4 @@
-"""Contract of a facade's calls: translate a request of another protocol into one of ours, and our answer back."""
+"""Contract of a facade's calls: translate a request of another protocol into a /v1 request, and the results back."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from service.api.tensors import NodePlace
 from service.facades.model import Model
 from service.facades.protocols import ForeignAnswer
 
-#: nodes that a weighted sum adds to a graph: the weights, the product, the sum
-_MORE: Final = 3
+#: number of nodes that a weighted sum adds to a graph: the weights, the product, the sum
+_ADDED_NODES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedSum:
-    """Sum of a node's elements, each times a weight, which is a tensor of a request.
+    """Sum of a node's elements, each multiplied by a weight. The weights are a tensor of the request.
 
-    Its second derivatives are the action of the node's Hessian with these weights.
+    The Hessian of this sum is the node's second derivative contracted with the weights.
     """
 
     node: int
@@ -33,27 +33,27 @@ class WeightedSum:
     weights: Mapping[str, Any]
 
     def of(self, source: GraphSource, programs: Programs) -> tuple[GraphSource, int]:
-        """Return the graph that ends in the sum, and the id of the first node that is added; its program is cached."""
+        """Return the graph extended by the sum, and the id of the first added node. The program is cached."""
         name = (source.name, "weighted sum", self.node)
-        made = programs.known(name)
-        if made is None:
+        extended = programs.known(name)
+        if extended is None:
             graph: dict[str, Any] = orjson.loads(source.text)
             first = len(graph["nodes"])
             leaf = {"op": "input", "attrs": {"dtype": self.dtype}}
             product, total = {"op": "mul", "operands": [self.node, first]}, {"op": "sum", "operands": [first + 1]}
             nodes = [*graph["nodes"], leaf, product, total]
-            made = programs.source(name, orjson.dumps({**graph, "nodes": nodes}))
-        return made, len(programs.of(made).statements) - _MORE
+            extended = programs.source(name, orjson.dumps({**graph, "nodes": nodes}))
+        return extended, len(programs.of(extended).statements) - _ADDED_NODES
 
     def asked(self, fields: Mapping[str, Any], first: int) -> dict[str, Any]:
-        """Make the request about the sum: its weights are fed, and it is differentiated."""
+        """Return the request fields for the extended graph: feed the weights, and differentiate the sum."""
         feeds = [*fields["feeds"], {"node": first, "tensor": self.weights}]
-        return {**fields, "feeds": feeds, "of": first + _MORE - 1}
+        return {**fields, "feeds": feeds, "of": first + _ADDED_NODES - 1}
 
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
-    """Limits of requests that are read: the bytes of their JSON, its nesting, and their tensors."""
+    """Limits for reading a request: bytes and nesting of its JSON, and its tensors."""
 
     json_bytes: int
     json_depth: int
@@ -61,9 +61,9 @@ class ReadLimits:
 
 
 class ResultArrays:
-    """Results of a call of ours, by kind ("values", "gradients" and so on) and nodes.
+    """Results of one of our calls, by kind ("values", "gradients" and so on) and nodes.
 
-    `body` is the JSON of a call that computes nothing. The answer has `most_bytes` at most.
+    `body` is the JSON of a call that computes nothing. `most_bytes` is the maximum size of the response.
     """
 
     def __init__(self, labelled: Iterable[tuple[Label, HostArray]], most_bytes: int, body: bytes = b"") -> None:
@@ -72,20 +72,20 @@ class ResultArrays:
         self._arrays = {(label.kind, *label.nodes): array for label, array in labelled}
 
     def __call__(self, kind: str, *nodes: int) -> HostArray:
-        """Return the result of this kind and these nodes."""
+        """Return the result of this kind for these nodes."""
         return self._arrays[(kind, *nodes)]
 
     def admit(self, nbytes: int, encoding: str = "") -> None:
-        """Raise OverBudget, before an answer is written, if it may be too long."""
+        """Raise OverBudget, before a response is written, if it could be too long."""
         admit_answer(nbytes, encoding, self._most_bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class OwnRequest:
-    """A request to one of our calls, on a model's graph.
+    """Request to one of our calls on a model's graph.
 
-    `fields` and `tensors` are as a client of ours sends them; `write_answer` makes the answer, and may raise Refusal.
-    If there is a `weighted` sum, the call is about that.
+    `fields` and `tensors` have the form of a /v1 request; `write_answer` builds the response and may raise Refusal. If
+    `weighted` is set, the call differentiates that sum.
     """
 
     call: str
@@ -96,18 +96,18 @@ class OwnRequest:
 
 
 class ForeignCall(ABC):
-    """Kind of request of a protocol, read and answered in a worker."""
+    """Kind of request in a protocol, read and answered in a worker."""
 
-    #: name of its jobs, in log lines and metrics
+    #: name in log lines and metrics
     name: str
 
     def model_name(self, body: bytes, limits: ReadLimits) -> str:
-        """Read the name of the model from a body, if the path does not have it. Raises Refusal."""
+        """Read the name of the model from the body, if the path does not contain it. Raises Refusal."""
         raise NotImplementedError
 
     @abstractmethod
-    def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> OwnRequest | ForeignAnswer:
-        """Read a request to a model, or return its answer if nothing has to be computed. Raises Refusal.
+    def read_request(self, body: bytes, head: str, model: Model, limits: ReadLimits) -> OwnRequest | ForeignAnswer:
+        """Read a request to a model, or return the response if nothing has to be computed. Raises Refusal.
 
-        `said` is the part of the request's head that the route extracts.
+        `head` is the part of the request's head that the route extracts.
         """

@@ -1,6 +1,7 @@
-"""Calls of Open Inference: inferences, and metadata of models.
+"""Calls of Open Inference: inference, and metadata of models.
 
-An inference has inputs by name, as JSON or as bytes behind it; outputs, and gradients by the inputs, by name.
+An inference request has named inputs, as JSON or as bytes after the JSON. It asks for named outputs, and for gradients
+with respect to the inputs.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from service.facades.model import Model, Port
 from service.facades.protocols import LENGTH_HEADER, ForeignAnswer
 from service.store.tables import FREE
 
-#: Open Inference's datatypes by our dtypes: complex ones have none; BYTES, BF16 and integers of 16 bits are no dtypes
+#: Open Inference datatype of each of our dtypes; complex dtypes have none. BYTES, BF16 and 16-bit integers are missing
 DATATYPES: Final[Mapping[str, str]] = {
     element.name: f"FP{8 * element.width}" if element.kind == "floating" else element.name.upper()
     for element in ELEMENT_TYPES
@@ -40,13 +41,13 @@ DATATYPES: Final[Mapping[str, str]] = {
 _DTYPES: Final = {datatype: dtype for dtype, datatype in DATATYPES.items()}
 
 
-#: prefix of the name of an output that is the gradient with respect to an input
+#: name prefix of an output that is the gradient with respect to an input
 _GRADIENT: Final = "gradient."
 
 
 @with_config(CLOSED)
 class _Input(TypedDict):
-    """A tensor that goes in; its elements are `data`, or bytes behind the JSON."""
+    """Input tensor; its elements are `data`, or bytes after the JSON."""
 
     name: str
     shape: list[int]
@@ -57,7 +58,7 @@ class _Input(TypedDict):
 
 @with_config(CLOSED)
 class _Output(TypedDict):
-    """A requested output."""
+    """Requested output."""
 
     name: str
     parameters: NotRequired[dict[str, Any]]
@@ -65,19 +66,19 @@ class _Output(TypedDict):
 
 @with_config(CLOSED)
 class _Inference(TypedDict):
-    """The JSON of a request."""
+    """JSON part of a request."""
 
     inputs: list[_Input]
     outputs: NotRequired[list[_Output]]
     parameters: NotRequired[dict[str, Any]]
     id: NotRequired[str]
-    model_name: NotRequired[str]  # as in the path, which some clients say twice
+    model_name: NotRequired[str]  # repeats the path; some clients send it
     model_version: NotRequired[str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
-    """A requested output as a result of ours, of this kind and node; answered as bytes, or as JSON."""
+class _RequestedOutput:
+    """Requested output: kind and node of the result, and whether it is sent as bytes or as JSON."""
 
     name: str
     kind: str
@@ -86,121 +87,125 @@ class _Wanted:
 
 
 class Infer(ForeignCall):
-    """Values of outputs, and gradients: outputs that are called `gradient.` and an input.
+    """Inference: values of outputs, and gradients as outputs named `gradient.` plus an input's name.
 
-    `parameters.gradient_of` names the output that is differentiated, where the model has several.
+    `parameters.gradient_of` names the output to differentiate if the model has several.
     """
 
     name = "openinference.infer"
 
-    def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> OwnRequest:
-        """Read an inference; `said` is the length of the JSON if bytes follow it."""
-        text, rest = _parts(body, said, limits.json_bytes)
-        asked: Mapping[str, Any] = validate(_Inference, _without_nulls(parse_json(text, limits.json_depth)))
-        _require_names(asked, model)
-        parameters = asked.get("parameters", {})
+    def read_request(self, body: bytes, head: str, model: Model, limits: ReadLimits) -> OwnRequest:
+        """Read an inference request; `head` is the length of the JSON if bytes follow it."""
+        text, rest = _split_body(body, head, limits.json_bytes)
+        request: Mapping[str, Any] = validate(_Inference, _without_nulls(parse_json(text, limits.json_depth)))
+        _require_names(request, model)
+        parameters = request.get("parameters", {})
         for name in ("sequence_id", "sequence_start", "sequence_end"):
             if parameters.get(name):
                 detail = f"parameters.{name} is stated, and gradserve has no sequences: each request stands by itself"
                 raise Refusal("invalid_field", detail, expected="no sequence", got=name)
-        feeds, tensors = _values(asked["inputs"], rest, model, limits.tensors)
-        wanted = _wanted(asked, model)
-        call, fields = _call(asked, wanted, model)
+        feeds, tensors = _values(request["inputs"], rest, model, limits.tensors)
+        requested = _requested_outputs(request, model)
+        call, fields = _call(request, requested, model)
 
         def write_answer(results: ResultArrays) -> ForeignAnswer:
-            return _written(model, asked.get("id"), wanted, results)
+            return _to_response(model, request.get("id"), requested, results)
 
         return OwnRequest(call, {"feeds": feeds, **fields}, write_answer, tensors)
 
 
-def _parts(body: bytes, said: str, most: int) -> tuple[bytes, memoryview]:
-    """Split a body into its JSON, of at most so many bytes, and the bytes behind it. Raises Refusal."""
-    if said and (not (said.isascii() and said.isdecimal()) or len(said) > 15 or int(said) > len(body)):
-        expected, got = f"a number of bytes up to {len(body)}", printable(said)
+def _split_body(body: bytes, stated_length: str, max_bytes: int) -> tuple[bytes, memoryview]:
+    """Split a body into its JSON, of at most `most` bytes, and the bytes after it. Raises Refusal."""
+    if stated_length and (
+        not (stated_length.isascii() and stated_length.isdecimal())
+        or len(stated_length) > 15
+        or int(stated_length) > len(body)
+    ):
+        expected, got = f"a number of bytes up to {len(body)}", printable(stated_length)
         detail = f"{LENGTH_HEADER} must be {expected}, which the body has, but is {got}"
         raise Refusal("invalid_field", detail, expected=expected, got=got)
-    length = int(said) if said else len(body)
-    if length > most:
-        expected, got = f"at most {most} bytes", f"{length} bytes"
+    length = int(stated_length) if stated_length else len(body)
+    if length > max_bytes:
+        expected, got = f"at most {max_bytes} bytes", f"{length} bytes"
         detail = f"the JSON of the body may have {expected}, but has {got}"
         raise Refusal("body_too_large", detail, expected=expected, got=got)
     return body[:length], memoryview(body)[length:]
 
 
-def _without_nulls(asked: dict[str, Any]) -> dict[str, Any]:
-    """Drop fields that are null: clients of the protocol write unset fields so."""
+def _without_nulls(fields: dict[str, Any]) -> dict[str, Any]:
+    """Drop fields that are null: clients of the protocol send unset fields that way."""
     return {
-        key: [{k: v for k, v in one.items() if v is not None} if isinstance(one, dict) else one for one in value]
+        key: [{k: v for k, v in item.items() if v is not None} if isinstance(item, dict) else item for item in value]
         if isinstance(value, list)
         else value
-        for key, value in asked.items()
+        for key, value in fields.items()
         if value is not None
     }
 
 
-def _require_names(asked: Mapping[str, Any], model: Model) -> None:
-    """Raise Refusal if a body names another model, or another version, than its path."""
-    for field, wanted in (("model_name", model.name), ("model_version", model.graph_id)):
-        if asked.get(field, wanted) != wanted:
-            got = f"“{printable(asked[field])}”"
-            detail = f"{field} is {got}, and the path says “{wanted}”"
-            raise Refusal("invalid_field", detail, expected=f"“{wanted}”", got=got, pointer=f"/{field}")
+def _require_names(request: Mapping[str, Any], model: Model) -> None:
+    """Raise Refusal if the body names another model or version than the path."""
+    for field, expected in (("model_name", model.name), ("model_version", model.graph_id)):
+        if request.get(field, expected) != expected:
+            got = f"“{printable(request[field])}”"
+            detail = f"{field} is {got}, and the path says “{expected}”"
+            raise Refusal("invalid_field", detail, expected=f"“{expected}”", got=got, pointer=f"/{field}")
 
 
 def _values(
     inputs: Sequence[_Input], rest: memoryview, model: Model, limits: Limits
 ) -> tuple[list[dict[str, Any]], dict[tuple[str, NodePlace], HostArray]]:
-    """Read the inputs: return feeds, and the tensors beside them. Raises Refusal."""
+    """Read the inputs: return the feeds, and the binary tensors beside them. Raises Refusal."""
     ports = {port.name: port for port in model.inputs}
     tensors: dict[tuple[str, NodePlace], HostArray] = {}
-    given: dict[str, Mapping[str, Any]] = {}
-    seen = set[str]()
-    for i, one in enumerate(inputs):
-        where, port = f"inputs[{i}]", _port(one, i, ports, seen)
-        type = _admitted(port, one["shape"], i, limits)
-        size = one.get("parameters", {}).get("binary_data_size")
+    json_tensors: dict[str, Mapping[str, Any]] = {}
+    names_read = set[str]()
+    for i, tensor_input in enumerate(inputs):
+        where, port = f"inputs[{i}]", _port(tensor_input, i, ports, names_read)
+        type = _checked_type(port, tensor_input["shape"], i, limits)
+        size = tensor_input.get("parameters", {}).get("binary_data_size")
         if size is None:
-            data = flat_or_nested(one.get("data"), type.shape, f"{where}.data", ("inputs", i, "data"))
-            tensor = Tensor(dtype=port.dtype, shape=one["shape"], data=data)
-            given[port.name] = base64_tensor(read_array(tensor, limits, ("inputs", i), None), port.dtype)
+            data = flat_or_nested(tensor_input.get("data"), type.shape, f"{where}.data", ("inputs", i, "data"))
+            tensor = Tensor(dtype=port.dtype, shape=tensor_input["shape"], data=data)
+            json_tensors[port.name] = base64_tensor(read_array(tensor, limits, ("inputs", i), None), port.dtype)
         else:
-            array, rest = _taken(rest, size, type, where)
+            array, rest = _split_tensor(rest, size, type, where)
             tensors["feeds", NodePlace(port.node)] = array
     if rest.nbytes:
         raise _bad(f"the body has {rest.nbytes} bytes behind the inputs", "no bytes more", f"{rest.nbytes} bytes")
-    missing = [name for name in ports if name not in seen]
+    missing = [name for name in ports if name not in names_read]
     if missing:
         detail = f"the input “{missing[0]}” is missing; the model “{model.name}” takes {', '.join(ports)}"
         raise Refusal("missing_feed", detail, expected=f"the input “{missing[0]}”", got="nothing")
-    return model.feeds(given), tensors
+    return model.feeds(json_tensors), tensors
 
 
-def _port(one: _Input, i: int, ports: Mapping[str, Port], seen: set[str]) -> Port:
-    """Return the input that a tensor is for, if its type is the model's. Raises Refusal."""
-    name, where = one["name"], f"inputs[{i}]"
+def _port(tensor_input: _Input, i: int, ports: Mapping[str, Port], names_read: set[str]) -> Port:
+    """Return the input that a tensor is for, after a check of its type. Raises Refusal."""
+    name, where = tensor_input["name"], f"inputs[{i}]"
     port = ports.get(name)
-    if port is None or name in seen:
+    if port is None or name in names_read:
         got, expected = f"“{printable(name)}”", ", ".join(ports) or "no inputs"
         detail = f"{where} is called {got}, as another is" if port else f"there is no input {got}; there are {expected}"
         raise Refusal("unexpected_feed", detail, expected=expected, got=got)
-    seen.add(name)
-    datatype = one["datatype"]
+    names_read.add(name)
+    datatype = tensor_input["datatype"]
     if datatype not in _DTYPES:
         expected, got = "one of " + ", ".join(_DTYPES), f"“{printable(datatype)}”"
         raise _bad(f"{where}.datatype must be {expected}, but is {got}", expected, got)
     if _DTYPES[datatype] != port.dtype:
         detail = f"the input “{name}” is {DATATYPES[port.dtype]}, but {where} is {datatype}"
         raise Refusal("dtype_mismatch", detail, expected=DATATYPES[port.dtype], got=datatype)
-    shape = one["shape"]
-    fits = len(shape) == len(port.shape) and all(w in (FREE, n) for n, w in zip(shape, port.shape, strict=True))
-    if not fits or min(shape, default=0) < 0:
+    shape = tensor_input["shape"]
+    matches = len(shape) == len(port.shape) and all(w in (FREE, n) for n, w in zip(shape, port.shape, strict=True))
+    if not matches or min(shape, default=0) < 0:
         got = shown_shape(shape)
         detail = f"the input “{name}” is of the shape {list(port.shape)}, but {where} is of {got}"
         raise Refusal("shape_mismatch", detail, expected=str(list(port.shape)), got=got)
     return port
 
 
-def _admitted(port: Port, shape: list[int], i: int, limits: Limits) -> TensorType:
+def _checked_type(port: Port, shape: list[int], i: int, limits: Limits) -> TensorType:
     """Return the type of an input if it is within the limits of one tensor. Raises Refusal."""
     try:
         return type_of(Tensor(dtype=port.dtype, shape=shape), limits)
@@ -208,88 +213,98 @@ def _admitted(port: Port, shape: list[int], i: int, limits: Limits) -> TensorTyp
         raise located(error, ("inputs", i, "shape"), None) from None
 
 
-def _taken(rest: memoryview, size: object, type: TensorType, where: str) -> tuple[HostArray, memoryview]:
-    """Take the next tensor from the bytes; return it, and the rest. Raises Refusal."""
-    dtype, wanted = type.dtype, type.nbytes
-    if isinstance(size, bool) or not isinstance(size, int) or size != wanted:
+def _split_tensor(rest: memoryview, size: object, type: TensorType, where: str) -> tuple[HostArray, memoryview]:
+    """Split the next tensor off the bytes; return it and the rest. Raises Refusal."""
+    dtype, nbytes = type.dtype, type.nbytes
+    if isinstance(size, bool) or not isinstance(size, int) or size != nbytes:
         got = printable(str(size)) if isinstance(size, int) else json_kind(size)
-        detail = f"{where}.parameters.binary_data_size must be {wanted}, for {type}, but is {got}"
-        raise _bad(detail, str(wanted), got)
-    if rest.nbytes < wanted:
-        raise _bad(f"{where} has {rest.nbytes} bytes, where {wanted} are stated", f"{wanted} bytes", str(rest.nbytes))
-    if dtype == np.bool_ and bytes(rest[:wanted]).strip(b"\0\1"):
+        detail = f"{where}.parameters.binary_data_size must be {nbytes}, for {type}, but is {got}"
+        raise _bad(detail, str(nbytes), got)
+    if rest.nbytes < nbytes:
+        raise _bad(f"{where} has {rest.nbytes} bytes, where {nbytes} are stated", f"{nbytes} bytes", str(rest.nbytes))
+    if dtype == np.bool_ and bytes(rest[:nbytes]).strip(b"\0\1"):
         raise _bad(f"{where} has a byte that is neither 0 nor 1", "bytes 0 and 1", "another byte")
-    little = np.frombuffer(rest[:wanted], dtype.newbyteorder("<"))
-    return little.astype(dtype, copy=False).reshape(type.shape), rest[wanted:]
+    little = np.frombuffer(rest[:nbytes], dtype.newbyteorder("<"))
+    return little.astype(dtype, copy=False).reshape(type.shape), rest[nbytes:]
 
 
-def _wanted(asked: Mapping[str, Any], model: Model) -> list[_Wanted]:
-    """List the outputs to answer: all of them, unless some are named. Raises Refusal."""
-    parameters = asked.get("parameters", {})
-    usual = bool(parameters.get("binary_data_output", False))
-    named: Sequence[_Output] = asked.get("outputs") or [_Output(name=port.name) for port in model.outputs]
+def _requested_outputs(request: Mapping[str, Any], model: Model) -> list[_RequestedOutput]:
+    """Return the requested outputs, by default all of them. Raises Refusal."""
+    parameters = request.get("parameters", {})
+    default_binary = bool(parameters.get("binary_data_output", False))
+    named: Sequence[_Output] = request.get("outputs") or [_Output(name=port.name) for port in model.outputs]
     outputs, inputs = ({port.name: port for port in ports} for ports in (model.outputs, model.inputs))
-    found = []
-    for one in named:
-        name = one["name"]
-        is_binary = bool(one.get("parameters", {}).get("binary_data", usual))
-        of = inputs.get(name.removeprefix(_GRADIENT)) if name.startswith(_GRADIENT) else None
+    requested = []
+    for output in named:
+        name = output["name"]
+        is_binary = bool(output.get("parameters", {}).get("binary_data", default_binary))
+        port = inputs.get(name.removeprefix(_GRADIENT)) if name.startswith(_GRADIENT) else None
         if name in outputs:
-            found.append(_Wanted(name, "values", outputs[name].node, is_binary))
-        elif of is not None:
-            found.append(_Wanted(name, "gradients", of.node, is_binary))
+            requested.append(_RequestedOutput(name, "values", outputs[name].node, is_binary))
+        elif port is not None:
+            requested.append(_RequestedOutput(name, "gradients", port.node, is_binary))
         else:
-            known = ", ".join((*outputs, *(f"{_GRADIENT}{each}" for each in inputs)))
-            detail = f"there is no output “{printable(name)}”; there are {known}"
-            raise Refusal("invalid_field", detail, expected=f"one of {known}", got=printable(name))
-    return found
+            available = ", ".join((*outputs, *(f"{_GRADIENT}{each}" for each in inputs)))
+            detail = f"there is no output “{printable(name)}”; there are {available}"
+            raise Refusal("invalid_field", detail, expected=f"one of {available}", got=printable(name))
+    return requested
 
 
-def _call(asked: Mapping[str, Any], wanted: Sequence[_Wanted], model: Model) -> tuple[str, dict[str, Any]]:
-    """Choose the call of ours, and return it with its fields but the feeds. Raises Refusal."""
-    nodes = list(dict.fromkeys(one.node for one in wanted if one.kind == "values"))
-    by = list(dict.fromkeys(one.node for one in wanted if one.kind == "gradients"))
-    if not by:
+def _call(
+    request: Mapping[str, Any], requested: Sequence[_RequestedOutput], model: Model
+) -> tuple[str, dict[str, Any]]:
+    """Choose the call, and return it with its fields other than the feeds. Raises Refusal."""
+    nodes = list(dict.fromkeys(output_item.node for output_item in requested if output_item.kind == "values"))
+    inputs = list(dict.fromkeys(output_item.node for output_item in requested if output_item.kind == "gradients"))
+    if not inputs:
         return "forward", {"outputs": nodes}
-    outputs, named = {port.name: port.node for port in model.outputs}, asked.get("parameters", {}).get("gradient_of")
+    outputs, named = {port.name: port.node for port in model.outputs}, request.get("parameters", {}).get("gradient_of")
     if named is None and len(outputs) > 1:
         expected = f"one of {', '.join(outputs)}"
         detail = f"parameters.gradient_of must name the output that gradients are of: {expected}"
         raise Refusal("invalid_field", detail, expected=expected, got="nothing")
-    of = outputs.get(named) if isinstance(named, str) else None if named is not None else next(iter(outputs.values()))
-    if of is None:
+    output = (
+        outputs.get(named) if isinstance(named, str) else None if named is not None else next(iter(outputs.values()))
+    )
+    if output is None:
         got = f"“{printable(named)}”" if isinstance(named, str) else json_kind(named)
         expected = f"one of {', '.join(outputs)}"
         detail = f"parameters.gradient_of must be {expected}, but is {got}"
         raise Refusal("invalid_field", detail, expected=expected, got=got)
-    return "gradients", {"of": of, "wrt": by, "outputs": nodes or [of]}
+    return "gradients", {"of": output, "wrt": inputs, "outputs": nodes or [output]}
 
 
-def _written(model: Model, stated_id: str | None, wanted: Sequence[_Wanted], results: ResultArrays) -> ForeignAnswer:
-    """Write the answer: JSON, and behind it the outputs that are binary. Raises Refusal and OverBudget."""
-    arrays = [results(one.kind, one.node) for one in wanted]
-    nbytes = FIELD_BYTES + len(orjson.dumps(stated_id))
-    for one, array in zip(wanted, arrays, strict=True):
-        if one.is_binary:
-            nbytes += len(orjson.dumps(one.name)) + encoded_bytes([TensorType.of(array)], "binary")
+def _to_response(
+    model: Model, request_id: str | None, requested: Sequence[_RequestedOutput], results: ResultArrays
+) -> ForeignAnswer:
+    """Build the response: JSON, followed by the binary outputs. Raises Refusal and OverBudget."""
+    arrays = [results(item.kind, item.node) for item in requested]
+    nbytes = FIELD_BYTES + len(orjson.dumps(request_id))
+    for item, array in zip(requested, arrays, strict=True):
+        if item.is_binary:
+            nbytes += len(orjson.dumps(item.name)) + encoded_bytes([TensorType.of(array)], "binary")
         else:
-            nbytes += text_bytes(array, one.name)
+            nbytes += text_bytes(array, item.name)
     results.admit(nbytes)
-    outputs, behind = [], []
-    for one, array in zip(wanted, arrays, strict=True):
-        told: dict[str, Any] = {"name": one.name, "datatype": DATATYPES[array.dtype.name], "shape": list(array.shape)}
-        if one.is_binary:
-            told["parameters"] = {"binary_data_size": array.nbytes}
-            behind.append(own_bytes(array))
+    outputs, blobs = [], []
+    for item, array in zip(requested, arrays, strict=True):
+        fields: dict[str, Any] = {
+            "name": item.name,
+            "datatype": DATATYPES[array.dtype.name],
+            "shape": list(array.shape),
+        }
+        if item.is_binary:
+            fields["parameters"] = {"binary_data_size": array.nbytes}
+            blobs.append(own_bytes(array))
         else:
-            require_finite(array, one.name)
-            told["data"] = array.reshape(-1).tolist()
-        outputs.append(told)
+            require_finite(array, item.name)
+            fields["data"] = array.reshape(-1).tolist()
+        outputs.append(fields)
     named = {"model_name": model.name, "model_version": model.graph_id}
-    text = orjson.dumps({**named, **({} if stated_id is None else {"id": stated_id}), "outputs": outputs})
-    if not any(one.is_binary for one in wanted):
+    text = orjson.dumps({**named, **({} if request_id is None else {"id": request_id}), "outputs": outputs})
+    if not any(item.is_binary for item in requested):
         return ForeignAnswer([text], JSON)
-    return ForeignAnswer([text, *behind], OCTETS, ((LENGTH_HEADER, str(len(text))),))
+    return ForeignAnswer([text, *blobs], OCTETS, ((LENGTH_HEADER, str(len(text))),))
 
 
 def _bad(detail: str, expected: str, got: str) -> Refusal:
@@ -297,29 +312,29 @@ def _bad(detail: str, expected: str, got: str) -> Refusal:
 
 
 class Metadata(ForeignCall):
-    """Names, datatypes and shapes of what goes in and comes out."""
+    """Metadata of a model: names, datatypes and shapes of its inputs and outputs."""
 
     name = "openinference.metadata"
 
-    def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> ForeignAnswer:
-        """Answer with the model's metadata; -1 stands for a free extent in this protocol, too."""
-        told = {
+    def read_request(self, body: bytes, head: str, model: Model, limits: ReadLimits) -> ForeignAnswer:
+        """Answer with the model's metadata; the protocol also uses -1 for a free extent."""
+        metadata = {
             "name": model.name,
             "versions": [model.graph_id],
             "platform": "gradserve_graph",
             "inputs": _tensors(model.inputs),
             "outputs": _tensors(model.outputs),
         }
-        return ForeignAnswer([orjson.dumps(told)])
+        return ForeignAnswer([orjson.dumps(metadata)])
 
 
 class ModelReady(ForeignCall):
-    """Readiness of a model: it may be asked, where it is there."""
+    """Readiness of a model: an existing model is ready."""
 
     name = "openinference.ready"
 
-    def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> ForeignAnswer:
-        """Answer that the model is ready: one that does not exist never gets here."""
+    def read_request(self, body: bytes, head: str, model: Model, limits: ReadLimits) -> ForeignAnswer:
+        """Answer that the model is ready; a request to a missing model never gets here."""
         return ForeignAnswer([orjson.dumps({"name": model.name, "ready": True})])
 
 

@@ -1,7 +1,7 @@
-"""Other systems' protocols as the front knows them: paths, names of calls, and the form of errors.
+"""Third-party protocols as the front sees them: paths, names of calls, and the format of errors.
 
 A `Facade` is one protocol. The front turns a request to one of its paths into a job for the call of that name, and
-writes errors in the protocol's form. Workers read and answer the request (`service.facades.foreign_call`).
+writes errors in the protocol's format. Workers read and answer the request (`service.facades.foreign_call`).
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from service.api.media import JSON
 from service.core.installed import VERSIONS
 from service.store.tables import MODEL_WANTED
 
-Header = Callable[[str], str | None]  # the value of a header field, None where there is none
+Header = Callable[[str], str | None]  # lookup of a header field's value, None if it is absent
 
-#: statuses that most protocols keep: missing rights, missing things, and waiting
-KEPT_STATUSES: Final = frozenset({401, 403, 404, 405, 408, 413, 415, 421, 429, 431})
+#: statuses that most protocols use unchanged: missing permissions, missing resources, and retries
+UNCHANGED_STATUSES: Final = frozenset({401, 403, 404, 405, 408, 413, 415, 421, 429, 431})
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignAnswer:
-    """Answer in the form of a protocol."""
+    """Response in the format of a protocol."""
 
     parts: Sequence[bytes | memoryview]
     media_type: str = JSON
@@ -35,10 +35,10 @@ class ForeignAnswer:
 
 @dataclass(frozen=True, slots=True)
 class FacadeRoute:
-    """Path of a protocol, and the name of its call; `said` extracts the part of the head that the call needs.
+    """Path of a protocol and the name of its call; `said` extracts the part of the head that the call needs.
 
-    `{name}` in a path is the name of the model, and `{version}` the id of its graph; without them, the body has the
-    name. Parameters of the query that are `ignored` change nothing.
+    `{name}` in a path is the name of the model, and `{version}` the id of its graph; without `{name}`, the body
+    contains the name. Query parameters in `ignored` are accepted but have no effect.
     """
 
     method: str
@@ -50,32 +50,32 @@ class FacadeRoute:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Path that lists models: `write_answer` gets the names of all."""
+    """Path that lists models: `write_answer` gets the names of all models."""
 
     path: str
     write_answer: Callable[[Sequence[str]], Mapping[str, Any]]
 
 
 class Facade(ABC):
-    """One protocol."""
+    """Third-party protocol."""
 
     #: name in the setting `--facades`
     name: ClassVar[str]
     places: ClassVar[Sequence[FacadeRoute]]
     listings: ClassVar[Sequence[Listing]] = ()
-    #: paths of health checks, for everybody: live or ready
+    #: public paths of health checks: live or ready
     health: ClassVar[Mapping[str, str]] = {}
 
     @abstractmethod
     def owns(self, path: str) -> bool:
-        """Return whether a path belongs to the protocol, served or not: its errors have the protocol's form."""
+        """Return whether a path belongs to the protocol, even if it is not served: its errors have that format."""
 
     @abstractmethod
     def write_error(self, problem: Mapping[str, Any]) -> tuple[int, ForeignAnswer]:
-        """Return the status and the protocol's form of a problem report of ours."""
+        """Convert a problem report to a status and a response in the protocol's format."""
 
 
-# Open Inference, also called KServe v2, over HTTP: models with named tensors, as JSON and as bytes behind it.
+# Open Inference, also called KServe v2, over HTTP: models with named tensors, as JSON or as bytes after the JSON.
 #
 # The protocol: https://github.com/kserve/open-inference-protocol, with the binary extension of
 # https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_binary_data.md
@@ -83,9 +83,9 @@ class Facade(ABC):
 _V2: Final = "/v2"
 _V2_MODEL: Final = _V2 + "/models/{name}"
 _V2_VERSION: Final = _V2_MODEL + "/versions/{version}"
-#: number of bytes of a body, or of an answer, that are JSON; the tensors follow
+#: header with the number of leading bytes of a body that are JSON; the tensors follow
 LENGTH_HEADER: Final = "Inference-Header-Content-Length"
-#: the paths whose bodies may have bytes behind their JSON
+#: paths whose bodies may have bytes after the JSON
 BINARY_PATH: Final = re.compile(r"/v2/models/[^/]+(?:/versions/[^/]+)?/infer/?")
 _SERVER: Final = {
     "name": "gradserve",
@@ -95,7 +95,7 @@ _SERVER: Final = {
 
 
 class OpenInference(Facade):
-    """The protocol. A version of a model is the id of its graph."""
+    """Open Inference protocol. A version of a model is the id of its graph."""
 
     name = "openinference"
     places: ClassVar = [
@@ -114,26 +114,26 @@ class OpenInference(Facade):
         return path == _V2 or path.startswith(f"{_V2}/")
 
     def write_error(self, problem: Mapping[str, Any]) -> tuple[int, ForeignAnswer]:
-        """Write `{"error": "…"}`."""
+        """Return `{"error": "…"}`."""
         status: int = problem["status"]
         body = orjson.dumps({"error": problem["detail"]})
-        return status if status in KEPT_STATUSES or status >= 500 else 400, ForeignAnswer([body])
+        return status if status in UNCHANGED_STATUSES or status >= 500 else 400, ForeignAnswer([body])
 
 
-# Tesseract over HTTP: models as functions of named arrays, at a path of its own each, with a document of its own.
+# Tesseract over HTTP: models as functions of named arrays. Each model has its own path and its own OpenAPI document.
 #
 # The protocol: https://docs.pasteurlabs.ai/projects/tesseract-core
 
 _TESSERACT: Final = "/tesseract"
 _TESSERACT_MODEL: Final = _TESSERACT + "/{name}"
-#: paths of the calls under that of a model
+#: names of the calls; each is a path below that of the model
 _TESSERACT_CALLS: Final = ("apply", "jacobian", "jacobian_vector_product", "vector_jacobian_product", "abstract_eval")
-#: a key of a pointer that counts elements; a name may be made of more digits
+#: a JSON pointer token that is an element's index; a longer string of digits can only be a name
 _INDEX: Final = re.compile(r"[0-9]{1,18}")
 
 
 class Tesseract(Facade):
-    """The protocol. A client is given the path of one model, and knows of no other."""
+    """Tesseract protocol. A client is given the path of one model, and sees no other."""
 
     name = "tesseract"
     places: ClassVar = [
@@ -152,23 +152,27 @@ class Tesseract(Facade):
     ]
 
     def owns(self, path: str) -> bool:
-        """Return whether a path is under that of all models."""
+        """Return whether a path is below `/tesseract`."""
         return path == _TESSERACT or path.startswith(f"{_TESSERACT}/")
 
     def write_error(self, problem: Mapping[str, Any]) -> tuple[int, ForeignAnswer]:
-        """Write `{"detail": [{"type", "loc", "msg", "input", "ctx"}]}`, of which clients make an error of pydantic's.
+        """Return `{"detail": [{"type", "loc", "msg", "input", "ctx"}]}`, from which clients build a pydantic error.
 
-        They put `ctx` into braces of the sentence, so there are none.
+        They format the message with `ctx`, so braces in it are replaced.
         """
         status: int = problem["status"]
         errors = []
-        for one in problem.get("errors") or [problem]:
-            keys = one.get("pointer", "").split("/")[1:]
-            place = [int(key) if _INDEX.fullmatch(key) else key.replace("~1", "/").replace("~0", "~") for key in keys]
-            message = one["detail"].replace("{", "(").replace("}", ")")
-            errors.append({"type": one["code"], "loc": ["body", *place], "msg": message, "input": None, "ctx": {}})
+        for report in problem.get("errors") or [problem]:
+            keys = report.get("pointer", "").split("/")[1:]
+            location = [
+                int(key) if _INDEX.fullmatch(key) else key.replace("~1", "/").replace("~0", "~") for key in keys
+            ]
+            message = report["detail"].replace("{", "(").replace("}", ")")
+            errors.append(
+                {"type": report["code"], "loc": ["body", *location], "msg": message, "input": None, "ctx": {}}
+            )
         body = orjson.dumps({"detail": errors})
-        return status if status in KEPT_STATUSES or status >= 500 else 422, ForeignAnswer([body])
+        return status if status in UNCHANGED_STATUSES or status >= 500 else 422, ForeignAnswer([body])
 
 
 # UM-Bridge 1.0 over HTTP: models as functions of flat vectors, with gradients, Jacobians and Hessians applied.
@@ -187,21 +191,21 @@ _UMBRIDGE_CALLS: Final = (
     "ApplyHessian",
 )
 _UMBRIDGE_PATHS: Final = frozenset({_UMBRIDGE_INFO, *(f"/{call}" for call in _UMBRIDGE_CALLS)})
-#: `expected` of the refusal of a request for something that is not served
+#: `expected` field of a refusal because a feature is not supported
 SUPPORTED: Final = "what is served"
-#: statuses whose errors its clients know by their type: missing or unsupported things
-_TOLD_BY_TYPE: Final = frozenset({404, 405, 415})
-#: types of errors other than InvalidInput, by our code
+#: statuses that become 400, since clients recognise these errors by type: missing or unsupported things
+_STATUSES_BY_TYPE: Final = frozenset({404, 405, 415})
+#: error types other than InvalidInput, by our code
 _UMBRIDGE_TYPES: Final[Mapping[str, str]] = {
     "not_differentiable": "UnsupportedFeature",
     "method_not_allowed": "UnsupportedFeature",
 }
-#: and by the `expected` of a report, whatever its code
+#: error types by the `expected` field of a report, whatever its code
 _TYPES_BY_EXPECTATION: Final = {SUPPORTED: "UnsupportedFeature", MODEL_WANTED: "ModelNotFound"}
 
 
 class UmBridge(Facade):
-    """The protocol. Its paths are at the root, since its C++ client knows no prefix."""
+    """UM-Bridge protocol. Its paths are at the root, since its C++ client does not support a prefix."""
 
     name = "umbridge"
     places: ClassVar = [FacadeRoute("POST", f"/{call}", f"umbridge.{call}") for call in _UMBRIDGE_CALLS]
@@ -214,16 +218,16 @@ class UmBridge(Facade):
         return path in _UMBRIDGE_PATHS
 
     def write_error(self, problem: Mapping[str, Any]) -> tuple[int, ForeignAnswer]:
-        """Write `{"error": {"type", "message"}}`, with 400 unless the status itself says what to do."""
+        """Return `{"error": {"type", "message"}}`, with status 400 unless the status is one that clients handle."""
         status, code = problem["status"], problem["code"]
         kind = _UMBRIDGE_TYPES.get(code, "InvalidInput" if status < 500 else "InternalError")
         kind = _TYPES_BY_EXPECTATION.get(problem.get("expected", ""), kind)
         body = {"error": {"type": kind, "message": problem["detail"]}}
-        is_kept = status in KEPT_STATUSES - _TOLD_BY_TYPE or status >= 500
-        return status if is_kept else 400, ForeignAnswer([orjson.dumps(body)])
+        keeps_status = status in UNCHANGED_STATUSES - _STATUSES_BY_TYPE or status >= 500
+        return status if keeps_status else 400, ForeignAnswer([orjson.dumps(body)])
 
 
-#: by the names in the setting `--facades`
+#: facades by their names in the setting `--facades`
 FACADES: Final[Mapping[str, Facade]] = {facade.name: facade for facade in (UmBridge(), OpenInference(), Tesseract())}
 #: paths of health checks, which need no key
 HEALTH_PATHS: Final = frozenset(path for facade in FACADES.values() for path in facade.health)
@@ -232,17 +236,17 @@ _BY_PATH: Final = {place.path: (facade, place.call) for facade in FACADES.values
 
 
 def foreign_call_of(route: str) -> str | None:
-    """Return the name of a facade's call by its route, with names in braces; None for any other route."""
+    """Return the name of the facade call at a route template; None for any other route."""
     return _BY_PATH[route][1] if route in _BY_PATH else None
 
 
 def facade_name_of(route: str) -> str:
-    """Return the name of a route's facade; empty for our own routes."""
+    """Return the name of a route's facade; "" for our own routes."""
     return _BY_PATH[route][0].name if route in _BY_PATH else ""
 
 
 def facades_of(names: Iterable[str]) -> list[Facade]:
-    """Return the facades of these names, each once."""
+    """Return the facades with these names, without duplicates."""
     return [FACADES[name] for name in dict.fromkeys(names)]
 
 

@@ -33,75 +33,75 @@ from service.store.tables import FREE
 
 JSON_FORM: Final = "json"
 BASE64_FORM: Final = "json+base64"
-#: the encodings of elements that are read
+#: supported encodings of elements in requests
 _ENCODINGS: Final = ("json", "base64")
 
 
 def form_of(accept: str) -> str:
-    """Return the form of arrays for an Accept header: base64, which is exact, unless it accepts JSON alone."""
+    """Return the array encoding for an Accept header: base64, which is exact, unless the header accepts only JSON."""
     kinds = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
     return JSON_FORM if "application/json" in kinds and f"application/{BASE64_FORM}" not in kinds else BASE64_FORM
 
 
-def decode_array(port: Port, stated: object, place: Location, limits: Limits) -> dict[str, Any]:
-    """Decode an array of a request into a tensor of its declared dtype. Raises Refusal.
+def decode_array(port: Port, value: object, place: Location, limits: Limits) -> dict[str, Any]:
+    """Decode an array of a request into a tensor of the port's dtype. Raises Refusal.
 
-    list[int | float], and lists of them, are arrays, too.
+    A number, or nested lists of numbers, are arrays, too.
     """
     array = (
-        _decode_object(stated, port, place, limits)
-        if isinstance(stated, dict)
-        else _decode_list(stated, port, place, limits)
+        _decode_object(value, port, place, limits)
+        if isinstance(value, dict)
+        else _decode_list(value, port, place, limits)
     )
-    _admitted(port.dtype, array.shape, place, limits)
+    _checked_type(port.dtype, array.shape, place, limits)
     return base64_tensor(_cast(array, port, place), port.dtype)
 
 
-def stated_type(port: Port, stated: object, place: Location, limits: Limits) -> dict[str, Any]:
-    """Read the type of an input, as `abstract_eval` states it, without allocating anything. Raises Refusal."""
-    shape, dtype = (stated.get("shape"), stated.get("dtype")) if isinstance(stated, dict) else (None, None)
+def stated_type(port: Port, value: object, place: Location, limits: Limits) -> dict[str, Any]:
+    """Read the type of an input, as `abstract_eval` sends it, without allocating anything. Raises Refusal."""
+    shape, dtype = (value.get("shape"), value.get("dtype")) if isinstance(value, dict) else (None, None)
     if not _is_shape(shape):
         expected = "an object with shape and dtype"
-        raise bad_tensor(f"“{port.name}” must be {expected}", place, expected, json_kind(stated), "invalid_field")
+        raise bad_tensor(f"“{port.name}” must be {expected}", place, expected, json_kind(value), "invalid_field")
     if not isinstance(dtype, str):
         detail, got = f"the dtype of “{port.name}” must be a string", json_kind(dtype)
         raise bad_tensor(detail, (*place, "dtype"), "a string", got, "invalid_field")
-    _admitted(port.dtype, shape, place, replace(limits, bytes=NO_END))
+    _checked_type(port.dtype, shape, place, replace(limits, bytes=NO_END))
     return {"node": port.node, "dtype": port.dtype, "shape": shape}
 
 
 def encoded_array_bytes(name: str, array: HostArray, form: str) -> int:
-    """Bound the bytes that an encoded array takes."""
+    """Return an upper bound of the bytes of an encoded array."""
     if form == JSON_FORM:
         return text_bytes(array, name, nested=True)
     return len(orjson.dumps(name)) + encoded_bytes([TensorType.of(array)], "base64")
 
 
 def encode_array(name: str, array: HostArray, form: str) -> dict[str, Any]:
-    """Encode a result in this form. Raises Refusal for numbers that JSON does not have."""
-    told: dict[str, Any] = {"object_type": "array", "shape": list(array.shape), "dtype": array.dtype.name}
+    """Encode a result in this form. Raises Refusal for numbers that JSON cannot represent."""
+    fields: dict[str, Any] = {"object_type": "array", "shape": list(array.shape), "dtype": array.dtype.name}
     if form == JSON_FORM:
         require_finite(array, name)
         buffer = array.tolist() if array.size else orjson.Fragment(_empty_lists(array.shape))
-        return told | {"data": {"buffer": buffer, "encoding": "json"}}
-    return told | {"data": {"buffer": base64_tensor(array, array.dtype.name)["data_b64"], "encoding": "base64"}}
+        return fields | {"data": {"buffer": buffer, "encoding": "json"}}
+    return fields | {"data": {"buffer": base64_tensor(array, array.dtype.name)["data_b64"], "encoding": "base64"}}
 
 
-def _decode_list(stated: object, port: Port, place: Location, limits: Limits) -> HostArray:
-    """Decode an array that is a number, or lists of numbers."""
-    shape = _shape_of(stated)
+def _decode_list(value: object, port: Port, place: Location, limits: Limits) -> HostArray:
+    """Decode an array that is a number or nested lists of numbers."""
+    shape = _shape_of(value)
     where = f"“{port.name}”"
-    if not isinstance(stated, int | float | list):
-        got = json_kind(stated)
+    if not isinstance(value, int | float | list):
+        got = json_kind(value)
         raise bad_tensor(f"{where} must be a list of numbers, but is {got}", place, "a list of numbers", got)
-    numbers = nested(stated, shape, where, place)
+    numbers = nested(value, shape, where, place)
     _require_shape(shape, port, place)
-    return _from_numbers(numbers, _dtype_of(stated, numbers, port), shape, place, limits)
+    return _from_numbers(numbers, _dtype_of(value, numbers, port), shape, place, limits)
 
 
-def _decode_object(stated: Mapping[str, Any], port: Port, place: Location, limits: Limits) -> HostArray:
-    """Decode an array with its type, in one of the encodings."""
-    dtype, shape, data = stated.get("dtype"), stated.get("shape"), stated.get("data")
+def _decode_object(value: Mapping[str, Any], port: Port, place: Location, limits: Limits) -> HostArray:
+    """Decode an array object with dtype, shape and encoded data."""
+    dtype, shape, data = value.get("dtype"), value.get("shape"), value.get("data")
     if not isinstance(dtype, str) or dtype not in DTYPES:
         expected, got = f"one of {', '.join(DTYPES)}", printable(dtype) if isinstance(dtype, str) else json_kind(dtype)
         detail = f"the dtype of “{port.name}” must be {expected}, but is {got}"
@@ -112,31 +112,31 @@ def _decode_object(stated: Mapping[str, Any], port: Port, place: Location, limit
             f"the shape of “{port.name}” must be {expected}", (*place, "shape"), expected, "something else"
         )
     _require_shape(shape, port, place)
-    type = _admitted(dtype, shape, (*place, "shape"), limits)
+    type = _checked_type(dtype, shape, (*place, "shape"), limits)
     encoding = data.get("encoding") if isinstance(data, dict) else None
     if not isinstance(data, dict) or encoding not in _ENCODINGS:
         expected = f"an object whose encoding is one of {', '.join(_ENCODINGS)}"
         got = printable(encoding) if isinstance(encoding, str) else json_kind(data)
         detail = f"the data of “{port.name}” must be {expected}, but is {got}"
         raise bad_tensor(detail, (*place, "data"), expected, got)
-    buffer, at = data.get("buffer"), (*place, "data", "buffer")
+    buffer, location = data.get("buffer"), (*place, "data", "buffer")
     if encoding == "base64":
-        return _from_base64(buffer, type, port, at)
+        return _from_base64(buffer, type, port, location)
     where = f"the buffer of “{port.name}”"
-    of_number = not shape and not isinstance(buffer, list)
-    numbers = nested(buffer, (), where, at) if of_number else flat_or_nested(buffer, shape, where, at)
-    return _from_numbers(numbers, dtype, shape, at, limits)
+    is_scalar = not shape and not isinstance(buffer, list)
+    numbers = nested(buffer, (), where, location) if is_scalar else flat_or_nested(buffer, shape, where, location)
+    return _from_numbers(numbers, dtype, shape, location, limits)
 
 
-def _dtype_of(stated: object, numbers: list[int | float], port: Port) -> str:
-    """Return the dtype of numbers without a stated one; of whole numbers the port's, if it holds them."""
+def _dtype_of(value: object, numbers: list[int | float], port: Port) -> str:
+    """Return the dtype of numbers sent without one; for whole numbers the port's dtype if it can hold them."""
     if float in map(type, numbers):
         return "float64"
     if not numbers:
         return port.dtype
-    while isinstance(stated, list):
-        stated = stated[0]
-    if stated is True or stated is False:
+    while isinstance(value, list):
+        value = value[0]
+    if value is True or value is False:
         return "bool"
     return "int64" if port.dtype == "bool" else "float64" if port.dtype.startswith("float") else port.dtype
 
@@ -163,16 +163,17 @@ def _from_base64(buffer: object, type: TensorType, port: Port, place: Location) 
 
 
 def _cast(array: HostArray, port: Port, place: Location) -> HostArray:
-    """Cast an array to the dtype of its port. Raises Refusal if the cast loses a value, or the kind of values."""
+    """Cast an array to the dtype of its port. Raises Refusal if the cast would lose values or change their kind."""
     dtype = np.dtype(port.dtype)
     if np.can_cast(array.dtype, dtype, "same_kind"):
         with np.errstate(over="ignore", invalid="ignore"):
             converted = array.astype(dtype)
+        # Floats may be rounded, but no finite value may become infinite.
         if dtype.kind == "f":
-            is_kept = bool(np.isfinite(array).sum() == np.isfinite(converted).sum())
+            is_lossless = bool(np.isfinite(array).sum() == np.isfinite(converted).sum())
         else:
-            is_kept = np.array_equal(converted, array)
-        if is_kept:
+            is_lossless = np.array_equal(converted, array)
+        if is_lossless:
             return converted
     got = array.dtype.name
     detail = f"“{port.name}” is {port.dtype}, and what came, {got}, cannot be that without loss"
@@ -180,13 +181,13 @@ def _cast(array: HostArray, port: Port, place: Location) -> HostArray:
 
 
 def _require_shape(shape: Sequence[int], port: Port, place: Location) -> None:
-    """Raise Refusal if a shape is not that of its port."""
+    """Raise Refusal if a shape does not match that of its port."""
     if len(shape) != len(port.shape) or any(w not in (FREE, n) for n, w in zip(shape, port.shape, strict=True)):
         expected, got = f"an array of the shape {list(port.shape)}", shown_shape(shape)
         raise bad_tensor(f"“{port.name}” must be {expected}, but is {got}", place, expected, got, "shape_mismatch")
 
 
-def _admitted(dtype: str, shape: Sequence[int], place: Location, limits: Limits) -> TensorType:
+def _checked_type(dtype: str, shape: Sequence[int], place: Location, limits: Limits) -> TensorType:
     """Return the type if it is within the limits of one tensor. Raises Refusal."""
     try:
         return type_of(cast("Tensor", {"dtype": dtype, "shape": shape}), limits)
@@ -198,17 +199,17 @@ def _is_shape(shape: object) -> TypeGuard[list[int]]:
     return isinstance(shape, list) and all(type(extent) is int and 0 <= extent < 2**63 for extent in shape)
 
 
-def _shape_of(stated: object) -> tuple[int, ...]:
-    """Determine the shape of lists within lists, by the first of each."""
+def _shape_of(value: object) -> tuple[int, ...]:
+    """Return the shape of nested lists, judged by the first element of each."""
     shape: list[int] = []
-    while isinstance(stated, list):
-        shape.append(len(stated))
-        stated = stated[0] if stated else None
+    while isinstance(value, list):
+        shape.append(len(value))
+        value = value[0] if value else None
     return tuple(shape)
 
 
 def _empty_lists(shape: Sequence[int]) -> bytes:
-    """Write the lists within lists of an array without elements as JSON, without an object for each."""
+    """Write the nested lists of an array without elements as JSON, without creating an object for each list."""
     axis = shape.index(0)
     text = b"[]"
     for extent in reversed(shape[:axis]):
@@ -220,7 +221,7 @@ _Json = Mapping[str, Any]
 
 
 class _Call(ForeignCall):
-    """A call at `/PATH` under that of the model."""
+    """Call at `/PATH` below the path of the model."""
 
     def __init__(
         self,
@@ -229,9 +230,10 @@ class _Call(ForeignCall):
         lists: Sequence[str] = (),
         arrays: Sequence[str] = (),
     ) -> None:
-        """`translate` makes a request, whose arrays are answered in a form, one of ours. It raises Refusal.
+        """`translate` turns a request, with the encoding for the response, into a /v1 request. It raises Refusal.
 
-        Beside `inputs`, a request has the fields `lists`, which list names, and `arrays`, which have arrays by name.
+        Besides `inputs`, a request has the fields in `lists`, which list names, and in `arrays`, which map names to
+        arrays.
         """
         self.name = f"tesseract.{path}"
         self.path = path
@@ -239,92 +241,101 @@ class _Call(ForeignCall):
         self._lists = lists
         self._arrays = arrays
 
-    def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> OwnRequest:
-        """Read a request; `said` is the Accept header, which states the form of arrays."""
-        asked = parse_json(body, limits.json_depth)
-        known = ("inputs", *self._lists, *self._arrays)
-        for field in asked:
-            if field not in known:
-                got, expected = printable(field), ", ".join(known)
-                raise _wrong(f"there is no field “{got}”; there are {expected}", (got,), expected, got)
-        for field in known:
+    def read_request(self, body: bytes, head: str, model: Model, limits: ReadLimits) -> OwnRequest:
+        """Read a request; `head` is the Accept header, which selects the encoding of arrays."""
+        fields = parse_json(body, limits.json_depth)
+        expected_fields = ("inputs", *self._lists, *self._arrays)
+        for field in fields:
+            if field not in expected_fields:
+                got, expected = printable(field), ", ".join(expected_fields)
+                raise _invalid_field(f"there is no field “{got}”; there are {expected}", (got,), expected, got)
+        for field in expected_fields:
             kind = list if field in self._lists else dict
-            if not isinstance(asked.get(field), kind):
+            if not isinstance(fields.get(field), kind):
                 expected = "a list" if kind is list else "an object"
-                got = "nothing" if field not in asked else json_kind(asked[field])
-                raise _wrong(f"{field} must be {expected}, but is {got}", (field,), expected, got)
-        return self._translate(asked, model, form_of(said), limits.tensors)
+                got = "nothing" if field not in fields else json_kind(fields[field])
+                raise _invalid_field(f"{field} must be {expected}, but is {got}", (field,), expected, got)
+        return self._translate(fields, model, form_of(head), limits.tensors)
 
 
-def _apply(asked: _Json, model: Model, form: str, limits: Limits) -> OwnRequest:
-    """Ask for the values of all outputs."""
-    feeds, nodes = _feeds(asked["inputs"], model, limits), _nodes(model.outputs)
+def _apply(request: _Json, model: Model, form: str, limits: Limits) -> OwnRequest:
+    """Request the values of all outputs."""
+    feeds, nodes = _feeds(request["inputs"], model, limits), _nodes(model.outputs)
 
     def write_answer(results: ResultArrays) -> ForeignAnswer:
-        return _written(_arrays(results, "values", model.outputs, form), form)
+        return _to_response(_arrays(results, "values", model.outputs, form), form)
 
     return OwnRequest("forward", {"feeds": feeds, "outputs": nodes}, write_answer)
 
 
-def _jacobian(asked: _Json, model: Model, form: str, limits: Limits) -> OwnRequest:
-    """Ask for a block for each pair, of the shape of the output and then that of the input."""
-    feeds = _feeds(asked["inputs"], model, limits)
-    by, of = _chosen(asked, "jac_inputs", model.inputs), _chosen(asked, "jac_outputs", model.outputs)
+def _jacobian(request: _Json, model: Model, form: str, limits: Limits) -> OwnRequest:
+    """Request a Jacobian block for each pair; its shape is that of the output followed by that of the input."""
+    feeds = _feeds(request["inputs"], model, limits)
+    inputs, outputs = (
+        _select_ports(request, "jac_inputs", model.inputs),
+        _select_ports(request, "jac_outputs", model.outputs),
+    )
 
     def write_answer(results: ResultArrays) -> ForeignAnswer:
-        pairs = [(y, x) for y in of for x in by]
+        pairs = [(y, x) for y in outputs for x in inputs]
         blocks = _encode_results(
             results, [(f"{y.name} by {x.name}", results("jacobian", y.node, x.node)) for y, x in pairs], form
         )
-        found: dict[str, dict[str, Any]] = {y.name: {} for y in of}
+        jacobian: dict[str, dict[str, Any]] = {y.name: {} for y in outputs}
         for (y, x), block in zip(pairs, blocks, strict=True):
-            found[y.name][x.name] = block
-        return _written(found, form)
+            jacobian[y.name][x.name] = block
+        return _to_response(jacobian, form)
 
-    return OwnRequest("jacobian", {"feeds": feeds, "outputs": _nodes(of), "wrt": _nodes(by)}, write_answer)
+    return OwnRequest("jacobian", {"feeds": feeds, "outputs": _nodes(outputs), "wrt": _nodes(inputs)}, write_answer)
 
 
-def _jacobian_vector_product(asked: _Json, model: Model, form: str, limits: Limits) -> OwnRequest:
-    """Ask for the tangents of outputs; those of inputs that are not named are zero."""
-    feeds = _feeds(asked["inputs"], model, limits)
-    by, of = _chosen(asked, "jvp_inputs", model.inputs), _chosen(asked, "jvp_outputs", model.outputs)
-    tangents = _vectors(asked, "tangent_vector", by, limits)
+def _jacobian_vector_product(request: _Json, model: Model, form: str, limits: Limits) -> OwnRequest:
+    """Request the tangents of outputs; inputs that are not named have zero tangents."""
+    feeds = _feeds(request["inputs"], model, limits)
+    inputs, outputs = (
+        _select_ports(request, "jvp_inputs", model.inputs),
+        _select_ports(request, "jvp_outputs", model.outputs),
+    )
+    tangents = _vectors(request, "tangent_vector", inputs, limits)
 
     def write_answer(results: ResultArrays) -> ForeignAnswer:
-        return _written(_arrays(results, "tangents", of, form), form)
+        return _to_response(_arrays(results, "tangents", outputs, form), form)
 
-    return OwnRequest("jvp", {"feeds": feeds, "outputs": _nodes(of), "tangents": tangents}, write_answer)
+    return OwnRequest("jvp", {"feeds": feeds, "outputs": _nodes(outputs), "tangents": tangents}, write_answer)
 
 
-def _vector_jacobian_product(asked: _Json, model: Model, form: str, limits: Limits) -> OwnRequest:
-    """Ask for the gradients of inputs; cotangents of outputs that are not named are zero."""
-    feeds = _feeds(asked["inputs"], model, limits)
-    by, of = _chosen(asked, "vjp_inputs", model.inputs), _chosen(asked, "vjp_outputs", model.outputs)
+def _vector_jacobian_product(request: _Json, model: Model, form: str, limits: Limits) -> OwnRequest:
+    """Request the gradients with respect to inputs; outputs that are not named have zero cotangents."""
+    feeds = _feeds(request["inputs"], model, limits)
+    inputs, outputs = (
+        _select_ports(request, "vjp_inputs", model.inputs),
+        _select_ports(request, "vjp_outputs", model.outputs),
+    )
     fields = {
         "feeds": feeds,
-        "outputs": _nodes(of),
-        "cotangents": _vectors(asked, "cotangent_vector", of, limits),
-        "wrt": _nodes(by),
+        "outputs": _nodes(outputs),
+        "cotangents": _vectors(request, "cotangent_vector", outputs, limits),
+        "wrt": _nodes(inputs),
     }
 
     def write_answer(results: ResultArrays) -> ForeignAnswer:
-        return _written(_arrays(results, "gradients", by, form), form)
+        return _to_response(_arrays(results, "gradients", inputs, form), form)
 
     return OwnRequest("vjp", fields, write_answer)
 
 
-def _abstract_eval(asked: _Json, model: Model, _: str, limits: Limits) -> OwnRequest:
-    """Ask for the types of outputs, from those of inputs: a plan, nothing runs."""
-    stated = asked["inputs"]
-    _check_names(stated, model.inputs, "inputs")
-    types = [stated_type(port, stated[port.name], ("inputs", port.name), limits) for port in model.inputs]
-    bound = [{"node": one.node, "dtype": one.dtype, "shape": list(one.shape)} for one in model.bound]
+def _abstract_eval(request: _Json, model: Model, _: str, limits: Limits) -> OwnRequest:
+    """Request the types of the outputs for given input types: this is a plan, nothing is executed."""
+    inputs = request["inputs"]
+    _check_names(inputs, model.inputs, "inputs")
+    types = [stated_type(port, inputs[port.name], ("inputs", port.name), limits) for port in model.inputs]
+    bound = [{"node": tensor.node, "dtype": tensor.dtype, "shape": list(tensor.shape)} for tensor in model.bound]
     fields = {"types": [*types, *bound], "outputs": _nodes(model.outputs), "call": "forward"}
 
     def write_answer(results: ResultArrays) -> ForeignAnswer:
         planned = {cost["node"]: cost for cost in orjson.loads(results.body)["nodes"]}
-        told = {port.name: planned[port.node] for port in model.outputs}
-        shapes = {name: {"shape": cost["shape"], "dtype": cost["dtype"]} for name, cost in told.items()}
+        costs = {port.name: planned[port.node] for port in model.outputs}
+        shapes = {name: {"shape": cost["shape"], "dtype": cost["dtype"]} for name, cost in costs.items()}
         return ForeignAnswer([orjson.dumps(shapes)])
 
     return OwnRequest("plan", fields, write_answer)
@@ -354,46 +365,46 @@ def _nodes(ports: Iterable[Port]) -> list[int]:
 
 
 def _feeds(inputs: _Json, model: Model, limits: Limits) -> list[dict[str, Any]]:
-    """Make the feeds of a request with these inputs. Raises Refusal."""
+    """Build the feeds of a request with these inputs. Raises Refusal."""
     _check_names(inputs, model.inputs, "inputs")
     names = (port.name for port in model.inputs)
     arrays = (decode_array(port, inputs[port.name], ("inputs", port.name), limits) for port in model.inputs)
     return model.feeds(dict(zip(names, arrays, strict=True)))
 
 
-def _vectors(asked: _Json, field: str, ports: Sequence[Port], limits: Limits) -> list[dict[str, Any]]:
-    """Read an array for the node of each of these inputs or outputs. Raises Refusal."""
-    _check_names(asked[field], ports, field)
-    arrays = [decode_array(port, asked[field][port.name], (field, port.name), limits) for port in ports]
+def _vectors(request: _Json, field: str, ports: Sequence[Port], limits: Limits) -> list[dict[str, Any]]:
+    """Read an array for each input or output in `ports`. Raises Refusal."""
+    _check_names(request[field], ports, field)
+    arrays = [decode_array(port, request[field][port.name], (field, port.name), limits) for port in ports]
     return [{"node": port.node, "tensor": array} for port, array in zip(ports, arrays, strict=True)]
 
 
-def _check_names(given: _Json, ports: Sequence[Port], field: str) -> None:
+def _check_names(named_values: _Json, ports: Sequence[Port], field: str) -> None:
     """Raise Refusal if names are missing or unknown."""
-    known = [port.name for port in ports]
-    for name in given:
-        if name not in known:
-            got, expected = printable(name), ", ".join(known) or "no names"
-            raise _wrong(f"“{got}” is none of {expected}", (field, got), expected, got)
-    for name in known:
-        if name not in given:
-            raise _wrong(f"“{name}” is missing", (field, name), f"“{name}”", "nothing")
+    expected_names = [port.name for port in ports]
+    for name in named_values:
+        if name not in expected_names:
+            got, expected = printable(name), ", ".join(expected_names) or "no names"
+            raise _invalid_field(f"“{got}” is none of {expected}", (field, got), expected, got)
+    for name in expected_names:
+        if name not in named_values:
+            raise _invalid_field(f"“{name}” is missing", (field, name), f"“{name}”", "nothing")
 
 
-def _chosen(asked: _Json, field: str, ports: Sequence[Port]) -> list[Port]:
+def _select_ports(request: _Json, field: str, ports: Sequence[Port]) -> list[Port]:
     """Return the inputs or outputs that a field lists, each once. Raises Refusal."""
     by_name = {port.name: port for port in ports}
-    found: dict[str, Port] = {}
-    for i, name in enumerate(asked[field]):
+    selected: dict[str, Port] = {}
+    for i, name in enumerate(request[field]):
         port = by_name.get(name) if isinstance(name, str) else None
-        if port is None or port.name in found:
+        if port is None or port.name in selected:
             expected = f"one of {', '.join(by_name)}, each once"
             got = f"“{printable(name)}”" if isinstance(name, str) else json_kind(name)
-            raise _wrong(f"{field}[{i}] must be {expected}, but is {got}", (field, i), expected, got)
-        found[port.name] = port
-    if not found:
-        raise _wrong(f"{field} is empty", (field,), "at least one name", "none")
-    return list(found.values())
+            raise _invalid_field(f"{field}[{i}] must be {expected}, but is {got}", (field, i), expected, got)
+        selected[port.name] = port
+    if not selected:
+        raise _invalid_field(f"{field} is empty", (field,), "at least one name", "none")
+    return list(selected.values())
 
 
 def _arrays(results: ResultArrays, kind: str, ports: Sequence[Port], form: str) -> dict[str, Any]:
@@ -403,20 +414,20 @@ def _arrays(results: ResultArrays, kind: str, ports: Sequence[Port], form: str) 
 
 
 def _encode_results(results: ResultArrays, named: Sequence[tuple[str, HostArray]], form: str) -> list[dict[str, Any]]:
-    """Encode results in this form, if all of them fit into an answer. Raises Refusal and OverBudget."""
+    """Encode results in this form if all of them fit into a response. Raises Refusal and OverBudget."""
     results.admit(FIELD_BYTES + sum(encoded_array_bytes(name, array, form) for name, array in named), form)
     return [encode_array(name, array, form) for name, array in named]
 
 
-def _written(found: _Json, form: str) -> ForeignAnswer:
-    return ForeignAnswer([orjson.dumps(found)], f"application/{form}")
+def _to_response(body: _Json, form: str) -> ForeignAnswer:
+    return ForeignAnswer([orjson.dumps(body)], f"application/{form}")
 
 
-def _wrong(detail: str, place: Location, expected: str, got: str) -> Refusal:
+def _invalid_field(detail: str, place: Location, expected: str, got: str) -> Refusal:
     return Refusal("invalid_field", detail, expected=expected, got=got, pointer=pointer(place))
 
 
-#: schema of an array in the document of a model
+#: schema of an array in a model's OpenAPI document
 _ARRAY: Final = {
     "type": "object",
     "properties": {
@@ -430,21 +441,21 @@ _ARRAY: Final = {
 
 
 class Health(ForeignCall):
-    """Health of a model: whether it is there."""
+    """Health of a model: an existing model is healthy."""
 
     name = "tesseract.health"
 
-    def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> ForeignAnswer:
-        """Answer that it is well: a model that does not exist never gets here."""
+    def read_request(self, body: bytes, head: str, model: Model, limits: ReadLimits) -> ForeignAnswer:
+        """Answer that the model is healthy; a request to a missing model never gets here."""
         return ForeignAnswer([b'{"status":"ok"}'])
 
 
 class Document(ForeignCall):
-    """OpenAPI as clients of Tesseract read it: which calls there are, and which arrays are differentiable."""
+    """OpenAPI document for Tesseract clients: the calls, and the differentiable arrays."""
 
     name = "tesseract.document"
 
-    def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> ForeignAnswer:
+    def read_request(self, body: bytes, head: str, model: Model, limits: ReadLimits) -> ForeignAnswer:
         """Answer with a document whose schemas have the names that clients look for."""
         inputs, outputs = _schema(model.inputs), _schema(model.outputs)
         differentiable = {"differentiable_arrays": inputs["differentiable_arrays"]}
@@ -455,7 +466,7 @@ class Document(ForeignCall):
             "ApplyInputSchema": wrapped,
             "ApplyOutputSchema": outputs,
         }
-        told: dict[str, Any] = {
+        document: dict[str, Any] = {
             "openapi": "3.1.0",
             "info": {"title": model.name, "version": model.graph_id, "description": model.description},
             "paths": {f"/{path}": {} for path in (*(call.path for call in TESSERACT_CALLS), "health")},
@@ -464,11 +475,11 @@ class Document(ForeignCall):
             "x-supported-gpu-transports": ["none"],
             "x-supported-compressions": ["none"],
         }
-        return ForeignAnswer([orjson.dumps(told)])
+        return ForeignAnswer([orjson.dumps(document)])
 
 
 def _schema(ports: Sequence[Port]) -> dict[str, Any]:
-    """Write the schema of inputs or outputs. A free extent is None, as the runtime of Tesseract has it."""
+    """Return the schema of inputs or outputs. A free extent is None, as in the Tesseract runtime."""
     return {
         "type": "object",
         "properties": {port.name: _ARRAY for port in ports},

@@ -1,4 +1,4 @@
-"""Calls of UM-Bridge, read and answered: vectors of float64, in the order of a model's inputs and outputs."""
+"""Calls of UM-Bridge, read and answered: float64 vectors, in the order of a model's inputs and outputs."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ _Tensor = Mapping[str, Any]
 
 @with_config(CLOSED)
 class _Named(TypedDict):
-    """Fields that all requests have."""
+    """Fields that every request has."""
 
     name: str
     config: NotRequired[dict[str, Any] | None]
 
 
 class _Point(_Named):
-    """The vectors at which a model is evaluated."""
+    """Request with the vectors at which a model is evaluated."""
 
     input: list[Any]
 
 
-class _GradientAsked(_Point):
+class _GradientRequest(_Point):
     outWrt: int
     inWrt: int
     sens: list[Any]
 
 
-class _JacobianAsked(_Point):
+class _JacobianRequest(_Point):
     outWrt: int
     inWrt: int
     vec: list[Any]
 
 
-class _HessianAsked(_Point):
+class _HessianRequest(_Point):
     outWrt: int
     inWrt1: int
     inWrt2: int
@@ -59,12 +59,12 @@ class _HessianAsked(_Point):
 
 
 class _Call(ForeignCall):
-    """A call at `/PATH`, with requests of the type `message`."""
+    """Call at `/PATH`, with requests of the type `message`."""
 
     def __init__(
         self, path: str, message: type, translate: Callable[[Mapping[str, Any], Model], OwnRequest | ForeignAnswer]
     ) -> None:
-        """`translate` makes a valid request one of ours, or answers it. It raises Refusal."""
+        """`translate` turns a valid request into a /v1 request, or into a response. It raises Refusal."""
         self.name = f"umbridge.{path}"
         self.path = path
         self.message = message
@@ -78,77 +78,77 @@ class _Call(ForeignCall):
             raise Refusal("invalid_field", f"name must be a string, but is {got}", expected="a string", got=got)
         return name
 
-    def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> OwnRequest | ForeignAnswer:
-        """Validate a request, and translate it."""
-        asked: Mapping[str, Any] = validate(self.message, parse_json(body, limits.json_depth))
-        if asked.get("config"):
+    def read_request(self, body: bytes, head: str, model: Model, limits: ReadLimits) -> OwnRequest | ForeignAnswer:
+        """Validate and translate a request."""
+        fields: Mapping[str, Any] = validate(self.message, parse_json(body, limits.json_depth))
+        if fields.get("config"):
             raise _unsupported("config must be absent or {}: a model of gradserve has no configuration", "config")
-        return self._translate(asked, model)
+        return self._translate(fields, model)
 
 
 def _model_info(_: Mapping[str, Any], model: Model) -> ForeignAnswer:
-    """Answer whether the model has derivatives: if there is an input and an output that have them."""
+    """Answer whether the model has derivatives, that is, whether it has a differentiable input and output."""
     differentiable = all(any(port.is_differentiable for port in ports) for ports in (model.inputs, model.outputs))
-    of_derivatives = dict.fromkeys(("Gradient", "ApplyJacobian", "ApplyHessian"), differentiable)
-    return _written({"support": {"Evaluate": True, **of_derivatives}})
+    derivatives = dict.fromkeys(("Gradient", "ApplyJacobian", "ApplyHessian"), differentiable)
+    return _to_response({"support": {"Evaluate": True, **derivatives}})
 
 
 def _input_sizes(_: Mapping[str, Any], model: Model) -> ForeignAnswer:
     """Answer with the size of each input."""
-    return _written({"inputSizes": _sizes(model, model.inputs)})
+    return _to_response({"inputSizes": _sizes(model, model.inputs)})
 
 
 def _output_sizes(_: Mapping[str, Any], model: Model) -> ForeignAnswer:
     """Answer with the size of each output."""
-    return _written({"outputSizes": _sizes(model, model.outputs)})
+    return _to_response({"outputSizes": _sizes(model, model.outputs)})
 
 
-def _evaluate(asked: Mapping[str, Any], model: Model) -> OwnRequest:
-    """Ask for the values of all outputs; of a node that is two of them, once."""
+def _evaluate(request: Mapping[str, Any], model: Model) -> OwnRequest:
+    """Request the values of all outputs, once per node even if several outputs name it."""
     nodes = list(dict.fromkeys(port.node for port in model.outputs))
 
     def write_answer(results: ResultArrays) -> ForeignAnswer:
         named = [(port.name, results("values", port.node)) for port in model.outputs]
-        return _written({"output": _vectors(results, named)})
+        return _to_response({"output": _vectors(results, named)})
 
-    return OwnRequest("forward", {"feeds": _feeds(model, asked["input"]), "outputs": nodes}, write_answer)
+    return OwnRequest("forward", {"feeds": _feeds(model, request["input"]), "outputs": nodes}, write_answer)
 
 
-def _gradient(asked: Mapping[str, Any], model: Model) -> OwnRequest:
-    """Ask for a product of a vector with the Jacobian: the sensitivity of an output, at an input."""
-    feeds = _feeds(model, asked["input"])
-    of, by = _chosen(asked, "outWrt", model.outputs), _chosen(asked, "inWrt", model.inputs)
-    cotangents = [{"node": of.node, "tensor": _tensor(of, asked["sens"], "sens")}]
-    fields = {"feeds": feeds, "outputs": [of.node], "cotangents": cotangents, "wrt": [by.node]}
+def _gradient(request: Mapping[str, Any], model: Model) -> OwnRequest:
+    """Request a vector-Jacobian product: `sens` at an output, pulled back to an input."""
+    feeds = _feeds(model, request["input"])
+    output, input = _select_port(request, "outWrt", model.outputs), _select_port(request, "inWrt", model.inputs)
+    cotangents = [{"node": output.node, "tensor": _tensor(output, request["sens"], "sens")}]
+    fields = {"feeds": feeds, "outputs": [output.node], "cotangents": cotangents, "wrt": [input.node]}
 
     def write_answer(results: ResultArrays) -> ForeignAnswer:
-        return _written({"output": _vectors(results, [(by.name, results("gradients", by.node))])[0]})
+        return _to_response({"output": _vectors(results, [(input.name, results("gradients", input.node))])[0]})
 
     return OwnRequest("vjp", fields, write_answer)
 
 
-def _apply_jacobian(asked: Mapping[str, Any], model: Model) -> OwnRequest:
-    """Ask for a product of the Jacobian with a vector: the direction of an input, at an output."""
-    feeds = _feeds(model, asked["input"])
-    of, by = _chosen(asked, "outWrt", model.outputs), _chosen(asked, "inWrt", model.inputs)
-    tangents = [{"node": by.node, "tensor": _tensor(by, asked["vec"], "vec")}]
+def _apply_jacobian(request: Mapping[str, Any], model: Model) -> OwnRequest:
+    """Request a Jacobian-vector product: `vec` at an input, pushed forward to an output."""
+    feeds = _feeds(model, request["input"])
+    output, input = _select_port(request, "outWrt", model.outputs), _select_port(request, "inWrt", model.inputs)
+    tangents = [{"node": input.node, "tensor": _tensor(input, request["vec"], "vec")}]
 
     def write_answer(results: ResultArrays) -> ForeignAnswer:
-        return _written({"output": _vectors(results, [(of.name, results("tangents", of.node))])[0]})
+        return _to_response({"output": _vectors(results, [(output.name, results("tangents", output.node))])[0]})
 
-    return OwnRequest("jvp", {"feeds": feeds, "outputs": [of.node], "tangents": tangents}, write_answer)
+    return OwnRequest("jvp", {"feeds": feeds, "outputs": [output.node], "tangents": tangents}, write_answer)
 
 
-def _apply_hessian(asked: Mapping[str, Any], model: Model) -> OwnRequest:
-    """Ask for the second derivative of an output's sum with the weights `sens`, along `vec` at `inWrt2`.
+def _apply_hessian(request: Mapping[str, Any], model: Model) -> OwnRequest:
+    """Request the Hessian-vector product of an output's sum weighted by `sens`, along `vec` at `inWrt2`.
 
-    It is read at `inWrt1`, where the vector is zero.
+    The result is read at `inWrt1`, where the vector is zero if it is another input.
     """
-    feeds = _feeds(model, asked["input"])
-    of = _chosen(asked, "outWrt", model.outputs)
-    first, second = (_chosen(asked, name, model.inputs) for name in ("inWrt1", "inWrt2"))
+    feeds = _feeds(model, request["input"])
+    output = _select_port(request, "outWrt", model.outputs)
+    first, second = (_select_port(request, name, model.inputs) for name in ("inWrt1", "inWrt2"))
     zeros = {"dtype": first.dtype, "shape": list(first.shape), "data": [0.0] * first.size}
-    vectors: dict[int, _Tensor] = {first.node: zeros, second.node: _tensor(second, asked["vec"], "vec")}
+    vectors: dict[int, _Tensor] = {first.node: zeros, second.node: _tensor(second, request["vec"], "vec")}
     fields = {
         "feeds": feeds,
         "wrt": list(vectors),
@@ -156,9 +156,9 @@ def _apply_hessian(asked: Mapping[str, Any], model: Model) -> OwnRequest:
     }
 
     def write_answer(results: ResultArrays) -> ForeignAnswer:
-        return _written({"output": _vectors(results, [(first.name, results("hvp", first.node))])[0]})
+        return _to_response({"output": _vectors(results, [(first.name, results("hvp", first.node))])[0]})
 
-    weighted = WeightedSum(of.node, of.dtype, _tensor(of, asked["sens"], "sens"))
+    weighted = WeightedSum(output.node, output.dtype, _tensor(output, request["sens"], "sens"))
     return OwnRequest("hvp", fields, write_answer, weighted=weighted)
 
 
@@ -167,9 +167,9 @@ UMBRIDGE_CALLS: Final[Sequence[_Call]] = (
     _Call("InputSizes", _Named, _input_sizes),
     _Call("OutputSizes", _Named, _output_sizes),
     _Call("Evaluate", _Point, _evaluate),
-    _Call("Gradient", _GradientAsked, _gradient),
-    _Call("ApplyJacobian", _JacobianAsked, _apply_jacobian),
-    _Call("ApplyHessian", _HessianAsked, _apply_hessian),
+    _Call("Gradient", _GradientRequest, _gradient),
+    _Call("ApplyJacobian", _JacobianRequest, _apply_jacobian),
+    _Call("ApplyHessian", _HessianRequest, _apply_hessian),
 )
 
 
@@ -190,19 +190,19 @@ def _sizes(model: Model, ports: Sequence[Port]) -> list[int]:
 
 
 def _feeds(model: Model, vectors: Sequence[Any]) -> list[dict[str, Any]]:
-    """Make the feeds of a request at these vectors. Raises Refusal."""
+    """Build the feeds of a request at these vectors. Raises Refusal."""
     _sizes(model, model.inputs)
     if len(vectors) != len(model.inputs):
-        listed = ", ".join(port.name for port in model.inputs) or "none"
+        names = ", ".join(port.name for port in model.inputs) or "none"
         count = len(model.inputs)
-        detail = f"input has {len(vectors)} vectors, where the model “{model.name}” has {count} inputs: {listed}"
+        detail = f"input has {len(vectors)} vectors, where the model “{model.name}” has {count} inputs: {names}"
         raise Refusal("invalid_field", detail, expected=f"{count} vectors", got=str(len(vectors)), pointer="/input")
     pairs = zip(model.inputs, vectors, strict=True)
     return model.feeds({port.name: _tensor(port, vector, f"input[{i}]") for i, (port, vector) in enumerate(pairs)})
 
 
 def _tensor(port: Port, vector: object, where: str) -> _Tensor:
-    """Make a tensor of a vector, in the shape of its input or output. Raises Refusal."""
+    """Build a tensor from a vector, in the shape of its input or output. Raises Refusal."""
     if not isinstance(vector, list) or len(vector) != port.size:
         got = f"{len(vector)}" if isinstance(vector, list) else json_kind(vector)
         detail = f"{where}, which is for “{port.name}”, must have {port.size} numbers, but has {got}"
@@ -215,9 +215,9 @@ def _tensor(port: Port, vector: object, where: str) -> _Tensor:
     return {"dtype": port.dtype, "shape": list(port.shape), "data": vector}
 
 
-def _chosen(asked: Mapping[str, Any], field: str, ports: Sequence[Port]) -> Port:
-    """Return the input or output whose index a field has. Raises Refusal."""
-    i: int = asked[field]
+def _select_port(request: Mapping[str, Any], field: str, ports: Sequence[Port]) -> Port:
+    """Return the input or output whose index the field has. Raises Refusal."""
+    i: int = request[field]
     if not 0 <= i < len(ports):
         detail = f"{field} is {i}, where the model has {len(ports)}: 0 to {len(ports) - 1}"
         raise Refusal("invalid_field", detail, expected=f"0 to {len(ports) - 1}", got=str(i), pointer=f"/{field}")
@@ -225,7 +225,7 @@ def _chosen(asked: Mapping[str, Any], field: str, ports: Sequence[Port]) -> Port
 
 
 def _vectors(results: ResultArrays, named: Sequence[tuple[str, HostArray]]) -> list[HostArray]:
-    """Convert results by name to float64, flat. Raises Refusal for elements that are not finite, and OverBudget."""
+    """Convert named results to flat float64 vectors. Raises Refusal for non-finite elements, and OverBudget."""
     types = [TensorType((array.size,), FLOAT64) for _, array in named]
     results.admit(FIELD_BYTES + encoded_bytes(types, "json"))
     vectors = []
@@ -239,5 +239,5 @@ def _vectors(results: ResultArrays, named: Sequence[tuple[str, HostArray]]) -> l
     return vectors
 
 
-def _written(answer: Mapping[str, Any]) -> ForeignAnswer:
+def _to_response(answer: Mapping[str, Any]) -> ForeignAnswer:
     return ForeignAnswer([orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)])

@@ -1,7 +1,7 @@
-"""Observation: metrics for Prometheus, a line and a trace for each request, and the store service.
+"""Observability: Prometheus metrics, a log line and a trace span for each request, and the store service.
 
     tally → exposition, store
     request_log → tracing
 
-No module here knows HTTP, or logs the data of a request.
+No module here depends on HTTP or logs the data of a request.
 """

@@ -1,4 +1,4 @@
-"""Banner of a server that starts: its device, its limits, and what it keeps."""
+"""Startup banner: the device, the limits, and where data is stored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from service.core.settings import NO_STATE, Settings, flag, readable, shown
 
 
 def banner(settings: Settings, device: str) -> Iterator[str]:
-    """Lines for the log."""
+    """Yield the lines of the banner for the log."""
     yield (
         f"gradserve {VERSIONS['gradserve']} computes on {device} with NumPy {VERSIONS['numpy']}: "
         f"{_counted(settings.workers, 'worker')} of {_counted(machine.cpus_each(settings.workers), 'thread')}, "
@@ -29,9 +29,9 @@ def banner(settings: Settings, device: str) -> Iterator[str]:
         yield f"kernels are compiled, and kept in {place}; determinism is {settings.determinism}"
     state = "end with the server" if settings.state == NO_STATE else f"are kept in {settings.state}"
     keys = f"keys are asked for: those of {settings.keys_file}" if settings.keys_file else "one key is asked for"
-    asked = keys if settings.asks_for_keys else "nobody is asked for a key"
+    key_requirement = keys if settings.asks_for_keys else "nobody is asked for a key"
     confined = "confined" if settings.confine == "on" else f"not confined ({flag('confine')} off)"
-    yield f"tensors and graphs {state}; {asked}; workers are {confined}"
+    yield f"tensors and graphs {state}; {key_requirement}; workers are {confined}"
 
 
 def _of(settings: Settings, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Metrics in the form that Prometheus reads."""
+"""Metrics in the Prometheus exposition formats."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from service.observe.tally import OTHER, ClusterFigures, Histogram, Tally
 from service.workers.pool import Pool, Stats
 from service.workers.sums import DONE_ELSEWHERE, DONE_HERE
 
-#: what stands in front of each name
-_OURS: Final = "gradserve"
+#: prefix of each metric name
+_PREFIX: Final = "gradserve"
 _Name = TypeVar("_Name")
-# What alerts look for is there from the start, as 0: Prometheus sees no increase in what begins with 1.
-_GRAVE: Final = (500, 503, 504)
+# Series that alerts watch exist from the start with 0: Prometheus sees no increase in a series that begins with 1.
+_ERROR_STATUSES: Final = (500, 503, 504)
 _OUTCOMES: Final = ("written", "store_full", "not_ready", "unconfirmed", "internal_error")
-_ENDS: Final = ("died", "stuck", "stopped", "never ready", "fault")
+_RESTART_REASONS: Final = ("died", "stuck", "stopped", "never ready", "fault")
 _SIGNALS: Final = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGSYS", "SIGKILL")
 _QUESTIONS: Final = ("answer", "graph", "proposal", "request", "versions")
 _DENIALS: Final = ("unauthenticated", "forbidden", "rate_limited")
 
 
 class Exposition(Collector):
-    """Answer to a scrape. Nothing is computed for it in between."""
+    """Prometheus collector. It computes nothing between scrapes."""
 
     def __init__(self, tally: Tally, pool: Pool, settings: Settings) -> None:
         self._tally = tally
@@ -40,20 +40,20 @@ class Exposition(Collector):
         self._pool = pool
         self._registry = CollectorRegistry()
         self._registry.register(self)
-        ProcessCollector(registry=self._registry)  # of the front: descriptors, memory, time of the processor
+        ProcessCollector(registry=self._registry)  # of the front: file descriptors, memory, CPU time
 
     def text(self, accept: str) -> tuple[bytes, str]:
-        """Write all metrics, and name their type: OpenMetrics if `accept` asks for it, or else Prometheus' own form."""
+        """Return all metrics and their media type: OpenMetrics if `accept` asks for it, else Prometheus text."""
         encode, media_type = choose_encoder(accept)
         return encode(self._registry), media_type
 
     def describe(self) -> Iterable[Metric]:
-        """Describe nothing: the names are known when they are asked for."""
+        """Return no descriptions: the metric names are known only at a scrape."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """Every metric, as it is now."""
-        yield InfoMetricFamily(_OURS, "what serves", {**VERSIONS, "device": self._pool.device})
+        """Yield every metric with its current value."""
+        yield InfoMetricFamily(_PREFIX, "what serves", {**VERSIONS, "device": self._pool.device})
         yield from self._requests()
         yield from _of_pool(self._pool.stats())
         yield from self._state()
@@ -61,51 +61,57 @@ class Exposition(Collector):
 
     def _requests(self) -> Iterator[Metric]:
         requests = CounterMetricFamily(
-            f"{_OURS}_requests",
+            f"{_PREFIX}_requests",
             "requests that were answered, by call, status and facade",
             labels=("call", "status", "facade"),
         )
-        grave = product([*calls(), OTHER], _GRAVE, [""])
-        for (call, status, facade), count in sorted(_begun(grave, self._tally.requests).items()):
+        errors = product([*calls(), OTHER], _ERROR_STATUSES, [""])
+        for (call, status, facade), count in sorted(_with_zeros(errors, self._tally.requests).items()):
             requests.add_metric((call, str(status), facade), count)
         yield requests
-        yield _durations(f"{_OURS}_request_seconds", "from a request's head to its answer", "call", self._tally.seconds)
-        yield CounterMetricFamily(f"{_OURS}_received_bytes", "bytes of bodies", value=self._tally.received)
-        yield CounterMetricFamily(f"{_OURS}_sent_bytes", "bytes of answers", value=self._tally.sent)
-        yield _durations(f"{_OURS}_phase_seconds", "the parts of the work for an answer", "phase", self._tally.timings)
-        plans = CounterMetricFamily(f"{_OURS}_plans", "plans that were used, by where they came from", labels=("from",))
+        yield _durations(
+            f"{_PREFIX}_request_seconds", "from a request's head to its answer", "call", self._tally.seconds
+        )
+        yield CounterMetricFamily(f"{_PREFIX}_received_bytes", "bytes of bodies", value=self._tally.received)
+        yield CounterMetricFamily(f"{_PREFIX}_sent_bytes", "bytes of answers", value=self._tally.sent)
+        yield _durations(
+            f"{_PREFIX}_phase_seconds", "the parts of the work for an answer", "phase", self._tally.timings
+        )
+        plans = CounterMetricFamily(
+            f"{_PREFIX}_plans", "plans that were used, by where they came from", labels=("from",)
+        )
         plans.add_metric(("cache",), self._tally.plans[True])
         plans.add_metric(("made",), self._tally.plans[False])
         yield plans
 
     def _state(self) -> Iterator[Metric]:
         text = "commits of what callers keep, by outcome: written, or the code of the refusal"
-        commits = CounterMetricFamily(f"{_OURS}_state_commits", text, labels=("outcome",))
-        yield _by(commits, _begun(_OUTCOMES, self._tally.commits))
+        commits = CounterMetricFamily(f"{_PREFIX}_state_commits", text, labels=("outcome",))
+        yield _by(commits, _with_zeros(_OUTCOMES, self._tally.commits))
         text = "from a commit's being handed in to its end, on disk where it is to be"
         seconds = self._tally.commit_seconds
         yield HistogramMetricFamily(
-            f"{_OURS}_state_commit_seconds", text, buckets=list(seconds.buckets()), sum_value=seconds.total
+            f"{_PREFIX}_state_commit_seconds", text, buckets=list(seconds.buckets()), sum_value=seconds.total
         )
-        held = self._tally.holdings()
-        yield GaugeMetricFamily(f"{_OURS}_tensors", "resident tensors", value=held.tensors)
-        yield GaugeMetricFamily(f"{_OURS}_tensor_bytes", "bytes of resident tensors", value=held.tensor_bytes)
-        yield GaugeMetricFamily(f"{_OURS}_graphs", "registered graphs", value=held.graphs)
-        yield GaugeMetricFamily(f"{_OURS}_graph_bytes", "bytes of registered graphs", value=held.graph_bytes)
-        yield GaugeMetricFamily(f"{_OURS}_models", "models", value=held.models)
-        yield GaugeMetricFamily(f"{_OURS}_model_bytes", "bytes of models", value=held.model_bytes)
-        yield GaugeMetricFamily(f"{_OURS}_state_behind", "writes that are not on disk yet", value=held.behind)
+        holdings = self._tally.holdings()
+        yield GaugeMetricFamily(f"{_PREFIX}_tensors", "resident tensors", value=holdings.tensors)
+        yield GaugeMetricFamily(f"{_PREFIX}_tensor_bytes", "bytes of resident tensors", value=holdings.tensor_bytes)
+        yield GaugeMetricFamily(f"{_PREFIX}_graphs", "registered graphs", value=holdings.graphs)
+        yield GaugeMetricFamily(f"{_PREFIX}_graph_bytes", "bytes of registered graphs", value=holdings.graph_bytes)
+        yield GaugeMetricFamily(f"{_PREFIX}_models", "models", value=holdings.models)
+        yield GaugeMetricFamily(f"{_PREFIX}_model_bytes", "bytes of models", value=holdings.model_bytes)
+        yield GaugeMetricFamily(f"{_PREFIX}_state_behind", "writes that are not on disk yet", value=holdings.behind)
 
         if self._tally.cluster is not None:
             yield from _of_cluster(self._tally.cluster())
 
     def _access(self) -> Iterator[Metric]:
         text = "requests that their callers may not make, by reason"
-        denied = CounterMetricFamily(f"{_OURS}_requests_denied", text, labels=("reason",))
-        yield _by(denied, _begun(_DENIALS, self._tally.denials))
+        denied = CounterMetricFamily(f"{_PREFIX}_requests_denied", text, labels=("reason",))
+        yield _by(denied, _with_zeros(_DENIALS, self._tally.denials))
         text = "settings that are numbers, by name: what other figures are to be compared with"
-        stated = {name: value for name, value in self._settings if isinstance(value, int | float)}
-        yield _by(GaugeMetricFamily(f"{_OURS}_setting", text, labels=("name",)), stated)
+        numeric_settings = {name: value for name, value in self._settings if isinstance(value, int | float)}
+        yield _by(GaugeMetricFamily(f"{_PREFIX}_setting", text, labels=("name",)), numeric_settings)
 
 
 def _durations(name: str, text: str, label: str, histograms: Mapping[str, Histogram]) -> Metric:
@@ -116,49 +122,53 @@ def _durations(name: str, text: str, label: str, histograms: Mapping[str, Histog
 
 
 def _of_pool(stats: Stats) -> Iterator[Metric]:
-    yield _by(GaugeMetricFamily(f"{_OURS}_queued", "jobs that wait for a worker", labels=("lane",)), stats.queued)
+    yield _by(GaugeMetricFamily(f"{_PREFIX}_queued", "jobs that wait for a worker", labels=("lane",)), stats.queued)
     text = "callers that share the workers: namespaces, or addresses where no keys are asked for"
-    yield GaugeMetricFamily(f"{_OURS}_callers", text, value=stats.callers)
+    yield GaugeMetricFamily(f"{_PREFIX}_callers", text, value=stats.callers)
     text = "jobs of those who had most that were refused in a full queue, to make room for others'"
-    yield CounterMetricFamily(f"{_OURS}_displaced", text, value=stats.displaced)
+    yield CounterMetricFamily(f"{_PREFIX}_displaced", text, value=stats.displaced)
     text = "pieces of sums over examples that were done for the sums of this server"
-    pieces = CounterMetricFamily(f"{_OURS}_pieces", text, labels=("where",))
-    yield _by(pieces, _begun((DONE_HERE, DONE_ELSEWHERE), stats.pieces))
+    pieces = CounterMetricFamily(f"{_PREFIX}_pieces", text, labels=("where",))
+    yield _by(pieces, _with_zeros((DONE_HERE, DONE_ELSEWHERE), stats.pieces))
     text = "pieces of sums that were begun again: their worker had ended, or they were late"
-    yield CounterMetricFamily(f"{_OURS}_pieces_repeated", text, value=stats.repeated)
-    yield GaugeMetricFamily(f"{_OURS}_running", "jobs that workers have", value=stats.running)
-    yield _by(GaugeMetricFamily(f"{_OURS}_workers", "workers that are ready", labels=("lane",)), stats.workers)
+    yield CounterMetricFamily(f"{_PREFIX}_pieces_repeated", text, value=stats.repeated)
+    yield GaugeMetricFamily(f"{_PREFIX}_running", "jobs that workers have", value=stats.running)
+    yield _by(GaugeMetricFamily(f"{_PREFIX}_workers", "workers that are ready", labels=("lane",)), stats.workers)
     text = "workers that were replaced, by reason"
-    yield _by(CounterMetricFamily(f"{_OURS}_worker_restarts", text, labels=("reason",)), _begun(_ENDS, stats.restarts))
+    yield _by(
+        CounterMetricFamily(f"{_PREFIX}_worker_restarts", text, labels=("reason",)),
+        _with_zeros(_RESTART_REASONS, stats.restarts),
+    )
     text = "workers that were ended by a signal, by its name"
     yield _by(
-        CounterMetricFamily(f"{_OURS}_worker_incidents", text, labels=("signal",)), _begun(_SIGNALS, stats.incidents)
+        CounterMetricFamily(f"{_PREFIX}_worker_incidents", text, labels=("signal",)),
+        _with_zeros(_SIGNALS, stats.incidents),
     )
     text = "plans that run without kernels, since they ended workers"
-    yield GaugeMetricFamily(f"{_OURS}_condemned_plans", text, value=stats.condemned)
+    yield GaugeMetricFamily(f"{_PREFIX}_condemned_plans", text, value=stats.condemned)
     text = "bytes that requests have reserved"
-    yield GaugeMetricFamily(f"{_OURS}_reserved_bytes", text, value=stats.reserved)
+    yield GaugeMetricFamily(f"{_PREFIX}_reserved_bytes", text, value=stats.reserved)
     text = "memory of the workers"
-    yield GaugeMetricFamily(f"{_OURS}_worker_resident_bytes", text, value=stats.resident)
+    yield GaugeMetricFamily(f"{_PREFIX}_worker_resident_bytes", text, value=stats.resident)
     text = "memory that the workers' pools hold on GPUs"
-    yield GaugeMetricFamily(f"{_OURS}_gpu_bytes", text, value=stats.device)
+    yield GaugeMetricFamily(f"{_PREFIX}_gpu_bytes", text, value=stats.device)
     text = "kernels that workers have compiled, or loaded from the cache"
-    yield CounterMetricFamily(f"{_OURS}_kernels", text, value=stats.compiled)
+    yield CounterMetricFamily(f"{_PREFIX}_kernels", text, value=stats.compiled)
 
 
 def _of_cluster(figures: ClusterFigures) -> Iterator[Metric]:
-    yield GaugeMetricFamily(f"{_OURS}_shards", "shards of the state that this server has", value=figures.shards)
+    yield GaugeMetricFamily(f"{_PREFIX}_shards", "shards of the state that this server has", value=figures.shards)
     text = "shards that were taken over from servers that did not answer"
-    yield CounterMetricFamily(f"{_OURS}_takeovers", text, value=figures.takeovers)
+    yield CounterMetricFamily(f"{_PREFIX}_takeovers", text, value=figures.takeovers)
     text = "looks at the place of the state, whether another server has taken a shard over"
-    yield CounterMetricFamily(f"{_OURS}_looks", text, value=figures.looks)
+    yield CounterMetricFamily(f"{_PREFIX}_looks", text, value=figures.looks)
     text = "what was passed on to owners of shards: questions by their names, and whole requests"
-    passed_on = CounterMetricFamily(f"{_OURS}_passed_on", text, labels=("what",))
-    yield _by(passed_on, _begun(_QUESTIONS, figures.passed_on))
+    passed_on = CounterMetricFamily(f"{_PREFIX}_passed_on", text, labels=("what",))
+    yield _by(passed_on, _with_zeros(_QUESTIONS, figures.passed_on))
 
 
-def _begun(names: Iterable[_Name], counted: Mapping[_Name, int]) -> dict[_Name, int]:
-    """Add 0 for what has not happened to what was counted."""
+def _with_zeros(names: Iterable[_Name], counted: Mapping[_Name, int]) -> dict[_Name, int]:
+    """Return the counts, with 0 for each of `names` that has not been counted."""
     return dict.fromkeys(names, 0) | dict(counted)
 
 

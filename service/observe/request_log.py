@@ -1,4 +1,4 @@
-"""Request log: a line for each request. It has ids, sizes and times; no data, no query, no header."""
+"""Request log: one line per request, with ids, sizes and times, but no data, query or headers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from service.core.logs import json_line
 
 
 class Answered(NamedTuple):
-    """Ids, sizes and times of a request: no data, no query, no header.
+    """Ids, sizes and times of an answered request, without data, query or headers.
 
-    `caller` is the name of its key, `route` its path with names in place of what stands there, `call` and `graph_id`
-    what it computed; empty where there is none. `received` and `sent` are bytes of its body and of the answer's, and
-    `seconds` is from the end of its head to the end of the answer.
+    `caller` is the name of its key, `route` the path template, `call` and `graph_id` what it computed; each is empty if
+    there is none. `received` and `sent` are the bytes of the body and of the response, and `seconds` is the time from
+    the end of the request's head to the end of the response.
     """
 
     request_id: str
@@ -32,16 +32,16 @@ class Answered(NamedTuple):
     seconds: float
 
 
-#: seconds between two writes: what comes in between is written at once, and a busy server is interrupted rarely
-PAUSE: Final = 0.05
-#: lines that wait for a slow reader, at most; what comes then is dropped, and counted
-MOST_LINES: Final = 10_000
+#: seconds between two writes: lines are batched, so that a busy server is rarely interrupted
+WRITE_INTERVAL: Final = 0.05
+#: maximum number of lines that wait for a slow reader; further lines are dropped and counted
+MAX_WAITING_LINES: Final = 10_000
 
 
 class Lines:
-    """Writer of lines, many at once, in a thread of its own: a slow reader does not slow the server.
+    """Batching writer of lines in its own thread: a slow reader does not slow down the server.
 
-    `write` gets text that ends with a line; `form` makes a line of what is to be said of the log itself.
+    `write` gets text that ends with a newline; `form` formats a message about the log itself as a line.
     """
 
     def __init__(self, write: Callable[[str], object], form: Callable[[str], str] = str) -> None:
@@ -50,46 +50,47 @@ class Lines:
         self._waiting: list[str] = []
         self._dropped = 0
         self._lock = Lock()
-        self._some = Event()
-        self._ended = Event()
+        self._available = Event()
+        self._closed = Event()
         self._thread = Thread(target=self._write_lines, name="request log", daemon=True)
         self._thread.start()
 
     def add(self, line: str) -> None:
-        """Hand in a line, without its end. Never waits."""
-        if len(self._waiting) >= MOST_LINES:
+        """Queue a line without a newline. Never blocks."""
+        # Read without the lock: the limit need not be exact.
+        if len(self._waiting) >= MAX_WAITING_LINES:
             self._dropped += 1
             return
         with self._lock:
             self._waiting.append(line)
-        if not self._some.is_set():
-            self._some.set()
+        if not self._available.is_set():
+            self._available.set()
 
     def close(self, timeout: float) -> None:
-        """Write what waits, for so many seconds at most."""
-        self._ended.set()
-        self._some.set()
+        """Write the queued lines within `timeout` seconds."""
+        self._closed.set()
+        self._available.set()
         self._thread.join(timeout)
 
     def _write_lines(self) -> None:
-        while not self._ended.is_set() or self._waiting:
-            self._some.wait()
-            self._some.clear()
+        while not self._closed.is_set() or self._waiting:
+            self._available.wait()
+            self._available.clear()
             with self._lock:
                 lines, self._waiting = self._waiting, []
             if self._dropped:
                 lines.append(self._form(f"{self._dropped} lines were dropped: nobody read them"))
                 self._dropped = 0
-            if lines and not self._written("\n".join([*lines, ""])):
+            if lines and not self._write_text("\n".join([*lines, ""])):
                 return
-            self._ended.wait(PAUSE)
+            self._closed.wait(WRITE_INTERVAL)
 
-    def _written(self, text: str) -> bool:
-        """False where nobody will ever read."""
+    def _write_text(self, text: str) -> bool:
+        """Write the text. Return False if the reader is gone for good."""
         try:
             self._write(text)
         except (OSError, ValueError):  # the other end is closed, or the stream is
-            self._ended.set()
+            self._closed.set()
             self._waiting.clear()
             return False
         return True
@@ -99,17 +100,17 @@ _NAME: Final = "gradserve.requests"
 
 
 class RequestLog:
-    """Writer of a line for each request, in the form of the other lines of the log."""
+    """Writer of a line per request, in the format of the rest of the log."""
 
     def __init__(self, lines: Lines, form: Literal["text", "json"] = "text") -> None:
         self._lines = lines
-        self._written = self._text if form == "text" else _json
+        self._write_text = self._text if form == "text" else _json
         self._second = 0
         self._stamp = ""
 
     def add(self, answered: Answered, trace_id: str = "") -> None:
-        """Write the line of a request, and of the trace that it is a part of, if any."""
-        self._lines.add(self._written(answered, trace_id))
+        """Write the line of a request, with the id of its trace if it has one."""
+        self._lines.add(self._write_text(answered, trace_id))
 
     def _text(self, answered: Answered, trace_id: str) -> str:
         caller = f" caller={printable(answered.caller)}" if answered.caller else ""
@@ -121,7 +122,7 @@ class RequestLog:
         )
 
     def _now(self) -> str:
-        """Return the time as `logging` writes it; what changes once a second is made once a second."""
+        """Return the time in the format of `logging`. The seconds are formatted only once a second."""
         now = time.time()
         second = int(now)
         if second != self._second:
@@ -146,5 +147,5 @@ def _json(answered: Answered, trace_id: str) -> str:
 
 
 def remark(form: Literal["text", "json"]) -> Callable[[str], str]:
-    """Return the function that makes a line, in this form, of a remark on the log itself."""
+    """Return the function that formats a message about the log itself as a line in this format."""
     return str if form == "text" else lambda text: json_line(time.time(), "WARNING", _NAME, message=text)

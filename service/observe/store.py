@@ -1,4 +1,4 @@
-"""Store service: keeps tensors, graphs, models and answers for callers, and commits what workers reply with."""
+"""Store service: stores tensors, graphs, models and responses, and commits the tensors in workers' replies."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ _Copies = Sequence[tuple[memoryview, bytes | memoryview]]
 
 
 class StateStore(Protocol):
-    """Store that keeps things for those who call, as computing calls need it: here, or at whichever server has them."""
+    """Store interface that computing calls need; the data is here, or on the server that owns it."""
 
     answers: AnswerTable
 
     def known_graph(self, namespace: str, graph_id: str) -> Registered | None:
-        """Return a graph, where it is known at once what is there."""
+        """Return a graph if it can be found without waiting."""
 
     async def graph(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
-        """Return the graph of an id, if there is one. Raises Refusal: not_ready."""
+        """Return the graph with this id, or None. Raises Refusal: not_ready."""
 
-    async def begin(self, asked: Repetition, expires: float) -> AnswerRecord | None:
+    async def begin(self, call: Repetition, expires: float) -> AnswerRecord | None:
         """Begin a call that may have been answered before. Raises Refusal: not_ready, invalid_field, conflict."""
 
-    def end(self, asked: Repetition) -> None:
-        """End a call that is done, or given up."""
+    def end(self, call: Repetition) -> None:
+        """End a call that is done or was given up."""
 
     def settle(
         self,
@@ -67,31 +67,31 @@ class StateStore(Protocol):
         condition: Condition = ALWAYS,
         more: Sequence[Change] = (),
     ) -> None:
-        """Call `done` with a reply once what it has for keeping is kept, and `more` with it; or with a refusal."""
+        """Store the reply's tensors, and `more` changes with them; then call `done` with the reply or a refusal."""
 
     async def settled(
         self, task: Task, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
     ) -> Reply:
-        """Settle a reply, and return what `done` would get."""
+        """Settle a reply, and return the reply that `done` would be called with."""
 
     async def current(self, expires: float) -> None:
-        """Return where the server can answer, as far as what is kept concerns every request. Raises Refusal."""
+        """Wait until the state is known to be current, if that is known for the state as a whole. Raises Refusal."""
 
     def load(self) -> Loaded:
-        """Read what was kept before, as far as it is taken up at a start; blocks. Raises RuntimeError."""
+        """Read the stored state that is needed at startup; blocks. Raises RuntimeError."""
 
     def restore(self, loaded: Loaded) -> None:
-        """Take up what was kept before."""
+        """Put the loaded state into the tables."""
 
     def drain(self) -> None:
-        """Let others have what is kept from now on: the server is about to end."""
+        """Hand the state over to other servers: this one is about to stop."""
 
     async def close(self, seconds: float) -> bool:
-        """Take nothing more, and write down all that is left; whether that was done within so many seconds."""
+        """Accept nothing more and write all pending changes; return whether that was done within `seconds`."""
 
 
 class StoreService:
-    """Tensors, graphs, models and answers, and who commits them. `pool` is told of every tensor."""
+    """Tables of tensors, graphs, models and responses, and their commits. `pool` gets the memory of every tensor."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class StoreService:
         on_commit: CommitCallback = lambda outcome, seconds: None,
         stated: StatedLimit | None = None,
     ) -> None:
-        """`stated` are the limits that keys state for their namespaces, where keys are asked for."""
+        """`stated` looks up the limits that keys set for their namespaces, if keys are configured."""
         self._pool = pool
         self._journal = journal
         self._place = settings.state
@@ -115,14 +115,14 @@ class StoreService:
         self.commits = Commits(journal, settings.write_behind_ms / 1000, on_commit)
 
     def load(self) -> Loaded:
-        """Read what was kept before; blocks. Raises RuntimeError with one sentence where that cannot be read."""
+        """Read the stored state; blocks. Raises RuntimeError with one sentence if it cannot be read."""
         try:
             return self._journal.load()
         except OSError as error:
             raise RuntimeError(f"the state in {self._place} cannot be read: {error.strerror or error}") from error
 
     def restore(self, loaded: Loaded) -> None:
-        """Take up what was kept before."""
+        """Put the loaded state into the tables."""
         for graph in loaded.graphs:
             if graph.record is not None:
                 self.graphs.load((graph.namespace, graph.graph_id), Registered.of(graph.record))
@@ -139,38 +139,38 @@ class StoreService:
                 self.tensors.load((tensor.namespace, tensor.name), version)
 
     async def current(self, expires: float) -> None:
-        """Return where what is kept here is what there is, in time. Raises Refusal: not_ready."""
+        """Wait until the tables are known to match the stored state. Raises Refusal: not_ready."""
         await self.commits.fence.passed(expires)
 
     def known_graph(self, namespace: str, graph_id: str) -> Registered | None:
-        """Return a graph, where it is known without a look what is there."""
+        """Return a graph if the tables are known to be current without a check of the stored state."""
         return self.graphs.find((namespace, graph_id)) if self.is_current else None
 
     async def graph(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
-        """Return the graph of an id, if there is one. Raises Refusal: not_ready."""
+        """Return the graph with this id, or None. Raises Refusal: not_ready."""
         await self.commits.fence.passed(expires)
         return self.graphs.find((namespace, graph_id))
 
     async def versions(self, namespace: str, names: Sequence[str], expires: float) -> Mapping[str, TensorVersion]:
-        """Find the versions of these names, as far as there are any, of one moment. Raises Refusal: not_ready."""
+        """Return the existing versions of these tensors, all at one moment. Raises Refusal: not_ready."""
         await self.commits.fence.passed(expires)
-        found = {name: self.tensors.find((namespace, name)) for name in names}
-        return {name: version for name, version in found.items() if version is not None}
+        versions = {name: self.tensors.find((namespace, name)) for name in names}
+        return {name: version for name, version in versions.items() if version is not None}
 
-    async def begin(self, asked: Repetition, expires: float) -> AnswerRecord | None:
+    async def begin(self, call: Repetition, expires: float) -> AnswerRecord | None:
         """Begin a call that may have been answered before. Raises Refusal: not_ready, invalid_field, conflict."""
         await self.commits.fence.passed(expires)
-        return self.answers.begin(asked)
+        return self.answers.begin(call)
 
-    def end(self, asked: Repetition) -> None:
-        """End a call that is done, or given up."""
-        self.answers.end(asked)
+    def end(self, call: Repetition) -> None:
+        """End a call that is done or was given up."""
+        self.answers.end(call)
 
     def drain(self) -> None:
-        """Do nothing: the place is this server's until it closes."""
+        """Do nothing: the state belongs to this server until it closes."""
 
     async def close(self, seconds: float) -> bool:
-        """Take nothing more, and write down all that is left; whether that was done within so many seconds."""
+        """Accept nothing more and write all pending changes; return whether that was done within `seconds`."""
         return await self.commits.close(seconds)
 
     def settle(
@@ -183,20 +183,20 @@ class StoreService:
         more: Sequence[Change] = (),
         complete: Completion | None = None,
     ) -> None:
-        """Call `done` with a reply once what it has for keeping is kept, and `more` with it; or with a refusal instead.
+        """Store the reply's tensors, and `more` changes with them; then call `done` with the reply or a refusal.
 
-        Tensors are kept upon the conditions that they have themselves, and `condition`. A reply that rests on what is
-        kept waits until that is known to be what there is. `complete` is called with the versions that are replaced,
-        before anything is written, and returns `more` again, filled in.
+        Each tensor is stored under `condition`, or else under its own one. A reply that was computed from stored data
+        waits until that data is known to be current. `complete` is called with the versions that are replaced, before
+        anything is written, and returns `more` with their data filled in.
         """
         if reply.stored:
-            self._keep(task, caller, reply, done, condition, more, complete)
+            self._store(task, caller, reply, done, condition, more, complete)
         elif reply.consulted and not self.is_current:
-            self._when_current(task, reply, done)
+            self._answer_when_current(task, reply, done)
         else:
             done(reply)
 
-    def _keep(
+    def _store(
         self,
         task: Task,
         caller: Caller,
@@ -207,7 +207,7 @@ class StoreService:
         complete: Completion | None,
     ) -> None:
         changes: list[Change] = []
-        answered = False  # before it is known what comes of it
+        answered = False  # True if `done` was called before the outcome of the commit was known
 
         def finish(refusal: Refusal | None) -> None:
             if refusal is not None:
@@ -234,7 +234,8 @@ class StoreService:
             finish(refusal)
             return
         durable = any(stored.durable for stored in reply.stored)
-        # The answer first: who had the call at another server as well gets that one's, whatever it has changed since.
+        # The recorded response comes first: if another server has recorded one for the same call, the client gets that
+        # one, whatever has changed since.
         proposal = Proposal([*more, *changes], finish, durable, task.expires, task.timeout, unsure)
         if complete is not None:
             proposal.complete = lambda replaced: [*complete(replaced[len(more) :]), *changes]
@@ -242,44 +243,44 @@ class StoreService:
         _when_copied(copies, lambda: self.commits.submit(proposal), finish)
 
     def holdings(self) -> Holdings:
-        """Count what is kept at this moment."""
+        """Return the current numbers of stored things."""
         tensors, graphs, models = self.tensors, self.graphs, self.models
-        held = tensors.count, tensors.held, graphs.count, graphs.held, models.count, models.held
-        return Holdings(*held, self.commits.behind)
+        counts = tensors.count, tensors.held, graphs.count, graphs.held, models.count, models.held
+        return Holdings(*counts, self.commits.behind)
 
     @property
     def is_current(self) -> bool:
-        """Whether what is kept here is what there is, without a look at the place."""
+        """Whether the tables are known to match the stored state, without a check."""
         return self.commits.fence.open
 
-    def _when_current(self, task: Task, reply: Reply, done: Done) -> None:
-        looking = asyncio.get_running_loop().create_task(self.commits.fence.passed(task.expires))
+    def _answer_when_current(self, task: Task, reply: Reply, done: Done) -> None:
+        checking = asyncio.get_running_loop().create_task(self.commits.fence.passed(task.expires))
 
-        def looked(looking: asyncio.Task[None]) -> None:
-            error = None if looking.cancelled() else looking.exception()
+        def checked(checking: asyncio.Task[None]) -> None:
+            error = None if checking.cancelled() else checking.exception()
             if error is None:
                 done(reply)
                 return
             reply.give_back()
             done(refused(error if isinstance(error, Refusal) else fault(), task.request_id))
 
-        looking.add_done_callback(looked)
+        checking.add_done_callback(checked)
 
     async def commit(
         self, changes: Sequence[Change], expires: float, seconds: float, complete: Completion | None = None
     ) -> None:
-        """Return when all of these are made. Raises Refusal where none is.
+        """Return when all changes are made. Raises Refusal if none is.
 
-        `complete` fills in an answer that tells what they replace, see `Proposal`. Where the outcome is not known when
-        the time of so many seconds `expires`, it raises unconfirmed.
+        `complete` fills in a response that reports what the changes replace, see `Proposal`. If the outcome is unknown
+        when the `seconds` that end at `expires` are over, `commit` raises Refusal (unconfirmed).
         """
-        found: asyncio.Future[Refusal | None] = asyncio.get_running_loop().create_future()
+        result: asyncio.Future[Refusal | None] = asyncio.get_running_loop().create_future()
 
         def done(refusal: Refusal | None) -> None:
-            _set(found, refusal)
+            _set(result, refusal)
 
         self.commits.submit(Proposal(changes, done, True, expires, seconds, done, complete))
-        refusal = await outcome(found)
+        refusal = await outcome(result)
         if refusal is not None:
             raise refusal
 
@@ -292,7 +293,7 @@ class StoreService:
         more: Sequence[Change] = (),
         complete: Completion | None = None,
     ) -> Reply:
-        """Settle a reply, and return what `done` would get."""
+        """Settle a reply, and return the reply that `done` would be called with."""
         settle = partial(self.settle, complete=complete)
         return await outcome(settling(settle, task, caller, reply, condition, more))
 
@@ -301,43 +302,43 @@ def settling(
     settle: _Settle, task: Task, caller: Caller, reply: Reply, condition: Condition, more: Sequence[Change]
 ) -> asyncio.Future[Reply]:
     """Return a future of the reply that `settle` calls `done` with."""
-    found: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+    result: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
 
     def done(reply: Reply) -> None:
-        if not _set(found, reply):
+        if not _set(result, reply):
             reply.give_back()
 
     settle(task, caller, reply, done, condition, more)
-    return found
+    return result
 
 
-async def outcome(found: asyncio.Future[_T]) -> _T:
-    """Wait for a commit. It goes through whoever leaves, so the first cancellation waits for the end of it."""
+async def outcome(result: asyncio.Future[_T]) -> _T:
+    """Wait for a commit. It goes on even if the caller leaves, so the first cancellation waits for its end."""
     try:
-        return await asyncio.shield(found)
+        return await asyncio.shield(result)
     except asyncio.CancelledError:
-        return await found
+        return await result
 
 
-def _set(found: asyncio.Future[_T], value: _T) -> bool:
-    """Whether somebody still waits for it."""
-    if not found.done():
-        found.set_result(value)
+def _set(future: asyncio.Future[_T], value: _T) -> bool:
+    """Set the result of a future; return whether somebody still waits for it."""
+    if not future.done():
+        future.set_result(value)
         return True
     return False
 
 
-def _when_copied(copies: _Copies, go_on: Callable[[], None], finish: Callable[[Refusal], None]) -> None:
-    """Copy, on a thread where that takes long, and go on; or finish, where it could not be done."""
+def _when_copied(copies: _Copies, proceed: Callable[[], None], finish: Callable[[Refusal], None]) -> None:
+    """Copy, on a thread if that takes long, then call `proceed`, or `finish` with a refusal if copying failed."""
     nbytes = sum(len(data) for _, data in copies)
     copying = offload(asyncio.get_running_loop(), nbytes, lambda: _copy(copies))
     if copying is None:
-        go_on()
+        proceed()
         return
 
     def copied(copying: asyncio.Future[object]) -> None:
         if (error := copying.exception()) is None:
-            go_on()
+            proceed()
         else:
             _logger.error("what is to be kept could not be copied", exc_info=error)
             finish(fault())
@@ -346,7 +347,7 @@ def _when_copied(copies: _Copies, go_on: Callable[[], None], finish: Callable[[R
 
 
 def _copy(copies: _Copies) -> None:
-    """Each to its place; NumPy lets others run meanwhile."""
-    for place, data in copies:
+    """Copy each buffer to its destination; NumPy releases the GIL for that."""
+    for destination, data in copies:
         if len(data):
-            np.copyto(np.frombuffer(place, np.uint8), np.frombuffer(data, np.uint8))
+            np.copyto(np.frombuffer(destination, np.uint8), np.frombuffer(data, np.uint8))

@@ -1,4 +1,4 @@
-"""Tally of requests, and histograms of durations. The front counts alone, so the totals are of all workers."""
+"""Request counters and duration histograms. Only the front counts, so the totals cover all workers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from service.workers.task import Reply, Timings
 
-#: seconds, three a decade: from a part of a small call to the longest time that a request may have by default
+#: bucket bounds in seconds, three per decade: from a phase of a small call to the default timeout
 BOUNDS: Final = (
     1e-05, 2e-05, 5e-05, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0,
     10.0, 30.0,
@@ -18,7 +18,7 @@ BOUNDS: Final = (
 
 
 class Histogram:
-    """Counts of durations that were at most each of BOUNDS, and their sum in seconds."""
+    """Number of durations up to each of BOUNDS, and their sum in seconds."""
 
     __slots__ = ("counts", "total")
 
@@ -27,28 +27,28 @@ class Histogram:
         self.total = 0.0
 
     def add(self, seconds: float) -> None:
-        """Count one."""
+        """Count one duration."""
         self.counts[bisect_left(BOUNDS, seconds)] += 1
         self.total += seconds
 
     @staticmethod
     def add_each(histograms: Iterable[Histogram], durations: Iterable[float]) -> None:
-        """Count one of the durations, in seconds, in each: for every request, and less than as many calls."""
+        """Count one duration, in seconds, in each histogram. This runs for every request; it is cheaper than `add`."""
         for histogram, seconds in zip(histograms, durations, strict=True):
             histogram.counts[bisect_left(BOUNDS, seconds)] += 1
             histogram.total += seconds
 
     def buckets(self) -> Iterator[tuple[str, int]]:
-        """Each bound as Prometheus writes it, and how many are at most that; "+Inf" is all."""
+        """Return each bound as Prometheus writes it with its cumulative count; "+Inf" counts all."""
         return zip((*map(str, BOUNDS), "+Inf"), accumulate(self.counts), strict=True)
 
 
-#: the label of what is no computing call
+#: call label of a request that is not a computing call
 OTHER: Final = "other"
 
 
 class Holdings(NamedTuple):
-    """Things kept for callers at this moment: tensors, graphs, models, their bytes, and writes that are not on disk."""
+    """Current numbers of stored tensors, graphs and models, their bytes, and writes that are not on disk yet."""
 
     tensors: int = 0
     tensor_bytes: int = 0
@@ -60,7 +60,7 @@ class Holdings(NamedTuple):
 
 
 class ClusterFigures(NamedTuple):
-    """Figures of a server of a cluster: shards that it has, that it took over, looks, what it asked others, by kind."""
+    """Statistics of a cluster server: owned shards, takeovers, checks of the state, and requests passed on by kind."""
 
     shards: int
     takeovers: int
@@ -69,10 +69,10 @@ class ClusterFigures(NamedTuple):
 
 
 class Tally:
-    """Requests by call and outcome, how long they took and in which parts, and what their plans came from.
+    """Counters of requests by call and outcome, their durations and phases, and plan cache hits and misses.
 
-    Commits of what is kept, and requests that were denied, by why. `holdings` is asked at each scrape, and answers
-    at once. All of it belongs to the event loop.
+    It also counts commits of stored data, and denied requests by reason. `holdings` is called at each scrape and must
+    return immediately. Only the event loop may use a tally.
     """
 
     def __init__(self) -> None:
@@ -86,11 +86,11 @@ class Tally:
         self.commit_seconds = Histogram()
         self.denials: Counter[str] = Counter()
         self.holdings: Callable[[], Holdings] = Holdings
-        #: of a server that shares its state
+        #: statistics of the cluster, if the server shares its state
         self.cluster: Callable[[], ClusterFigures] | None = None
 
     def count(self, call: str | None, status: int, received: int, sent: int, seconds: float, facade: str = "") -> None:
-        """Count a request that was answered, and bytes of its body and of the answer's; `facade` names its protocol."""
+        """Count an answered request, with the bytes of its body and of its response; `facade` names its protocol."""
         label = call or OTHER
         self.requests[label, status, facade] += 1
         self.received += received
@@ -98,15 +98,15 @@ class Tally:
         self.seconds[label].add(seconds)
 
     def count_work(self, reply: Reply) -> None:
-        """Count the work for an answer."""
+        """Count the work of a worker for a request."""
         Histogram.add_each(self.timings.values(), reply.timings)
         self.plans[reply.cached] += 1
 
     def committed(self, outcome: str, seconds: float) -> None:
-        """Count a commit that ended: `written`, or the code of its refusal (store_full); seconds since it came."""
+        """Count a finished commit by outcome: `written`, or the code of its refusal. `seconds` is its duration."""
         self.commits[outcome] += 1
         self.commit_seconds.add(seconds)
 
     def denied(self, reason: str) -> None:
-        """Count a request that its caller may not make, by its code: unauthenticated, forbidden, rate_limited."""
+        """Count a denied request by the code of its refusal: unauthenticated, forbidden, rate_limited."""
         self.denials[reason] += 1

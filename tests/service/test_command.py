@@ -18,9 +18,9 @@ import pytest
 
 from engine import registry
 from service.core.settings import (
-    OF_THE_TESTS,
     PREFIX,
     SECRETS,
+    TEST_PREFIXES,
     Settings,
     flag,
     misspelt,
@@ -199,7 +199,7 @@ class TestVariables:
         texts = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)]
         texts += [(ROOT / name).read_text(encoding="utf-8") for name in ("Makefile", "Dockerfile", "compose.yaml")]
         read = {name for text in texts for name in re.findall(rf"{PREFIX}[A-Z_]*[A-Z]", text)}
-        assert {name for name in read if name.startswith(OF_THE_TESTS)}
+        assert {name for name in read if name.startswith(TEST_PREFIXES)}
         assert misspelt(read) is None
 
 

@@ -1,1 +1,1 @@
-"""Keys: who may call, what each may do, and how much of it."""
+"""API keys: authentication, scopes, and rate and storage limits."""

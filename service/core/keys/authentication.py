@@ -1,7 +1,7 @@
-"""Authentication: check the key, scope and rate of a request before its body is read.
+"""Authentication: check a request's key, scope and rate before its body is read.
 
-Both doors ask the `Gate`. The `KeyRing` has the keys that are valid now: those of the key file, which may change, and
-the key of the environment. A `Keyholder` counts the requests of one key.
+Both HTTP front ends ask the `Gate`. The `KeyRing` has the keys that are valid now: those of the key file, which may
+change, and the key from the environment. A `Keyholder` counts the requests of one key.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from service.core.keys.caller import ANYONE, Caller, Credential, KeyScope, diges
 from service.core.keys.key_file import Rate, rate_of
 from service.core.keys.key_index import KeyIndex, index_keys, is_small
 
-#: seconds between two looks at the file
-LOOK: Final = 1.0
-#: name of the environment's key; no key of a file can have it
-OF_THE_ENVIRONMENT: Final = "(environment)"
+#: seconds between two checks of the file for changes
+CHECK_SECONDS: Final = 1.0
+#: name of the key from the environment; no key of a file can have it
+ENVIRONMENT_KEY_NAME: Final = "(environment)"
 _UNUSABLE: Final = (OSError, ValueError, SubprocessError)
 
 _logger = logging.getLogger("gradserve")
 
 
 class Keyholder:
-    """Count of the requests of one key. For one thread.
+    """Rate and concurrency of one key's requests. Not thread-safe.
 
-    The rate is a token bucket, kept as one number (GCRA): the time until which the tokens taken would last, at one
-    token in `seconds / requests`. It lies at most `seconds` ahead, so that the whole bucket may be taken at once.
+    The rate limit is a token bucket, stored as one number (GCRA): the time until which the tokens taken would last, at
+    one token per `seconds / requests`. It is at most `seconds` ahead, so the whole bucket may be taken at once.
     """
 
     __slots__ = ("_concurrency", "_in_work", "_rate", "_spent_until", "caller")
@@ -50,7 +50,7 @@ class Keyholder:
         self._spent_until = 0.0
 
     def enter(self) -> None:
-        """Count a request until it leaves. Raises Refusal (rate_limited) without counting it."""
+        """Count a request until `leave` is called. Raises Refusal (rate_limited) without counting it."""
         if self._concurrency is not None and self._in_work >= self._concurrency:
             shown = f"{self._concurrency} {'request' if self._concurrency == 1 else 'requests'}"
             detail = f"this key has {shown} in work, its limit; send the next one when one of them is answered"
@@ -60,13 +60,13 @@ class Keyholder:
         self._in_work += 1
 
     def leave(self) -> None:
-        """Note that a counted request is answered, or its client is gone."""
+        """Stop counting a request: it is answered, or its client is gone."""
         self._in_work -= 1
 
     def _take_one(self, rate: Rate, now: float) -> None:
         spent_until = max(self._spent_until, now) + rate.seconds / rate.requests
         wait = spent_until - now - rate.seconds
-        if wait > 1e-6:  # the sum of tokens is a hair longer than the bucket
+        if wait > 1e-6:  # rounding makes the sum of the tokens slightly longer than the bucket
             shown = f"{rate.requests} in {rate.seconds:g} s"
             detail = f"this key has used up its rate of {shown}; try again after the seconds in Retry-After"
             raise Refusal(
@@ -75,50 +75,50 @@ class Keyholder:
         self._spent_until = spent_until
 
 
-#: the keyholder of all requests if no keys are asked for
-EVERYBODY: Final = Keyholder(ANYONE)
+#: keyholder of every request if no keys are configured
+ANONYMOUS_HOLDER: Final = Keyholder(ANYONE)
 
 
 class KeyRing:
-    """Valid keys by their digests. For one thread.
+    """Valid keys by digest. Not thread-safe.
 
-    A changed file is read at once if it is small. A large one is read by a process of its own, which a thread waits
-    for; until it is done, the earlier keys stay valid.
+    A changed file is read immediately if it is small. A large one is read by a separate process, for which a thread
+    waits; until then the previous keys stay valid.
     """
 
     def __init__(self, file: Path | None, key: str | None) -> None:
-        """Read the keys of a file; `key` is one beside them that may do everything. Raises RuntimeError."""
+        """Read the keys of a file; `key` is an additional one with all permissions. Raises RuntimeError."""
         self._file = file
-        self._own = None if key is None else digest_of(key)
+        self._environment_digest = None if key is None else digest_of(key)
         self._index = KeyIndex.of()
-        #: keyholders that have come since the start, with their records
+        #: keyholders that have made a request since the start, each with its record
         self._holders: dict[bytes, tuple[bytes, Keyholder]] = {}
         self._limits: dict[str, Mapping[str, int]] = {}
-        self._due = 0.0
-        self._seen: object = None
+        self._next_check = 0.0
+        self._file_signature: object = None
         self._reading: Future[KeyIndex] | None = None
-        if self._own is not None:
-            caller = Caller(OF_THE_ENVIRONMENT, "", frozenset(KeyScope))
-            self._holders[self._own] = b"", Keyholder(caller)
+        if self._environment_digest is not None:
+            caller = Caller(ENVIRONMENT_KEY_NAME, "", frozenset(KeyScope))
+            self._holders[self._environment_digest] = b"", Keyholder(caller)
         if file is not None:
-            self._seen = _signature(file)
+            self._file_signature = _signature(file)
             try:
                 self._index = index_keys(file)
             except _UNUSABLE as error:
                 raise RuntimeError(f"the file of keys {file} cannot be used: {_reason(error)}") from None
 
     def __len__(self) -> int:
-        return len(self._index) + (self._own is not None)
+        return len(self._index) + (self._environment_digest is not None)
 
     def find(self, digest: bytes) -> Keyholder | None:
-        """Return the holder of the key with this digest, if it is valid now.
+        """Return the holder of the key with this digest, or None if it is not valid now.
 
-        The search compares digests: its duration tells nothing about the beginning of a key.
+        The search compares digests, so its duration reveals nothing about a prefix of a key.
         """
-        if self._file is not None and (self._reading is not None or time.monotonic() >= self._due):
-            self._look(self._file)
-        if (known := self._holders.get(digest)) is not None:
-            return known[1]
+        if self._file is not None and (self._reading is not None or time.monotonic() >= self._next_check):
+            self._reload_if_changed(self._file)
+        if (cached := self._holders.get(digest)) is not None:
+            return cached[1]
         record = self._index.record(digest)
         if record is None:
             return None
@@ -129,19 +129,19 @@ class KeyRing:
         return holder
 
     def stated(self, namespace: str, limit: str) -> int | None:
-        """Return the most that a key of this namespace states for one of `KEPT_LIMITS`; None where none does."""
+        """Return the largest value that keys of this namespace set for one of `STORAGE_LIMITS`, or None."""
         if namespace not in self._limits:
             self._limits[namespace] = self._index.limits(namespace)
         return self._limits[namespace].get(limit)
 
-    def _look(self, file: Path) -> None:
-        """Read the file if it has changed. One that cannot be read changes nothing: the earlier keys stay valid."""
+    def _reload_if_changed(self, file: Path) -> None:
+        """Read the file if it has changed. If it cannot be read, the previous keys stay valid."""
         if self._reading is None:
-            self._due = time.monotonic() + LOOK
+            self._next_check = time.monotonic() + CHECK_SECONDS
             signature = _signature(file)
-            if signature == self._seen:
+            if signature == self._file_signature:
                 return
-            self._seen = signature
+            self._file_signature = signature
             self._reading = _begin_reading(file)
         if not self._reading.done():
             return
@@ -149,29 +149,29 @@ class KeyRing:
         try:
             self._replace_index(reading.result())
         except _UNUSABLE as error:
-            said = "the file of keys %s cannot be used, so its earlier keys stay good: %s"
-            _logger.error(said, file, _reason(error))  # noqa: TRY400 - the sentence says it all
+            message = "the file of keys %s cannot be used, so its earlier keys stay good: %s"
+            _logger.error(message, file, _reason(error))  # noqa: TRY400 - the sentence says it all
         else:
             _logger.info("the file of keys %s has changed; keys that are good: %d", file, len(self))
 
     def _replace_index(self, index: KeyIndex) -> None:
-        """Replace the keys of the file. A holder whose record is the same keeps the rest of its rate."""
+        """Replace the keys of the file. A holder whose record is unchanged keeps its rate state."""
         self._index, self._limits = index, {}
         self._holders = {
             digest: (record, holder)
             for digest, (record, holder) in self._holders.items()
-            if digest == self._own or index.record(digest) == record
+            if digest == self._environment_digest or index.record(digest) == record
         }
 
 
 def _begin_reading(file: Path) -> Future[KeyIndex]:
-    """Read a file, a large one on a thread."""
+    """Start to read a file; a large one on a thread."""
     reading: Future[KeyIndex] = Future()
 
     def read() -> None:
         try:
             reading.set_result(index_keys(file))
-        except Exception as error:  # noqa: BLE001 - whoever looks at the future raises it
+        except Exception as error:  # noqa: BLE001 - the future raises it for its reader
             reading.set_exception(error)
 
     try:
@@ -199,16 +199,16 @@ def _reason(error: Exception) -> str:
 
 
 class Access(NamedTuple):
-    """Scope that a request needs, None if anybody may make it, and the key that it comes with."""
+    """Scope that a request needs (None if anybody may make it), and the credential that it has."""
 
     needed: KeyScope | None
     credential: Credential
 
 
 class Gate:
-    """Gate that admits requests by their keys; all of them, if there is no ring of keys.
+    """Check of requests against the keys; it admits every request if there is no key ring.
 
-    `denied` gets the code of every refusal.
+    `denied` is called with the code of every refusal.
     """
 
     def __init__(self, keys: KeyRing | None = None, denied: Callable[[str], None] = lambda _: None) -> None:
@@ -216,21 +216,21 @@ class Gate:
         self._denied = denied
 
     def enter(self, access: Access) -> Keyholder:
-        """Admit a request, and return its keyholder, on which `leave` must be called when the request is over.
+        """Admit a request. Return its keyholder; call its `leave` when the request is over.
 
         Raises Refusal: unauthenticated, forbidden, rate_limited.
         """
         if self._keys is None or access.needed is None:
-            holder = EVERYBODY
+            holder = ANONYMOUS_HOLDER
             holder.enter()
             return holder
         try:
             if access.credential.digest is None:
                 raise Refusal("unauthenticated", access.credential.complaint)
-            known = self._keys.find(access.credential.digest)
-            if known is None:
+            match = self._keys.find(access.credential.digest)
+            if match is None:
                 raise Refusal("unauthenticated", "the server does not know this key; it may have been revoked")
-            holder = known
+            holder = match
             holder.caller.require(access.needed)
             holder.enter()
         except Refusal as refusal:

@@ -1,6 +1,6 @@
-"""Identity of a request's sender: the credential in its head, the caller, and the tenant that it counts for.
+"""Identity of a request's sender: the credential in its headers, the caller, and the tenant for fair sharing.
 
-A credential is the digest of a key, or the complaint about it. The key itself goes no further.
+A credential is the digest of a key, or a complaint about it. The key itself is not passed on.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from service.core.errors import Refusal
 class KeyScope(StrEnum):
     """Permission of a key."""
 
-    COMPUTE = "compute"  # the computing calls
-    READ = "read"  # graphs and tensors that are kept, and the catalogue of both
-    WRITE = "write"  # to keep and to delete them
-    ADMIN = "admin"  # the server's own figures
+    COMPUTE = "compute"  # computing calls
+    READ = "read"  # read and list stored graphs and tensors
+    WRITE = "write"  # store and delete graphs and tensors
+    ADMIN = "admin"  # the server's own statistics
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Holder of a key: name in logs and metrics, permissions, and the namespace of its graphs and tensors.
+    """Holder of a key: its name in logs and metrics, its permissions, and the namespace of its graphs and tensors.
 
-    Callers of one namespace share everything; those of different ones see nothing of each other.
+    Callers of one namespace share everything; callers of different namespaces see nothing of each other.
     """
 
     name: str
@@ -44,79 +44,79 @@ class Caller:
 
 
 def lacking(needed: KeyScope, held: Collection[KeyScope]) -> Refusal:
-    """Return the refusal of a key without the scope that is needed."""
+    """Return the refusal of a key that lacks the needed scope."""
     shown = ", ".join(scope for scope in KeyScope if scope in held)
     detail = f"this needs a key of the scope {needed}, and the one that came has {shown}"
     return Refusal("forbidden", detail, expected=needed.value, got=shown)
 
 
-#: the caller of all requests if no keys are asked for
+#: caller of every request if no keys are configured
 ANYONE: Final = Caller("", "", frozenset(KeyScope))
 
-#: prefix of our keys, by which a leaked one is recognised
+#: prefix of generated keys, by which secret scanners recognise a leaked one
 KEY_PREFIX: Final = "gs_"
-#: RFC 6750, 2.1; the scheme's case does not matter (RFC 9110, 11.1)
+#: RFC 6750, 2.1; the scheme is case-insensitive (RFC 9110, 11.1)
 _BEARER: Final = re.compile(rb"bearer +([A-Za-z0-9._~+/-]+=*)", re.IGNORECASE)
 _FORM: Final = "Authorization: Bearer KEY"
-#: a key wherever it stands: somebody may have put it into a path, or into the id of a request
+#: a key anywhere in a text: a client may have put it into a path or into a request id
 _ANYWHERE: Final = re.compile(rf"{KEY_PREFIX}[A-Za-z0-9_-]{{16,}}")
 
 
 class Credential(NamedTuple):
-    """SHA-256 of the key that came, or a sentence on why there is none."""
+    """SHA-256 of the received key, or a sentence on why there is none."""
 
     digest: bytes | None
     complaint: str = ""
 
 
 def new_key() -> str:
-    """Make a random key."""
+    """Return a new random key."""
     return KEY_PREFIX + secrets.token_urlsafe(32)
 
 
 def mask_keys(text: str) -> str:
-    """Replace keys in a text that is to be logged or traced, wherever they stand, by `gs_…`."""
+    """Replace every key in a text for logs or traces by `gs_…`."""
     return _ANYWHERE.sub(f"{KEY_PREFIX}…", text) if KEY_PREFIX in text else text
 
 
 def digest_of(key: str) -> bytes:
-    """Return the SHA-256 of a key. A key is long and random, so that no slow hash has to protect it."""
+    """Return the SHA-256 of a key. A key is long and random, so no slow password hash is needed."""
     return sha256(key.encode("ascii")).digest()
 
 
 def credential_of(fields: Iterable[tuple[bytes, bytes]]) -> Credential:
-    """Read the key from header fields, whose names are in lower case."""
-    stated = [value for name, value in fields if name == b"authorization"]
-    if not stated:
+    """Parse the credential from header fields, whose names are in lower case."""
+    values = [value for name, value in fields if name == b"authorization"]
+    if not values:
         return Credential(None, f"the request has no key; send one as {_FORM}")
-    if len(stated) > 1:
-        return Credential(None, f"the request has the header Authorization {len(stated)} times; send it once")
-    found = _BEARER.fullmatch(stated[0])
-    if found is None:
+    if len(values) > 1:
+        return Credential(None, f"the request has the header Authorization {len(values)} times; send it once")
+    match = _BEARER.fullmatch(values[0])
+    if match is None:
         return Credential(None, f"the header Authorization is not of the form {_FORM}")
-    return Credential(sha256(found[1]).digest())
+    return Credential(sha256(match[1]).digest())
 
 
-#: bits of an IPv6 address that one site has in common: whoever has an address has 2⁶⁴ of them
+#: prefix length of an IPv6 site in bits; a single subscriber has 2⁶⁴ addresses
 _SITE: Final = 64
 
 
 def tenant_of(caller: Caller, address: str) -> str:
-    """Return the name under which the caller's share is counted: a namespace, or an address if no keys are asked for.
+    """Return the name under which the caller's share is counted: its namespace, or without keys its address.
 
-    IPv6 addresses of one site are one tenant. A connection without an address (a Unix socket) has the empty one.
-    Tenants of different kinds never have the same name.
+    IPv6 addresses of one site are one tenant. A connection without an address (a Unix socket) has the empty address.
+    Namespace and address tenants never have the same name.
     """
     return f"namespace {caller.namespace}" if caller is not ANYONE else f"address {_site(address)}"
 
 
 def _site(address: str) -> str:
     try:
-        known = ip_address(address.partition("%")[0])
+        parsed = ip_address(address.partition("%")[0])
     except ValueError:
         return address
-    if isinstance(known, IPv6Address):
-        if known.ipv4_mapped is not None:
-            return str(known.ipv4_mapped)
-        return str(IPv6Address(int(known) >> _SITE << _SITE))
+    if isinstance(parsed, IPv6Address):
+        if parsed.ipv4_mapped is not None:
+            return str(parsed.ipv4_mapped)
+        return str(IPv6Address(int(parsed) >> _SITE << _SITE))
     return address

@@ -1,4 +1,4 @@
-"""Key file: records of keys with their hashes in JSON, readable for its owner, and replaced atomically."""
+"""Key file: JSON records of keys with their hashes, readable only by its owner and replaced atomically."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from service.core.keys.caller import Caller, KeyScope
 from service.core.machine import WRITABLE_BY_OTHERS
 from service.core.settings import Size
 
-#: most bytes of a file: some hundred thousand keys
-_MOST: Final = 64 << 20
+#: maximum size of a key file in bytes: a few hundred thousand keys
+_MAX_BYTES: Final = 64 << 20
 _RATE: Final = re.compile(r"([1-9][0-9]{0,8})/(s|min|h)")
 _SECONDS: Final = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
 class Rate(NamedTuple):
-    """Rate of so many requests in so many seconds."""
+    """Rate limit: `requests` per `seconds`."""
 
     requests: int
     seconds: float
@@ -33,10 +33,10 @@ class Rate(NamedTuple):
 
 def rate_of(text: str) -> Rate:
     """Parse `10/s`, `600/min` or `5000/h`. Raises ValueError."""
-    found = _RATE.fullmatch(text)
-    if found is None:
+    match = _RATE.fullmatch(text)
+    if match is None:
         raise ValueError("a rate is a whole number of requests per s, min or h, as in 10/s")
-    return Rate(int(found[1]), _SECONDS[found[2]])
+    return Rate(int(match[1]), _SECONDS[match[2]])
 
 
 def _checked(text: str) -> str:
@@ -49,9 +49,9 @@ def _now() -> str:
 
 
 class KeyRecord(BaseModel):
-    """Record of a key, with its SHA-256 in hexadecimal digits in place of the key.
+    """Record of a key, with its SHA-256 in hexadecimal instead of the key.
 
-    A field `max_…` is for the namespace, and replaces its share of the setting of that name.
+    A field `max_…` limits the namespace, in place of its share of the setting with that name.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -74,12 +74,12 @@ class KeyRecord(BaseModel):
 
     @property
     def caller(self) -> Caller:
-        """The caller that the key stands for."""
+        """Caller that the key identifies."""
         return Caller(self.name, self.namespace, frozenset(self.scopes))
 
 
-#: limits of what a namespace keeps that a key may state
-KEPT_LIMITS: Final = tuple(name for name in KeyRecord.model_fields if name.startswith("max_"))
+#: storage limits of a namespace that a key may set
+STORAGE_LIMITS: Final = tuple(name for name in KeyRecord.model_fields if name.startswith("max_"))
 
 
 class KeyList(BaseModel):
@@ -95,25 +95,25 @@ Keys = tuple[KeyRecord, ...]
 
 
 def read_keys(path: Path) -> Keys:
-    """Read a key file. Raises OSError; ValueError with what is wrong, which quotes nothing of the file."""
+    """Read a key file. Raises OSError, or ValueError with a reason that quotes nothing of the file."""
     with path.open("rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise ValueError("it is no file")
         if status.st_mode & WRITABLE_BY_OTHERS:
             raise ValueError("others than its owner may write to it; chmod 600 mends that")
-        text = file.read(_MOST + 1)
-    if len(text) > _MOST:
-        raise ValueError(f"it has more than {_MOST} bytes")
+        text = file.read(_MAX_BYTES + 1)
+    if len(text) > _MAX_BYTES:
+        raise ValueError(f"it has more than {_MAX_BYTES} bytes")
     try:
         keys = KeyList.model_validate_json(text).keys
     except ValidationError as error:
-        # Without the value: it may be a key that should not be there.
+        # Leave the value out of the message: it may be a key that should not be there.
         first = error.errors(include_input=False, include_context=False, include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
         reason = first["msg"] if first["type"] != "json_invalid" else "it is not JSON"
         raise ValueError(f"{place}: {reason}" if place else reason) from None
-    # Two keys of one name could not be told apart in a log, nor revoked one by one.
+    # Two keys of one name could not be distinguished in a log, nor revoked separately.
     for field in ("name", "sha256"):
         numbers: dict[str, int] = {}
         for number, key in enumerate(keys):
@@ -123,42 +123,43 @@ def read_keys(path: Path) -> Keys:
 
 
 def change_keys(path: Path, change: Callable[[Keys], Keys]) -> None:
-    """Apply `change` to the keys of a file, which is made if it is missing.
+    """Replace the keys of a file by `change(keys)`. The file is created if it is missing.
 
-    Concurrent changes follow each other. Raises OSError, ValueError, and the errors of `change`.
+    Concurrent changes are serialized. Raises OSError, ValueError, and the errors of `change`.
     """
-    path = path.resolve()  # a link stays one
-    with _alone(path.parent):
+    path = path.resolve()  # replace the target of a symbolic link, not the link
+    with _folder_lock(path.parent):
         keys = read_keys(path) if path.exists() else ()
         _replace(path, KeyList(keys=change(keys)).model_dump_json(indent=2, exclude_none=True).encode() + b"\n")
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Hold a lock on a folder: the file itself is replaced, so a lock on it would be on the old one."""
-    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+def _folder_lock(folder: Path) -> Iterator[None]:
+    """Hold an exclusive lock on a folder. A lock on the file itself would not do, since the file is replaced."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(held, fcntl.LOCK_EX)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
-        os.fsync(held)
+        os.fsync(descriptor)
     finally:
-        os.close(held)
+        os.close(descriptor)
 
 
 def _replace(path: Path, text: bytes) -> None:
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    # Write a temporary file and rename it, so that readers see either the old or the new keys.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        with os.fdopen(handle, "wb") as file:
+        with os.fdopen(descriptor, "wb") as file:
             with suppress(FileNotFoundError):
-                # If an administrator changes the file of a server's user, that user still has to read it.
+                # If root edits the file of the server's user, that user must still be able to read it.
                 owner = path.stat()
                 if (owner.st_uid, owner.st_gid) != (os.geteuid(), os.getegid()):
                     os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        temporary.replace(path)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise

@@ -1,9 +1,9 @@
-"""Compact index of a key file: the server's view of 100,000 keys in some 120 bytes each.
+"""Compact index of a key file: the server holds 100,000 keys at about 120 bytes each.
 
-Records of pydantic would take 3 KiB each, and reading 100,000 of them would hold up the event loop for seconds. So a
-file above `AT_ONCE` bytes is read by a process of its own, `python -m service.core.keys.key_index FILE`, which writes
-the index to its standard output. An index is two sorted tables of JSON texts: the record of each key by the key's
-SHA-256, and the limits that its keys state by the SHA-256 of the namespace.
+pydantic records would take 3 KiB each, and parsing 100,000 of them would block the event loop for seconds. So a file
+larger than `IN_PROCESS_BYTES` is parsed by a separate process, `python -m service.core.keys.key_index FILE`, which
+writes the index to its standard output. An index is two sorted tables of JSON texts: the record of each key by the
+key's SHA-256, and the limits that keys set for their namespace by the SHA-256 of the namespace.
 """
 
 from __future__ import annotations
@@ -21,33 +21,35 @@ from typing import Final
 import numpy as np
 import orjson
 
-from service.core.keys.key_file import KEPT_LIMITS, KeyRecord, read_keys
+from service.core.keys.key_file import STORAGE_LIMITS, KeyRecord, read_keys
 from service.core.settings import without_secrets
 
-#: bytes of a file that are read in some milliseconds
-AT_ONCE: Final = 64 << 10
-#: seconds that the process which reads a larger file may take
+#: largest file in bytes that is parsed in-process, which takes a few milliseconds
+IN_PROCESS_BYTES: Final = 64 << 10
+#: timeout in seconds of the process that parses a larger file
 _PATIENCE: Final = 120.0
 _DIGEST: Final = 32
-#: fields that an index does not need: the digest is its row's key
-_LEFT_OUT: Final = {"sha256", "added"}
+#: fields that an index does not store; the digest is the row's key
+_UNINDEXED: Final = {"sha256", "added"}
 
 
 class SortedTable:
-    """Read-only map from digests of 32 bytes to short texts, in three blocks of bytes."""
+    """Read-only map from 32-byte digests to short texts, stored in three byte blocks."""
 
     def __init__(self, blocks: Iterable[bytes | memoryview]) -> None:
-        """`blocks` are the sorted digests, where each text begins (uint32, with the end of the last), and the texts."""
+        """`blocks` are the sorted digests, the offset of each text (uint32, and the end of the last), and the texts."""
         self.blocks = tuple(blocks)
         digests, starts, texts = self.blocks
         self._digests, self._starts, self._texts = memoryview(digests), memoryview(starts).cast("I"), memoryview(texts)
 
     @classmethod
     def of(cls, texts: Mapping[bytes, bytes]) -> SortedTable:
-        """Make a table of these texts."""
+        """Build a table from a mapping."""
         digests = sorted(texts)
         starts = [0, *accumulate(len(texts[digest]) for digest in digests)]
-        return cls((b"".join(digests), np.array(starts, "uint32").tobytes(), b"".join(texts[each] for each in digests)))
+        return cls(
+            (b"".join(digests), np.array(starts, "uint32").tobytes(), b"".join(texts[digest] for digest in digests))
+        )
 
     def __len__(self) -> int:
         return len(self._digests) // _DIGEST
@@ -64,22 +66,22 @@ class SortedTable:
 
 
 class KeyIndex:
-    """Keys of a file by their digests, and the limits of namespaces."""
+    """Keys of a file by digest, and limits of namespaces."""
 
     def __init__(self, records: SortedTable, limits: SortedTable) -> None:
         self._records, self._limits = records, limits
 
     @classmethod
     def of(cls, keys: Iterable[KeyRecord] = ()) -> KeyIndex:
-        """Make the index of these keys."""
+        """Build the index of these keys."""
         records: dict[bytes, bytes] = {}
         limits: dict[bytes, dict[str, int]] = {}
         for key in keys:
-            records[bytes.fromhex(key.sha256)] = key.model_dump_json(exclude=_LEFT_OUT, exclude_none=True).encode()
-            for limit in KEPT_LIMITS:
-                if (stated := getattr(key, limit)) is not None:
+            records[bytes.fromhex(key.sha256)] = key.model_dump_json(exclude=_UNINDEXED, exclude_none=True).encode()
+            for limit in STORAGE_LIMITS:
+                if (value := getattr(key, limit)) is not None:
                     largest = limits.setdefault(_digest_of_namespace(key.namespace), {})
-                    largest[limit] = max(stated, largest.get(limit, 0))
+                    largest[limit] = max(value, largest.get(limit, 0))
         return cls(
             SortedTable.of(records),
             SortedTable.of({digest: orjson.dumps(largest) for digest, largest in limits.items()}),
@@ -87,14 +89,14 @@ class KeyIndex:
 
     @classmethod
     def of_bytes(cls, data: bytes) -> KeyIndex:
-        """Return the index that `to_bytes` has written."""
+        """Load an index that `to_bytes` has serialized."""
         sizes = np.frombuffer(data[:48], "uint64").tolist()
         bounds = pairwise(accumulate(sizes, initial=48))
         blocks = [memoryview(data)[start:end] for start, end in bounds]
         return cls(SortedTable(blocks[:3]), SortedTable(blocks[3:]))
 
     def to_bytes(self) -> bytes:
-        """Return the index as bytes: the sizes of six blocks (uint64), and the blocks."""
+        """Serialize the index: the sizes of six blocks (uint64), then the blocks."""
         blocks = (*self._records.blocks, *self._limits.blocks)
         return b"".join((np.array([len(block) for block in blocks], "uint64").tobytes(), *blocks))
 
@@ -102,31 +104,31 @@ class KeyIndex:
         return len(self._records)
 
     def record(self, digest: bytes) -> bytes | None:
-        """Return the record of a key as JSON without the digest; None if the key is not in the file."""
+        """Return a key's record as JSON without the digest; None if the key is not in the file."""
         return self._records.find(digest)
 
     def limits(self, namespace: str) -> Mapping[str, int]:
-        """Return the largest value that keys of this namespace state for each of `KEPT_LIMITS`, if one does."""
+        """Return the largest value that keys of this namespace set for each of `STORAGE_LIMITS`, if any sets one."""
         text = self._limits.find(_digest_of_namespace(namespace))
         return {} if text is None else orjson.loads(text)
 
 
 def is_small(file: Path) -> bool:
-    """Return whether a key file takes no more than milliseconds to read."""
-    return file.stat().st_size <= AT_ONCE
+    """Return whether a key file can be parsed in a few milliseconds."""
+    return file.stat().st_size <= IN_PROCESS_BYTES
 
 
 def index_keys(file: Path) -> KeyIndex:
-    """Read a key file, a large one in a process of its own. Raises OSError; ValueError with what is wrong."""
+    """Read and index a key file; a large one in a separate process. Raises OSError, or ValueError with the reason."""
     if is_small(file):
         return KeyIndex.of(read_keys(file))
     command = (sys.executable, "-P", "-m", "service.core.keys.key_index", str(file))
     environment = {**without_secrets(os.environ), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    reading = subprocess.run(command, capture_output=True, env=environment, timeout=_PATIENCE, check=False)  # noqa: S603  our own program
-    if reading.returncode:
-        said = reading.stderr.decode(errors="replace").splitlines()
-        raise ValueError(said[-1] if said else "the process that reads it has ended")
-    return KeyIndex.of_bytes(reading.stdout)
+    process = subprocess.run(command, capture_output=True, env=environment, timeout=_PATIENCE, check=False)  # noqa: S603  our own program
+    if process.returncode:
+        messages = process.stderr.decode(errors="replace").splitlines()
+        raise ValueError(messages[-1] if messages else "the process that reads it has ended")
+    return KeyIndex.of_bytes(process.stdout)
 
 
 def _digest_of_namespace(namespace: str) -> bytes:
@@ -135,7 +137,7 @@ def _digest_of_namespace(namespace: str) -> bytes:
 
 if __name__ == "__main__":
     try:
-        listed = read_keys(Path(sys.argv[1]))
+        records = read_keys(Path(sys.argv[1]))
     except (OSError, ValueError) as unusable:
         sys.exit(unusable.strerror if isinstance(unusable, OSError) else str(unusable))
-    sys.stdout.buffer.write(KeyIndex.of(listed).to_bytes())
+    sys.stdout.buffer.write(KeyIndex.of(records).to_bytes())

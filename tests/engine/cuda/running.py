@@ -14,7 +14,7 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided
 
 from engine.codegen.microkernels.product import Matrices
-from engine.cuda.card_recipe import CardPlace, CardRecipe, LaunchPhase, ProductPhase, card_definitions, computed_in
+from engine.cuda.card_recipe import CardPlace, CardRecipe, LaunchPhase, ProductPhase, card_definitions, compute_dtype
 from engine.cuda.cuda_text import OPTIONS
 from engine.cuda.launch import Launch
 from tests.engine.codegen.kernels import nvrtc
@@ -67,8 +67,8 @@ class CardRun:
         launch_on_host(host_library(self.recipe.text, self.dtype), launch)
 
     def _multiply(self, phase: ProductPhase) -> None:
-        of, number = phase.of, np.dtype(phase.of.dtype)
-        wide = np.dtype(computed_in(of.dtype))
+        of, number = phase.product, np.dtype(phase.product.dtype)
+        wide = np.dtype(compute_dtype(of.dtype))
         assert number.itemsize == of.itemsize
         assert len(of.batch) <= 2
         a = self._matrices(phase.a, of.a, of.batch, (of.rows, of.inner), number)
@@ -142,7 +142,7 @@ def host_library(text: str, dtype: str) -> ctypes.CDLL:
     head = card_definitions(dtype)
     assert text.startswith(head)
     kernels = (HALF_ON_HOST if dtype == "float16" else _WHOLE) + text.removeprefix(head)
-    return compile_c(shimmed(computed_in(dtype), kernels), Path(mkdtemp()), "-O1", "-Wno-unknown-pragmas")
+    return compile_c(shimmed(compute_dtype(dtype), kernels), Path(mkdtemp()), "-O1", "-Wno-unknown-pragmas")
 
 
 def compiled_for(text: str, architecture: str) -> bytes:

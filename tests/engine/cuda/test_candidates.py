@@ -10,7 +10,7 @@ import pytest
 
 from engine.codegen.native.machine_code import KernelStore
 from engine.cuda import autotuning as candidates
-from engine.cuda.autotuning import MOST_CANDIDATES, NO_CHOICES, Candidate, Choices, Contest, StreamLaunch
+from engine.cuda.autotuning import MAX_CANDIDATES, NO_CHOICES, Candidate, Choices, Contest, StreamLaunch
 
 KEY = "6" * 64
 ADDRESSES = (512, 1024)
@@ -77,7 +77,7 @@ def test_the_quickest_is_chosen(codes: tuple[str, ...]) -> None:
 
 def test_no_more_are_timed_than_four() -> None:
     clock = Clock()
-    assert MOST_CANDIDATES == 4
+    assert MAX_CANDIDATES == 4
     assert chosen(clock, "5", "4", "3", "2", "1") == "2"
     assert "1" not in clock.timed
 
@@ -143,7 +143,7 @@ def test_a_timing_beside_a_run_is_thrown_away_and_made_again() -> None:
 def test_where_runs_never_end_the_first_is_used_and_it_is_tried_again_later() -> None:
     store, always = KernelStore(), Clock(disturbed=lambda _: True)
     assert chosen(always, "2", "1", store=store) == ""
-    assert always.sessions == len(always.timed) == candidates._MOST_LOST
+    assert always.sessions == len(always.timed) == candidates._MAX_INTERRUPTED
     assert store.get(KEY) is None
     assert chosen(Clock(), "2", "1", store=store) == "1"
 
@@ -152,7 +152,7 @@ def test_who_finds_a_run_under_way_tries_as_often() -> None:
     clock = Clock()
     clock.is_busy = True
     assert chosen(clock, "2", "1") == ""
-    assert (clock.sessions, clock.timed) == (candidates._MOST_LOST, [])
+    assert (clock.sessions, clock.timed) == (candidates._MAX_INTERRUPTED, [])
 
 
 def test_a_plan_loses_so_many_timings_and_no_more_for_another_shape() -> None:
@@ -160,7 +160,7 @@ def test_a_plan_loses_so_many_timings_and_no_more_for_another_shape() -> None:
     choices = Choices(KernelStore(), clock)
     for key in (KEY, "7" * 64):
         assert choices.find(key, contest_of("2", "1")) is None
-    assert len(clock.timed) == candidates._MOST_LOST
+    assert len(clock.timed) == candidates._MAX_INTERRUPTED
 
 
 def test_nothing_more_is_timed_once_it_is_to_stop() -> None:

@@ -151,14 +151,14 @@ def test_whoever_runs_a_plan_is_counted_until_it_ends() -> None:
     plan, feeds = products()
     executor = CuPyExecutor()
     seen: list[int | None] = []
-    for watch in (None, lambda *_: seen.append(executor._runs.wait_for_none(0))):
-        before = executor._runs.begun
+    for watch in (None, lambda *_: seen.append(executor._runs.wait_until_idle(0))):
+        before = executor._runs.started
         executor.run(plan, feeds, watch=watch)
-        assert executor._runs.begun > before
+        assert executor._runs.started > before
     assert seen == [None] * len(plan.steps)
     with pytest.raises(MissingFeed):
         executor.run(plan, {})
-    assert executor._runs.wait_for_none(0) == executor._runs.begun
+    assert executor._runs.wait_until_idle(0) == executor._runs.started
 
 
 def run_disturbed(

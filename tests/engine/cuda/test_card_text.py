@@ -10,10 +10,10 @@ from engine.cuda.card_recipe import (
     CardRecipe,
     Move,
     are_addressable,
-    by_items,
-    by_lines,
     card_text,
     is_wide,
+    launch_items,
+    launch_lines,
     move_entries,
     move_kernels,
 )
@@ -64,13 +64,13 @@ def test_axes_that_go_on_in_one_another_are_one() -> None:
 
 
 def test_tables_are_as_long_as_their_text_says() -> None:
-    assert by_items("k", 1000, 5, 1, 2).table == (1, 2, 0, 0, 0)
-    assert by_items("k", 1000, 5).grid == (4, 1)
-    assert by_items("k", 0, 5).grid == (1, 1)
-    assert by_items("k", 1 << 40, 5).grid[0] < 1 << 16
-    assert by_lines("k", 1 << 40, 3, 5).grid[1] < 1 << 16
+    assert launch_items("k", 1000, 5, 1, 2).table == (1, 2, 0, 0, 0)
+    assert launch_items("k", 1000, 5).grid == (4, 1)
+    assert launch_items("k", 0, 5).grid == (1, 1)
+    assert launch_items("k", 1 << 40, 5).grid[0] < 1 << 16
+    assert launch_lines("k", 1 << 40, 3, 5).grid[1] < 1 << 16
     with pytest.raises(AssertionError):
-        by_items("k", 1, 1, 1, 2)
+        launch_items("k", 1, 1, 1, 2)
 
 
 def test_counts_and_offsets_fit_their_words() -> None:

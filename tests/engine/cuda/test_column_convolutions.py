@@ -312,7 +312,7 @@ def test_points_are_multiplied_as_they_lie() -> None:
         assert recipe is not None
         (phase,) = recipe.phases
         assert isinstance(phase, ProductPhase)
-        assert phase.of.batch == (3, 2)
+        assert phase.product.batch == (3, 2)
         assert recipe.workspace == 0
 
 

@@ -88,7 +88,7 @@ def computed(of: Placing, direction: Direction, first: Any, second: Any) -> Any:
     places = {("operand", 0): first, ("operand", 1): second, ("result", 0): result}
     for phase in recipe.phases:
         if isinstance(phase, ClearPhase):
-            assert (phase.at, phase.nbytes) == (CardPlace("result"), result.nbytes)
+            assert (phase.place, phase.nbytes) == (CardPlace("result"), result.nbytes)
             result[...] = 0
         else:
             assert isinstance(phase, CudnnPhase)

@@ -15,7 +15,7 @@ from engine.compiler.fusion import fuse
 from engine.compiler.plan import Plan, make_plan
 from engine.cuda import compilers as cuda_compiling
 from engine.cuda import kernels as cuda_kernels
-from engine.cuda.compilers import CardAssembler, CardCompiler, CardText, card_compilers, in_threads, ways
+from engine.cuda.compilers import CardAssembler, CardCompiler, CardText, card_compilers, compilations, in_threads
 from engine.cuda.cuda_text import cuda_parts
 from engine.cuda.kernels import CudaKernels, kernel_card_text
 from engine.cuda.launch import CudaKernel
@@ -244,7 +244,7 @@ def test_keys_tell_apart_compilers_their_versions_and_cards() -> None:
         way.key
         for name in ("1.0", "1.1")
         for architecture in ("80", "90")
-        for way in ways(
+        for way in compilations(
             text,
             [
                 CardCompiler("llvm", f"llvm {name}", architecture, str.encode),
@@ -257,5 +257,5 @@ def test_keys_tell_apart_compilers_their_versions_and_cards() -> None:
 
 def test_a_text_in_one_language_has_one_way() -> None:
     both = [CardCompiler("llvm", "llvm", "90", str.encode), CardCompiler("cuda", "cuda", "90", str.encode)]
-    ((_, compile),) = ways(CardText(lambda: "KERNEL"), both)
+    ((_, compile),) = compilations(CardText(lambda: "KERNEL"), both)
     assert compile() == b"KERNEL"

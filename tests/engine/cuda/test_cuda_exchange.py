@@ -15,8 +15,8 @@ from engine.codegen.native.machine_code import Reasons
 from engine.compiler.plan import make_plan
 from engine.cuda import cupy_backend
 from engine.cuda.cupy_backend import CuPyExecutor
-from engine.cuda.prepared_plan import MOST_MADE, CudaPreparedPlan
-from engine.cuda.transfers import MOST_CARRIED, Exchange, PinnedMemory, carried
+from engine.cuda.prepared_plan import MAX_UNCOPIED_VARIANTS, CudaPreparedPlan
+from engine.cuda.transfers import MAX_EXCHANGED_BYTES, Exchange, PinnedMemory, choose_exchanged
 from engine.ir.errors import DeadlineExceeded, IndexOutOfRange, MissingFeed, ShapeMismatch
 from engine.ir.graph import Origin
 from engine.ir.run_context import Deadline
@@ -113,7 +113,7 @@ def test_flags_come_back_with_the_results() -> None:
 def test_feeds_at_other_addresses_are_the_same_to_a_recording() -> None:
     plan, feeds = scalars()
     executor, held = settled(plan, feeds), []
-    for _ in range(MOST_MADE + 2):
+    for _ in range(MAX_UNCOPIED_VARIANTS + 2):
         held.append({feed: array.copy() for feed, array in feeds.items()})
         assert taken(executor, plan, held[-1]) == (1, 0, 1)
 
@@ -265,9 +265,9 @@ def test_what_is_on_the_card_is_not_copied() -> None:
 
 
 def test_the_smallest_are_carried() -> None:
-    assert carried({"a": 5, "b": 3}) == ["a", "b"]
-    assert carried({"a": MOST_CARRIED, "b": 1, "c": MOST_CARRIED - 1}) == ["b", "c"]
-    assert carried({"a": MOST_CARRIED + 1}) == []
+    assert choose_exchanged({"a": 5, "b": 3}) == ["a", "b"]
+    assert choose_exchanged({"a": MAX_EXCHANGED_BYTES, "b": 1, "c": MAX_EXCHANGED_BYTES - 1}) == ["b", "c"]
+    assert choose_exchanged({"a": MAX_EXCHANGED_BYTES + 1}) == []
 
 
 @on_stand_in
@@ -410,7 +410,7 @@ def test_what_could_not_be_pinned_was_not_made() -> None:
     """Else what is fed would be copied once more from then on, to where an earlier run looks."""
     plan, executor = layers(), CuPyExecutor(pinned_bytes=1000)
     there = {feed: executor.to_device(array) for feed, array in FEED.items()}
-    for _ in range(2 * MOST_MADE):
+    for _ in range(2 * MAX_UNCOPIED_VARIANTS):
         executor.run(plan, there)
     ready = executor.instances.lend(plan)
     assert isinstance(ready, CudaPreparedPlan)

@@ -12,7 +12,7 @@ from engine import Plan
 from engine.codegen.native.machine_code import Reasons
 from engine.cuda import transfers as cuda_registered
 from engine.cuda.cupy_backend import CuPyExecutor
-from engine.cuda.transfers import COPIED_AT_ONCE, RegisteredMemory
+from engine.cuda.transfers import COPY_CHUNK_BYTES, RegisteredMemory
 from engine.runtime.host_mapping import HostMapping, mapping_of
 from tests.engine.cuda.card_memory import CARD, TO_DEVICE
 from tests.engine.cuda.stand_in_card import StandInCard
@@ -21,7 +21,7 @@ from tests.engine.runtime.kernel_plans import warnings
 
 Array = np.ndarray[Any, Any]
 #: floats of a feed, in two pieces and some more
-COUNT = (2 * COPIED_AT_ONCE + 40) // 4
+COUNT = (2 * COPY_CHUNK_BYTES + 40) // 4
 OFFSET = 64
 
 
@@ -79,7 +79,7 @@ def test_what_comes_again_is_registered_once_and_copied_in_pieces(copied: list[i
         np.frombuffer(mapping, "float32", COUNT, OFFSET)[...] = numbers(COUNT, seed=seed)
         assert_doubled(executor.run(plan, {0: feed}), feed)
     assert CARD.registrations == before + 1
-    assert copied == 3 * [COPIED_AT_ONCE, COPIED_AT_ONCE, 40]
+    assert copied == 3 * [COPY_CHUNK_BYTES, COPY_CHUNK_BYTES, 40]
     assert CARD.registered == [mapping.address]
 
 
@@ -154,10 +154,10 @@ def test_what_another_has_registered_stays_its_own(copied: list[int]) -> None:
     _, feed = mapped()
     first, second = RegisteredMemory(cupy), RegisteredMemory(cupy)
     for known in (first, first, second, second):
-        found = known.copied(feed, cupy.asarray)
+        found = known.copy_to_gpu(feed, cupy.asarray)
         CARD.arrive()
         np.testing.assert_array_equal(found.get(), feed)
-    assert copied == [COPIED_AT_ONCE, COPIED_AT_ONCE, 40]
+    assert copied == [COPY_CHUNK_BYTES, COPY_CHUNK_BYTES, 40]
 
 
 # ------------------------------------------------------------ mappings

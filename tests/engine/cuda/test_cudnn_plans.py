@@ -198,7 +198,7 @@ def test_of_the_plans_that_pass_the_quickest_is_chosen() -> None:
     kept = KernelStore()
     plans, clock = plans_by(cudnn, kept), clock_of(cudnn)
     choices = Choices(kept, clock)
-    of = TIMED._replace(without=("FFT",))
+    of = TIMED._replace(excluded_notes=("FFT",))
     plan = plans.find(of, choices=choices)
     assert name_of(plan) == "quick"
     assert plan is not None

@@ -76,7 +76,7 @@ def test_it_is_one_recording_without_a_copy(dtype: str, precision: str) -> None:
 def test_without_cublaslt_it_is_by_cupys_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     from engine.cuda import binding as cuda_recipes
 
-    monkeypatch.setattr(cuda_recipes.CardCalls, "_opened", lambda self: None)
+    monkeypatch.setattr(cuda_recipes.CardCalls, "_open_products", lambda self: None)
     plan, feeds = planned("float32")
     executor = settled(plan, feeds)
     runs = [executor.run(plan, feeds)[0] for _ in range(3)]

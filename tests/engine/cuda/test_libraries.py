@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from engine.cuda import libraries
-from engine.cuda.libraries import INSTEAD, CardLibrary, card_library
+from engine.cuda.libraries import FALLBACKS, CardLibrary, card_library
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +35,7 @@ def test_without_pathfinder_nothing_is_found_and_it_is_said_why(monkeypatch: pyt
     found = card_library("cublasLt")
     assert found.loaded is None
     assert "CuPy 14" in str(found)
-    assert str(found).endswith(INSTEAD["cublasLt"])
+    assert str(found).endswith(FALLBACKS["cublasLt"])
 
 
 @pytest.mark.parametrize("error", [RuntimeError("it is not there\nand more"), PermissionError("it is not there")])

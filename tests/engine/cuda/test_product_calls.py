@@ -19,10 +19,10 @@ from engine.cuda.cublaslt import (
     COMPUTE_32F_FAST_16BF,
     COMPUTE_32F_FAST_TF32,
     COMPUTE_64F,
-    MOST_CALLS_OF_A_BATCH,
-    MOST_EXTENT,
+    MAX_BATCH_CALLS,
+    MAX_EXTENT,
     CublasLt,
-    axes_of_batch,
+    merged_batch_axes,
     stored_products,
 )
 from engine.cuda.products import ProductCalls, ProductPlaces
@@ -303,14 +303,14 @@ def test_what_cublaslt_does_not_read_is_left_to_others(lying: str) -> None:
 
 def test_extents_that_the_library_does_not_count_are_left_to_others() -> None:
     of = product_of_arrays(np.empty((3, 4), "float32"), *LYING["rows"])
-    assert stored_products(of._replace(rows=MOST_EXTENT))
-    assert not stored_products(of._replace(rows=MOST_EXTENT + 1))
+    assert stored_products(of._replace(rows=MAX_EXTENT))
+    assert not stored_products(of._replace(rows=MAX_EXTENT + 1))
 
 
 def test_a_batch_of_too_many_calls_has_pointers_alone() -> None:
     of = product_of_arrays(np.empty((2, 4, 5, 5), "float32"), *LYING["heads"])
-    few = of._replace(batch=(MOST_CALLS_OF_A_BATCH, 4))
-    many = of._replace(batch=(MOST_CALLS_OF_A_BATCH + 1,) * 2)
+    few = of._replace(batch=(MAX_BATCH_CALLS, 4))
+    many = of._replace(batch=(MAX_BATCH_CALLS + 1,) * 2)
     assert [way.by_pointers for way in stored_products(few)] == [True, False]
     assert [way.by_pointers for way in stored_products(many)] == [True]
     multiplier = Multiplier(has_pointer_arrays=False)
@@ -320,7 +320,7 @@ def test_a_batch_of_too_many_calls_has_pointers_alone() -> None:
 
 def test_axes_that_lie_in_one_another_are_one() -> None:
     dense = product_of_arrays(np.empty((2, 3, 4, 5), "float32"), numbers(2, 3, 4, 6), numbers(2, 3, 6, 5))
-    assert [axis.extent for axis in axes_of_batch(dense)] == [6]
-    assert [axis.extent for axis in axes_of_batch(dense._replace(batch=(1, 3)))] == [3]
+    assert [axis.extent for axis in merged_batch_axes(dense)] == [6]
+    assert [axis.extent for axis in merged_batch_axes(dense._replace(batch=(1, 3)))] == [3]
     repeated = product_of_arrays(np.empty((2, 3, 4, 5), "float32"), numbers(4, 6), numbers(2, 3, 6, 5))
-    assert [axis.extent for axis in axes_of_batch(repeated)] == [6]
+    assert [axis.extent for axis in merged_batch_axes(repeated)] == [6]

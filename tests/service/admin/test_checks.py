@@ -17,7 +17,7 @@ from engine.runtime.crash_record import LastWords
 from service.admin.diagnosis import Verdict
 from service.admin.doctor import gradient, port
 from service.admin.host_checks import (
-    _answer,
+    _compute_value,
     blas,
     caches,
     card_libraries,
@@ -60,14 +60,14 @@ class TestSoftware:
         assert "a kernel was compiled" in found.says
 
     def test_no_compiler_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("service.admin.host_checks._COMPILING", 0.0)
+        monkeypatch.setattr("service.admin.host_checks._COMPILE_SECONDS", 0.0)
         assert kernels(made()).level is WARN
 
     def test_a_kernel_that_computes_something_else_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.importorskip("llvmlite")
         answers = iter(range(10**6))
         monkeypatch.setattr(
-            "service.admin.host_checks._answer", lambda worker, real=_answer: real(worker) + next(answers)
+            "service.admin.host_checks._compute_value", lambda worker, real=_compute_value: real(worker) + next(answers)
         )
         assert kernels(made()).level is FAIL
 

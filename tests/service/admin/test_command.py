@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from service.admin.diagnosis import Diagnosis, Verdict
-from service.admin.doctor import CHECKS, examined
+from service.admin.doctor import CHECKS, run_checks
 from service.cli import main
 from service.core.settings import Settings
 
@@ -21,7 +21,7 @@ def broken_check(_: Settings) -> Diagnosis:
 
 def diagnosed(capsys: Capture, monkeypatch: pytest.MonkeyPatch, checks: dict[str, Any], *flags: str) -> tuple[int, str]:
     """The status, and what was printed."""
-    monkeypatch.setattr(examined, "__defaults__", (checks,))
+    monkeypatch.setattr(run_checks, "__defaults__", (checks,))
     try:
         main(["doctor", *flags])
     except SystemExit as exit_:

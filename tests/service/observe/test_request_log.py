@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from threading import Event
 from typing import Literal
 
-from service.observe.request_log import MOST_LINES, Answered, Lines, RequestLog, remark
+from service.observe.request_log import MAX_WAITING_LINES, Answered, Lines, RequestLog, remark
 
 LINE = re.compile(
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} INFO gradserve\.requests: id=(\S+) method=(\S+) path=(.*) "
@@ -50,14 +50,14 @@ def test_who_reads_slowly_costs_lines_and_not_requests() -> None:
     lines = Lines(write)
     lines.add("first")
     assert blocked.wait(60)
-    for i in range(MOST_LINES + 5):
+    for i in range(MAX_WAITING_LINES + 5):
         lines.add(str(i))
     reading.set()
     lines.close(60)
     found = "".join(written).splitlines()
     assert found[:2] == ["first", "0"]
     assert found[-1] == "5 lines were dropped: nobody read them"
-    assert len(found) == 1 + MOST_LINES + 1
+    assert len(found) == 1 + MAX_WAITING_LINES + 1
 
 
 def test_a_closed_stream_ends_the_log_and_nothing_else() -> None:

@@ -29,8 +29,8 @@ _NAMES: Final = re.compile(rf"(?<=@)({'|'.join(_KERNELS)})(?=\()")
 def host_ptx_kernels(loops: Sequence[CudaKernel], folder: Path) -> list[HostKernels]:
     """The kernels of loops: those of a dtype are linked in one piece."""
     found: dict[int, HostKernels] = {}
-    for dtype in {loop.loop.dtype for loop in loops}:
-        chosen = [k for k, loop in enumerate(loops) if loop.loop.dtype == dtype]
+    for dtype in {loop.fused.dtype for loop in loops}:
+        chosen = [k for k, loop in enumerate(loops) if loop.fused.dtype == dtype]
         texts = [_NAMES.sub(rf"\g<1>{k}", text_of(loops[k])) for k in chosen]
         (folder / dtype).mkdir()
         library = host_library(dtype, texts, folder / dtype)

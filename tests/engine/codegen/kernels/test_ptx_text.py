@@ -82,7 +82,7 @@ def test_a_fused_multiply_add_is_that_of_the_other_printers(tmp_path: Path) -> N
 def test_where_elements_of_many_arrays_are_is_told_otherwise(
     first: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.cuda.ptx_text.MOST_POINTERS", 0)
+    monkeypatch.setattr("engine.cuda.ptx_text.MAX_ROW_POINTERS", 0)
     cases = [random_case(seed, fma=False) for seed in range(first, first + 20)]
     assert "freeze" in text_of(card_loop(cases[0]))
     for case, found in zip(cases, run(cases, tmp_path), strict=True):
@@ -196,7 +196,7 @@ def test_an_argument_out_of_range_is_told(level: Level, with_rows: bool, tmp_pat
     angles = np.zeros((3, wide))
     for largest, is_out in (1.0, False), (float("nan"), False), (1e30, True):
         angles[2, -1] = largest
-        found = Case(card.loop, space, [np.ones((3, columns)), angles]).results()
+        found = Case(card.fused, space, [np.ones((3, columns)), angles]).results()
         assert run_on_host(kernels, card, [np.ones((3, columns)), angles], found) == is_out
 
 

@@ -360,7 +360,7 @@ def test_a_revoked_key_is_refused_on_a_connection_that_is_open(
     guarded: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fast: bool
 ) -> None:
     """Its head is known by then: that it was good once is not remembered."""
-    monkeypatch.setattr("service.core.keys.authentication.LOOK", 0.0)
+    monkeypatch.setattr("service.core.keys.authentication.CHECK_SECONDS", 0.0)
     path = tmp_path / "keys.json"
     gate = gate_of(path, alice=KEY, bob=OTHER)
 

@@ -11,7 +11,7 @@ import pytest
 from service.core.keys.authentication import KeyRing
 from service.core.keys.caller import KeyScope, digest_of, new_key
 from service.core.keys.key_file import KeyRecord, Keys
-from service.core.keys.key_index import AT_ONCE, KeyIndex, SortedTable, index_keys
+from service.core.keys.key_index import IN_PROCESS_BYTES, KeyIndex, SortedTable, index_keys
 from tests.service.core.keys.cases import record, write
 
 KEY, OTHER = new_key(), new_key()
@@ -30,7 +30,7 @@ def many(count: int) -> Keys:
 def large(path: Path, *keys: KeyRecord) -> Path:
     """Write a file that is too large to be read at once."""
     write(path, [*keys, *many(400)])
-    assert path.stat().st_size > AT_ONCE
+    assert path.stat().st_size > IN_PROCESS_BYTES
     return path
 
 
@@ -84,7 +84,7 @@ def test_what_is_wrong_with_a_large_file_is_told(tmp_path: Path) -> None:
 
 
 def test_ring_reads_a_large_file_beside_its_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.core.keys.authentication.LOOK", 0.0)
+    monkeypatch.setattr("service.core.keys.authentication.CHECK_SECONDS", 0.0)
     alice = record("alice", KEY, rate="2/h")
     path = write(tmp_path / "keys.json", [alice])
     ring = KeyRing(path, None)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from service.core.errors import Refusal
-from service.core.keys.authentication import EVERYBODY, OF_THE_ENVIRONMENT, Access, Gate, KeyRing
+from service.core.keys.authentication import ANONYMOUS_HOLDER, ENVIRONMENT_KEY_NAME, Access, Gate, KeyRing
 from service.core.keys.caller import Credential, KeyScope, digest_of, new_key
 from tests.service.core.keys.cases import record, write
 
@@ -17,7 +17,7 @@ KEY, OTHER = new_key(), new_key()
 
 @pytest.fixture(autouse=True)
 def _looks_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.core.keys.authentication.LOOK", 0.0)
+    monkeypatch.setattr("service.core.keys.authentication.CHECK_SECONDS", 0.0)
 
 
 def name_of(ring: KeyRing, key: str) -> str | None:
@@ -77,7 +77,7 @@ class TestTheFile:
         assert name_of(ring, KEY) == "alice"
 
     def test_it_is_looked_at_once_a_second(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("service.core.keys.authentication.LOOK", 1000.0)
+        monkeypatch.setattr("service.core.keys.authentication.CHECK_SECONDS", 1000.0)
         path = write(tmp_path / "keys.json", [record("alice", KEY)])
         ring = KeyRing(path, None)
         assert name_of(ring, KEY) == "alice"
@@ -110,7 +110,7 @@ class TestTheEnvironment:
         ring = KeyRing(None, KEY)
         holder = ring.find(digest_of(KEY))
         assert holder is not None
-        assert (holder.caller.name, holder.caller.namespace) == (OF_THE_ENVIRONMENT, "")
+        assert (holder.caller.name, holder.caller.namespace) == (ENVIRONMENT_KEY_NAME, "")
         assert holder.caller.scopes == frozenset(KeyScope)
         assert ring.find(digest_of(OTHER)) is None
         assert len(ring) == 1
@@ -118,9 +118,9 @@ class TestTheEnvironment:
     def test_beside_a_file(self, tmp_path: Path) -> None:
         path = write(tmp_path / "keys.json", [record("alice", OTHER)])
         ring = KeyRing(path, KEY)
-        assert (name_of(ring, KEY), name_of(ring, OTHER)) == (OF_THE_ENVIRONMENT, "alice")
+        assert (name_of(ring, KEY), name_of(ring, OTHER)) == (ENVIRONMENT_KEY_NAME, "alice")
         write(path, [record("alice", KEY)])
-        assert (name_of(ring, KEY), name_of(ring, OTHER)) == (OF_THE_ENVIRONMENT, None)
+        assert (name_of(ring, KEY), name_of(ring, OTHER)) == (ENVIRONMENT_KEY_NAME, None)
 
 
 class TestTheGate:
@@ -144,4 +144,4 @@ class TestTheGate:
         holder.leave()
 
     def test_without_keys_everybody_is_let_in(self) -> None:
-        assert Gate().enter(Access(KeyScope.ADMIN, Credential(None, "no key"))) is EVERYBODY
+        assert Gate().enter(Access(KeyScope.ADMIN, Credential(None, "no key"))) is ANONYMOUS_HOLDER

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from service.core.errors import Refusal
-from service.core.keys.authentication import EVERYBODY, Keyholder
+from service.core.keys.authentication import ANONYMOUS_HOLDER, Keyholder
 from service.core.keys.caller import ANYONE, Caller, KeyScope
 from service.core.keys.key_file import rate_of
 
@@ -130,9 +130,9 @@ class TestConcurrency:
 
 def test_everybody_has_no_limit() -> None:
     for _ in range(10_000):
-        EVERYBODY.enter()
+        ANONYMOUS_HOLDER.enter()
     for _ in range(10_000):
-        EVERYBODY.leave()
+        ANONYMOUS_HOLDER.leave()
 
 
 def test_a_scope_is_there_or_named() -> None:
