@@ -72,7 +72,7 @@ class Lanes:
         elif ticket.length >= _LONG:
             self._put_long(ticket)
         else:
-            ticket.bound = QUICK
+            ticket.most_seconds = QUICK
             worker = None if self.short.count else self._for_short()
             if worker is None:
                 self._wait(ticket)
@@ -85,7 +85,7 @@ class Lanes:
         if worker is None:
             self._wait(ticket)
         else:
-            ticket.bound = None
+            ticket.most_seconds = None
             worker.send_long(ticket)
 
     def _put_in_turn(self, ticket: Ticket) -> None:
@@ -149,9 +149,9 @@ class Lanes:
 
     def charge(self, ticket: Ticket, seconds: float) -> None:
         """Charge the caller of a task that came in turn for these seconds, in place of those that were expected."""
-        if ticket.charged_in is not None:
-            ticket.charged_in.charge(ticket.account, seconds - ticket.charged)
-            ticket.charged_in = None
+        if ticket.charged_lane is not None:
+            ticket.charged_lane.charge(ticket.account, seconds - ticket.charged)
+            ticket.charged_lane = None
 
     def pump(self) -> None:
         """Send what waits to those that can take it."""
@@ -171,7 +171,7 @@ class Lanes:
                 self.charge(ticket, 0.0)
                 self._late(ticket)
             else:
-                ticket.bound = None if is_long else QUICK
+                ticket.most_seconds = None if is_long else QUICK
                 worker.send_long(ticket)
         if self.long.count:
             self._lend()
@@ -180,8 +180,8 @@ class Lanes:
         """Take the next task of an owner, who is charged for what is expected of it."""
         expected = self.expected(lane.next_of(owner))
         ticket = lane.take_next(owner, expected)
-        ticket.charged_in, ticket.charged = lane, expected
-        ticket.bound = QUICK
+        ticket.charged_lane, ticket.charged = lane, expected
+        ticket.most_seconds = QUICK
         return ticket
 
     def _lend(self) -> None:

@@ -322,9 +322,9 @@ class Watch:
     def _time(self, ticket: Ticket, now: float) -> None:
         if ticket.is_wanted and now >= ticket.task.expires:
             self._callbacks.expired(ticket)
-        elif ticket.worker is not None and ticket.is_stopped and now >= ticket.stopped + GRACE:
+        elif ticket.worker is not None and ticket.is_stopped and now >= ticket.stopped_at + GRACE:
             executing = ticket.worker.executing
-            if ticket is executing or (executing is None and now >= ticket.stopped + _SILENCE):
+            if ticket is executing or (executing is None and now >= ticket.stopped_at + _SILENCE):
                 ticket.worker.kill("stuck")
 
     def _worn(self, worker: WorkerProcess, now: float) -> str | None:
@@ -339,7 +339,7 @@ class Watch:
 
 
 def _next(ticket: Ticket) -> float:
-    stopped = ticket.stopped + GRACE if ticket.is_stopped else _NEVER
+    stopped = ticket.stopped_at + GRACE if ticket.is_stopped else _NEVER
     return min(stopped, ticket.task.expires) if ticket.is_wanted else stopped
 
 

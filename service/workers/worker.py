@@ -314,7 +314,7 @@ class Worker:
         if (instead := self._instead(context, request, ready, cost := call.cost(ready))) is not None:
             return instead
         if isinstance(context.task.part, Total):
-            ready = put_together(ready, context.task.part, context.task.beside, self.engine)
+            ready = put_together(ready, context.task.part, context.task.sums, self.engine)
         outcome = call.run_call(ready, self.engine, context.deadline)
         context.ran()
         own = context.own

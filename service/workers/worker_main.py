@@ -145,7 +145,7 @@ class WorkerLoop:
         if body is not None:
             task.body = body.data
         if isinstance(task.part, Total):
-            task.beside = self._channel.body(task.part.buffer, task.part.nbytes)
+            task.sums = self._channel.body(task.part.buffer, task.part.nbytes)
         begun = time.monotonic()
         self._page.begin(slot, begun)
         outcome = self._work(task, most_seconds)

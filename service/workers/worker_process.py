@@ -237,11 +237,11 @@ class WorkerProcess(asyncio.Protocol):
             with suppress(ConnectionError):  # it has just ended, and that will be heard
                 self._channel.show(memory.buffer)
             place = Whereabouts(memory.buffer.number, len(task.body))
-        if ticket.beside is not None and ticket.beside.buffer is not None:
+        if ticket.sums is not None and ticket.sums.buffer is not None:
             with suppress(ConnectionError):
-                self._channel.show(ticket.beside.buffer)
-        graph = task.graph_bytes if ticket.graph_wanted else None
-        self.send_frame(frames.task_frame(slot, task, place, ticket.bound, graph))
+                self._channel.show(ticket.sums.buffer)
+        graph = task.graph_bytes if ticket.needs_graph else None
+        self.send_frame(frames.task_frame(slot, task, place, ticket.most_seconds, graph))
 
     def send_long(self, ticket: Ticket) -> None:
         """Send a task after which no other is sent until it is done."""

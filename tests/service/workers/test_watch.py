@@ -88,7 +88,7 @@ def stopped(worker: Worker, ago: float, state: TaskState = TaskState.STOPPING) -
     made = ticket()
     made.sent_to(cast("Any", worker), 0)
     made.stop(state)
-    made.stopped -= ago
+    made.stopped_at -= ago
     return made
 
 
