@@ -33,7 +33,7 @@ from service.workers.task import (
 INLINE: Final = 64 << 10
 
 #: kinds of frames
-TASK, REPLY, SKIPPED, CAME, FAILED, FORGET, RELEASED, KEPT, SETTINGS, RESIDENT, CONDEMNED = range(1, 12)
+TASK, REPLY, SKIPPED, READY, FAILED, FORGET, RELEASED, STILL_REFERENCED, SETTINGS, RESIDENT, CONDEMNED = range(1, 12)
 NEEDS_GRAPH, WANTS_TENSORS, TOO_LONG, WANTS_MODEL, DIVISIBLE = NOT_DONE = range(12, 17)
 
 _PREFIX: Final = struct.Struct("<IB")
@@ -52,14 +52,14 @@ _NO_GRAPH: Final = (1 << 32) - 1
 _NO_BOUND: Final = float("inf")
 
 
-class Whereabouts(NamedTuple):
+class BodyPlace(NamedTuple):
     """Place of a body: the number of a buffer, or 0 for the frame itself; and its length in bytes."""
 
     buffer: int
     nbytes: int
 
 
-def task_frame(slot: int, task: Task, place: Whereabouts, most_seconds: float | None, graph: bytes | None) -> bytes:
+def task_frame(slot: int, task: Task, place: BodyPlace, most_seconds: float | None, graph: bytes | None) -> bytes:
     """Write a task for a worker, with its `graph` where the worker is known not to know it."""
     about = f"{task.call}\n{task.graph or ''}\n{task.reads or task.namespace}\n{task.subject or ''}"
     part = "" if task.part is None else part_text(task.part)
@@ -76,7 +76,7 @@ def task_frame(slot: int, task: Task, place: Whereabouts, most_seconds: float | 
     return b"".join((fixed, text, graph or b"", model, inline))
 
 
-def read_task(frame: bytes, at: int) -> tuple[int, Task, Whereabouts, float | None]:
+def read_task(frame: bytes, at: int) -> tuple[int, Task, BodyPlace, float | None]:
     """Read a task from a frame at `at`: its slot, itself, the place of its body, and how long it may take."""
     (
         size, _, slot, sent, accepted, flags, texts, graphs, models, buffer, nbytes, timeout, expires, most,
@@ -99,10 +99,10 @@ def read_task(frame: bytes, at: int) -> tuple[int, Task, Whereabouts, float | No
     task.may_divide = flags & _MAY_DIVIDE != 0
     if part:
         task.part = read_part(part)
-    return slot, task, Whereabouts(buffer, nbytes), None if most == _NO_BOUND else most
+    return slot, task, BodyPlace(buffer, nbytes), None if most == _NO_BOUND else most
 
 
-def reply_frame(slot: int, reply: Reply, place: Whereabouts, begun: float, ended: float) -> bytes:
+def reply_frame(slot: int, reply: Reply, place: BodyPlace, begun: float, ended: float) -> bytes:
     """Write a reply for the front."""
     more = _more(reply)
     size = _REPLY.size + len(more) + (0 if place.buffer else place.nbytes)

@@ -218,7 +218,7 @@ class ProcessPool:
         if ticket.memory is not None:
             ticket.memory.claim.holder = ticket
         account.tasks[task] = None
-        self._watch.at(task.expires)
+        self._watch.check_at(task.expires)
         return ticket
 
     def _enqueue(self, ticket: Ticket) -> None:
@@ -313,7 +313,7 @@ class ProcessPool:
         """Put a piece of a sum into a lane."""
         self._tickets[ticket.task] = ticket
         self._sums.tickets += 1
-        self._watch.at(ticket.task.expires)
+        self._watch.check_at(ticket.task.expires)
         self._lanes.put(ticket)
 
     def drop_piece(self, ticket: PieceTicket) -> None:
@@ -429,7 +429,7 @@ class ProcessPool:
         ticket.estimate = Estimate(2 * (time.monotonic() - worker.page.since), 0, 0)
         self._isolate(worker, ticket)
         if not relieved and not ticket.is_stopped:
-            self._watch.at(ticket.stop(TaskState.RETURNING) + GRACE)
+            self._watch.check_at(ticket.stop(TaskState.RETURNING) + GRACE)
         self._pump()
 
     def _overtaken(self, worker: WorkerProcess, ticket: Ticket) -> None:
@@ -544,7 +544,7 @@ class ProcessPool:
         now = ticket.stop(_STOPPING)
         if begun is not None:
             self._charge(ticket, now - begun, MISJUDGED)
-        self._watch.at(now + GRACE)
+        self._watch.check_at(now + GRACE)
         if reply is not None:
             ticket.done(reply)
 

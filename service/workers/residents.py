@@ -29,7 +29,7 @@ TensorKey = tuple[str, str]
 #: tensors that a worker knows at a time
 MOST_KNOWN: Final = 4096
 #: bytes of a version that a worker which rests does not keep for longer than it is current
-BURDEN: Final = 1 << 20
+LARGE_VERSION: Final = 1 << 20
 _NOTHING: Final[dict[str, Version]] = {}
 
 
@@ -54,7 +54,7 @@ class Residents:
         """Return the function that finds tensors of a namespace by name."""
         return self._known.get(namespace, _NOTHING).get
 
-    def hear(self, frame: bytes, at: int) -> None:
+    def update(self, frame: bytes, at: int) -> None:
         """Take up another version than before, or none. The one before goes with its last reader."""
         told = frames.read_tensor(frame, at)
         if number := self._buffers.pop((told.namespace, told.name), 0):
@@ -102,7 +102,7 @@ class Replica:
         if known is None:
             return False
         self.stale[key] = None
-        return known.nbytes >= BURDEN
+        return known.nbytes >= LARGE_VERSION
 
     def news(self, wanted: Sequence[TensorKey]) -> News:
         """Collect what has changed, and what is `wanted` for a task and not known: together, all that it needs."""

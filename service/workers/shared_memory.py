@@ -28,7 +28,7 @@ from service.core.allocation import VisibleBuffer
 #: tasks that a worker may have at a time: the one that it executes, and those that wait in its socket
 SLOTS: Final = 64
 _STOPS: Final = 64  # where the bytes begin by which tasks are stopped: in a cache line of their own
-_WITNESS: Final = 1024  # where the worker says what it computes
+_CRASH_RECORD: Final = 1024  # where the worker says what it computes
 _BYTES: Final = 4096
 #: buffers of more bytes are not kept: they would hold what is rarely used
 LARGEST: Final = 16 << 20
@@ -56,7 +56,7 @@ class ControlPage:
     being sent until it is replied to.
     """
 
-    __slots__ = ("_executing", "_since", "_vitals", "fd", "stops", "witness")
+    __slots__ = ("_executing", "_since", "_vitals", "crash_record", "fd", "stops")
 
     def __init__(self, fd: int) -> None:
         """The page behind a descriptor; `create` makes a new one."""
@@ -84,7 +84,7 @@ class ControlPage:
         """Vital signs that the worker wrote last."""
         return Vitals(*self._vitals)
 
-    def tell(self, vitals: Vitals) -> None:
+    def report(self, vitals: Vitals) -> None:
         """Write vital signs, as the worker."""
         self._vitals[0], self._vitals[1] = vitals
 
@@ -111,7 +111,7 @@ class ControlPage:
         self._since = memory[8:16].cast("d")
         self._vitals = memory[16:32].cast("Q")
         #: what it computes at this moment
-        self.witness = memory[_WITNESS : _WITNESS + CRASH_RECORD_BYTES]
+        self.crash_record = memory[_CRASH_RECORD : _CRASH_RECORD + CRASH_RECORD_BYTES]
         #: one byte for each slot: not 0 once its task is to stop
         self.stops = [memory[_STOPS + slot : _STOPS + slot + 1] for slot in range(SLOTS)]
 

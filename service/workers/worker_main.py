@@ -24,7 +24,7 @@ from service.core.budget import IDLE_ANSWER_BYTES
 from service.core.logs import begin_log
 from service.core.settings import Settings
 from service.workers import frames
-from service.workers.frames import Inbox, Whereabouts
+from service.workers.frames import BodyPlace, Inbox
 from service.workers.residents import Residents
 from service.workers.sandbox import behave, die_with_parent
 from service.workers.shared_memory import UNUSED, ControlPage, DescriptorChannel, SharedBuffer, SharedBuffers, Vitals
@@ -118,7 +118,7 @@ class WorkerLoop:
             frames.TASK: self._task,
             frames.FORGET: lambda frame, at: self._channel.forget(frames.read_note(frame, at)),
             frames.RELEASED: lambda frame, at: self._answers.released(frames.read_note(frame, at)),
-            frames.RESIDENT: self._residents.hear,
+            frames.RESIDENT: self._residents.update,
             frames.CONDEMNED: lambda frame, at: self._condemn(bytes.fromhex(frames.read_text(frame, at))),
         }
         while data := self._received(front):
@@ -161,14 +161,14 @@ class WorkerLoop:
     def _done(self, slot: int, outcome: TaskResult, begun: float, ended: float) -> None:
         if ended - self._reported > _TELL:
             self._reported = ended
-            self._page.tell(self._vitals())
+            self._page.report(self._vitals())
         if self._page.stops[slot][0]:
             self._skip(slot)
         elif isinstance(outcome, Reply):
             parts = (*outcome.parts, *outcome.kept)
             nbytes = sum(map(len, parts))
             buffer = self._answers.written(parts, nbytes) if nbytes > frames.INLINE else 0
-            self._out.append(frames.reply_frame(slot, outcome, Whereabouts(buffer, nbytes), begun, ended))
+            self._out.append(frames.reply_frame(slot, outcome, BodyPlace(buffer, nbytes), begun, ended))
         else:
             self._out.append(frames.not_done_frame(slot, outcome, begun, ended))
         if isinstance(outcome, Reply) and outcome.recycle is not None:
@@ -182,7 +182,7 @@ class WorkerLoop:
         """Tell the front not to use a buffer again, if something still holds on to its body."""
         if sys.getrefcount(body) > _OUR_REFERENCES:
             # Before the reply, upon which the front would take the buffer for free.
-            self._out.insert(0, frames.note(frames.KEPT, buffer))
+            self._out.insert(0, frames.note(frames.STILL_REFERENCED, buffer))
 
     def _tell(self, kind: int, number: int) -> None:
         self._out.append(frames.note(kind, number))
@@ -210,9 +210,9 @@ def run_worker(make: Callable[[Settings], Opened]) -> None:
             front.sendall(frames.text(frames.FAILED, str(error)))
             raise SystemExit(2) from None
         behave(settings)
-        front.sendall(frames.text(frames.CAME, opened.device))
+        front.sendall(frames.text(frames.READY, opened.device))
         channel, page = DescriptorChannel(socket.socket(fileno=descriptors)), ControlPage(memory)
-        crash_record.attach(page.witness)
+        crash_record.attach(page.crash_record)
         WorkerLoop(front, channel, page, opened).serve()
     # Not by the interpreter's end: a compiler's thread may be busy, and there is nothing to be saved.
     sys.stderr.flush()

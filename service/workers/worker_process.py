@@ -22,7 +22,7 @@ from service.core.settings import without_secrets
 from service.store.tables import TensorVersion
 from service.workers import frames
 from service.workers.claims import Claim
-from service.workers.frames import Inbox, Whereabouts
+from service.workers.frames import BodyPlace, Inbox
 from service.workers.residents import Replica, TensorKey
 from service.workers.shared_memory import LARGEST, SLOTS, ControlPage, DescriptorChannel
 from service.workers.task import NotDone, Reply
@@ -42,10 +42,10 @@ _SEEN: Final = 256
 class ProcessCallbacks(Protocol):
     """Callbacks for the coming and going of a worker."""
 
-    def came(self, worker: WorkerProcess) -> None:
+    def became_ready(self, worker: WorkerProcess) -> None:
         """It is ready for tasks."""
 
-    def went(self, worker: WorkerProcess) -> None:
+    def exited(self, worker: WorkerProcess) -> None:
         """It has ended, and everything that it said has been heard."""
 
     def signalled(self, worker: WorkerProcess, number: int, said: LastWords) -> None:
@@ -141,7 +141,7 @@ class WorkerProcess(asyncio.Protocol):
         #: the long task that it has: no other is sent after it
         self.long: Ticket | None = None
         #: kinds of long tasks that it has done, whose plans it may have
-        self.seen = FairEviction()
+        self.known_kinds = FairEviction()
         self._said = last_words(memoryview(bytes(CRASH_RECORD_BYTES)))
         #: done once the process is no more
         self.reaped: asyncio.Future[None] = self._loop.create_future()
@@ -172,7 +172,7 @@ class WorkerProcess(asyncio.Protocol):
         their_side.close()
         self.page.close()
         self._channel = DescriptorChannel(side)
-        self.step_back(_BEHIND)
+        self.lower_priority(_BEHIND)
         # Where the system has no memory left, it ends this process, and not the front: another takes its place.
         with suppress(OSError):
             Path(f"/proc/{self.pid}/oom_score_adj").write_text(_FIRST_TO_GO, encoding="ascii")
@@ -232,11 +232,11 @@ class WorkerProcess(asyncio.Protocol):
         if self._replica.stale or ticket.wanted:
             self._tell([(task.reads or task.namespace, name) for name in ticket.wanted])
         if memory is None or memory.buffer is None:
-            place = Whereabouts(0, len(task.body))
+            place = BodyPlace(0, len(task.body))
         else:
             with suppress(ConnectionError):  # it has just ended, and that will be heard
                 self._channel.show(memory.buffer)
-            place = Whereabouts(memory.buffer.number, len(task.body))
+            place = BodyPlace(memory.buffer.number, len(task.body))
         if ticket.sums is not None and ticket.sums.buffer is not None:
             with suppress(ConnectionError):
                 self._channel.show(ticket.sums.buffer)
@@ -246,12 +246,12 @@ class WorkerProcess(asyncio.Protocol):
     def send_long(self, ticket: Ticket) -> None:
         """Send a task after which no other is sent until it is done."""
         self.long = ticket
-        self.seen.use(ticket.kind, ticket.account)
-        if len(self.seen) > _SEEN:
-            self.seen.let_go()
+        self.known_kinds.use(ticket.kind, ticket.account)
+        if len(self.known_kinds) > _SEEN:
+            self.known_kinds.let_go()
         self.send(ticket)
 
-    def step_back(self, steps: int = _FAR_BEHIND) -> None:
+    def lower_priority(self, steps: int = _FAR_BEHIND) -> None:
         """Go behind the front, and by more steps behind the quick worker: long tasks have time.
 
         From the start on: to load everything takes a second of a processor.
@@ -346,10 +346,10 @@ class WorkerProcess(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Note that the process has ended."""
         self._state = _ProcessState.ENDED
-        self._said = last_words(self.page.witness)
+        self._said = last_words(self.page.crash_record)
         self._channel.close()
         self._process.send_signal(signal.SIGKILL)  # should it have closed its socket, and live
-        self._supervisor.went(self)
+        self._supervisor.exited(self)
         self._account()
 
     def _reply(self, frame: bytes, at: int) -> None:
@@ -384,13 +384,13 @@ class WorkerProcess(asyncio.Protocol):
                 self._receiver.has_capacity()
         elif kind in frames.NOT_DONE:
             self._not_done(frame, at)
-        elif kind == frames.KEPT:
+        elif kind == frames.STILL_REFERENCED:
             self._still_referenced.add(frames.read_note(frame, at))
         elif kind == frames.FORGET:
             self._dispose(self._channel.forget(frames.read_note(frame, at)))
-        elif kind == frames.CAME:
+        elif kind == frames.READY:
             self.device = frames.read_text(frame, at)
-            self._supervisor.came(self)
+            self._supervisor.became_ready(self)
         elif kind == frames.FAILED:
             self.failure = frames.read_text(frame, at)
 

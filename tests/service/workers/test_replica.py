@@ -14,7 +14,7 @@ from service.workers import frames
 from service.workers import residents as replica
 from service.workers.frames import Inbox
 from service.workers.memory import COPIED, TensorMemory
-from service.workers.residents import BURDEN, News, Replica
+from service.workers.residents import LARGE_VERSION, News, Replica
 
 W, V = ("", "w"), ("", "v")
 
@@ -106,7 +106,7 @@ def test_a_large_one_is_shown_and_not_copied(store: Store) -> None:
     assert (news.buffers, news.hidden) == ([second], [first.number])
 
 
-@pytest.mark.parametrize(("nbytes", "burden"), [(BURDEN - 1, False), (BURDEN, True)])
+@pytest.mark.parametrize(("nbytes", "burden"), [(LARGE_VERSION - 1, False), (LARGE_VERSION, True)])
 def test_a_version_is_a_burden_from_a_mebibyte_on(store: Store, nbytes: int, burden: bool) -> None:
     store.place(W, nbytes)
     assert not store.place(W, nbytes), "the worker has none yet"
