@@ -252,35 +252,35 @@ class ProcessPool:
         if self._lanes.waiting or self._sums.runs:
             self._pump()
 
-    def not_done(self, ticket: Ticket, why: NotDone, seconds: float) -> None:
+    def not_done(self, ticket: Ticket, reason: NotDone, seconds: float) -> None:
         """Send a task again with what the worker lacked, or move it to the long lane."""
         self._charge(ticket, seconds, QUICK)
         if not ticket.is_wanted:
             self._end(ticket)
-        elif isinstance(why, TooLong):
+        elif isinstance(reason, TooLong):
             kind = kind_of(ticket.task)
-            self._queue(ticket, kind, self._cost_model.planned(kind, why.estimate))
-        elif isinstance(why, Divisible) and ticket.task.may_divide:
-            self._divide(ticket, why)
-        elif isinstance(why, NeedsGraph) and not ticket.needs_graph:
+            self._queue(ticket, kind, self._cost_model.planned(kind, reason.estimate))
+        elif isinstance(reason, Divisible) and ticket.task.may_divide:
+            self._divide(ticket, reason)
+        elif isinstance(reason, NeedsGraph) and not ticket.needs_graph:
             ticket.needs_graph = True
             self._lanes.put_back(ticket)
-        elif isinstance(why, WantsTensors) and ticket.task.may_ask:
-            ticket.wanted, ticket.task.may_ask = why.names, False
+        elif isinstance(reason, WantsTensors) and ticket.task.may_ask:
+            ticket.wanted, ticket.task.may_ask = reason.names, False
             self._find_tensors(ticket)
-        elif isinstance(why, WantsModel) and ticket.task.model is None:
-            self._give_model(ticket, why.name)
+        elif isinstance(reason, WantsModel) and ticket.task.model is None:
+            self._give_model(ticket, reason.name)
         else:
             _logger.error("request %s: a worker asks again for what it was given", ticket.task.request_id)
             self._refuse(ticket, fault())
         self._pump()
 
-    def _divide(self, ticket: Ticket, why: Divisible) -> None:
+    def _divide(self, ticket: Ticket, divisible: Divisible) -> None:
         """Divide a sum into pieces; if that saves nothing, have one worker do it."""
         ticket.task.may_divide = ticket.task.may_ask = False
         self._lanes.hold(ticket)
         try:
-            divided = self._sums.divide(ticket, why)
+            divided = self._sums.divide(ticket, divisible)
         except Refusal as refusal:
             self._refuse(ticket, refusal)
             return
