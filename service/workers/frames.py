@@ -26,8 +26,8 @@ from service.workers.task import (
     TooLong,
     WantsModel,
     WantsTensors,
-    part_text,
     read_part,
+    write_part,
 )
 
 #: largest body that travels inside a frame; larger ones go through shared memory
@@ -63,7 +63,7 @@ class BodyPlace(NamedTuple):
 def task_frame(slot: int, task: Task, place: BodyPlace, most_seconds: float | None, graph: bytes | None) -> bytes:
     """Encode a task for a worker, with its `graph` if the worker is known to lack it."""
     about = f"{task.call}\n{task.graph or ''}\n{task.reads or task.namespace}\n{task.subject or ''}"
-    part = "" if task.part is None else part_text(task.part)
+    part = "" if task.part is None else write_part(task.part)
     text = f"{about}\n{task.tenant}\n{part}\n{task.request_id}".encode()
     flags = (_MAY_ASK if task.may_ask else 0) | (_MAY_DIVIDE if task.may_divide else 0)
     inline = b"" if place.buffer else bytes(task.body)

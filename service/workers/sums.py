@@ -44,7 +44,7 @@ from service.workers.task import (
     SumPart,
     Task,
     Total,
-    least,
+    combine_reports,
     read_run,
     refused,
 )
@@ -236,7 +236,7 @@ class SumRun:
     def total(self) -> Total:
         """Describe the sums of all pieces, for the worker that adds them up."""
         assert self.sums.buffer is not None, "it is held"
-        report, nbytes = least(self.reports), len(self.pieces) * self.divisible.nbytes
+        report, nbytes = combine_reports(self.reports), len(self.pieces) * self.divisible.nbytes
         return Total(len(self.pieces), self.repeated, self.executed, *report, self.sums.buffer.number, nbytes)
 
     def enter(self) -> None:
