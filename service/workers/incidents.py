@@ -93,7 +93,7 @@ class Incidents:
         is_new = killed >= _FORGIVEN and incident.plan not in ("", *self.condemned)
         condemned = (*self.condemned, incident.plan) if is_new else self.condemned
         self._known = History((*earlier, incident)[-MOST_KEPT:], condemned[-MOST_KEPT:])
-        place = f"plan {incident.plan}{f': {incident.place}' if found.place else ''}" if incident.plan else "no plan"
+        place = f"plan {incident.plan}{f': {incident.place}' if incident.place else ''}" if incident.plan else "no plan"
         more = "; it has ended two workers now, and runs without kernels from now on" if is_new else ""
         _logger.error("worker %d was ended by %s, at %s%s", pid, incident.signal, place, more)
         if self._folder is not None:

@@ -207,7 +207,7 @@ class Lanes:
             others = [burden for account, burden in burdens.items() if account is not owner]
             ahead = running[owner]
             for ticket in tickets:
-                known = cost_model.settled(ticket.kind, workers)
+                known = cost_model.lower_bound(ticket.kind, workers)
                 # Only kinds with enough measurements can be refused here: an estimate alone may be far too high.
                 needed = known.seconds if known else self.expected(ticket)
                 wait = _work_ahead(ahead, needed, others) / workers

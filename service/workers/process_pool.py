@@ -259,7 +259,7 @@ class ProcessPool:
             self._end(ticket)
         elif isinstance(reason, TooLong):
             kind = kind_of(ticket.task)
-            self._queue(ticket, kind, self._cost_model.planned(kind, reason.estimate))
+            self._queue(ticket, kind, self._cost_model.add_plan(kind, reason.estimate))
         elif isinstance(reason, Divisible) and ticket.task.may_divide:
             self._divide(ticket, reason)
         elif isinstance(reason, NeedsGraph) and not ticket.needs_graph:
@@ -412,7 +412,7 @@ class ProcessPool:
 
     def answered(self, tenant: str, nbytes: int) -> Claim:
         """Claim the bytes of an answer that a worker has written."""
-        return self._claims.held_anyway(tenant, nbytes)
+        return self._claims.claim_existing(tenant, nbytes)
 
     def expired(self, ticket: Ticket) -> None:
         """Answer a task whose deadline has passed, whatever becomes of the work."""
@@ -523,7 +523,7 @@ class ProcessPool:
     def _learn(self, ticket: Ticket, seconds: float, *, planned: bool) -> None:
         """Update the cost model with the time of a task; then refuse waiting tasks that will be too late."""
         kind = kind_of(ticket.task) if ticket.kind is None else ticket.kind
-        self._cost_model.measured(kind, ticket.estimate, seconds, planned=planned)
+        self._cost_model.record(kind, ticket.estimate, seconds, planned=planned)
         for waiting in self._lanes.overdue(self._cost_model):
             self._lanes.drop(waiting)
             self._too_late(waiting)
