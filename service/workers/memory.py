@@ -59,7 +59,7 @@ class BodyAllocation:
         self.still_referenced = False
 
     def reserve(self, nbytes: int) -> int:
-        """Claim the first `nbytes` before they are written; return how many are claimed. Raises Refusal (queue_full)."""
+        """Claim the first `nbytes` before they are written; return the bytes claimed. Raises Refusal (queue_full)."""
         if self._refusal is not None:
             raise self._refusal
         if nbytes > self.written:

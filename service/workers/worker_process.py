@@ -231,7 +231,7 @@ class WorkerProcess(asyncio.Protocol):
         memory = ticket.memory
         # Changes of tensors go down the socket ahead of the task, so the worker never reads an older version.
         if self._replica.stale or ticket.wanted:
-            self._send_news([(task.reads or task.namespace, name) for name in ticket.wanted])
+            self._send_updates([(task.reads or task.namespace, name) for name in ticket.wanted])
         if memory is None or memory.buffer is None:
             place = BodyPlace(0, len(task.body))
         else:
@@ -293,16 +293,16 @@ class WorkerProcess(asyncio.Protocol):
 
     def _drop_stale_versions(self) -> None:
         if self.idle and not self.ended:
-            self._send_news(())
+            self._send_updates(())
 
-    def _send_news(self, wanted: Sequence[TensorKey]) -> None:
+    def _send_updates(self, needed: Sequence[TensorKey]) -> None:
         self._has_stale_version = False
-        news = self._replica.news(wanted)
-        for number in news.hidden:
+        updates = self._replica.updates(needed)
+        for number in updates.hidden:
             self._channel.hide(number)
         with suppress(ConnectionError):  # the process has just ended, which is noticed elsewhere
-            self._channel.show_all(news.buffers)
-        for frame in news.frames:
+            self._channel.show_all(updates.buffers)
+        for frame in updates.frames:
             self.send_frame(frame)
 
     def send_frame(self, frame: bytes) -> None:
