@@ -26,7 +26,7 @@ from service.core.settings import Settings
 from service.workers import frames
 from service.workers.frames import BodyPlace, Inbox
 from service.workers.residents import Residents
-from service.workers.sandbox import behave, die_with_parent
+from service.workers.sandbox import die_with_parent, limit_process
 from service.workers.shared_memory import UNUSED, ControlPage, DescriptorChannel, SharedBuffer, SharedBuffers, Vitals
 from service.workers.task import Reply, Task, TaskResult, Total
 
@@ -211,7 +211,7 @@ def run_worker(make: Callable[[Settings], Opened]) -> None:
         except RuntimeError as error:
             front.sendall(frames.text(frames.FAILED, str(error)))
             raise SystemExit(2) from None
-        behave(settings)
+        limit_process(settings)
         front.sendall(frames.text(frames.READY, opened.device))
         channel, page = DescriptorChannel(socket.socket(fileno=descriptors)), ControlPage(memory)
         crash_record.attach(page.crash_record)
