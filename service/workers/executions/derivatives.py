@@ -1,4 +1,4 @@
-"""Executions of the calls that evaluate or differentiate a graph: one call of the engine each."""
+"""Executions of the calls that evaluate or differentiate a graph: each makes one call of the engine."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class GradientsExecution(Computing):
     description = GradientsCall
 
     def tensors_beside(self, request: ParsedRequest) -> dict[str, dict[int, HostArray]]:
-        """Read the cotangent from a field of its own, or from beside the JSON as that of `of`."""
+        """Read the cotangent from its own field, or beside the JSON under the node `of`."""
         cotangents = request.tensors("cotangents")
         if "cotangent" in request.fields:
             of = request.fields.get("of", len(request.program.statements) - 1)
@@ -54,7 +54,7 @@ class GradientsExecution(Computing):
 
 
 class VjpExecution(Computing):
-    """Cotangents times the Jacobian."""
+    """Products of cotangents and the Jacobian."""
 
     description = VjpCall
 
@@ -65,7 +65,7 @@ class VjpExecution(Computing):
 
 
 class JvpExecution(Computing):
-    """The Jacobian times tangents."""
+    """Products of the Jacobian and tangents."""
 
     description = JvpCall
 
@@ -75,7 +75,7 @@ class JvpExecution(Computing):
 
 
 class HvpExecution(Computing):
-    """The Hessian times vectors."""
+    """Products of the Hessian and vectors."""
 
     description = HvpCall
 
@@ -85,7 +85,7 @@ class HvpExecution(Computing):
 
 
 class JacobianExecution(Computing):
-    """Whole Jacobians."""
+    """Full Jacobians."""
 
     description = JacobianCall
 
@@ -95,7 +95,7 @@ class JacobianExecution(Computing):
 
 
 class HessianExecution(Computing):
-    """Whole Hessians."""
+    """Full Hessians."""
 
     description = HessianCall
 
