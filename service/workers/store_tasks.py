@@ -361,7 +361,7 @@ class ModelTasks:
         self._compiler = compiler
 
     def read_model(self, context: TaskContext) -> Reply:
-        """Write the request with the graph's id ahead of all lists, for the front. Raises Refusal if it is malformed."""
+        """Write the request with the graph's id ahead of all lists, for the front. Raises Refusal if it is invalid."""
         asked = self._asked(context)
         return _reply(context, {**_leading_fields(asked), "inputs": asked["inputs"], **asked})
 
