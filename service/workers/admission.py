@@ -214,6 +214,7 @@ class CostModel:
     def known(self, task: Task) -> tuple[TaskKind | None, Estimate | None]:
         """Return a task's kind, and its estimate if it is known to be long, as large bodies are assumed to be."""
         large = len(task.body) > LARGE_BODY
+        # Most callers have no long kinds: then nothing is hashed.
         if not (large or self._eviction.has(task.tenant)):
             return None, None
         kind = kind_of(task)
@@ -244,6 +245,7 @@ class CostModel:
         If the task had to be `planned` first, its time counts less: the next one of its kind will be quicker.
         """
         known = self._kinds.get(kind)
+        # Half the limit, so that a kind near the limit does not alternate between the lanes.
         if seconds < QUICK / 2:
             self._kinds.pop(kind, None)
             self._eviction.drop(kind)
@@ -274,5 +276,6 @@ def kind_of(task: Task) -> TaskKind:
     """Return the kind of a task."""
     if task.graph is not None:
         return TaskKind(task.tenant, (task.call, task.graph, len(task.body)))
+    # The length stands for the shapes: requests of one graph with equal lengths mostly have equal shapes.
     prefix = bytes(task.body[: max(_PREFIX, min(len(task.body) // 2, _LONGEST_PREFIX))])
     return TaskKind(task.tenant, (task.call, len(task.body), blake2b(prefix, key=_SECRET, digest_size=16).digest()))

@@ -87,6 +87,7 @@ class Claims:
         shortfall, reserved = self.held + nbytes - self._most, self._reserved_for_others(tenant, after)
         # A single request may exceed the limit: nobody else is hurt, and it could never be served otherwise.
         if not alone and shortfall + reserved > 0 and (reserved or not self._revoke(tenant, after, shortfall)):
+            # The oldest reservation makes room, so that the table stays small.
             if len(self._waiting) >= _MOST_WAITING:
                 del self._waiting[next(iter(self._waiting))]
             self._waiting[tenant] = (after, time.monotonic() + _RESERVED_SECONDS)

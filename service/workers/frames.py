@@ -37,12 +37,19 @@ INLINE: Final = 64 << 10
 TASK, REPLY, SKIPPED, READY, FAILED, FORGET, RELEASED, STILL_REFERENCED, SETTINGS, RESIDENT, CONDEMNED = range(1, 12)
 NEEDS_GRAPH, WANTS_TENSORS, TOO_LONG, WANTS_MODEL, DIVISIBLE = NOT_DONE = range(12, 17)
 
+#: size of the frame; kind
 _PREFIX: Final = struct.Struct("<IB")
+#: prefix; a number
 _NOTE: Final = struct.Struct("<IBI")
+#: prefix; slot, media types of body and answer, flags; sizes of texts, graph and model; buffer, size of the body;
+#: timeout, expiry, limit of the worker in seconds
 _TASK: Final = struct.Struct("<IBBBBBIIIIQddd")
+#: prefix; slot, status, media type, flags; size of the extra fields; buffer, size of the body; begin, end; phases
 _REPLY: Final = struct.Struct("<IBBHBBIIQ" + "d" * (1 + len(Timings._fields)))
 _REPLY_READ: Final = struct.Struct(_REPLY.format.replace("BBHBB", "xxHBB"))  # without kind and slot, read before
+#: prefix; slot; begin, end
 _NOT_DONE: Final = struct.Struct("<IBBdd")
+#: prefix; size of the texts; buffer
 _RESIDENT: Final = struct.Struct("<IBIQ")
 #: media types of the answers that workers write; those of other protocols have further ones
 _MEDIA: Final = (JSON, SAFETENSORS, PROBLEM, OCTETS, "application/json+base64", PIECE_SUMS)
@@ -62,6 +69,7 @@ class BodyPlace(NamedTuple):
 
 def task_frame(slot: int, task: Task, place: BodyPlace, most_seconds: float | None, graph: bytes | None) -> bytes:
     """Encode a task for a worker, with its `graph` if the worker is known to lack it."""
+    # A set of pinned versions takes the place of the namespace: the worker looks tensors up by either.
     about = f"{task.call}\n{task.graph or ''}\n{task.reads or task.namespace}\n{task.subject or ''}"
     part = "" if task.part is None else write_part(task.part)
     text = f"{about}\n{task.tenant}\n{part}\n{task.request_id}".encode()

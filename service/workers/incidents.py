@@ -89,6 +89,7 @@ class Incidents:
         )
         self.counts[incident.signal] += 1
         earlier = self._known.incidents
+        # Incidents from before a restart count as well: the same kernels would be loaded again.
         killed = sum(each.plan == incident.plan and each.signal not in FROM_OUTSIDE for each in (*earlier, incident))
         is_new = killed >= _FORGIVEN and incident.plan not in ("", *self.condemned)
         condemned = (*self.condemned, incident.plan) if is_new else self.condemned
@@ -139,6 +140,7 @@ def _content(file: Path) -> bytes:
 def _replace(folder: Path, text: str) -> None:
     """Write a temporary file and rename it, so that readers see the old content or the new. Raises OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # A random name and O_EXCL: in a folder that others can write to, no planted link is followed.
     part = folder / f"{_FILE}.{secrets.token_hex(8)}"
     try:
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as stream:

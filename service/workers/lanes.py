@@ -192,6 +192,7 @@ class Lanes:
         quick = self._supervisor.quick
         if quick is None or quick.long is not None or not quick.idle:
             return
+        # Callers that have a general worker already can wait for it.
         served = {worker.long.account for worker in self._supervisor.general if worker.long is not None}
         try:
             owner = self.long.first(lambda ticket: ticket.length is Length.DOUBTFUL and ticket.account not in served)

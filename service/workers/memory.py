@@ -63,6 +63,7 @@ class BodyAllocation:
         if self._refusal is not None:
             raise self._refusal
         if nbytes > self.written:
+            # In steps of a MiB: a body arrives in many small chunks.
             step = min(len(self.view), -(-nbytes // CLAIM_STEP) * CLAIM_STEP)
             self.claim.grow(step - self.written)
             self.written = step
@@ -90,6 +91,7 @@ class BodyAllocation:
         """Release the buffer for another body. May be called twice."""
         buffer, self.buffer = self.buffer, None
         if buffer is not None:
+            # Whoever still writes gets an error, and never touches the next request's memory.
             self.view = memoryview(b"")
             self.claim.end()
             self._owner.take_back(buffer, self.written, still_referenced=self.still_referenced)

@@ -130,6 +130,7 @@ class ProcessPool:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._done.wait(), grace)
         all_done = not self._tickets
+        # Whoever still waits gets an answer before the workers are killed.
         for ticket in tuple(self._tickets.values()):
             if ticket.is_wanted:
                 self._abandon(ticket, stopping())
@@ -189,6 +190,7 @@ class ProcessPool:
         for worker in self._supervisor:
             worker.changed(key)
         if previous is not None:
+            # Tasks that have been sent may still read the previous version.
             self._lending.retire(previous)
 
     def submit(self, task: Task, done: Done) -> None:
@@ -206,8 +208,10 @@ class ProcessPool:
             self._reject(task, done, refusal)
             return None
         ticket = Ticket(task, account, done, now, self._abandon)
+        # Only a worker that has parsed the body knows which tensors the task reads. It may ask for them once.
         task.may_ask = True
         task.may_divide = self._may_divide and task.accepted != PIECE_SUMS
+        # A smaller body travels inside the frame.
         if task.memory is not None or len(task.body) > INLINE:
             try:
                 self._place_body(ticket)
@@ -277,6 +281,7 @@ class ProcessPool:
 
     def _divide(self, ticket: Ticket, divisible: Divisible) -> None:
         """Divide a sum into pieces; if that saves nothing, have one worker do it."""
+        # All pieces have to read the same versions, so from here on none may ask for tensors.
         ticket.task.may_divide = ticket.task.may_ask = False
         self._lanes.hold(ticket)
         try:
@@ -420,6 +425,7 @@ class ProcessPool:
 
     def held_up(self, worker: WorkerProcess, ticket: Ticket) -> None:
         """Move all tasks away that wait behind a task that was expected to be short, and runs long."""
+        # In the quick worker, another takes over the short lane. A general worker just gets no more tasks.
         relieved = worker is not self._supervisor.quick or self._supervisor.relieve()
         if not relieved and worker.sent == 1 and not self._lanes.short.count:
             return  # no task waits behind it
@@ -428,6 +434,7 @@ class ProcessPool:
         # It has run for this long, so it may take as long again: the usual guess if nothing else is known.
         ticket.estimate = Estimate(2 * (time.monotonic() - worker.page.since), 0, 0)
         self._isolate(worker, ticket)
+        # Nobody can replace the quick worker: so the task has to leave it, and starts again as a long one.
         if not relieved and not ticket.is_stopped:
             self._watch.check_at(ticket.stop(TaskState.RETURNING) + GRACE)
         self._pump()
@@ -452,6 +459,7 @@ class ProcessPool:
         most = self._accounts.greatest()
         if len(most.tasks) <= len(account.tasks) + 1:
             return False
+        # The newest task has waited least, and is most likely not begun.
         for task in reversed(most.tasks):
             ticket = self._tickets[task]
             if ticket.is_wanted and ticket.begun() is None:
@@ -498,6 +506,7 @@ class ProcessPool:
         ticket.length = max(ticket.length, _LONG)
         ticket.kind = kind
         ticket.estimate = estimate
+        # The margin covers work that turns out longer than expected; it shrinks as measurements confirm the model.
         ahead = self._lanes.ahead(ticket)
         needed = (ahead + estimate.seconds) * self._cost_model.margin(ticket.task.tenant)
         remaining = ticket.task.expires - time.monotonic()
@@ -540,6 +549,7 @@ class ProcessPool:
                 self._lanes.drop(ticket)
             self._end(ticket, reply)
             return
+        # A worker has the task. The client is answered now, but the ticket ends when the worker has dropped the task.
         begun = ticket.begun()
         now = ticket.stop(_STOPPING)
         if begun is not None:
@@ -559,6 +569,7 @@ class ProcessPool:
         if wanted and reply is not None:
             ticket.done(reply)
         elif reply is not None:
+            # Nobody reads the reply, but it may lie in a buffer that its worker needs again.
             reply.give_back()
 
     def _release(self, ticket: Ticket) -> None:
@@ -571,6 +582,7 @@ class ProcessPool:
         if ticket.reserved is not None:
             ticket.reserved.end()
         if ticket.memory is not None:
+            # No view of the body may be left when the buffer is reused.
             ticket.task.body = b""
         if ticket.release_shared is not None:
             ticket.release_shared()
@@ -592,6 +604,7 @@ class ProcessPool:
             worker.forget(number)
 
     def _tick(self) -> None:
+        # Rescheduled first, so that an error below does not stop the clock.
         self._timer = self._loop.call_later(_TICK, self._tick)
         self._watch.look()
         self._ticks += 1

@@ -57,6 +57,7 @@ class Residents:
     def update(self, frame: bytes, start: int) -> None:
         """Replace or delete a tensor. The previous version is released with its last reader."""
         update = frames.read_tensor(frame, start)
+        # Arrays that still view the old buffer keep its memory.
         if number := self._buffers.pop((update.namespace, update.name), 0):
             self._channel.forget(number)
         if not update.dtype:
@@ -110,6 +111,7 @@ class Replica:
         for key in self.stale:
             if self._forget(key, updates) and key not in self._current:
                 updates.frames.append(_deletion(key))
+        # Changed tensors are sent again even if this task does not read them: the worker has used them before.
         fresh = dict.fromkeys([*self.stale, *needed])
         self.stale.clear()
         for key in fresh:
@@ -124,6 +126,7 @@ class Replica:
         """Have the worker drop the tensors used longest ago, up to the first that is needed now."""
         while len(self._known) > MOST_KNOWN or self._held > TENSOR_BYTES or self._mapped > self._most_mapped:
             oldest = next(iter(self._known))
+            # Tensors that are needed were moved to the end, so no later one can be dropped either.
             if oldest in needed:
                 return
             self._forget(oldest, updates)

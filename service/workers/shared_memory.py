@@ -252,11 +252,13 @@ class DescriptorChannel:
         Raises OSError if its descriptor does not arrive.
         """
         while number not in self._mapped:
+            # Descriptors are sent ahead of the frame that names them, so this hardly waits.
             heads, fds, _, _ = socket.recv_fds(self._side, _BATCH * _HEAD.size, _BATCH)
             if not fds:
                 raise ConnectionResetError
             for (sent_number, size), fd in zip(_HEAD.iter_unpack(heads), fds, strict=True):
                 self._mapped[sent_number] = HostMapping(fd, size)
+                # The mapping keeps the memory without the descriptor.
                 os.close(fd)
         return self._mapped[number]
 

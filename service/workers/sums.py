@@ -222,6 +222,7 @@ class SumRun:
 
     def late_at(self) -> tuple[float, PieceWork] | None:
         """Return when a piece will be late, and the piece that will be first; None while that is unknown."""
+        # Two attempts at a time are enough: a piece is not repeated because its repetition is late.
         begun_once = [piece for piece in self.in_flight if piece.starts == 1]
         if self.waiting or not begun_once or not self.seconds:
             return None
@@ -352,6 +353,7 @@ class Sums:
         """
         if self._filling:
             return
+        # A piece that is added is sent at once, which may call `fill` again.
         self._filling = True
         try:
             for run in tuple(self.runs.values()):
@@ -453,6 +455,7 @@ class Sums:
         _logger.info("request %s: a piece was not done elsewhere: %s", run.ticket.task.request_id, why)
         pause = run.declined(piece)
         piece.is_local_only = piece.is_local_only or not (isinstance(why, NotElsewhere) and why.later)
+        # An attempt of a worker of ours may still be running; only otherwise does the piece wait again.
         if not piece.tickets:
             run.put_back(piece)
         self._loop.call_later(pause, self.fill)
@@ -536,6 +539,7 @@ class Sums:
         for ticket in tuple(piece.tickets):
             piece.tickets.discard(ticket)
             self._host.drop_piece(ticket)
+        # The request that has just brought the sums runs this, and must not cancel itself.
         if piece.remote_request is not None and piece.remote_request is not asyncio.current_task():
             piece.remote_request.cancel()
 

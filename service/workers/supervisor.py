@@ -103,11 +103,13 @@ class Supervisor:
         """
         if self._settings.device == "cpu" or (self._settings.device == "auto" and not machine.cards()):
             self._topology = topology_for(self._settings, "cpu")
+        # Which workers are needed beyond these depends on the device, which the first one opens.
         for _ in range(1 + self._topology.quick):
             self._spawn()
         try:
             device = await self._first
             self._topology = topology_for(self._settings, device)
+            # If the device has no quick worker, the process that was started as one serves all tasks.
             if (first := self.quick) is not None and not self._topology.quick:
                 self.quick = None
                 self.general.append(first)
@@ -236,6 +238,7 @@ class Supervisor:
         """Start the missing workers, one at a time; two, if most of a set that was once complete are missing."""
         if self._closing:
             return
+        # Workers that are ending are replaced already: they only finish what they have.
         staying = [worker for worker in self._alive if worker.reason is None]
         target, ready = self._topology.processes, sum(worker.ready for worker in staying)
         self._was_complete |= ready == target
@@ -246,7 +249,9 @@ class Supervisor:
 
     def _spawn(self) -> None:
         taken = {number for worker, number in self._alive.items() if worker.reason is None}
+        # The lowest free number: with GPUs, it is the index of the GPU that no other worker has.
         number = next(number for number in range(len(taken) + 1) if number not in taken)
+        # Workers get no secrets: they run what callers send.
         stated = own_settings(self._settings, self._topology.processes).model_dump_json(exclude={*SECRETS})
         environment = {**self._topology.environment(number), **self._environment}
         worker = WorkerProcess(self, self._callbacks, stated, self._command, environment)
@@ -322,6 +327,7 @@ class Watch:
                 self._check_ticket(ticket, now)
             self._next = min(map(_next_check, self._tickets.values()), default=_NEVER)
         for worker in self._supervisor.working:
+            # A long task holds up nobody: its worker has no other.
             if worker.long is None and now - worker.page.since > _HELD_UP and (short := worker.executing):
                 self._callbacks.held_up(worker, short)
 
@@ -335,6 +341,7 @@ class Watch:
                 worker.kill("stopped")
         if (spare := self._supervisor.spare) is not None:
             for worker in (*self._supervisor.working, spare):  # the spare may have worked before
+                # Only one at a time: its place must be filled before the next one retires.
                 if reason := self._retirement_reason(worker, now):
                     self._supervisor.retire(worker, reason)
                     return
@@ -367,6 +374,7 @@ def _next_check(ticket: Ticket) -> float:
 def is_stopped(pid: int) -> bool:
     """Return whether a process was suspended by a signal. False if it does not exist."""
     try:
+        # The second field, the program's name in parentheses, may contain spaces and parentheses itself.
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
     except OSError:
         return False

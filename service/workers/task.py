@@ -116,6 +116,7 @@ def read_run(headers: Sequence[tuple[str, str]]) -> tuple[RunReport, float]:
 
 def combine_reports(reports: Sequence[RunReport]) -> RunReport:
     """Combine the reports of pieces into one that claims no more compilation and precision than any of them."""
+    # `_TIERS` goes from the least compiled tier to the most.
     tier = min((report.tier for report in reports), key=_TIERS.index)
     return RunReport(tier, coarsest(*(report.precision for report in reports)))
 

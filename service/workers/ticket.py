@@ -219,6 +219,7 @@ class Ticket:
     def begun(self) -> float | None:
         """Look up when the worker began this task, on the monotonic clock; None if it has not."""
         begun = None if self.worker is None else self.worker.begun(self)
+        # A worker sends no message when it begins a task: that is seen on its page.
         if begun is not None and self.state is _SENT:
             self.become(TaskState.RUNNING)
         return begun

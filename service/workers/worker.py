@@ -234,6 +234,7 @@ class Worker:
         """Translate a task of another protocol into a call on the graph of its model."""
         task, limits = context.task, self._read_limits
         if task.model is None:
+            # Only the body names the model, and the front, which has the models, parses no bodies.
             return WantsModel(foreign.model_name(bytes(task.body), limits))
         assert task.graph is not None, "it came with the model"
         model = Model.of(task.model)
@@ -295,6 +296,7 @@ class Worker:
     ) -> TaskResult:
         """Parse, check, plan and run a request that is not cached. Its graph and its plan may be."""
         if key is not None:
+            # To make the key, the numbers were taken out of the message.
             key.template.put_back()
         request = self._open(context.task, call, message)
         # Once asked for, None means that there is no such tensor: reading the call reports it.
@@ -308,6 +310,7 @@ class Worker:
         try:
             ready = call.prepare(parsed, self.engine, context.patience(PLANNING))
         except DeadlineExceeded:
+            # Either the client's time is over, which `check` reports, or only the time for planning a short task.
             if context.most_seconds is None:
                 raise
             context.deadline.check()

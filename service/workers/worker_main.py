@@ -154,6 +154,7 @@ class WorkerLoop:
         ended = time.monotonic()
         self._done(slot, outcome, begun, ended)
         if body is not None:
+            # These hold views of the body, which would count as references to it.
             del outcome, task
             self._report_held_body(body, place.buffer)
         if ended - self._written > _HOLD:  # replies are sent together, but none is held back for long
@@ -174,6 +175,7 @@ class WorkerLoop:
         else:
             self._outgoing.append(frames.not_done_frame(slot, outcome, begun, ended))
         if isinstance(outcome, Reply) and outcome.recycle is not None:
+            # The reply goes out first. Then the process exits without cleanup, since its state may be damaged.
             self._flush()
             os._exit(0)
 

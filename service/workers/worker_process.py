@@ -28,7 +28,9 @@ from service.workers.shared_memory import LARGEST, SLOTS, ControlPage, Descripto
 from service.workers.task import NotDone, Reply
 from service.workers.ticket import Ticket
 
+#: command that starts a worker; -P keeps the current folder off the module path
 COMMAND: Final = (sys.executable, "-P", "-m", "service.workers.child")
+#: size of the send buffers, so that neither side waits until the other one reads
 _SOCKET_BYTES: Final = 1 << 20
 #: increments of the nice value of workers relative to the front, and of those with long tasks
 _NICE: Final = 2
@@ -149,6 +151,7 @@ class WorkerProcess(asyncio.Protocol):
     def start(self) -> None:
         """Spawn the process, which reports when it is ready."""
         ours, theirs = socket.socketpair()
+        # A second socket passes descriptors. It keeps message boundaries, so each descriptor stays with its number.
         side, their_side = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         for end in (ours, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BYTES)
@@ -176,6 +179,7 @@ class WorkerProcess(asyncio.Protocol):
         # If the system runs out of memory, it kills this process and not the front: a worker can be replaced.
         with suppress(OSError):
             Path(f"/proc/{self.pid}/oom_score_adj").write_text(_OOM_SCORE, encoding="ascii")
+        # A pidfd tells the event loop of the exit without a signal handler, which would belong to the whole process.
         self._sentinel = os.pidfd_open(self._process.pid)
         self._loop.add_reader(self._sentinel, self._reap)
         self._connecting = self._loop.create_task(self._loop.create_connection(lambda: self, sock=ours))
@@ -402,6 +406,7 @@ class WorkerProcess(asyncio.Protocol):
         if self._has_stale_version:
             self._drop_stale_versions()
         if ticket is None:
+            # The task was taken back and given to another worker; this is only the answer to its stop.
             self._taken_back -= 1
             return None
         self._tickets[slot] = None
@@ -441,6 +446,7 @@ class WorkerProcess(asyncio.Protocol):
         if self._state is not _ProcessState.ENDED or self._process.returncode is None:
             return
         self._state = _ProcessState.ACCOUNTED_FOR
+        # A negative return code is the number of the signal that ended the process.
         number = -self._process.returncode
         # SIGKILL says nothing about a plan if the process was killed from here.
         if number > 0 and (self.reason is None or number != signal.SIGKILL):

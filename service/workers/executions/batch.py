@@ -108,6 +108,7 @@ class BatchExecution(Computing):
             return finished(ready.call, ready.added_up.sums), None
         parsed, watches = ready.execution, list[NonfiniteWatch]()
 
+        # With `diagnose`, each block is watched separately, and the first finding is reported.
         def watch(plan: Plan, feeds: Mapping[Hashable, HostArray]) -> NonfiniteWatch:
             watches.append(NonfiniteWatch(parsed.program, feeds, plan, engine.executor))
             return watches[-1]

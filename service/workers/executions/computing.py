@@ -131,6 +131,7 @@ class Computing(CallExecution[Computation, Prepared, Result]):
         program, feeds = request.program, request.feeds
         beside = self.tensors_beside(request)
         types = types_of(feeds)
+        # The engine's call needs only the types of these tensors; the plan is fed with their values.
         given = {role: tuple(types_of(arrays).items()) for role, arrays in beside.items()}
         tensors: dict[Hashable, HostArray] = {node: array for node, array in feeds.items()}  # noqa: C416 - wider keys
         tensors |= {(role, node): array for role, arrays in beside.items() for node, array in arrays.items()}
@@ -181,6 +182,7 @@ class Computing(CallExecution[Computation, Prepared, Result]):
             first_nonfinite=nonfinite,
             server=engine.server,
         )
+        # The results that are stored follow those of the answer.
         count = ready.answered
         named = list(zip(compiled.labels[:count], arrays[:count], strict=True))
         stored = Storing(parsed.places, engine.write_behind_ms).kept(arrays[count:])
@@ -242,6 +244,7 @@ def _with_stored(call: Call, program: Program, places: Sequence[Destination]) ->
 def check_answer(ready: Prepared, engine: Engine) -> Prepared:
     """Record the size of the answer. Raises Refusal if it is too large."""
     parsed, types = ready.execution, ready.compiled.plan.result_types[: ready.answered]
+    # Besides the results, the answer names the server and lists each stored tensor.
     own = len(engine.server or "")
     response = FIELD_BYTES + own + encoded_bytes(types, parsed.encoding) + PLACE_BYTES * len(parsed.places)
     admit_answer(response, parsed.encoding, engine.max_response_bytes)

@@ -52,6 +52,7 @@ class CachedRequest:
 
         Return None if one is missing or of another type. Raises Refusal, which does not tell the place of the error.
         """
+        # NumPy would warn about numbers beyond the range of the dtype, as it would in a first request.
         with np.errstate(over="ignore"):
             tensors = {feed: decode_again(entry, type) for (feed, type), entry in zip(self.feeds, data, strict=True)}
         for (feed, type, resident), start in zip(self.residents, starts, strict=True):
@@ -227,6 +228,7 @@ class TaskContext:
 
     def timings(self) -> Timings:
         """Return the times of all phases; encoding ends with this call."""
+        # The front knows when the task was sent, and fills in the time that it waited.
         began, decoded, planned, executed = self._marks
         ended = perf_counter()
         return Timings(0.0, decoded - began, planned - decoded, executed - planned, self._backward, ended - executed)

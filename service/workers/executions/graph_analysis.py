@@ -75,6 +75,7 @@ class PlanExecution(CallExecution[Planning, Planning, Forecast]):
         planned = stated or _computing("gradients" if wrt or "of" in request.fields else "forward")
         described = planned.description
         nodes = {"cotangents": outputs or [len(request.program.statements) - 1], "tangents": wrt, "vectors": wrt}
+        # Tensors other than feeds are planned as if all were given, except the optional cotangent of `gradients`.
         taken = () if described.name == "gradients" else described.beside
         unknown = TensorType((), np.dtype(np.float64))
         beside = {role: tuple((node, unknown) for node in nodes[role] if role in taken) for role in described.beside}
