@@ -158,7 +158,7 @@ RULES: Final[Mapping[str, Removal]] = {
     "the last object stays": replaced(ObjectJournal, "_deletable", lambda journal: journal._ledger.dead()),
     "a read takes a look, once the lease is over": replaced(LeaseWriter, "holds", lambda tenure: not tenure._lost),
     "a refusal takes a look, or a commit": both(
-        replaced(Commits, "_seen", _unseen),
+        replaced(Commits, "_confirm", _unseen),
         replaced(Fence, "open", property(lambda fence: True)),
     ),
     "a server that begins waits": replaced(LeaseWriter, "settle", lambda tenure: None),
