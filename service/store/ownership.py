@@ -34,7 +34,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final, Protocol
 
-from service.store.commit_objects import Contents, Damaged, Item, Note, Reading, commit_key, encoded, read_head
+from service.store.commit_objects import Contents, Damaged, Item, Note, Reading, commit_key, encode_commit, read_head
 from service.store.journal import StateLost, StateUnknown, Surroundings
 from service.store.objects import Data, Denied, Exists, Missing, Objects
 
@@ -183,7 +183,7 @@ class LeaseWriter:
     def stub(self, sequence: int) -> Sequence[Data] | None:
         """Implement `Ownership.stub`: the commit without its items, if its number has to stay."""
         head = self._stubs.get(sequence)
-        return None if head is None else encoded(sequence, head.token, (), replace(head.note, emptied=True))[0]
+        return None if head is None else encode_commit(sequence, head.token, (), replace(head.note, emptied=True))[0]
 
     def give_up(self) -> None:
         """Implement `Ownership.give_up`."""
@@ -194,7 +194,7 @@ class LeaseWriter:
         self._ended = True
         if not self._lost and not self._gives_up:
             note = replace(self._note, lease=None, again=self._again, released=True)
-            parts, _ = encoded(self.next, secrets.token_hex(8), (), note)
+            parts, _ = encode_commit(self.next, secrets.token_hex(8), (), note)
             with suppress(OSError, Exists):
                 self._objects.put_new(commit_key(self.next), parts)
 
@@ -240,7 +240,7 @@ class LeaseWriter:
     def _create_commit(self, pairs: Sequence[tuple[Item, memoryview | None]], note: Note) -> Contents | None:
         """Write the next commit, and return it; None if the number is another server's. Raises StateUnknown, Denied."""
         token = secrets.token_hex(8)
-        parts, contents = encoded(self.next, token, pairs, note)
+        parts, contents = encode_commit(self.next, token, pairs, note)
         began, pause, tries = self._around.now(), _FIRST_PAUSE, 1
         self._token = token
         while (ours := self._try_create(parts, first=tries == 1)) is None:
@@ -309,7 +309,7 @@ class ExclusiveWriter:
         if self._lost:
             raise loss(self._place)
         token = secrets.token_hex(8)
-        parts, contents = encoded(self.next, token, pairs)
+        parts, contents = encode_commit(self.next, token, pairs)
         try:
             self._create(parts, token)
         except OSError:

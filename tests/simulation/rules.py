@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 from unittest.mock import patch
 
-from service.store.commit_objects import Contents, Item, Note, Reading, commit_key, encoded, read_head
+from service.store.commit_objects import Contents, Item, Note, Reading, commit_key, encode_commit, read_head
 from service.store.commits import Commits
 from service.store.fence import Fence
 from service.store.idempotency import AnswerTable
@@ -40,7 +40,7 @@ def _made_or_withdrawn(
 ) -> Contents | None:
     """A write without an answer is deleted, and refused."""
     token = secrets.token_hex(8)
-    pieces, contents = encoded(tenure.next, token, said, note)
+    pieces, contents = encode_commit(tenure.next, token, said, note)
     began = tenure._around.now()
     tenure._token = token
     try:
@@ -63,7 +63,7 @@ def _made_or_refused(
 ) -> Contents | None:
     """A write without an answer is refused, and its number is tried with what comes next."""
     token = secrets.token_hex(8)
-    pieces, contents = encoded(tenure.next, token, said, note)
+    pieces, contents = encode_commit(tenure.next, token, said, note)
     began = tenure._around.now()
     tenure._token = token
     ours = tenure._send(pieces)
@@ -80,7 +80,7 @@ def _made_anew(tenure: LeaseWriter, said: Sequence[tuple[Item, memoryview | None
     began = tenure._around.now()
     while True:
         tenure._token = secrets.token_hex(8)
-        pieces, contents = encoded(tenure.next, tenure._token, said, note)
+        pieces, contents = encode_commit(tenure.next, tenure._token, said, note)
         ours = tenure._try_create(pieces, first=False)
         if ours is not None:
             tenure._looked = max(tenure._looked, began)
