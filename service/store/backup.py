@@ -76,7 +76,7 @@ def joined_journals(members: Iterable[CommitObject]) -> Iterator[CommitObject]:
         last = offset + head.sequence
         if not head.items:
             continue
-        pairs = [(replace(item, came=offset + item.came), _data(item, data)) for item in head.items]
+        pairs = [(replace(item, first_commit=offset + item.first_commit), _data(item, data)) for item in head.items]
         parts, _ = encode_commit(last, head.token, pairs)
         yield commit_key(last), b"".join(parts)
 

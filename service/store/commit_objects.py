@@ -60,8 +60,8 @@ ItemKey = tuple[str, str, str]
 class Item:
     """Row of a commit about one key, without its bytes: `nbytes` of them, or None if the row deletes the key.
 
-    `facts` are further fields of the kind, as JSON. `came` is the commit in which the item came first: an item that is
-    moved into a later object keeps it. In an object, the bytes begin at `start`, and have a CRC-32.
+    `facts` are further fields of the kind, as JSON. An item that is moved into a later object keeps its
+    `first_commit`. In an object, the bytes begin at `start`, and have a CRC-32.
     """
 
     kind: str
@@ -69,7 +69,7 @@ class Item:
     name: str
     nbytes: int | None
     facts: dict[str, Any] = field(default_factory=dict)
-    came: int = 0
+    first_commit: int = 0
     start: int = 0
     checksum: int = 0
 
@@ -84,16 +84,16 @@ class Item:
         return float(self.facts["expires"]) if self.kind == ANSWER else None
 
 
-def items_of(batch: Sequence[Commit], came: int) -> dict[ItemKey, tuple[Item, memoryview | None]]:
+def items_of(batch: Sequence[Commit], first_commit: int) -> dict[ItemKey, tuple[Item, memoryview | None]]:
     """Return the last item for each key in these commits, with its bytes."""
-    pairs = (pair for commit in batch for pair in _commit_items(commit, came))
+    pairs = (pair for commit in batch for pair in _commit_items(commit, first_commit))
     return {item.key: (item, data) for item, data in pairs}
 
 
 def loaded(items: Iterable[tuple[Item, bytes]]) -> Loaded:
     """Convert items to a state, in the order in which they came first."""
     result = Loaded()
-    for item, data in sorted(items, key=lambda pair: pair[0].came):
+    for item, data in sorted(items, key=lambda pair: pair[0].first_commit):
         facts = item.facts
         if item.kind == TENSOR:
             shape = tuple(facts["shape"])
@@ -110,14 +110,14 @@ def loaded(items: Iterable[tuple[Item, bytes]]) -> Loaded:
     return result
 
 
-def _commit_items(commit: Commit, came: int) -> Iterable[tuple[Item, memoryview | None]]:
+def _commit_items(commit: Commit, first_commit: int) -> Iterable[tuple[Item, memoryview | None]]:
     for tensor in commit.tensors:
         facts: dict[str, Any] = {"etag": tensor.etag, "dtype": tensor.dtype, "shape": list(tensor.shape)}
-        yield _item(TENSOR, tensor.namespace, tensor.name, tensor.data, facts, came)
+        yield _item(TENSOR, tensor.namespace, tensor.name, tensor.data, facts, first_commit)
     for graph in commit.graphs:
-        yield _item(GRAPH, graph.namespace, graph.graph_id, graph.record, {}, came)
+        yield _item(GRAPH, graph.namespace, graph.graph_id, graph.record, {}, first_commit)
     for model in commit.models:
-        yield _item(MODEL, model.namespace, model.name, model.record, {}, came)
+        yield _item(MODEL, model.namespace, model.name, model.record, {}, first_commit)
     for answer in commit.answers:
         facts = {
             "fingerprint": answer.fingerprint,
@@ -126,14 +126,14 @@ def _commit_items(commit: Commit, came: int) -> Iterable[tuple[Item, memoryview 
             "status": answer.status,
             "headers": [list(header) for header in answer.headers],
         }
-        yield _item(ANSWER, answer.namespace, answer.key, answer.body, facts, came)
+        yield _item(ANSWER, answer.namespace, answer.key, answer.body, facts, first_commit)
 
 
 def _item(
-    kind: str, namespace: str, name: str, data: bytes | memoryview | None, facts: dict[str, Any], came: int
+    kind: str, namespace: str, name: str, data: bytes | memoryview | None, facts: dict[str, Any], first_commit: int
 ) -> tuple[Item, memoryview | None]:
     view = None if data is None else memoryview(data).cast("B") if memoryview(data).nbytes else memoryview(b"")
-    return Item(kind, namespace, name, None if view is None else view.nbytes, facts, came), view
+    return Item(kind, namespace, name, None if view is None else view.nbytes, facts, first_commit), view
 
 
 def safetensors_type(dtype: str, shape: Sequence[int]) -> dict[str, Any]:
@@ -244,7 +244,7 @@ def _head(sequence: int, token: str, items: Sequence[Item], note: Note) -> bytes
             "namespace": item.namespace,
             "name": item.name,
             "facts": item.facts,
-            "came": item.came,
+            "came": item.first_commit,
         }
         rows.append(row if item.nbytes is None else row | {"checksum": item.checksum})
     commit: dict[str, Any] = {"sequence": sequence, "token": token, "items": rows}

@@ -48,7 +48,7 @@ class Fence:
         if self._journal.holds():
             return
         remaining = expires - self._clock()
-        if self._to_come is None:  # a look that began before this call may have seen an older state
+        if self._next_look is None:  # a look that began before this call may have seen an older state
             self._next_look = asyncio.get_running_loop().create_task(self._look(self._current_look))
             self._next_look.add_done_callback(consume_exception)
         try:

@@ -42,44 +42,44 @@ class AnswerTable(Table[AnswerRecord]):
         self._clock = clock
         self._under_way: dict[TableKey, str] = {}
 
-    def begin(self, asked: Repetition) -> AnswerRecord | None:
+    def begin(self, repetition: Repetition) -> AnswerRecord | None:
         """Return the stored answer of the call; if None, the caller has to run it, and it is in progress until `end`.
 
         Raises Refusal: invalid_field if the key belongs to another request, conflict while the call is in progress.
         """
         self._expire()
-        key = (asked.namespace, asked.key)
+        key = (repetition.namespace, repetition.key)
         known = self.find(key)
         if known is not None and not self.is_fresh(known):
             known = None
         before = self._first(key) if known is None else known.fingerprint
-        if before is not None and before != asked.fingerprint:
+        if before is not None and before != repetition.fingerprint:
             detail = "this Idempotency-Key came before with another request; a new request needs a key of its own"
             raise Refusal("invalid_field", detail, expected="the same request, or another key", got="another request")
         if known is None:
             if before is not None:
                 raise under_way()
-            self._under_way[key] = asked.fingerprint
+            self._under_way[key] = repetition.fingerprint
         return known
 
     def is_fresh(self, record: AnswerRecord) -> bool:
         """Return whether the answer is still valid."""
         return record.expires > self._clock()
 
-    def asked_before(self, asked: Repetition) -> AnswerRecord | None:
+    def asked_before(self, repetition: Repetition) -> AnswerRecord | None:
         """Look up a call that another server would run: like `begin`, but the call does not count as in progress."""
-        known = self.begin(asked)
+        known = self.begin(repetition)
         if known is None:
-            self.end(asked)
+            self.end(repetition)
         return known
 
-    def end(self, asked: Repetition) -> None:
+    def end(self, repetition: Repetition) -> None:
         """Note that the call is done, or was given up."""
-        self._under_way.pop((asked.namespace, asked.key), None)
+        self._under_way.pop((repetition.namespace, repetition.key), None)
 
     def record(
         self,
-        asked: Repetition,
+        repetition: Repetition,
         status: int,
         media_type: str,
         parts: Sequence[bytes | memoryview],
@@ -88,14 +88,14 @@ class AnswerTable(Table[AnswerRecord]):
         """Return the record to be stored for an answer. Raises Refusal: over_budget."""
         nbytes = sum(map(len, parts))
         if nbytes > MOST_OF_ANSWER:
-            expected, got = f"at most {MOST_OF_ANSWER} bytes", f"{nbytes} bytes"
+            expected, received = f"at most {MOST_OF_ANSWER} bytes", f"{nbytes} bytes"
             detail = (
-                f"an answer that may be asked for again has {expected}, and this one has {got}; ask for fewer outputs, "
-                "or leave Idempotency-Key out; nothing was written"
+                f"an answer that may be asked for again has {expected}, and this one has {received}; ask for "
+                "fewer outputs, or leave Idempotency-Key out; nothing was written"
             )
-            raise Refusal("over_budget", detail, expected=expected, got=got)
+            raise Refusal("over_budget", detail, expected=expected, got=received)
         expires = self._clock() + self._seconds
-        return AnswerRecord(*asked, media_type, b"".join(parts), expires, status, headers)
+        return AnswerRecord(*repetition, media_type, b"".join(parts), expires, status, headers)
 
     def _first(self, key: TableKey) -> str | None:
         """Return the fingerprint of a call that is in progress, or whose answer is being written."""
@@ -115,13 +115,13 @@ class AnswerTable(Table[AnswerRecord]):
                 self.load((namespace, key), None)
 
 
-def check_key(stated: str) -> str:
+def check_key(key: str) -> str:
     """Return a valid Idempotency-Key unchanged. Raises Refusal (invalid_field)."""
-    if not _STATED.fullmatch(stated):
+    if not _STATED.fullmatch(key):
         expected = "1 to 255 visible ASCII characters"
         detail = f"{KEY_HEADER} has {expected}, and this one has others, or none, or more"
-        raise Refusal("invalid_field", detail, expected=expected, got=printable(stated))
-    return stated
+        raise Refusal("invalid_field", detail, expected=expected, got=printable(key))
+    return key
 
 
 def under_way() -> Refusal:

@@ -114,7 +114,7 @@ class LeaseWriter:
         self._note = Note(lease, owner=owner)
         self.next = 1
         self._token = ""  # of the commit that is being written, or was written last
-        self._again = False  # whether the last commit was sent more than once
+        self._resent = False  # whether the last commit was sent more than once
         self._stubs: dict[int, Contents] = {}  # commits whose numbers stay, without openings
         self._looked = self._settled = _NEVER
         self._lost = self._ended = self._gives_up = False
@@ -144,13 +144,13 @@ class LeaseWriter:
             raise loss(self._place)
         if self._gives_up:
             raise StateUnknown
-        before = self._again
+        before = self._resent
         contents = self._create_commit(pairs, replace(self._note, again=before))
         if contents is None:
             self._lost = True
             raise loss(self._place)
         # Its number has to stay if it may arrive again, and if its note tells later owners that the one before may.
-        if self._again or before:
+        if self._resent or before:
             self._stubs[self.next] = contents
         self.next += 1
         return contents
@@ -193,7 +193,7 @@ class LeaseWriter:
         """Implement `Ownership.end`: release the place by a commit, sent once, so that the next owner need not wait."""
         self._ended = True
         if not self._lost and not self._gives_up:
-            note = replace(self._note, lease=None, again=self._again, released=True)
+            note = replace(self._note, lease=None, again=self._resent, released=True)
             parts, _ = encode_commit(self.next, secrets.token_hex(8), (), note)
             with suppress(OSError, Exists):
                 self._objects.put_new(commit_key(self.next), parts)
@@ -215,15 +215,15 @@ class LeaseWriter:
         if opening is None:
             return False
         self._settled = self._around.now()
-        self._again = False  # an opening's number stays in any case
+        self._resent = False  # an opening's number stays in any case
         self.next += 1
         return not reading.sequences(after=number)
 
     def _inherit(self, heads: Mapping[int, Contents]) -> None:
         """Determine which numbers have to stay, and how long earlier owners may still answer."""
         opened = {n for n, head in heads.items() if head.is_opening} | {self.next - 1}
-        again = {n for n, head in heads.items() if head.note.again}
-        staying = again | {n - 1 for n in opened | again}
+        after_resent = {n for n, head in heads.items() if head.note.again}
+        staying = after_resent | {n - 1 for n in opened | after_resent}
         self._stubs = {n: heads[n] for n in staying if n in heads}
         self._settled += _LEASES * max(self._leases(heads), default=0.0)
 
@@ -250,7 +250,7 @@ class LeaseWriter:
             pause, tries = min(2 * pause, _LONGEST_PAUSE), tries + 1
         if not ours:
             return None
-        self._again = tries > 1
+        self._resent = tries > 1
         self._looked = max(self._looked, began)
         return contents
 

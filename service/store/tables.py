@@ -111,8 +111,8 @@ class Table(Generic[_V]):
         for namespace in dict.fromkeys(namespace for namespace, _ in changes):
             self._admit_share(namespace, {key: value for key, value in changes.items() if key[0] == namespace})
         count, held = self._growth(changes)
-        (most, most_bytes), beside = self._quota, self.beside()
-        most, most_bytes = most - beside.most, most_bytes - beside.most_bytes
+        (most, most_bytes), other_usage = self._quota, self.beside()
+        most, most_bytes = most - other_usage.most, most_bytes - other_usage.most_bytes
         if self.count + count > max(most, self.count):
             raise self._full_for_all(f"{self.count} {self.plural}", f"at most {most} {self.plural}")
         if self.held + held > max(most_bytes, self.held):
@@ -207,10 +207,10 @@ def share_of_each(settings: Settings, things: str, key_limit: StatedLimit | None
         return None
 
     def most(namespace: str, limit: str) -> int:
-        own = key_limit(namespace, limit)
+        limit_of_keys = key_limit(namespace, limit)
         of_all: int = getattr(settings, limit)
-        if own is not None:
-            return own
+        if limit_of_keys is not None:
+            return limit_of_keys
         return of_all if namespace == _OWN else of_all * settings.namespace_share // 100
 
     return lambda namespace: Quota(most(namespace, f"max_{things}s"), most(namespace, f"max_{things}_bytes"))
@@ -384,9 +384,9 @@ class ModelTable(Table[KeptModel]):
             raise Refusal("in_use", detail, expected="a graph that no model is of", got=f"models of it: {listed}{more}")
 
 
-def graph_of_request(stated: bytes) -> str:
+def graph_of_request(request: bytes) -> str:
     """Return the graph id in a request for a model, as a worker has written it."""
-    graph_id: str = orjson.loads(stated.partition(_BEFORE_THE_LEAVES)[0] + b"}")["graph_id"]
+    graph_id: str = orjson.loads(request.partition(_BEFORE_THE_LEAVES)[0] + b"}")["graph_id"]
     return graph_id
 
 

@@ -49,10 +49,10 @@ class Admission:
         return full(tasks, min(_LONGEST_WAIT, max(1, seconds)))
 
     @staticmethod
-    def infeasible(needed: float, left: float) -> Refusal:
+    def infeasible(needed: float, remaining: float) -> Refusal:
         """Return the refusal of a task that would take `needed` seconds, and has `left` until its deadline."""
-        detail = f"what waits already would take this request to {needed:.3g} s, and it has {left:.3g} s"
-        return Refusal("queue_full", detail, retry_after=min(_LONGEST_WAIT, max(1, math.ceil(needed - left))))
+        detail = f"what waits already would take this request to {needed:.3g} s, and it has {remaining:.3g} s"
+        return Refusal("queue_full", detail, retry_after=min(_LONGEST_WAIT, max(1, math.ceil(needed - remaining))))
 
     def replied(self) -> None:
         """Count a task that was answered."""
@@ -125,7 +125,7 @@ class Accounts:
 
     def look(self, now: float) -> None:
         """Note which callers have gone, and delete accounts that were not used for long."""
-        for account in [one for one in self._known.values() if not one.tasks and one.used < now - _GONE_AFTER]:
+        for account in [idle for idle in self._known.values() if not idle.tasks and idle.used < now - _GONE_AFTER]:
             if account.present:
                 account.present = False
                 self.present -= 1

@@ -116,10 +116,10 @@ def incidents_in(folder: Path | None) -> History:
     return History()
 
 
-def _incident(at: object, signal: object, plan: object, place: object) -> Incident:
-    if not isinstance(at, float):
+def _incident(timestamp: object, signal: object, plan: object, place: object) -> Incident:
+    if not isinstance(timestamp, float):
         raise TypeError
-    return Incident(at, _matching(_SIGNAL, signal), _matching(_DIGEST, plan), _matching(_PLACE, place))
+    return Incident(timestamp, _matching(_SIGNAL, signal), _matching(_DIGEST, plan), _matching(_PLACE, place))
 
 
 def _matching(pattern: re.Pattern[str], value: object) -> str:

@@ -221,8 +221,8 @@ class Lanes:
     def ahead(self, ticket: Ticket) -> float:
         """Estimate the seconds until a worker takes up a long task that arrives now."""
         burdens = self._burdens(time.monotonic())
-        own = burdens.pop(ticket.account, 0.0)
-        return _work_ahead(own, self.expected(ticket), burdens.values()) / self._supervisor.long_workers
+        own_seconds = burdens.pop(ticket.account, 0.0)
+        return _work_ahead(own_seconds, self.expected(ticket), burdens.values()) / self._supervisor.long_workers
 
     def is_idle(self, ticket: Ticket) -> bool:
         """Whether a worker is free for this task, so that trying it costs others nothing."""
@@ -275,9 +275,9 @@ class Lanes:
         return next((worker for worker in free if ticket.kind in worker.known_kinds), free[0] if free else None)
 
 
-def _work_ahead(own: float, needed: float, others: Iterable[float]) -> float:
+def _work_ahead(own_seconds: float, needed: float, others: Iterable[float]) -> float:
     """Estimate the seconds of work ahead of a task: its caller's own, and a share of each other caller's.
 
     Turns let no other caller run more than this caller's own work including the task.
     """
-    return own + sum(min(burden, own + needed) for burden in others)
+    return own_seconds + sum(min(burden, own_seconds + needed) for burden in others)

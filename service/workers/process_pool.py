@@ -563,10 +563,10 @@ class ProcessPool:
 
     def _end(self, ticket: Ticket, reply: Reply | None = None) -> None:
         """Release everything that is held for a task that no worker has, and answer the client if it still waits."""
-        wanted = ticket.state < _STOPPING
+        is_wanted = ticket.state < _STOPPING
         ticket.become(_ANSWERED)
         self._release(ticket)
-        if wanted and reply is not None:
+        if is_wanted and reply is not None:
             ticket.done(reply)
         elif reply is not None:
             # Nobody reads the reply, but it may lie in a buffer that its worker needs again.

@@ -50,7 +50,7 @@ class Residents:
         self._known: dict[str, dict[str, Version]] = {}
         self._buffers: dict[tuple[str, str], int] = {}
 
-    def of(self, namespace: str) -> Find:
+    def finder(self, namespace: str) -> Find:
         """Return the function that finds tensors of a namespace by name."""
         return self._known.get(namespace, _NOTHING).get
 

@@ -81,9 +81,9 @@ def kernel_folder(settings: Settings) -> Path | None:
 
 def _gpu_caches() -> Iterator[str]:
     """Yield the folders in which CuPy and the driver cache what they compile."""
-    for stated, usual in ("CUPY_CACHE_DIR", ".cupy/kernel_cache"), ("CUDA_CACHE_PATH", ".nv/ComputeCache"):
+    for variable, folder in ("CUPY_CACHE_DIR", ".cupy/kernel_cache"), ("CUDA_CACHE_PATH", ".nv/ComputeCache"):
         with suppress(RuntimeError):
-            yield str(Path(os.environ.get(stated) or Path.home() / usual))
+            yield str(Path(os.environ.get(variable) or Path.home() / folder))
 
 
 def _secrets(settings: Settings) -> Mapping[str, Path]:

@@ -111,8 +111,8 @@ class TensorTasks:
         Its ETag is among the headers. Raises Refusal (not_found), and OverBudget if the answer is too long.
         """
         task = context.task
-        asked = orjson.loads(bytes(task.body))
-        name, encoding = asked["tensor_id"], asked.get("encoding", "json")
+        fields = orjson.loads(bytes(task.body))
+        name, encoding = fields["tensor_id"], fields.get("encoding", "json")
         version = task.tensor(name)
         if version is None:
             if task.may_ask:
@@ -136,9 +136,9 @@ class TensorTasks:
         settings = self._settings
         if task.sent == SAFETENSORS:
             return read_one(task.body, settings.max_body_bytes, settings.json_depth, self._limits)
-        stated = validate(Tensor, parse_tensors(bytes(task.body), settings.json_depth))
+        tensor = validate(Tensor, parse_tensors(bytes(task.body), settings.json_depth))
         try:
-            return decode(stated, self._limits)
+            return decode(tensor, self._limits)
         except (EngineError, Refusal) as error:
             refusal = from_engine(error) if isinstance(error, EngineError) else error
             refusal.detail = f"the tensor {refusal.detail}" if refusal.code == "bad_tensor" else refusal.detail
@@ -158,61 +158,65 @@ class TypedModel:
 class ModelCheck:
     """Check of a model before it is stored, which reports all faults at once.
 
-    `asked` is the request, and `program` its graph; None if there is no such graph, which is a fault.
+    `request` is what the client sent, and `program` its graph; None if there is no such graph, which is a fault.
     """
 
-    def __init__(self, asked: PutModelRequest, program: Program | None, limits: Limits) -> None:
-        self._asked = asked
+    def __init__(self, request: PutModelRequest, program: Program | None, limits: Limits) -> None:
+        self._request = request
         self._program = program
         self._limits = replace(limits, bytes=NO_END)  # nothing of these types is allocated here
-        self._bound: Sequence[BoundLeaf] = asked.get("bound", [])
+        self._bound: Sequence[BoundLeaf] = request.get("bound", [])
 
     @property
     def tensor_names(self) -> list[str]:
         """Names of the resident tensors that are bound."""
-        return list(dict.fromkeys(one["tensor_id"] for one in self._bound if is_name(one["tensor_id"])))
+        return list(dict.fromkeys(entry["tensor_id"] for entry in self._bound if is_name(entry["tensor_id"])))
 
     def typed(self, find: Find, compiler: Compiler, deadline: Deadline) -> TypedModel:
         """Return all types; `find` returns resident tensors. Raises Refusal with all faults, and DeadlineExceeded."""
-        faults = [*_faults_of_names("inputs", self._asked["inputs"])]
-        faults += [*_faults_of_names("outputs", self._asked["outputs"])]
-        if not self._asked["outputs"]:
+        faults = [*_faults_of_names("inputs", self._request["inputs"])]
+        faults += [*_faults_of_names("outputs", self._request["outputs"])]
+        if not self._request["outputs"]:
             detail = "outputs is empty, where a model has at least one"
             faults.append(
                 Refusal("invalid_field", detail, expected="at least one output", got="none", pointer="/outputs")
             )
         faults += self._faults_of_leaves()
         faults += (
-            self._faults_of_graph(self._program) if self._program else [no_graph(self._asked["graph_id"], "/graph_id")]
+            self._faults_of_graph(self._program)
+            if self._program
+            else [no_graph(self._request["graph_id"], "/graph_id")]
         )
         faults += [*self._faults_of_inputs(), *self._faults_of_bound(find)]
         outputs: list[ModelOutput] = []
         # Types are determined only for a model without faults: a plan could report no more than its first.
         if not faults and self._program is not None:
-            versions = ((one["node"], find(one["tensor_id"])) for one in self._bound)
+            versions = ((entry["node"], find(entry["tensor_id"])) for entry in self._bound)
             bound = {node: TensorType.of(version.array) for node, version in versions if version is not None}
             try:
                 types_by_extent = [
                     self._output_types(self._program, bound, extent, compiler, deadline) for extent in self._extents
                 ]
-                outputs = [_output(*each) for each in zip(self._asked["outputs"], *types_by_extent, strict=True)]
+                outputs = [_output(*each) for each in zip(self._request["outputs"], *types_by_extent, strict=True)]
             except Refusal as refusal:
                 faults += refusal.errors or [refusal]
         if faults:
             raise replace(faults[0], errors=faults[:_MOST_FAULTS] if len(faults) > 1 else [])
-        return TypedModel(self._asked["inputs"], outputs, [_tensor(one, bound[one["node"]]) for one in self._bound])
+        return TypedModel(
+            self._request["inputs"], outputs, [_tensor(entry, bound[entry["node"]]) for entry in self._bound]
+        )
 
     @property
     def _extents(self) -> Sequence[int]:
         """Values of free extents to plan with; one is enough if there are no free extents."""
-        is_free = any(FREE in one["shape"] for one in self._asked["inputs"])
+        is_free = any(FREE in entry["shape"] for entry in self._request["inputs"])
         return PLANNED_WITH if is_free else PLANNED_WITH[:1]
 
     def _leaves(self) -> Iterator[tuple[str, int]]:
         """Yield the place of each leaf in the request, and its node."""
-        for role, listed in (("inputs", self._asked["inputs"]), ("bound", self._bound)):
-            for i, one in enumerate(listed):
-                yield f"{role}/{i}", one["node"]
+        for role, listed in (("inputs", self._request["inputs"]), ("bound", self._bound)):
+            for i, entry in enumerate(listed):
+                yield f"{role}/{i}", entry["node"]
 
     def _faults_of_leaves(self) -> Iterator[Refusal]:
         """Yield a fault for each leaf that is named twice."""
@@ -229,16 +233,16 @@ class ModelCheck:
         for place, node in self._leaves():
             given.add(node)
             if not 0 <= node < count:
-                yield _at(UnexpectedFeed(_outside(place, node, count)), f"/{place}/node")
+                yield _with_pointer(UnexpectedFeed(_outside(place, node, count)), f"/{place}/node")
             elif node not in leaves:
                 wrong = UnexpectedFeed(
                     f"{_field_path(place)} names it, but only input and parameter nodes take a value"
                 )
-                yield _at(program.located(wrong, node), f"/{place}/node")
-        outputs = [one["node"] for one in self._asked["outputs"]]
+                yield _with_pointer(program.located(wrong, node), f"/{place}/node")
+        outputs = [entry["node"] for entry in self._request["outputs"]]
         for i, node in enumerate(outputs):
             if not 0 <= node < count:
-                yield _at(BadReference(_outside(f"outputs/{i}", node, count)), f"/outputs/{i}/node")
+                yield _with_pointer(BadReference(_outside(f"outputs/{i}", node, count)), f"/outputs/{i}/node")
         needed = program.needed(node for node in outputs if 0 <= node < count)
         for node in sorted(leaves.intersection(needed) - given):
             missing = MissingFeed("an output needs it, but it is neither among inputs nor bound", expected="either")
@@ -246,25 +250,25 @@ class ModelCheck:
 
     def _faults_of_inputs(self) -> Iterator[Refusal]:
         """Yield faults for invalid types."""
-        for i, one in enumerate(self._asked["inputs"]):
-            least = min(one["shape"], default=0)
+        for i, entry in enumerate(self._request["inputs"]):
+            least = min(entry["shape"], default=0)
             if least < FREE:
                 detail = f"inputs[{i}].shape has the extent {least}; 0 or more is expected, or {FREE} for a free one"
                 expected, where = f"extents of 0 or more, or {FREE}", f"/inputs/{i}/shape"
-                yield Refusal("invalid_field", detail, one["node"], expected=expected, got=str(least), pointer=where)
+                yield Refusal("invalid_field", detail, entry["node"], expected=expected, got=str(least), pointer=where)
                 continue
             try:
-                type_of(NodeType(node=one["node"], dtype=one["dtype"], shape=_filled(one, 1)), self._limits)
+                type_of(NodeType(node=entry["node"], dtype=entry["dtype"], shape=_filled(entry, 1)), self._limits)
             except (EngineError, Refusal) as error:
-                yield located(error, ("inputs", i), NodePlace(one["node"]))
+                yield located(error, ("inputs", i), NodePlace(entry["node"]))
 
     def _faults_of_bound(self, find: Find) -> Iterator[Refusal]:
         """Yield faults for missing tensors."""
-        for i, one in enumerate(self._bound):
-            place, node = f"/bound/{i}/tensor_id", one["node"]
+        for i, entry in enumerate(self._bound):
+            place, node = f"/bound/{i}/tensor_id", entry["node"]
             try:
-                if find(checked_name(one["tensor_id"], f"bound[{i}].tensor_id", place, node)) is None:
-                    raise unknown_tensor(one["tensor_id"], place, node)
+                if find(checked_name(entry["tensor_id"], f"bound[{i}].tensor_id", place, node)) is None:
+                    raise unknown_tensor(entry["tensor_id"], place, node)
             except Refusal as refusal:
                 yield refusal
 
@@ -273,10 +277,10 @@ class ModelCheck:
     ) -> list[TensorType]:
         """Return the types of the outputs, with `extent` for free extents. Raises Refusal, DeadlineExceeded."""
         inputs = {
-            one["node"]: TensorType(tuple(_filled(one, extent)), np.dtype(one["dtype"]))
-            for one in self._asked["inputs"]
+            entry["node"]: TensorType(tuple(_filled(entry, extent)), np.dtype(entry["dtype"]))
+            for entry in self._request["inputs"]
         }
-        nodes = list(dict.fromkeys(one["node"] for one in self._asked["outputs"]))
+        nodes = list(dict.fromkeys(entry["node"] for entry in self._request["outputs"]))
         try:
             compiled = compiler.compile(program, inputs | bound, Values(tuple(nodes)), deadline)
         except DeadlineExceeded:
@@ -284,7 +288,7 @@ class ModelCheck:
         except EngineError as error:
             raise self._name_extent(from_engine(error), extent) from None
         types = dict(zip(nodes, compiled.plan.result_types, strict=True))
-        return [types[one["node"]] for one in self._asked["outputs"]]
+        return [types[entry["node"]] for entry in self._request["outputs"]]
 
     def _name_extent(self, refusal: Refusal, extent: int) -> Refusal:
         if len(self._extents) == 1:
@@ -294,13 +298,13 @@ class ModelCheck:
         return replace(refusal, detail=prefix + refusal.detail, errors=errors)
 
 
-def _faults_of_names(role: str, named: Sequence[ModelInput] | Sequence[NamedOutput]) -> Iterator[Refusal]:
+def _faults_of_names(role: str, entries: Sequence[ModelInput] | Sequence[NamedOutput]) -> Iterator[Refusal]:
     """Yield faults for invalid names, and for names that are used twice."""
     seen = set[str]()
-    for i, one in enumerate(named):
+    for i, entry in enumerate(entries):
         place = f"/{role}/{i}/name"
         try:
-            name = checked_name(one["name"], f"{role}[{i}].name", place)
+            name = checked_name(entry["name"], f"{role}[{i}].name", place)
         except Refusal as refusal:
             yield refusal
             continue
@@ -310,26 +314,28 @@ def _faults_of_names(role: str, named: Sequence[ModelInput] | Sequence[NamedOutp
         seen.add(name)
 
 
-def _output(one: NamedOutput, type: TensorType, *others: TensorType) -> ModelOutput:
+def _output(entry: NamedOutput, type: TensorType, *others: TensorType) -> ModelOutput:
     """Return an output with its type: extents that differ are free. Raises Refusal if the ranks differ."""
     for other in others:
         if other.ndim != type.ndim:
-            detail = f"node {one['node']}: the output “{one['name']}” has another rank where free extents are others"
+            detail = (
+                f"node {entry['node']}: the output “{entry['name']}” has another rank where free extents are others"
+            )
             ranks = f"{type.ndim} and {other.ndim}"
-            raise Refusal("shape_mismatch", detail, one["node"], expected="one rank for all extents", got=ranks)
+            raise Refusal("shape_mismatch", detail, entry["node"], expected="one rank for all extents", got=ranks)
     shapes = [type.shape, *(other.shape for other in others)]
     shape = [extents[0] if len(set(extents)) == 1 else FREE for extents in zip(*shapes, strict=True)]
-    return ModelOutput(name=one["name"], node=one["node"], dtype=dtype_name(type.dtype), shape=shape)
+    return ModelOutput(name=entry["name"], node=entry["node"], dtype=dtype_name(type.dtype), shape=shape)
 
 
-def _tensor(one: BoundLeaf, type: TensorType) -> ModelTensor:
+def _tensor(entry: BoundLeaf, type: TensorType) -> ModelTensor:
     return ModelTensor(
-        node=one["node"], tensor_id=one["tensor_id"], dtype=dtype_name(type.dtype), shape=list(type.shape)
+        node=entry["node"], tensor_id=entry["tensor_id"], dtype=dtype_name(type.dtype), shape=list(type.shape)
     )
 
 
-def _filled(one: ModelInput, extent: int) -> list[int]:
-    return [extent if stated == FREE else stated for stated in one["shape"]]
+def _filled(entry: ModelInput, extent: int) -> list[int]:
+    return [extent if size == FREE else size for size in entry["shape"]]
 
 
 def _field_path(place: str) -> str:
@@ -341,7 +347,7 @@ def _outside(place: str, node: int, count: int) -> str:
     return f"{_field_path(place)} names node {node}, but the graph has {counted(count, 'node')}"
 
 
-def _at(error: EngineError, pointer: str) -> Refusal:
+def _with_pointer(error: EngineError, pointer: str) -> Refusal:
     return replace(from_engine(error), pointer=pointer)
 
 
@@ -362,8 +368,8 @@ class ModelTasks:
 
     def read_model(self, context: TaskContext) -> Reply:
         """Write the request with the graph's id ahead of all lists, for the front. Raises Refusal if it is invalid."""
-        asked = self._asked(context)
-        return _reply(context, {**_leading_fields(asked), "inputs": asked["inputs"], **asked})
+        request = self._read(context)
+        return _reply(context, {**_leading_fields(request), "inputs": request["inputs"], **request})
 
     def put(self, context: TaskContext) -> TaskResult:
         """Write the model that the task's subject names, on its graph, under a new etag.
@@ -371,12 +377,12 @@ class ModelTasks:
         Without a graph, raise a Refusal with this and all other faults.
         """
         task = context.task
-        asked = self._asked(context)
+        request = self._read(context)
         source = None if task.graph is None else self._registered(task.graph, task.graph_bytes)
         if task.graph is not None and source is None:
             return NeedsGraph()
         program = None if source is None else self._programs.of(source)
-        check = ModelCheck(asked, program, self._limits)
+        check = ModelCheck(request, program, self._limits)
         if task.may_ask and any(task.tensor(name) is None for name in check.tensor_names):
             return WantsTensors(check.tensor_names)
         if program is not None and context.is_too_long(cost_of_analysis(program, len(PLANNED_WITH)), PLANNING):
@@ -389,16 +395,16 @@ class ModelTasks:
             context.deadline.check()
             return TooLong(UNPLANNED)
         etag = new_etag()
-        return _reply(context, {"name": task.subject, "etag": etag, **_leading_fields(asked), **asdict(typed)}, etag)
+        return _reply(context, {"name": task.subject, "etag": etag, **_leading_fields(request), **asdict(typed)}, etag)
 
-    def _asked(self, context: TaskContext) -> PutModelRequest:
+    def _read(self, context: TaskContext) -> PutModelRequest:
         return validate(PutModelRequest, parse_json(bytes(context.task.body), self._settings.json_depth))
 
 
-def _leading_fields(asked: PutModelRequest) -> dict[str, str]:
+def _leading_fields(request: PutModelRequest) -> dict[str, str]:
     """Return the fields of a model that precede its leaves: the front reads these."""
-    fields = {"graph_id": asked["graph_id"]}
-    return fields | {"description": asked["description"]} if "description" in asked else fields
+    fields = {"graph_id": request["graph_id"]}
+    return fields | {"description": request["description"]} if "description" in request else fields
 
 
 def _reply(context: TaskContext, fields: dict[str, object], etag: str | None = None) -> Reply:

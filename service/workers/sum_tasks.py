@@ -57,10 +57,10 @@ def offer_division(ready: object, context: TaskContext, response_bytes: int) -> 
 def _versions(ready: PreparedSum, task: Task) -> list[tuple[str, str]]:
     """List the resident tensors that a request reads, by name and etag."""
     etags = {}
-    for one in ready.execution.residents.values():
-        version = task.tensor(one.name)
+    for resident in ready.execution.residents.values():
+        version = task.tensor(resident.name)
         assert version is not None, "it was read"
-        etags[one.name] = version.etag
+        etags[resident.name] = version.etag
     return list(etags.items())
 
 
@@ -97,9 +97,9 @@ def write_peer_request(ready: object, context: TaskContext, request: ParsedReque
     blocks = ready.parts.blocks
     rows = slice(blocks.rows(part.first).start, blocks.rows(part.stop - 1).stop)
     mapped = {node for node, _ in ready.call.mapped}
-    stated: Sequence[Feed] = request.fields.get("feeds", [])
-    resident_feeds = [_feed(one, rows if one["node"] in mapped else None) for one in stated if "tensor_id" in one]
-    residents = {one["node"] for one in resident_feeds}
+    feeds: Sequence[Feed] = request.fields.get("feeds", [])
+    resident_feeds = [_feed(feed, rows if feed["node"] in mapped else None) for feed in feeds if "tensor_id" in feed]
+    residents = {feed["node"] for feed in resident_feeds}
     arrays = {place: array for place, array in request.message.tensors.items() if place[0] != "feeds"}
     for node, array in request.feeds.items():
         if node not in residents:
@@ -110,19 +110,19 @@ def write_peer_request(ready: object, context: TaskContext, request: ParsedReque
     fields = {"graph": graph, "feeds": resident_feeds, **rest, "block": blocks.block}
     versions = dict(_versions(ready, task))
     context.ran()
-    resident_rows = [(one, versions[one["tensor_id"]]) for one in resident_feeds if one["node"] in mapped]
+    resident_rows = [(feed, versions[feed["tensor_id"]]) for feed in resident_feeds if feed["node"] in mapped]
     # If no resident rows are read, any server will do: a value that differs from piece to piece spreads the pieces.
     routing_key = orjson.dumps(resident_rows) if resident_rows else f"{task.request_id} {part.first}".encode()
     headers = ((PIECE_HEADER, blake2b(routing_key, digest_size=8).hexdigest()),)
     return Reply(200, SAFETENSORS, write_request(fields, arrays, versions), headers, context.timings())
 
 
-def _feed(one: Feed, rows: slice | None) -> dict[str, Any]:
+def _feed(feed: Feed, rows: slice | None) -> dict[str, Any]:
     """Return a feed of a resident tensor, limited to these rows if it is given by example."""
     if rows is None:
-        return dict(one)
-    first = one["rows"][0] if "rows" in one else 0
-    return {**one, "rows": [first + rows.start, first + rows.stop]}
+        return dict(feed)
+    first = feed["rows"][0] if "rows" in feed else 0
+    return {**feed, "rows": [first + rows.start, first + rows.stop]}
 
 
 def check_versions(expected: Mapping[str, str], task: Task) -> None:
@@ -131,8 +131,8 @@ def check_versions(expected: Mapping[str, str], task: Task) -> None:
         version = task.tensor(name)
         if version is None or version.etag != etag:
             detail = f"the tensor “{printable(name)}” is another version than the other pieces read"
-            got = "none" if version is None else version.etag
-            raise Refusal("precondition_failed", detail, expected=printable(etag), got=got)
+            received = "none" if version is None else version.etag
+            raise Refusal("precondition_failed", detail, expected=printable(etag), got=received)
 
 
 def add_pieces_up(ready: PreparedSum, part: Total, sums_data: bytes | HostArray, engine: Engine) -> PreparedSum:

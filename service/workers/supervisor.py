@@ -252,9 +252,9 @@ class Supervisor:
         # The lowest free number: with GPUs, it is the index of the GPU that no other worker has.
         number = next(number for number in range(len(taken) + 1) if number not in taken)
         # Workers get no secrets: they run what callers send.
-        stated = own_settings(self._settings, self._topology.processes).model_dump_json(exclude={*SECRETS})
+        settings_json = own_settings(self._settings, self._topology.processes).model_dump_json(exclude={*SECRETS})
         environment = {**self._topology.environment(number), **self._environment}
-        worker = WorkerProcess(self, self._callbacks, stated, self._command, environment)
+        worker = WorkerProcess(self, self._callbacks, settings_json, self._command, environment)
         worker.start()
         self._unreaped.add(worker.reaped)
         worker.reaped.add_done_callback(self._unreaped.discard)

@@ -109,8 +109,8 @@ def run_header(report: RunReport, seconds: float) -> tuple[str, str]:
 
 def read_run(headers: Sequence[tuple[str, str]]) -> tuple[RunReport, float]:
     """Read from its headers how a piece was run, and for how long. Raises ValueError if they do not tell."""
-    stated = next((value for name, value in headers if name.lower() == RUN_HEADER.lower()), "")
-    tier, precision, seconds = stated.split(" ")
+    header = next((value for name, value in headers if name.lower() == RUN_HEADER.lower()), "")
+    tier, precision, seconds = header.split(" ")
     return RunReport(_TIERS[_TIERS.index(tier)], PRECISIONS[PRECISIONS.index(precision)]), float(seconds)
 
 

@@ -87,10 +87,10 @@ class Footprint(NamedTuple):
 
 def typical_footprint(settings: Settings) -> Footprint:
     """Estimate the footprint with graphs of about 60 nodes, as many plans as are cached, and all kernels."""
-    own = own_settings(settings, topology_for(settings, "cpu").processes)
-    budget = budget_of(own)
-    cached_requests = min(budget.cached_requests, SMALL_REQUEST * REQUESTS_OF_A_PLAN * own.plan_cache)
-    plans = min(own.plan_cache_bytes, SMALL_PLAN * own.plan_cache)
+    worker_settings = own_settings(settings, topology_for(settings, "cpu").processes)
+    budget = budget_of(worker_settings)
+    cached_requests = min(budget.cached_requests, SMALL_REQUEST * REQUESTS_OF_A_PLAN * worker_settings.plan_cache)
+    plans = min(worker_settings.plan_cache_bytes, SMALL_PLAN * worker_settings.plan_cache)
     return _footprint(settings, FRONT_BYTES, plans + cached_requests + budget.kernels)
 
 
@@ -99,9 +99,9 @@ def largest_footprint(settings: Settings) -> Footprint:
 
     The front keeps registered graphs, and answers to calls with an Idempotency-Key.
     """
-    own = own_settings(settings, topology_for(settings, "cpu").processes)
+    worker_settings = own_settings(settings, topology_for(settings, "cpu").processes)
     front = FRONT_BYTES + settings.max_graph_bytes + settings.max_answer_bytes
-    return _footprint(settings, front, budget_of(own).caches)
+    return _footprint(settings, front, budget_of(worker_settings).caches)
 
 
 def _footprint(settings: Settings, front: int, caches: int) -> Footprint:

@@ -155,7 +155,7 @@ class Worker:
         precisions = PrecisionChoice(settings.precision, settings.least_precision)
         self._reader = RequestReader(translator, programs, limits, settings.max_nodes, precisions)
         self._cached_requests: Cache[CachedRequest] = Cache(
-            REQUESTS_OF_A_PLAN * settings.plan_cache, budget.cached_requests, lambda kept: kept.nbytes
+            REQUESTS_OF_A_PLAN * settings.plan_cache, budget.cached_requests, lambda entry: entry.nbytes
         )
         self._calls: dict[str, AnyExecution] = {**executions(), REGISTER: Registration()}
         self._foreign = foreign_calls(settings.facades)
@@ -322,14 +322,14 @@ class Worker:
             ready = add_pieces_up(ready, context.task.part, context.task.sums, self.engine)
         outcome = call.run_call(ready, self.engine, context.deadline)
         context.ran()
-        own = context.translated
-        parts = call.write_body(outcome, ready, request.encoding) if own is None else ()
+        translated = context.translated
+        parts = call.write_body(outcome, ready, request.encoding) if translated is None else ()
         cached = None if key is None else call.cache_entry(ready, outcome, self.engine, cost)
         if key is not None and cached is not None:
             self._cached_requests.get(key.question, lambda: cached)
-        if own is not None:
+        if translated is not None:
             results = _results(call, outcome, ready, self.engine.max_response_bytes)
-            return _foreign_reply(own.write_answer(results), context, cached=call.is_cached(ready))
+            return _foreign_reply(translated.write_answer(results), context, cached=call.is_cached(ready))
         reply = Reply(200, context.task.accepted, parts, (), context.timings(), call.is_cached(ready))
         return _add_stored(reply, call.stored_values(outcome))
 
@@ -404,8 +404,8 @@ def _foreign_reply(answer: ForeignAnswer, context: TaskContext, *, cached: bool 
 
 def _add_stored(reply: Reply, stored: Sequence[Kept]) -> Reply:
     """Add the tensors that are to be stored to a reply."""
-    reply.stored = [one.stored for one in stored]
-    reply.kept = [own_bytes(one.array) for one in stored]
+    reply.stored = [entry.stored for entry in stored]
+    reply.kept = [own_bytes(entry.array) for entry in stored]
     return reply
 
 

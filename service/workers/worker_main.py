@@ -137,7 +137,7 @@ class WorkerLoop:
     def _task(self, frame: bytes, start: int) -> None:
         slot, task, place, most_seconds = frames.read_task(frame, start)
         task.stop = stop = self._page.stops[slot]
-        task.resident = self._residents.of(task.namespace)
+        task.resident = self._residents.finder(task.namespace)
         # The stop byte is set without a message: the front may have given up the task while it waited in the socket.
         if stop[0]:
             self._skip(slot)

@@ -40,7 +40,7 @@ class CallArguments:
     program: Program
     types: Mapping[int, TensorType]
     fields: Mapping[str, Any]
-    beside: Mapping[str, tuple[tuple[int, TensorType], ...]]
+    other_types: Mapping[str, tuple[tuple[int, TensorType], ...]]
 
     def get(self, *names: str) -> list[Any]:
         """Return fields of the request, None for those that are absent."""
@@ -122,23 +122,25 @@ class Computing(CallExecution[Computation, Prepared, Result]):
     def call(self, arguments: CallArguments) -> Call:
         """Return the engine's call. Raises Refusal and EngineError."""
 
-    def tensors_beside(self, request: ParsedRequest) -> dict[str, dict[int, HostArray]]:
+    def read_other_tensors(self, request: ParsedRequest) -> dict[str, dict[int, HostArray]]:
         """Return the tensors beside the feeds, by role and node."""
         return {role: request.tensors(role) for role in self.description.beside}
 
     def read_call(self, request: ParsedRequest) -> Computation:
         """Return the program, its tensors, and the engine's call."""
         program, feeds = request.program, request.feeds
-        beside = self.tensors_beside(request)
+        other_tensors = self.read_other_tensors(request)
         types = types_of(feeds)
         # The engine's call needs only the types of these tensors; the plan is fed with their values.
-        given = {role: tuple(types_of(arrays).items()) for role, arrays in beside.items()}
+        other_types = {role: tuple(types_of(arrays).items()) for role, arrays in other_tensors.items()}
         tensors: dict[Hashable, HostArray] = {node: array for node, array in feeds.items()}  # noqa: C416 - wider keys
-        tensors |= {(role, node): array for role, arrays in beside.items() for node, array in arrays.items()}
+        tensors |= {(role, node): array for role, arrays in other_tensors.items() for node, array in arrays.items()}
         residents: dict[Hashable, ResidentFeed] = dict(request.residents("feeds").items())
-        residents |= {(role, node): one for role in beside for node, one in request.residents(role).items()}
+        residents |= {
+            (role, node): resident for role in other_tensors for node, resident in request.residents(role).items()
+        }
         places = read_places(request.fields)
-        call = self.call(CallArguments(program, types, request.fields, given))
+        call = self.call(CallArguments(program, types, request.fields, other_types))
         return Computation(
             program=program,
             types=types,
@@ -200,7 +202,7 @@ class Computing(CallExecution[Computation, Prepared, Result]):
 
     def write_body(self, outcome: Result, ready: Prepared, encoding: str) -> AnswerBody:
         """Write a list of tensors for each kind of result."""
-        summaries = [one.told for one in outcome.stored]
+        summaries = [entry.told for entry in outcome.stored]
         return write_result(outcome.arrays, outcome.disconnected, outcome.stats, encoding, summaries)
 
     def stored_values(self, outcome: Result) -> Sequence[Kept]:
@@ -223,7 +225,7 @@ class Computing(CallExecution[Computation, Prepared, Result]):
         return CachedRequest(
             plan=compiled.key,
             feeds=tuple((feed, type) for feed, type in fed.items() if feed not in parsed.residents),
-            residents=tuple((feed, fed[feed], one) for feed, one in parsed.residents.items()),
+            residents=tuple((feed, fed[feed], resident) for feed, resident in parsed.residents.items()),
             disconnected=disconnected,
             encoding=parsed.encoding,
             stats=stats,
@@ -245,7 +247,7 @@ def check_answer(ready: Prepared, engine: Engine) -> Prepared:
     """Record the size of the answer. Raises Refusal if it is too large."""
     parsed, types = ready.execution, ready.compiled.plan.result_types[: ready.answered]
     # Besides the results, the answer names the server and lists each stored tensor.
-    own = len(engine.server or "")
-    response = FIELD_BYTES + own + encoded_bytes(types, parsed.encoding) + PLACE_BYTES * len(parsed.places)
+    name_bytes = len(engine.server or "")
+    response = FIELD_BYTES + name_bytes + encoded_bytes(types, parsed.encoding) + PLACE_BYTES * len(parsed.places)
     admit_answer(response, parsed.encoding, engine.max_response_bytes)
     return replace(ready, response_bytes=response)

@@ -70,16 +70,18 @@ class PlanExecution(CallExecution[Planning, Planning, Forecast]):
 
     def read_call(self, request: ParsedRequest) -> Planning:
         """Return the call to be planned; tensors other than feeds have no types yet."""
-        stated = _computing(request.fields["call"]) if "call" in request.fields else None
+        named = _computing(request.fields["call"]) if "call" in request.fields else None
         outputs, wrt = request.fields.get("outputs"), request.fields.get("wrt") or request.program.parameters
-        planned = stated or _computing("gradients" if wrt or "of" in request.fields else "forward")
+        planned = named or _computing("gradients" if wrt or "of" in request.fields else "forward")
         described = planned.description
         nodes = {"cotangents": outputs or [len(request.program.statements) - 1], "tangents": wrt, "vectors": wrt}
         # Tensors other than feeds are planned as if all were given, except the optional cotangent of `gradients`.
         taken = () if described.name == "gradients" else described.beside
         unknown = TensorType((), np.dtype(np.float64))
-        beside = {role: tuple((node, unknown) for node in nodes[role] if role in taken) for role in described.beside}
-        call = planned.call(CallArguments(request.program, request.types, request.fields, beside))
+        other_types = {
+            role: tuple((node, unknown) for node in nodes[role] if role in taken) for role in described.beside
+        }
+        call = planned.call(CallArguments(request.program, request.types, request.fields, other_types))
         return Planning(request.program, request.types, call, request.encoding, request.memory_budget)
 
     def run_call(self, ready: Planning, engine: Engine, deadline: Deadline) -> Forecast:
@@ -138,9 +140,9 @@ def _computing(name: object) -> Computing:
     if isinstance(name, str) and name in known:
         return known[name]
     expected = f"one of {', '.join(known)}"
-    got = f"“{printable(name)}”" if isinstance(name, str) else json_kind(name)
-    detail = f"call must be {expected}, but is {got}"
-    raise Refusal("invalid_field", detail, expected=expected, got=got, pointer="/call")
+    received = f"“{printable(name)}”" if isinstance(name, str) else json_kind(name)
+    detail = f"call must be {expected}, but is {received}"
+    raise Refusal("invalid_field", detail, expected=expected, got=received, pointer="/call")
 
 
 @dataclass(frozen=True)
