@@ -40,7 +40,7 @@ class Admission:
         self._looked = 0.0
 
     def full(self, tasks: int) -> bool:
-        """Whether the pool with so many tasks can take no more."""
+        """Return whether a pool with this number of tasks is full."""
         return tasks >= self._tasks
 
     def crowded(self, tasks: int) -> Refusal:
@@ -88,7 +88,7 @@ class Account:
         self._looked = now
 
     def is_doubtful(self, now: float) -> bool:
-        """Whether tasks that are not known to be short go to the long lane."""
+        """Return whether tasks that are not known to be short go to the long lane."""
         return self._overrun > _DOUBTFUL_OVERRUN and self._remaining_overrun(now) > _DOUBTFUL_OVERRUN
 
     def _remaining_overrun(self, now: float) -> float:

@@ -107,7 +107,7 @@ class Lanes:
                 self.put_back(waiting)
 
     def _is_behind(self) -> bool:
-        """Whether a short task waits in the quick worker, or for it, behind a task of another caller."""
+        """Return whether a short task waits in the quick worker, or for it, behind a task of another caller."""
         quick = self._supervisor.quick
         running = None if quick is None or quick.long is not None else quick.executing
         if quick is None or running is None:
@@ -225,7 +225,7 @@ class Lanes:
         return _work_ahead(own_seconds, self.expected(ticket), burdens.values()) / self._supervisor.long_workers
 
     def is_idle(self, ticket: Ticket) -> bool:
-        """Whether a worker is free for this task, so that trying it costs others nothing."""
+        """Return whether a worker is free for this task, so that trying it costs others nothing."""
         return not self.long.count and self._for_long(ticket) is not None
 
     @staticmethod

@@ -15,7 +15,7 @@ more, and it has taken twice the median of those that are done. The first reply 
 Without that, one slow worker would hold up the whole sum.
 
 If there are peers, they get pieces as well. A worker writes the request of a piece (`PieceRequest`), and the front
-sends it. There may be few such pieces in flight at first, one more after each that was quick, one less after each
+sends it. At first, few of these pieces may be in flight; one more after each that was quick, one less after each
 that was slow, and half as many if a peer turns one down. Then the piece runs here or is sent again later.
 """
 
@@ -146,7 +146,7 @@ class SumRun:
         self.waiting = deque(self.pieces)
         #: pieces that were begun and are not done
         self.in_flight: set[PieceWork] = set()
-        #: pieces that peers have, the limit of these, and when a peer may be asked again
+        #: number of pieces that peers have, its limit, and the time at which a peer may be asked again
         self.remote_count = 0
         self.remote_limit = _FIRST_REMOTE
         self.retry_at = 0.0
@@ -308,7 +308,7 @@ class Sums:
     """The sums that are being computed in pieces."""
 
     def __init__(self, host: SumsHost, abandon: Callable[..., None], elsewhere: Elsewhere | None = None) -> None:
-        """`abandon` refuses a ticket whose memory is revoked."""
+        """Set up without any sums; `abandon` refuses a ticket whose memory is revoked."""
         self._host = host
         self._abandon = abandon
         self._elsewhere = elsewhere
@@ -369,7 +369,7 @@ class Sums:
             self._filling = False
 
     def drop(self, ticket: Ticket) -> bool:
-        """Stop a sum that nobody waits for; return False if the task is none that was divided."""
+        """Stop a sum that nobody waits for; return False if it was not divided."""
         run = self.runs.pop(ticket, None)
         if run is None:
             return False

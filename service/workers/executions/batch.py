@@ -41,7 +41,7 @@ class PreparedSum(Prepared):
 
     @property
     def recomputed_flops(self) -> int:
-        """Return the FLOPs computed again in all blocks."""
+        """FLOPs that are computed again, in all blocks."""
         return self.parts.recomputed_flops
 
 

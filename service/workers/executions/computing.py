@@ -210,7 +210,7 @@ class Computing(CallExecution[Computation, Prepared, Result]):
         return outcome.stored
 
     def is_cached(self, ready: Prepared) -> bool:
-        """Whether the plan was made for an earlier request."""
+        """Return whether the plan was made for an earlier request."""
         return ready.compiled.cached
 
     def cache_entry(self, ready: Prepared, outcome: Result, engine: Engine, cost: Estimate) -> CachedRequest | None:

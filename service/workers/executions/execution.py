@@ -157,7 +157,7 @@ class CallExecution(ABC, Generic[Parsed, Ready, Outcome]):
         return ()
 
     def is_cached(self, ready: Ready) -> bool:
-        """Whether the plan was made for an earlier request."""
+        """Return whether the plan was made for an earlier request."""
         return False
 
     def cache_entry(self, ready: Ready, outcome: Outcome, engine: Engine, cost: Estimate) -> CachedRequest | None:
@@ -206,7 +206,7 @@ class TaskContext:
         return len(self._marks) == 1
 
     def is_too_long(self, cost: Estimate, patience: float = 0.0) -> bool:
-        """Whether the task is too long to be run here. A cost up to `patience` is always accepted."""
+        """Return whether the task is too long to be run here. A cost up to `patience` is always accepted."""
         return self.most_seconds is not None and cost.seconds > max(self.most_seconds, patience)
 
     def mark(self) -> float:
