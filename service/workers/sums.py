@@ -1,6 +1,6 @@
 """Sums over examples on several workers: divide a sum into pieces, run them on idle workers, and combine them.
 
-The engine computes a sum over examples block by block, and adds the blocks in pairs, as a binary tree. A piece is a
+The engine computes a sum over examples block by block, and adds up neighbours in pairs, as a binary tree. A piece is a
 whole subtree: a power of two of consecutive blocks. So the result has the same bits whatever the number of pieces,
 and wherever they are computed. For example, a sum over 32 blocks on two workers:
 
