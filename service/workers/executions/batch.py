@@ -13,7 +13,14 @@ from engine.ir.run_report import RunReport
 from engine.runtime.sum_runs import finished, run_blocks
 from service.api.calls.batch import BatchCall
 from service.core.errors import Refusal
-from service.workers.executions.computing import CallArguments, Computation, Computing, Prepared, Result, check_answer
+from service.workers.executions.computing import (
+    CallArguments,
+    CallOutcome,
+    Computation,
+    Computing,
+    Prepared,
+    check_answer,
+)
 from service.workers.executions.execution import CachedRequest, Engine
 from service.workers.task import Estimate
 
@@ -71,7 +78,7 @@ class BatchExecution(Computing):
         parts = compile_sum(engine.compiler, parsed.compile_request(engine, deadline))
         return check_answer(PreparedSum(parsed, parts.full, 0, engine.dense_flop, parsed.call, parts), engine)
 
-    def run_call(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:
+    def run_call(self, ready: Prepared, engine: Engine, deadline: Deadline) -> CallOutcome:
         """Run the plan; for a sum, add the number of pieces and their time to the statistics."""
         outcome = super().run_call(ready, engine, deadline)
         if not isinstance(ready, PreparedSum):
@@ -125,6 +132,8 @@ class BatchExecution(Computing):
         nonfinite = (each.found for each in watches if each.found is not None)
         return finished(ready.call, sums), next(nonfinite, None)
 
-    def cache_entry(self, ready: Prepared, outcome: Result, engine: Engine, cost: Estimate) -> CachedRequest | None:
+    def cache_entry(
+        self, ready: Prepared, outcome: CallOutcome, engine: Engine, cost: Estimate
+    ) -> CachedRequest | None:
         """Return the cache entry; None for a sum, which has more than one plan."""
         return None if isinstance(ready, PreparedSum) else super().cache_entry(ready, outcome, engine, cost)

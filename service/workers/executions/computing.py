@@ -104,7 +104,7 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Result:
+class CallOutcome:
     """Labelled arrays in the order of the answer; `disconnected` is None if there are no gradients."""
 
     arrays: list[tuple[Label, HostArray]]
@@ -113,7 +113,7 @@ class Result:
     stored: Sequence[Kept]
 
 
-class Computing(CallExecution[Computation, Prepared, Result]):
+class Computing(CallExecution[Computation, Prepared, CallOutcome]):
     """Execution of a call that runs a graph. A subclass tells which call of the engine it makes."""
 
     description: ClassVar[type[ComputingDescription]]
@@ -165,7 +165,7 @@ class Computing(CallExecution[Computation, Prepared, Result]):
         stored_bytes = sum(type.nbytes for type in plan.result_types[ready.answered :])
         return Estimate(run_seconds(plan, ready.dense_flop), plan.peak_bytes, ready.response_bytes + stored_bytes)
 
-    def run_call(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:
+    def run_call(self, ready: Prepared, engine: Engine, deadline: Deadline) -> CallOutcome:
         """Compute values and derivatives."""
         parsed, compiled = ready.execution, ready.compiled
         started = time.perf_counter()
@@ -189,7 +189,7 @@ class Computing(CallExecution[Computation, Prepared, Result]):
         named = list(zip(compiled.labels[:count], arrays[:count], strict=True))
         stored = Storing(parsed.places, engine.write_behind_ms).kept(arrays[count:])
         has_gradients = any(label.kind == "gradients" for label in compiled.labels)
-        return Result(named, compiled.disconnected if has_gradients else None, stats, stored)
+        return CallOutcome(named, compiled.disconnected if has_gradients else None, stats, stored)
 
     def execute(
         self, ready: Prepared, engine: Engine, deadline: Deadline
@@ -200,12 +200,12 @@ class Computing(CallExecution[Computation, Prepared, Result]):
         arrays = engine.executor.run(plan, parsed.tensors, deadline, watch)
         return arrays, None if watch is None else watch.found
 
-    def write_body(self, outcome: Result, ready: Prepared, encoding: str) -> AnswerBody:
+    def write_body(self, outcome: CallOutcome, ready: Prepared, encoding: str) -> AnswerBody:
         """Write a list of tensors for each kind of result."""
         summaries = [entry.told for entry in outcome.stored]
         return write_result(outcome.arrays, outcome.disconnected, outcome.stats, encoding, summaries)
 
-    def stored_values(self, outcome: Result) -> Sequence[Kept]:
+    def stored_values(self, outcome: CallOutcome) -> Sequence[Kept]:
         """Return the values of the nodes of `store`."""
         return outcome.stored
 
@@ -213,7 +213,9 @@ class Computing(CallExecution[Computation, Prepared, Result]):
         """Return whether the plan was made for an earlier request."""
         return ready.compiled.cached
 
-    def cache_entry(self, ready: Prepared, outcome: Result, engine: Engine, cost: Estimate) -> CachedRequest | None:
+    def cache_entry(
+        self, ready: Prepared, outcome: CallOutcome, engine: Engine, cost: Estimate
+    ) -> CachedRequest | None:
         """Return the cache entry; None with `diagnose`, whose runs depend on the numbers."""
         parsed, compiled = ready.execution, ready.compiled
         if parsed.diagnose or compiled.key is None:
