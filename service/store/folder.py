@@ -223,8 +223,8 @@ def flush_folder(path: Path) -> None:
 
 
 def _names(folder: int) -> list[str]:
-    with os.scandir(folder) as names:
-        return [file.name for file in names]
+    with os.scandir(folder) as entries:
+        return [file.name for file in entries]
 
 
 def _name(part: str, name: str, unfinished: int, folder: int) -> None:

@@ -76,13 +76,13 @@ class CachedRequest:
         arrays: Sequence[HostArray],
         execute_ms: float,
         report: RunReport,
-        stored: Sequence[Kept],
+        entries: Sequence[Kept],
     ) -> AnswerBody:
         """Write the answer with these results; those that are stored come last, and are not part of it."""
         if self.storing is not None:
             count = len(arrays) - len(self.storing.sources)
             labels, arrays = labels[:count], arrays[:count]
-        stored = [entry.told for entry in stored] if stored else ()
+        stored = [entry.told for entry in entries] if entries else ()
         filled = None if self.template is None else self.template.fill(arrays, execute_ms, report, stored)
         if filled is not None:
             return filled
