@@ -7,7 +7,7 @@ where a task that was expected to be short runs long in the quick worker A:
 
     quick A   general B, C      spare D    A has run the task for `_HELD_UP` seconds
     quick D   general B, C, A              `relieve`: D takes the short tasks, A finishes the long one
-    quick D   general B, C      spare A    `trim`: the first general worker that is free becomes the spare
+    quick D   general B, C      spare A    `trim`: a general worker that is free becomes the spare
 
 If a worker ends, the spare takes its place (`_vacate`) and a new process is started, which becomes the spare. Starts
 are one by one, since each takes a processor for a second; if most workers are missing, two at a time. A process that
