@@ -1,1 +1,1 @@
-"""State that a server keeps between requests: graphs, tensors, models, and answers to calls with an Idempotency-Key."""
+"""State that outlives requests: graphs, tensors, models, and answers to calls with an Idempotency-Key."""

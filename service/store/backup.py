@@ -1,12 +1,13 @@
-"""Backup and restore: the commits of a place as one tar file, and back into an empty place.
+"""Backup and restore: write the commits of a place to one tar file, and read them into an empty place.
 
-A backup may be made while a server writes: it has the commits of the moment in which it lists them, since the server
-deletes none as long as there is a hold. Every object is checked, in both directions. The last member has the number of
-commits, so that a truncated file is noticed. Of a place that servers share, each shard has its own moment.
+A backup may be made while a server writes. It has the commits that exist when it lists them; a hold keeps the server
+from deleting any. Every object is checked, both when it is written to the file and when it is read. The last member is
+the number of commits, so that a truncated file is noticed. If servers share the place, each shard is listed at its own
+moment.
 
-A backup of one form of place can be restored in the other. From one journal to shards, a commit goes to each shard that
-it has items of, under its number; gaps are normal. From shards to one journal, the commits of the shards follow each
-other: those of a shard begin where the last one of the shard before ends. Items keep their bytes.
+A backup of a single journal can be restored into shards, and the reverse. Into shards, a commit goes to each shard of
+which it has items, under its number; gaps are normal. Into a single journal, the shards follow each other, each with
+its numbers raised by the last number before. Items keep their bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +25,16 @@ from pathlib import Path
 from typing import IO, Final
 
 from service.core.settings import NO_STATE
-from service.store.commit_objects import COMMITS, Damaged, Item, Reading, commit_key, decoded, encoded, require_whole
+from service.store.commit_objects import (
+    COMMITS,
+    Damaged,
+    Item,
+    Reading,
+    commit_key,
+    decode_head,
+    encode_commit,
+    require_whole,
+)
 from service.store.folder import flush_folder
 from service.store.object_journal import HOLDS, put_hold
 from service.store.objects import SHARDS, Missing, Objects, ShardObjects, folder_of, shard_of, split_key
@@ -39,7 +49,7 @@ from service.store.places import (
     write_format,
 )
 
-#: the key of an object, and its bytes
+#: key of an object, and its bytes
 CommitObject = tuple[str, bytes]
 
 _END: Final = "END"
@@ -47,27 +57,27 @@ _HOLD_SECONDS: Final = 3600.0
 
 
 def sharded_journals(members: Iterable[CommitObject]) -> Iterator[CommitObject]:
-    """Convert the commits of one journal to those of shards."""
+    """Convert the commits of a single journal to commits of shards."""
     for _, data in members:
-        head = decoded(data)
+        head = decode_head(data)
         for shard in sorted({shard_of(item.namespace) for item in head.items}):
-            said = [(item, _data(item, data)) for item in head.items if shard_of(item.namespace) == shard]
-            parts, _ = encoded(head.sequence, head.token, said)
+            pairs = [(item, _data(item, data)) for item in head.items if shard_of(item.namespace) == shard]
+            parts, _ = encode_commit(head.sequence, head.token, pairs)
             yield folder_of(shard) + commit_key(head.sequence), b"".join(parts)
 
 
 def joined_journals(members: Iterable[CommitObject]) -> Iterator[CommitObject]:
-    """Convert the commits of shards, one shard after the other, to those of one journal."""
-    shard, before, last = -1, 0, 0
+    """Convert the commits of shards, one shard after the other, to commits of a single journal."""
+    shard, offset, last = -1, 0, 0
     for key, data in members:
-        head = decoded(data)
+        head = decode_head(data)
         if split_key(key)[0] != shard:
-            shard, before = split_key(key)[0], last
-        last = before + head.sequence
+            shard, offset = split_key(key)[0], last
+        last = offset + head.sequence
         if not head.items:
             continue
-        said = [(replace(item, came=before + item.came), _data(item, data)) for item in head.items]
-        parts, _ = encoded(last, head.token, said)
+        pairs = [(replace(item, first_commit=offset + item.first_commit), _data(item, data)) for item in head.items]
+        parts, _ = encode_commit(last, head.token, pairs)
         yield commit_key(last), b"".join(parts)
 
 
@@ -76,9 +86,10 @@ def _data(item: Item, data: bytes) -> memoryview | None:
 
 
 def backup(place: str, file: Path) -> int:
-    """Write the commits of a place into a file, replacing an earlier one; return how many there are.
+    """Write the commits of a place to a file, replacing an earlier one; return the number of commits.
 
-    The file is on disk when this returns, or is not made. Raises RuntimeError with one sentence, and OSError.
+    When this returns, the file is on disk; if it fails, nothing is left. Raises RuntimeError with one sentence, and
+    OSError.
     """
     if place == NO_STATE:
         raise RuntimeError("a state in memory ends with its server, and cannot be backed up")
@@ -87,7 +98,7 @@ def backup(place: str, file: Path) -> int:
         form = place_format(objects, name)
         if form is None:
             raise RuntimeError(f"{name} is empty: there is nothing to back up")
-        with _beside(file) as (part, stream):
+        with _temporary_file(file) as (part, stream):
             count = _write_objects(objects, name, form, stream)
             stream.flush()
             os.fsync(stream.fileno())
@@ -99,22 +110,22 @@ def backup(place: str, file: Path) -> int:
 
 
 @contextmanager
-def _beside(file: Path) -> Iterator[tuple[Path, IO[bytes]]]:
-    """Make a new file beside another, for its owner alone. Nobody can have made it before, as a link or to read it."""
+def _temporary_file(file: Path) -> Iterator[tuple[Path, IO[bytes]]]:
+    """Create a temporary file next to another, for its owner only, under a name that nobody could have prepared."""
     part = file.with_name(f"{file.name}.{secrets.token_hex(8)}.part")
-    made = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
-        with os.fdopen(made, "wb") as stream:
+        with os.fdopen(descriptor, "wb") as stream:
             yield part, stream
     finally:
         part.unlink(missing_ok=True)
 
 
 def restore(file: Path, place: str, form: bytes = WHOLE_FORMAT) -> int:
-    """Fill an empty place with the commits of a backup, in this form; return how many there are.
+    """Fill an empty place with the commits of a backup, in this form; return the number of commits.
 
-    The place is marked as ours last: a server refuses one that was not filled to the end. Raises RuntimeError with one
-    sentence, and OSError.
+    The mark that makes the place valid is written last, so that no server accepts a place that was filled in part.
+    Raises RuntimeError with one sentence, and OSError.
     """
     if place == NO_STATE:
         raise RuntimeError("a state in memory begins empty with its server, and cannot be restored")
@@ -125,9 +136,9 @@ def restore(file: Path, place: str, form: bytes = WHOLE_FORMAT) -> int:
             raise RuntimeError(f"{place_name(place)} has state already; restore into an empty place")
         if form == SHARED_FORMAT and objects.exclusive:
             raise RuntimeError(f"{place_name(place)} is no place that servers can share; name one in s3:// or the like")
-        stated, members = _opened(file)
+        backup_form, members = _open_backup(file)
         commits: Iterable[CommitObject] = members
-        if stated != form:
+        if backup_form != form:
             commits = sharded_journals(members) if form == SHARED_FORMAT else joined_journals(members)
         for key, data in commits:
             written.append(key)
@@ -155,12 +166,12 @@ def _write_objects(objects: Objects, name: str, form: bytes, stream: IO[bytes]) 
 
 
 def _write_journal(objects: Objects, name: str, folder: str, archive: tarfile.TarFile) -> int:
-    """Add the commits of one journal, which has this folder; return how many there are."""
+    """Add the commits of one journal, under the prefix `folder`; return their number."""
     hold = _Hold(objects)
     try:
         count = 0
         for sequence in _listed(objects, name):
-            with suppress(Missing):  # dead when it was listed
+            with suppress(Missing):  # it was dead when it was listed
                 data = objects.get(commit_key(sequence))
                 _check(f"{name} is damaged: {commit_key(sequence)}", sequence, data)
                 _add(archive, folder + commit_key(sequence), data)
@@ -173,9 +184,9 @@ def _write_journal(objects: Objects, name: str, folder: str, archive: tarfile.Ta
 
 
 def _listed(objects: Objects, name: str) -> list[int]:
-    """List the commits of one moment, under a hold: those of a second list, up to the last commit of a first one.
+    """List the commits of one moment, under a hold: those in a second list, up to the last commit of a first one.
 
-    A single list may have a commit and lack the one before it, which was made while the list was read.
+    A single list is not enough: it may have a commit but not the one before it, written while the list was read.
     """
     with Reading(objects, name) as reading:
         last = max(reading.sequences(), default=0)
@@ -183,7 +194,7 @@ def _listed(objects: Objects, name: str) -> list[int]:
 
 
 class _Hold:
-    """Hold that is renewed before it ends."""
+    """Hold that is renewed before it expires."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
@@ -192,9 +203,9 @@ class _Hold:
     def keep(self) -> None:
         if time.monotonic() - self._since > _HOLD_SECONDS / 2:
             self.require()
-            before = self._key
+            previous = self._key
             self._make()
-            self._objects.delete([before])
+            self._objects.delete([previous])
 
     def require(self) -> None:
         """Raise RuntimeError if the server has dropped the hold."""
@@ -218,8 +229,8 @@ def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
     archive.addfile(member, BytesIO(data))
 
 
-def _opened(file: Path) -> tuple[bytes, Iterator[CommitObject]]:
-    """Open a backup: return its form, and its commits by their keys, each checked when it is read.
+def _open_backup(file: Path) -> tuple[bytes, Iterator[CommitObject]]:
+    """Open a backup: return its form, and its commits by key, each of which is checked when it is read.
 
     Reading raises RuntimeError if the file is no backup, or truncated.
     """
@@ -231,7 +242,7 @@ def _opened(file: Path) -> tuple[bytes, Iterator[CommitObject]]:
 
 
 def _members(file: Path) -> Iterator[CommitObject]:
-    """Yield the form, unless it is that of one journal, and the commits, each checked."""
+    """Yield the form, unless it is that of a single journal, and the commits, each checked."""
     count, form = 0, WHOLE_FORMAT
     try:
         with tarfile.open(file, "r:") as archive:
@@ -266,7 +277,7 @@ def _members(file: Path) -> Iterator[CommitObject]:
 def _check(what: str, sequence: int, data: bytes) -> None:
     """Raise RuntimeError if an object is not as it was written."""
     try:
-        head = decoded(data)
+        head = decode_head(data)
         if head.sequence != sequence:
             raise Damaged(f"is commit {head.sequence} under another name")
         for item in head.items:

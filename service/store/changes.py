@@ -1,4 +1,4 @@
-"""Changes of stored values: the table, what is written to disk, and the condition on the version that is replaced."""
+"""Changes of stored values: the table, the write to disk, and the condition on the version that is replaced."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from service.store.tables import (
 )
 from service.store.writes import ABSENT, AnswerRecord, GraphWrite, ModelWrite, Name, TensorWrite, Write, name_of
 
-#: matches any version
+#: etag that matches any version
 ANY_VERSION: Final = "*"
 _TAG: Final = re.compile(r'[ \t]*(W/)?"([\x21\x23-\x7e]*)"[ \t]*')
 
@@ -34,23 +34,23 @@ _TAG: Final = re.compile(r'[ \t]*(W/)?"([\x21\x23-\x7e]*)"[ \t]*')
 class Condition:
     """Condition of a request on the version that it would replace or read (RFC 9110, section 13).
 
-    The present version must have one of the etags of `match`, and none of `none_match`. None demands nothing.
+    The current version must have one of the etags in `match`, and none of `none_match`. None sets no condition.
     """
 
     match: Sequence[str] | None = None
     none_match: Sequence[str] | None = None
 
     def __bool__(self) -> bool:
-        """Return whether anything is demanded."""
+        """Return whether there is any condition."""
         return self.match is not None or self.none_match is not None
 
     def holds(self, etag: str | None) -> bool:
-        """Return whether it holds for the version of this etag; None: nothing is there."""
+        """Return whether the condition holds for the version with this etag; None: there is no version."""
         matches = self.match is None or _among(etag, self.match)
         return matches and not (self.none_match is not None and _among(etag, self.none_match))
 
     def require(self, name: str, etag: str | None, what: str = "tensor") -> None:
-        """Raise Refusal (precondition_failed) unless it holds for the tensor of this name, or for another `what`."""
+        """Raise Refusal (precondition_failed) unless the condition holds for the `what` of this name."""
         if self.holds(etag):
             return
         expected = "another version"
@@ -68,7 +68,7 @@ ALWAYS: Final = Condition()
 
 
 def store_condition(if_match: str | None) -> Condition:
-    """Return the condition that `if_match` of a `store` entry states."""
+    """Return the condition in the `if_match` of a `store` entry."""
     if if_match is None:
         return ALWAYS
     return Condition(none_match=(ANY_VERSION,)) if if_match == ABSENT else Condition(match=(if_match,))
@@ -77,29 +77,29 @@ def store_condition(if_match: str | None) -> Condition:
 def header_condition(if_match: Sequence[str], if_none_match: Sequence[str]) -> Condition:
     """Parse the condition of these header fields. Raises Refusal (invalid_field) for a malformed list of etags.
 
-    If-Match compares strongly, so that a weak etag matches nothing; If-None-Match weakly (RFC 9110, 8.8.3.2).
+    If-Match compares strongly, so a weak etag matches nothing; If-None-Match compares weakly (RFC 9110, 8.8.3.2).
     """
     strong = [tag for tag, weak in _tags("If-Match", if_match) if not weak]
     loose = [tag for tag, _ in _tags("If-None-Match", if_none_match)]
     return Condition(strong if if_match else None, loose if if_none_match else None)
 
 
-def _among(etag: str | None, stated: Sequence[str]) -> bool:
-    return etag is not None and (etag in stated or ANY_VERSION in stated)
+def _among(etag: str | None, tags: Sequence[str]) -> bool:
+    return etag is not None and (etag in tags or ANY_VERSION in tags)
 
 
 def _tags(field: str, values: Sequence[str]) -> list[tuple[str, bool]]:
-    """Parse the etags of a header field, each with whether it is weak. `*` stands alone."""
-    stated = ",".join(values).strip()
-    if stated in (ANY_VERSION, ""):
-        return [(ANY_VERSION, False)] if stated else []
+    """Parse the etags of a header field, each with whether it is weak. `*` must be alone."""
+    header = ",".join(values).strip()
+    if header in (ANY_VERSION, ""):
+        return [(ANY_VERSION, False)] if header else []
     tags, position = [], 0
-    while position < len(stated):
-        tag = _TAG.match(stated, position)
-        if tag is None or stated[tag.end() : tag.end() + 1] not in ("", ","):
-            got = printable(stated)
-            detail = f"{field} is {got}: etags in quotation marks, separated by commas, or * were expected"
-            raise Refusal("invalid_field", detail, expected='etags such as "0123456789abcdef", or *', got=got)
+    while position < len(header):
+        tag = _TAG.match(header, position)
+        if tag is None or header[tag.end() : tag.end() + 1] not in ("", ","):
+            shown = printable(header)
+            detail = f"{field} is {shown}: etags in quotation marks, separated by commas, or * were expected"
+            raise Refusal("invalid_field", detail, expected='etags such as "0123456789abcdef", or *', got=shown)
         tags.append((tag[2], tag[1] is not None))
         position = tag.end() + 1
     return tags
@@ -107,9 +107,9 @@ def _tags(field: str, values: Sequence[str]) -> list[tuple[str, bool]]:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Change:
-    """New value of a table under a key, and the write that keeps it.
+    """New value of a table under a key, and the write that stores it.
 
-    `check` gets the value that the change replaces, and returns whether the change is still needed, or raises Refusal.
+    `check` gets the value that the change replaces. It returns whether the change is still needed, or raises Refusal.
     """
 
     table: Table[Any]
@@ -120,15 +120,15 @@ class Change:
 
     @property
     def name(self) -> Name:
-        """The name of the write: changes of one name follow each other."""
+        """Name of the write; changes with the same name follow each other."""
         return name_of(self.write)
 
 
 def new_tensor(table: TensorTable, key: TableKey, version: TensorVersion, condition: Condition) -> Change:
-    """Make the change to a new version of a tensor; `check` may raise precondition_failed."""
+    """Return the change to a new version of a tensor; `check` may raise precondition_failed."""
 
-    def check(there: TensorVersion | None) -> bool:
-        condition.require(key[1], None if there is None else there.etag)
+    def check(current: TensorVersion | None) -> bool:
+        condition.require(key[1], None if current is None else current.etag)
         return True
 
     write = TensorWrite(*key, version.etag, version.dtype, version.shape, version.memory.view)
@@ -136,21 +136,21 @@ def new_tensor(table: TensorTable, key: TableKey, version: TensorVersion, condit
 
 
 def end_of_tensor(table: TensorTable, key: TableKey, condition: Condition) -> Change:
-    """Make the deletion of a tensor; `check` may raise not_found and precondition_failed."""
+    """Return the deletion of a tensor; `check` may raise not_found and precondition_failed."""
     check = _existing(key[1], condition, "tensor", unknown_tensor)
     return Change(table, key, None, TensorWrite(*key, "", "", (), None), check)
 
 
 def new_graph(table: GraphStore, key: TableKey, graph: Registered) -> Change:
-    """Make the addition of a graph, which is not needed if one of its id is there: the first one stays."""
-    return Change(table, key, graph, GraphWrite(*key, graph.record), lambda there: there is None)
+    """Return the addition of a graph; it is not needed if the id exists, since the first graph stays."""
+    return Change(table, key, graph, GraphWrite(*key, graph.record), lambda current: current is None)
 
 
 def end_of_graph(table: GraphStore, models: ModelTable, key: TableKey) -> Change:
-    """Make the deletion of a graph; `check` may raise not_found, and in_use if there are `models` of it."""
+    """Return the deletion of a graph; `check` may raise not_found, and in_use if `models` use it."""
 
-    def check(there: Registered | None) -> bool:
-        if there is None:
+    def check(current: Registered | None) -> bool:
+        if current is None:
             raise no_graph(key[1])
         models.require_unused(key)
         return True
@@ -159,10 +159,10 @@ def end_of_graph(table: GraphStore, models: ModelTable, key: TableKey) -> Change
 
 
 def new_model(table: ModelTable, graphs: GraphStore, key: TableKey, model: KeptModel, condition: Condition) -> Change:
-    """Make the change to a new version of a model; `check` may raise precondition_failed and not_found (its graph)."""
+    """Return the change to a new version of a model; `check` may raise precondition_failed, and not_found (graph)."""
 
-    def check(there: KeptModel | None) -> bool:
-        condition.require(key[1], None if there is None else there.etag, "model")
+    def check(current: KeptModel | None) -> bool:
+        condition.require(key[1], None if current is None else current.etag, "model")
         if graphs.latest((key[0], model.graph_id)) is None:
             raise no_graph(model.graph_id, "/graph_id")
         return True
@@ -171,16 +171,16 @@ def new_model(table: ModelTable, graphs: GraphStore, key: TableKey, model: KeptM
 
 
 def end_of_model(table: ModelTable, key: TableKey, condition: Condition) -> Change:
-    """Make the deletion of a model; `check` may raise not_found and precondition_failed."""
+    """Return the deletion of a model; `check` may raise not_found and precondition_failed."""
     return Change(table, key, None, ModelWrite(*key, None), _existing(key[1], condition, "model", no_model))
 
 
 def _existing(name: str, condition: Condition, what: str, missing: Callable[[str], Refusal]) -> Callable[[Any], bool]:
-    """Make the check of a deletion."""
+    """Return the check of a deletion."""
 
-    def check(there: TensorVersion | KeptModel | None) -> bool:
-        condition.require(name, None if there is None else there.etag, what)
-        if there is None:
+    def check(current: TensorVersion | KeptModel | None) -> bool:
+        condition.require(name, None if current is None else current.etag, what)
+        if current is None:
             raise missing(name)
         return True
 
@@ -188,10 +188,10 @@ def _existing(name: str, condition: Condition, what: str, missing: Callable[[str
 
 
 def new_answer(table: AnswerTable, record: AnswerRecord) -> Change:
-    """Make the addition of an answer; `check` may raise conflict, if another server had the call as well."""
+    """Return the addition of an answer; `check` may raise conflict if another server has run the call as well."""
 
-    def check(there: AnswerRecord | None) -> bool:
-        if there is not None and table.is_fresh(there):
+    def check(current: AnswerRecord | None) -> bool:
+        if current is not None and table.is_fresh(current):
             raise under_way()
         return True
 

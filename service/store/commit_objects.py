@@ -39,7 +39,7 @@ COMMIT_FORMAT_OF_MODELS: Final = "gradserve commit 2"
 _FORMATS: Final = (COMMIT_FORMAT, COMMIT_FORMAT_OF_MODELS)
 _KNOWN_FORMATS: Final = " and ".join(f"“{known}”" for known in _FORMATS)
 
-#: of a safetensors file: bytes of the length in front, and the key of the header that is no tensor
+#: safetensors: size of the length field in front, and the key in the header that is no tensor
 LENGTH: Final = 8
 METADATA: Final = "__metadata__"
 _CHECKSUM: Final = 8  # bytes of the checksum behind the header
@@ -48,8 +48,8 @@ _PARTS: Final = {element.name: element.parts for element in ELEMENT_TYPES if ele
 
 COMMITS: Final = "commits/"
 _NUMBER: Final = re.compile(r"[0-9]{20}")
-_HEAD: Final = 64 << 10  # bytes that most heads fit into, and all of most commits
-_TOGETHER: Final = 4 << 20  # bytes between items that are read with one request
+_HEAD: Final = 64 << 10  # bytes that hold most heads, and most small commits entirely
+_TOGETHER: Final = 4 << 20  # longest range in which several items are read with one request
 _READS_AT_ONCE: Final = 16  # objects that are read at a time
 
 #: kind, namespace and name
@@ -58,10 +58,10 @@ ItemKey = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Row of a commit on one key, without its bytes: `nbytes` of them, or None if it deletes the key.
+    """Row of a commit about one key, without its bytes: `nbytes` of them, or None if the row deletes the key.
 
-    `facts` are further fields of the kind, as JSON. `came` is the commit that had the item first: an item that is moved
-    into a later object keeps it. In an object, the bytes begin at `start`, and have a CRC-32.
+    `facts` are further fields of the kind, as JSON. An item that is moved into a later object keeps its
+    `first_commit`. In an object, the bytes begin at `start`, and have a CRC-32.
     """
 
     kind: str
@@ -69,31 +69,31 @@ class Item:
     name: str
     nbytes: int | None
     facts: dict[str, Any] = field(default_factory=dict)
-    came: int = 0
+    first_commit: int = 0
     start: int = 0
     checksum: int = 0
 
     @property
     def key(self) -> ItemKey:
-        """The key under which a later item replaces it."""
+        """Key under which a later item replaces it."""
         return self.kind, self.namespace, self.name
 
     @property
     def expires(self) -> float | None:
-        """The time at which it expires, in Unix seconds; None: never."""
+        """Time at which the item expires, in Unix seconds; None: never."""
         return float(self.facts["expires"]) if self.kind == ANSWER else None
 
 
-def items_of(batch: Sequence[Commit], came: int) -> dict[ItemKey, tuple[Item, memoryview | None]]:
-    """Return the last item of each key in these commits, and its bytes."""
-    said = (pair for commit in batch for pair in _said(commit, came))
-    return {item.key: (item, data) for item, data in said}
+def items_of(batch: Sequence[Commit], first_commit: int) -> dict[ItemKey, tuple[Item, memoryview | None]]:
+    """Return the last item for each key in these commits, with its bytes."""
+    pairs = (pair for commit in batch for pair in _commit_items(commit, first_commit))
+    return {item.key: (item, data) for item, data in pairs}
 
 
-def loaded(found: Iterable[tuple[Item, bytes]]) -> Loaded:
-    """Convert items to the state, in the order in which they came."""
+def loaded(items: Iterable[tuple[Item, bytes]]) -> Loaded:
+    """Convert items to a state, in the order in which they came first."""
     result = Loaded()
-    for item, data in sorted(found, key=lambda pair: pair[0].came):
+    for item, data in sorted(items, key=lambda pair: pair[0].first_commit):
         facts = item.facts
         if item.kind == TENSOR:
             shape = tuple(facts["shape"])
@@ -110,14 +110,14 @@ def loaded(found: Iterable[tuple[Item, bytes]]) -> Loaded:
     return result
 
 
-def _said(commit: Commit, came: int) -> Iterable[tuple[Item, memoryview | None]]:
+def _commit_items(commit: Commit, first_commit: int) -> Iterable[tuple[Item, memoryview | None]]:
     for tensor in commit.tensors:
         facts: dict[str, Any] = {"etag": tensor.etag, "dtype": tensor.dtype, "shape": list(tensor.shape)}
-        yield _item(TENSOR, tensor.namespace, tensor.name, tensor.data, facts, came)
+        yield _item(TENSOR, tensor.namespace, tensor.name, tensor.data, facts, first_commit)
     for graph in commit.graphs:
-        yield _item(GRAPH, graph.namespace, graph.graph_id, graph.record, {}, came)
+        yield _item(GRAPH, graph.namespace, graph.graph_id, graph.record, {}, first_commit)
     for model in commit.models:
-        yield _item(MODEL, model.namespace, model.name, model.record, {}, came)
+        yield _item(MODEL, model.namespace, model.name, model.record, {}, first_commit)
     for answer in commit.answers:
         facts = {
             "fingerprint": answer.fingerprint,
@@ -126,35 +126,35 @@ def _said(commit: Commit, came: int) -> Iterable[tuple[Item, memoryview | None]]
             "status": answer.status,
             "headers": [list(header) for header in answer.headers],
         }
-        yield _item(ANSWER, answer.namespace, answer.key, answer.body, facts, came)
+        yield _item(ANSWER, answer.namespace, answer.key, answer.body, facts, first_commit)
 
 
 def _item(
-    kind: str, namespace: str, name: str, data: bytes | memoryview | None, facts: dict[str, Any], came: int
+    kind: str, namespace: str, name: str, data: bytes | memoryview | None, facts: dict[str, Any], first_commit: int
 ) -> tuple[Item, memoryview | None]:
     view = None if data is None else memoryview(data).cast("B") if memoryview(data).nbytes else memoryview(b"")
-    return Item(kind, namespace, name, None if view is None else view.nbytes, facts, came), view
+    return Item(kind, namespace, name, None if view is None else view.nbytes, facts, first_commit), view
 
 
 def safetensors_type(dtype: str, shape: Sequence[int]) -> dict[str, Any]:
-    """Return dtype and shape in safetensors' terms: complex numbers are their parts, along a last axis of 2."""
+    """Return dtype and shape as safetensors has them: complex numbers become pairs of parts along a last axis of 2."""
     if dtype in _PARTS:
         return {"dtype": _SPELLINGS[_PARTS[dtype]], "shape": [*shape, 2]}
     return {"dtype": _SPELLINGS[dtype], "shape": shape}
 
 
 class Damaged(Exception):
-    """Damage of an object; the message is the end of a sentence that begins with the object's name."""
+    """Damage of an object; the message ends a sentence that begins with the object's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
     """Note in a commit beside its items, at a place that several servers reach.
 
-    `lease`: seconds for which its server answers from memory after a look. `again`: the commit before it was sent more
-    than once, and may arrive once more. `emptied`: it is a stub of a commit with items. `released`: its server answers
-    no more. If several servers share a state, `owner` is the address of the one that wrote it, and `began` the time of
-    that server's opening, in Unix seconds.
+    `lease`: seconds for which the server answers from memory after a look. `again`: the commit before was sent more
+    than once, and may arrive again. `emptied`: the commit is a stub, whose items were removed. `released`: the server
+    answers no more. If servers forward requests to each other, `owner` is the address of the server that wrote the
+    commit, and `began` the time of its opening, in Unix seconds.
     """
 
     lease: float | None = None
@@ -180,32 +180,32 @@ class Contents:
 
     @property
     def is_opening(self) -> bool:
-        """True if a server began with it."""
+        """True if a server began with this commit."""
         return not self.items and not self.note.emptied and not self.note.released
 
 
-def encoded(
-    sequence: int, token: str, said: Sequence[tuple[Item, memoryview | None]], note: Note = _PLAIN
+def encode_commit(
+    sequence: int, token: str, pairs: Sequence[tuple[Item, memoryview | None]], note: Note = _PLAIN
 ) -> tuple[list[bytes | memoryview], Contents]:
-    """Encode a commit: return the parts of its object, and the head."""
-    checked = [item if data is None else replace(item, checksum=zlib.crc32(data)) for item, data in said]
+    """Encode a commit: return the parts of its object, and its head."""
+    checked = [item if data is None else replace(item, checksum=zlib.crc32(data)) for item, data in pairs]
     head = _head(sequence, token, checked, note)
     items: list[Item] = []
     end = len(head)
     for item in checked:
         items.append(item if item.nbytes is None else replace(item, start=end))
         end += item.nbytes or 0
-    return [head, *(data for _, data in said if data)], Contents(sequence, token, tuple(items), end, note)
+    return [head, *(data for _, data in pairs if data)], Contents(sequence, token, tuple(items), end, note)
 
 
 def head_bytes(first: bytes) -> int:
-    """Read the size of an object's head from its first bytes. Raises Damaged."""
+    """Return the size of a head, given its first bytes. Raises Damaged."""
     if len(first) < LENGTH:
         raise Damaged("is cut off")
     return LENGTH + int.from_bytes(first[:LENGTH], "little") + _CHECKSUM
 
 
-def decoded(head: bytes) -> Contents:
+def decode_head(head: bytes) -> Contents:
     """Decode the head of an object; bytes behind it are ignored. Raises Damaged."""
     base = head_bytes(head)
     if len(head) < base:
@@ -215,11 +215,11 @@ def decoded(head: bytes) -> Contents:
         raise Damaged("does not have the bytes that were written: its checksum is another")
     try:
         header = orjson.loads(covered[LENGTH:])
-        stated = header[METADATA]["format"]
-        if stated not in _FORMATS:
-            raise Damaged(f"has the format “{stated}”, where this version of gradserve reads {_KNOWN_FORMATS}")
+        format = header[METADATA]["format"]
+        if format not in _FORMATS:
+            raise Damaged(f"has the format “{format}”, where this version of gradserve reads {_KNOWN_FORMATS}")
         commit = orjson.loads(header[METADATA]["commit"])
-        items = tuple(_placed(commit["items"], header, base - _CHECKSUM))
+        items = tuple(_located(commit["items"], header, base - _CHECKSUM))
         end = max((item.start + (item.nbytes or 0) for item in items), default=base)
         note = _note(commit["note"]) if "note" in commit else _PLAIN
         return Contents(int(commit["sequence"]), str(commit["token"]), items, end, note)
@@ -244,7 +244,7 @@ def _head(sequence: int, token: str, items: Sequence[Item], note: Note) -> bytes
             "namespace": item.namespace,
             "name": item.name,
             "facts": item.facts,
-            "came": item.came,
+            "came": item.first_commit,
         }
         rows.append(row if item.nbytes is None else row | {"checksum": item.checksum})
     commit: dict[str, Any] = {"sequence": sequence, "token": token, "items": rows}
@@ -269,35 +269,35 @@ def _head(sequence: int, token: str, items: Sequence[Item], note: Note) -> bytes
     return covered + zlib.crc32(covered).to_bytes(_CHECKSUM, "little")
 
 
-def _note(said: dict[str, Any]) -> Note:
-    lease, owner, began = said.get("lease"), said.get("owner"), said.get("began")
+def _note(fields: dict[str, Any]) -> Note:
+    lease, owner, began = fields.get("lease"), fields.get("owner"), fields.get("began")
     return Note(
         lease=None if lease is None else float(lease),
-        again=bool(said.get("again")),
-        emptied=bool(said.get("emptied")),
-        released=bool(said.get("released")),
+        again=bool(fields.get("again")),
+        emptied=bool(fields.get("emptied")),
+        released=bool(fields.get("released")),
         owner=None if owner is None else str(owner),
         began=None if began is None else float(began),
     )
 
 
-def _placed(rows: Sequence[dict[str, Any]], header: dict[str, Any], data: int) -> Iterable[Item]:
-    """Yield the items of these rows with their places; the bytes of the tensors begin at `data`."""
+def _located(rows: Sequence[dict[str, Any]], header: dict[str, Any], data: int) -> Iterable[Item]:
+    """Yield the items of these rows with their positions; the bytes of the tensors begin at `data`."""
     for number, row in enumerate(rows):
-        said = row["kind"], row["namespace"], row["name"]
+        identity = row["kind"], row["namespace"], row["name"]
         if "checksum" in row:
             start, stop = header[str(number)]["data_offsets"]
-            yield Item(*said, stop - start, row["facts"], row["came"], data + start, row["checksum"])
+            yield Item(*identity, stop - start, row["facts"], row["came"], data + start, row["checksum"])
         else:
-            yield Item(*said, None, row["facts"], row["came"])
+            yield Item(*identity, None, row["facts"], row["came"])
 
 
 class Vanished(Exception):
-    """Disappearance of an object that was listed: another server tidies the place."""
+    """Disappearance of an object that was listed: another server is tidying the place."""
 
 
 def commit_key(sequence: int) -> str:
-    """Return the key of a commit; keys have the order of the numbers."""
+    """Return the key of a commit; keys sort like the numbers."""
     return f"{COMMITS}{sequence:020}"
 
 
@@ -306,7 +306,7 @@ def read_head(objects: Objects, sequence: int) -> Contents:
     key = commit_key(sequence)
     first = objects.get(key, 0, _HEAD)
     needed = head_bytes(first)
-    head = decoded(first if needed <= len(first) else objects.get(key, 0, needed))
+    head = decode_head(first if needed <= len(first) else objects.get(key, 0, needed))
     if head.sequence != sequence:
         raise Damaged(f"is commit {head.sequence} under another name")
     return head
@@ -316,6 +316,7 @@ def read_items(objects: Objects, sequence: int, items: Sequence[Item]) -> list[b
     """Read the bytes of several items of a commit, with few requests. Raises Missing, Damaged, OSError."""
     start = min(item.start for item in items)
     stop = max(item.start + (item.nbytes or 0) for item in items)
+    # One range may include bytes of other items, but not much more than is needed.
     nbytes = sum(item.nbytes or 0 for item in items)
     if len(items) == 1 or stop - start > min(2 * nbytes, _TOGETHER):
         return [read_item(objects, sequence, item) for item in items]
@@ -333,12 +334,12 @@ def read_item(objects: Objects, sequence: int, item: Item) -> bytes:
     return data
 
 
-def _place_of(item: Item) -> tuple[object, ...]:
+def _extent(item: Item) -> tuple[object, ...]:
     return item.key, item.start, item.nbytes
 
 
 class Reading:
-    """Reader of the commits of a place, which messages call `place`; it reads several at a time."""
+    """Parallel reader of the commits of a place, which messages call `place`."""
 
     def __init__(self, objects: Objects, place: str, around: Surroundings = SYSTEM) -> None:
         self._objects, self._place = objects, place
@@ -351,25 +352,25 @@ class Reading:
         self._threads.shutdown()
 
     def sequences(self, after: int = 0) -> list[int]:
-        """List the numbers of the commits `after` one. Raises RuntimeError if there is anything else, and OSError."""
+        """List the numbers of the commits after a number. Raises RuntimeError if there are other keys, and OSError."""
         listed = map(self._sequence, self._objects.list(COMMITS, commit_key(after) if after else ""))
-        return sorted(sequence for sequence in listed if sequence > after)  # a store may not know where to begin
+        return sorted(sequence for sequence in listed if sequence > after)  # a store may ignore where to begin
 
     def heads(self, sequences: Iterable[int]) -> dict[int, Contents]:
-        """Read the heads of commits by their numbers, without those that have been deleted meanwhile.
+        """Read the heads of commits; those that have been deleted meanwhile are left out.
 
         Raises RuntimeError if one is damaged or cannot be read.
         """
         listed = list(sequences)
         return {n: head for n, head in zip(listed, self._threads.map(self._head, listed), strict=True) if head}
 
-    def data(self, found: Iterable[tuple[int, Item]]) -> Iterator[tuple[Item, bytes]]:
+    def data(self, numbered: Iterable[tuple[int, Item]]) -> Iterator[tuple[Item, bytes]]:
         """Read the bytes of items, each given with the number of its commit.
 
-        Raises RuntimeError as `heads`, and Vanished.
+        Raises RuntimeError like `heads`, and Vanished.
         """
         by_commit = defaultdict[int, list[Item]](list)
-        for sequence, item in found:
+        for sequence, item in numbered:
             by_commit[sequence].append(item)
         for (_, items), data in zip(by_commit.items(), self._threads.map(self._data, by_commit.items()), strict=True):
             yield from zip(items, data, strict=True)
@@ -388,31 +389,31 @@ class Reading:
         except Damaged as error:
             raise self._damage(sequence, error) from None
         except OSError as error:
-            raise self._unread(sequence, error) from None
+            raise self._unreadable(sequence, error) from None
 
-    def _data(self, found: tuple[int, list[Item]]) -> list[bytes]:
-        sequence, items = found
+    def _data(self, numbered: tuple[int, list[Item]]) -> list[bytes]:
+        sequence, items = numbered
         try:
-            data = read_items(self._objects, *found)
+            data = read_items(self._objects, *numbered)
         except Missing:
             raise Vanished from None
         except Damaged as error:
-            self._require_said(sequence, items)
+            self._require_items(sequence, items)
             raise self._damage(sequence, error) from None
         except OSError as error:
-            self._require_said(sequence, items)
-            raise self._unread(sequence, error) from None
-        if not any(data):  # then nothing was read, and it may all be gone
-            self._require_said(sequence, items)
+            self._require_items(sequence, items)
+            raise self._unreadable(sequence, error) from None
+        if not any(data):  # then nothing was read, and the commit may be gone
+            self._require_items(sequence, items)
         return data
 
-    def _require_said(self, sequence: int, items: Sequence[Item]) -> None:
+    def _require_items(self, sequence: int, items: Sequence[Item]) -> None:
         """Raise Vanished if a commit does not have these items any more."""
         head = self._head(sequence)
-        if head is None or not set(map(_place_of, items)) <= set(map(_place_of, head.items)):
+        if head is None or not set(map(_extent, items)) <= set(map(_extent, head.items)):
             raise Vanished
 
-    def _unread(self, sequence: int, error: OSError) -> RuntimeError:
+    def _unreadable(self, sequence: int, error: OSError) -> RuntimeError:
         return RuntimeError(f"{self._place} cannot be read: {commit_key(sequence)}: {error.strerror or error}")
 
     def _damage(self, sequence: int, error: Damaged) -> RuntimeError:

@@ -1,21 +1,21 @@
-"""Commits: decide which changes are kept, in which order, and write them to the journal.
+"""Commits: decide which changes are made, in which order, and write them to the journal.
 
 A `Proposal` is a list of `Change`s that are made atomically. It passes four steps:
 
     wait     until no earlier proposal that is undecided or being written concerns the same names
-    decide   check its conditions and the quota against the values that are there and those that are coming
-    write    one journal commit for all proposals that have gathered while the last one was written (group commit)
-    settle   put the values into their tables: only now can requests see them, and only now is the answer sent
+    decide   check its conditions and the quota, with coming values counted as present
+    write    one journal commit for all proposals that arrived during the previous one (group commit)
+    settle   put the values into their tables: only now can requests see them, and only now is the client answered
 
 Two clients that write tensor `w` follow each other, so that `If-Match` holds at the moment of the write. Ten clients
 that write ten tensors while the disk is busy share the next commit, and so one flush. If the disk has no room for all
 of them together, they are written one by one.
 
-A proposal that need not be durable settles at once. `WriteBehind` keeps the newest write of each name, and the next
-commit, at the latest after a stated time, takes it along.
+A proposal that need not be durable settles at once. `WriteBehind` keeps the newest write of each name. The next commit
+includes it, or a timer writes it within the configured time.
 
 If other servers may have taken over the place, a decision counts only with a proof that the state was still current:
-a commit that succeeded, or a look through the `Fence`.
+a successful commit, or a look through the `Fence`.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from service.store.writes import Name, Write, commit_of, name_of
 
 _logger = logging.getLogger("gradserve")
 
-#: (value that each change replaces) → the changes, with the record of the answer filled in
+#: function from the values that the changes replace to the changes, with the answer filled in
 Completion = Callable[[Sequence[Any]], Sequence[Change]]
-#: gets the outcome of each proposal, and the seconds that it took
+#: function that is called with the outcome of each proposal and the seconds that it took
 CommitCallback = Callable[[str, float], None]
 WRITTEN: Final = "written"
 
@@ -48,15 +48,15 @@ WRITTEN: Final = "written"
 class WriteBehind:
     """Writes that requests see and that are not on disk yet: the newest of each name, in disjoint groups.
 
-    Writes that were made atomically are in one group, and a group is written in one commit. So the disk never has half
-    of a proposal, and a newer write waits for the group of its name or goes with it.
+    Writes that were made atomically form a group, and a group is written in one commit. So the disk never has half of a
+    proposal. A newer write of a name joins the group of the older one, or waits until that is written.
     """
 
     def __init__(self) -> None:
         self._groups: dict[Name, dict[Name, Write]] = {}
 
     def __len__(self) -> int:
-        """Return how many writes wait."""
+        """Return the number of writes that wait."""
         return len(self._groups)
 
     def __contains__(self, name: Name) -> bool:
@@ -64,10 +64,11 @@ class WriteBehind:
         return name in self._groups
 
     def add(self, writes: Iterable[Write]) -> None:
-        """Add writes, in place of older ones, as one group with all groups that share a name with them."""
+        """Add writes, replacing older ones, as one group merged with all groups that share a name with them."""
         fresh = {name_of(write): write for write in writes}
         group: dict[Name, Write] = {}
         for other in self._groups_of(fresh):
+            # Merging the smaller group into the larger keeps the total cost of many merges low.
             group, smaller = (other, group) if len(other) > len(group) else (group, other)
             group |= smaller
             self._groups |= dict.fromkeys(smaller, group)
@@ -75,16 +76,16 @@ class WriteBehind:
         self._groups |= dict.fromkeys(fresh, group)
 
     def put_back(self, writes: Iterable[Write]) -> None:
-        """Add a group that was taken out again, without the writes that have been replaced meanwhile."""
+        """Add a group that was taken out again, with newer writes in place of those that were replaced meanwhile."""
         self.add([self._groups.get(name, {name: write})[name] for write in writes for name in [name_of(write)]])
 
     def drain(self, names: Container[Name] | None) -> list[Sequence[Write]]:
-        """Take out the groups that have one of these names; None: all of them."""
-        taken = self._groups_of(name for name in self._groups if names is None or name in names)
-        for group in taken:
+        """Take out the groups that have one of these names; None: all groups."""
+        groups = self._groups_of(name for name in self._groups if names is None or name in names)
+        for group in groups:
             for name in group:
                 del self._groups[name]
-        return [list(group.values()) for group in taken]
+        return [list(group.values()) for group in groups]
 
     def _groups_of(self, names: Iterable[Name]) -> list[dict[Name, Write]]:
         """Return the groups that have these names, each once."""
@@ -96,10 +97,10 @@ class WriteBehind:
 class Proposal:
     """Changes that are made atomically; `done` is called once, with the reason if they were not made.
 
-    A proposal that was not begun by `expires`, on the monotonic clock, is too late; its sentence names `timeout`. If it
-    was begun by then and may yet be kept, `unsure` is called, and `done` when the outcome is known.
+    A proposal that was not begun by `expires`, on the monotonic clock, is too late; its error message names `timeout`.
+    If it was begun by then and may still be made, `unsure` is called then, and `done` when the outcome is known.
 
-    `complete` fills in an answer that tells what a write replaced, at the moment of the decision: anything read earlier
+    `complete` fills in an answer that tells what a write replaced, at the moment of the decision: a value read earlier
     may have been replaced since. It gets the value that each change replaces, or None, and returns the same changes.
     """
 
@@ -116,12 +117,12 @@ class Proposal:
 
     @property
     def names(self) -> set[Name]:
-        """The names that it concerns."""
+        """Names that the changes concern."""
         return {change.name for change in self.changes}
 
 
 class Commits:
-    """Queue of proposals for one event loop; a thread of its own writes them to the journal."""
+    """Queue of proposals for one event loop; a separate thread writes them to the journal."""
 
     def __init__(
         self,
@@ -132,7 +133,7 @@ class Commits:
         fence: Fence | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`within`: seconds in which writes that are not durable are on disk."""
+        """Make an empty queue. `within`: seconds until writes that are not durable must be on disk."""
         self._journal = journal
         self._clock = clock
         self._within = within
@@ -140,7 +141,7 @@ class Commits:
         self._executor = executor or ThreadPoolExecutor(1, thread_name_prefix="state")
         self._waiting: deque[Proposal] = deque()
         self._writing: set[Name] = set()
-        self._behind = WriteBehind()
+        self._write_behind = WriteBehind()
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._flushes = False
@@ -149,73 +150,73 @@ class Commits:
 
     @property
     def lost(self) -> Refusal | None:
-        """The reason why nothing can be kept any more."""
+        """Reason why nothing can be written any more."""
         return self.fence.lost
 
     @property
     def behind(self) -> int:
         """Number of writes that are not on disk yet."""
-        return len(self._behind)
+        return len(self._write_behind)
 
     def is_behind(self, name: Name) -> bool:
         """Return whether the value under this name is not on disk yet."""
-        return name in self._behind
+        return name in self._write_behind
 
     def submit(self, proposal: Proposal) -> None:
-        """Take a proposal. It goes on even if its request is given up."""
+        """Queue a proposal. It continues even if its request is cancelled."""
         proposal.submitted = self._clock()
         if refusal := self.lost or (stopping() if self._closing else None):
-            self._tell(proposal, refusal)
+            self._answer(proposal, refusal)
             return
         if self._journal.shared and proposal.expires != float("inf"):
             seconds = max(0.0, proposal.expires - proposal.submitted)
             proposal.timer = asyncio.get_running_loop().call_later(seconds, self._expire, proposal)
         self._waiting.append(proposal)
-        self._go()
+        self._start()
 
     async def close(self, seconds: float) -> bool:
-        """Take nothing more, and write all that is left; return whether that was done within so many seconds."""
+        """Accept no more proposals, and write what is left; return whether that was done within so many seconds."""
         self._closing = self._flushes = True
-        self._go()
-        done = False
+        self._start()
+        is_done = False
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while self._task is not None:
                     await asyncio.shield(self._task)
                 await asyncio.get_running_loop().run_in_executor(self._executor, self._journal.close)
-                done = True
-        if not done:
+                is_done = True
+        if not is_done:
             self._journal.give_up()
-        if self._behind or not done:
-            _logger.error("the server ends, and %d writes that were not durable are lost", len(self._behind))
+        if self._write_behind or not is_done:
+            _logger.error("the server ends, and %d writes that were not durable are lost", len(self._write_behind))
         self._executor.shutdown(wait=False)
         self.fence.close()
-        return done
+        return is_done
 
-    def _go(self) -> None:
-        """Settle what may settle at once, and begin to write unless a commit is under way."""
-        batch = self._taken()
+    def _start(self) -> None:
+        """Settle what can settle at once, and start writing unless a commit is in progress."""
+        batch = self._next_batch()
         if self._task is not None or not (batch or self._flushes):
             return
         names = set[Name]().union(*(proposal.names for proposal in batch))
-        groups = self._behind.drain(None if self._flushes else names)
+        groups = self._write_behind.drain(None if self._flushes else names)
         self._flushes = False
-        if self._timer is not None and not self._behind:
+        if self._timer is not None and not self._write_behind:
             self._timer.cancel()
             self._timer = None
         if batch or groups:
             self._writing = names
             self._task = asyncio.get_running_loop().create_task(self._work(batch, groups))
 
-    def _taken(self) -> list[Proposal]:
-        """Take the proposals to be written next. One that concerns the same names as an earlier one waits behind it."""
+    def _next_batch(self) -> list[Proposal]:
+        """Take the proposals to be written next. One that concerns the same names as an earlier one stays behind it."""
         batch: list[Proposal] = []
         taken = set[Name]()
         blocked = set(self._writing)
         waiting, self._waiting = self._waiting, deque()
         for proposal in waiting:
             names = proposal.names
-            durable = proposal.durable or not self.fence.open  # a write is as good as a look
+            durable = proposal.durable or not self.fence.open  # a successful write proves as much as a look
             if not blocked.isdisjoint(names) or (durable and self._task is not None):
                 blocked |= names
                 self._waiting.append(proposal)
@@ -227,64 +228,64 @@ class Commits:
         return batch
 
     def _settle_at_once(self, proposal: Proposal) -> None:
-        refusal, changes = self._decided(proposal)
+        refusal, changes = self._decide(proposal)
         self._settle(changes)
         if changes:
-            self._behind.add(change.write for change in changes)
-            self._promise()
-        self._tell(proposal, refusal)
+            self._write_behind.add(change.write for change in changes)
+            self._start_timer()
+        self._answer(proposal, refusal)
 
-    def _promise(self) -> None:
-        """Start the timer of the write-behind, at half of the stated time: writing takes some, too."""
+    def _start_timer(self) -> None:
+        """Start the timer of the write-behind, at half of the configured time, since writing takes time, too."""
         if self._timer is None and not self._closing:
             self._timer = asyncio.get_running_loop().call_later(self._within / 2, self._flush)
 
     def _flush(self) -> None:
         self._timer = None
         self._flushes = True
-        self._go()
+        self._start()
 
     async def _work(self, batch: Sequence[Proposal], groups: Sequence[Sequence[Write]]) -> None:
-        """Write all in one commit; if there is no space for that, one after the other."""
+        """Write everything in one commit; if there is no space for that, write one group or proposal at a time."""
         try:
-            if not await self._together(batch, groups, divisible=len(batch) + len(groups) > 1):
+            if not await self._commit_together(batch, groups, divisible=len(batch) + len(groups) > 1):
                 for group in groups:
-                    await self._together([], [group])
+                    await self._commit_together([], [group])
                 for proposal in batch:
-                    await self._together([proposal], self._behind.drain(proposal.names))
+                    await self._commit_together([proposal], self._write_behind.drain(proposal.names))
         finally:
             self._task = None
             self._writing = set()
-            if self._behind and not self._closing and self.lost is None:
-                self._promise()
-            self._go()
+            if self._write_behind and not self._closing and self.lost is None:
+                self._start_timer()
+            self._start()
 
-    async def _together(
+    async def _commit_together(
         self, batch: Sequence[Proposal], groups: Sequence[Sequence[Write]], *, divisible: bool = False
     ) -> bool:
-        """Decide, write, settle and tell; return False if there is no space for all, and there might be for some."""
-        decided = [self._decided(proposal) for proposal in batch]
-        changes = [change for _, accepted in decided for change in accepted]
-        parts = [*groups, *([change.write for change in accepted] for _, accepted in decided)]
-        refusal = await (self._written(parts) if any(parts) else self._seen())
+        """Decide, write, settle and answer; return False if there is no space for all, but may be for some."""
+        decisions = [self._decide(proposal) for proposal in batch]
+        changes = [change for _, accepted in decisions for change in accepted]
+        parts = [*groups, *([change.write for change in accepted] for _, accepted in decisions)]
+        refusal = await (self._write(parts) if any(parts) else self._confirm())
         if refusal is None:
             self._settle(changes)
         else:
             for change in changes:
                 change.table.drop(change.key)
             for group in groups:
-                self._behind.put_back(group)
+                self._write_behind.put_back(group)
             if divisible and refusal.code == "store_full":
                 return False
-        # A refusal that rests on values that did not come about, or on a state that is another server's by now, does
-        # not count: the proposal fails for the reason of the commit.
-        founded = refusal is None or self.fence.open
-        for proposal, (refused, accepted) in zip(batch, decided, strict=True):
-            founded &= refusal is None or not accepted
-            self._tell(proposal, refused if founded else refusal)
+        # If the commit failed, a refusal that relied on values that did not come about, or on a state that is no longer
+        # ours, does not count: the proposal fails for the reason of the commit.
+        is_justified = refusal is None or self.fence.open
+        for proposal, (refused, accepted) in zip(batch, decisions, strict=True):
+            is_justified &= refusal is None or not accepted
+            self._answer(proposal, refused if is_justified else refusal)
         return True
 
-    def _decided(self, proposal: Proposal) -> tuple[Refusal | None, Sequence[Change]]:
+    def _decide(self, proposal: Proposal) -> tuple[Refusal | None, Sequence[Change]]:
         """Decide a proposal: return the changes that are coming now, or the refusal."""
         try:
             if self.lost is not None:
@@ -306,16 +307,16 @@ class Commits:
             change.table.expect(change.key, change.value)
         return None, needed
 
-    async def _seen(self) -> Refusal | None:
-        """Have the fence confirm a decision that writes nothing; return why it does not."""
+    async def _confirm(self) -> Refusal | None:
+        """Have the fence confirm a decision that writes nothing; return the refusal if it does not."""
         try:
             await self.fence.passed()
         except Refusal as refusal:
             return refusal
         return None
 
-    async def _written(self, parts: Sequence[Sequence[Write]]) -> Refusal | None:
-        """Have the journal keep these writes; return why it did not."""
+    async def _write(self, parts: Sequence[Sequence[Write]]) -> Refusal | None:
+        """Have the journal write these parts; return the refusal if it does not."""
         if self.lost is not None:
             return self.lost
         commits = [commit_of(part) for part in parts if part]
@@ -343,8 +344,8 @@ class Commits:
         proposal.timer = None
         if proposal in self._waiting:
             self._waiting.remove(proposal)
-            self._tell(proposal, late(proposal.timeout))
-            self._go()  # others may have waited behind it
+            self._answer(proposal, late(proposal.timeout))
+            self._start()  # others may have waited behind it
         elif proposal.unsure is not None:
             self._count(proposal, "unconfirmed")
             proposal.is_answered = True
@@ -355,7 +356,7 @@ class Commits:
         for change in changes:
             change.table.settle(change.key, change.value)
 
-    def _tell(self, proposal: Proposal, refusal: Refusal | None) -> None:
+    def _answer(self, proposal: Proposal, refusal: Refusal | None) -> None:
         if proposal.timer is not None:
             proposal.timer.cancel()
             proposal.timer = None
@@ -368,7 +369,7 @@ class Commits:
 
 
 def unconfirmed() -> Refusal:
-    """Return the refusal of a write that may have been kept."""
+    """Return the refusal of a write that may have been made."""
     detail = (
         "the place where the server keeps its state has not said whether this was kept; "
         "send it again with its Idempotency-Key, or read what is there"

@@ -1,4 +1,4 @@
-"""Fence: check that the state in memory is current, at a place that other servers may have taken over."""
+"""Fence: check that the state in memory is current, if other servers may have taken over its place."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _logger = logging.getLogger("gradserve")
 
 
 class Fence:
-    """Fence around the state in memory, for one event loop; always open if the place is exclusively this server's.
+    """Fence around the state in memory, for one event loop; always open if only this server can reach the place.
 
-    One look at the place serves all that wait for it.
+    One look at the place serves all requests that wait for it.
     """
 
     def __init__(
@@ -27,10 +27,10 @@ class Fence:
         self._journal = journal
         self._executor = executor or ThreadPoolExecutor(1, "gradserve-look")
         self._clock = clock
-        self._at_work: asyncio.Task[None] | None = None
-        self._to_come: asyncio.Task[None] | None = None
+        self._current_look: asyncio.Task[None] | None = None
+        self._next_look: asyncio.Task[None] | None = None
         self.looks = 0
-        #: refusal of everything about the state, once another server has it
+        #: refusal of everything about the state, once another server owns it
         self.lost: Refusal | None = None
 
     @property
@@ -39,28 +39,28 @@ class Fence:
         return self._journal.holds()
 
     async def passed(self, expires: float = float("inf")) -> None:
-        """Return once memory is known to have been current at some moment after the call.
+        """Return when memory is known to have been current at some moment after the call.
 
-        Raises Refusal (not_ready) if it is not, and at `expires` if that is not known.
+        Raises Refusal (not_ready) if it is not current, or if that is not known by `expires`.
         """
         if self.lost is not None:
             raise self.lost
         if self._journal.holds():
             return
-        left = expires - self._clock()
-        if self._to_come is None:  # a look that began before the call may have seen an older state
-            self._to_come = asyncio.get_running_loop().create_task(self._look(self._at_work))
-            self._to_come.add_done_callback(consume_exception)
+        remaining = expires - self._clock()
+        if self._next_look is None:  # a look that began before this call may have seen an older state
+            self._next_look = asyncio.get_running_loop().create_task(self._look(self._current_look))
+            self._next_look.add_done_callback(consume_exception)
         try:
-            async with asyncio.timeout(None if left == float("inf") else left):
-                await asyncio.shield(self._to_come)
+            async with asyncio.timeout(None if remaining == float("inf") else remaining):
+                await asyncio.shield(self._next_look)
         except TimeoutError:
             raise unseen() from None
         if self.lost is not None:  # since the look
             raise self.lost
 
     def lose(self, reason: StateLost) -> Refusal:
-        """Answer nothing more; return the refusal that is answered instead."""
+        """Close the fence for good; return the refusal that answers all further requests."""
         if self.lost is None:
             _logger.error("nothing of the state is answered or kept any more: %s", reason)
             detail = "another server has taken over the place where this one kept its state; it answers nothing of it"
@@ -68,22 +68,22 @@ class Fence:
         return self.lost
 
     def leave(self) -> None:
-        """Answer nothing more, not even what was looked at before: this server gives up the state in memory."""
+        """Close the fence for good, even if a look is still valid: this server gives up the state in memory."""
         if self.lost is None:
             detail = "this server has just left the part of the state that this is about to others; send it again"
             self.lost = Refusal("not_ready", detail, retry_after=1)
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop looking."""
         self._executor.shutdown(wait=False)
 
     async def _look(self, previous: asyncio.Task[None] | None) -> None:
         if previous is not None:
             await asyncio.wait([previous])
-        self._at_work, self._to_come = self._to_come, None
+        self._current_look, self._next_look = self._next_look, None
         if self.lost is not None:
             raise self.lost
-        if self._journal.holds():  # by the look before, or by a commit
+        if self._journal.holds():  # thanks to the look before, or to a commit
             return
         self.looks += 1
         try:
@@ -96,12 +96,12 @@ class Fence:
 
 
 def consume_exception(task: asyncio.Task[Any]) -> None:
-    """Retrieve the exception of a done task, so that asyncio does not log it if nobody waits for it."""
+    """Retrieve the exception of a task that is done, so that asyncio does not log it if nobody waits for it."""
     if not task.cancelled():
         task.exception()
 
 
 def unseen() -> Refusal:
-    """Return the refusal if the place cannot be looked at."""
+    """Return the refusal for a place that does not answer."""
     detail = "the place where the server keeps its state does not answer, so what it knows of it may be out of date"
     return Refusal("not_ready", detail, retry_after=1)

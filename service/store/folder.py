@@ -1,11 +1,11 @@
-"""Objects as files of a local folder, each on disk before anyone is told.
+"""Objects as files of a local folder, durable before anyone is told.
 
-A file is written beside its place and flushed, then linked to its name, and then the folder of the name is flushed:
-only then does `put_new` return. A link replaces nothing, so of two that race one wins. What has its own name was whole
-when it got it; what a crash left unfinished lies in `unfinished/`, and goes when the folder is opened the next time.
+A file is written under a temporary name and flushed, then linked to its name, and then the folder of the name is
+flushed: only then does `put_new` return. A link replaces nothing, so one of two racing writers wins. A file under its
+own name is complete. What a crash left unfinished is in `unfinished/`, and is removed when the folder is opened next.
 
-One server has a folder: it holds a lock on the file LOCK, which the system gives back when the process ends, however it
-ends. All names are looked up in folders that are open, so nothing else is met when the path is moved or replaced.
+One server has a folder: it holds a lock on the file LOCK, which the system releases when the process ends in any way.
+All names are looked up in open folder descriptors, so it does no harm if the path is moved or replaced.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from service.store.objects import Data, Exists, Missing
 
 try:
     import fcntl
-except ImportError:  # a system without locks of this kind, such as Windows
+except ImportError:  # a system without such locks, as Windows
     fcntl = None  # type: ignore[assignment]
 
 _LOCK: Final = "LOCK"
 _UNFINISHED: Final = "unfinished"
-#: names that are no objects: our own, and the folder that a new file system has in its root
+#: names that are no objects: our own, and the folder in the root of a new file system
 _NO_OBJECTS: Final = (_LOCK, _UNFINISHED, "lost+found")
-#: parts that are written at once, at most (IOV_MAX is 1024 on Linux and macOS)
+#: most parts in one write (IOV_MAX is 1024 on Linux and macOS)
 _MOST_AT_ONCE: Final = 512
 _NO_LINKS: Final = (errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, getattr(errno, "ENOTSUP", errno.EOPNOTSUPP))
 _OPEN_FOLDER: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -42,9 +42,9 @@ _OPEN_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
 class Folder:
-    """Objects of one folder, which is made if it is missing and `make` is set. Raises OSError if it cannot be opened.
+    """Objects in one folder, which is created if it is missing and `make` is set. Raises OSError if that fails.
 
-    Keys have one / at most: `commits/7` is the file 7 in the folder commits.
+    Keys have at most one slash: `commits/7` is the file 7 in the folder commits.
     """
 
     def __init__(self, path: Path, *, make: bool = True) -> None:
@@ -66,7 +66,8 @@ class Folder:
     def clean(self, *names: str) -> None:
         """Remove unfinished files, and flush the names in these folders; the lock must be held.
 
-        A process that was killed may have named a file without flushing the name, and this one relies on the name now.
+        A process that was killed may have named a file without flushing the name, on which this process relies from
+        now on.
         """
         unfinished = self._folder(_UNFINISHED)
         for part in _names(unfinished):
@@ -75,7 +76,7 @@ class Folder:
             _flush(self._folder(name))
 
     def require_writable(self, *names: str) -> None:
-        """Raise OSError if files cannot be made in these folders."""
+        """Raise OSError if files cannot be created in these folders."""
         for name in (_UNFINISHED, *names):
             folder = self._folder(name)
             if os.fstatvfs(folder).f_flag & os.ST_RDONLY:
@@ -84,7 +85,7 @@ class Folder:
                 raise OSError(errno.EACCES, os.strerror(errno.EACCES))
 
     def require_private(self, *names: str) -> None:
-        """Raise OSError if others may write to it or to these folders: its files could be theirs."""
+        """Raise OSError if others may write to the folder or to these: its files could be theirs."""
         for name in ("", *names):
             status = os.fstat(self._folder(name))
             if status.st_mode & WRITABLE_BY_OTHERS or status.st_uid not in (0, os.geteuid()):
@@ -136,7 +137,7 @@ class Folder:
         return (key for key in keys if key > after)
 
     def close(self) -> None:
-        """Implement `Objects.close`: the lock goes to whoever comes next."""
+        """Implement `Objects.close`: the lock is released."""
         opened, self._folders = self._folders, {}
         for file in (*opened.values(), self._lock):
             if file is not None:
@@ -144,7 +145,7 @@ class Folder:
         self._lock = None
 
     def _everything(self) -> Iterator[str]:
-        """List all files, in nested folders too: they may be another program's."""
+        """Yield all files, also in nested folders: they may be another program's."""
         for path in self.path.rglob("*"):
             inside = path.relative_to(self.path)
             if inside.parts[0] not in _NO_OBJECTS and not path.is_dir():
@@ -155,14 +156,14 @@ class Folder:
         return self._folder(folder), name
 
     def _folder(self, name: str, *, make: bool = True) -> int:
-        """Open a folder, and keep it open; `make` says to make it if it is missing."""
+        """Open a folder, and keep it open; create it if it is missing and `make` is set."""
         with self._opening:
             if name not in self._folders:
                 root = self._folders[""]
                 if make:
                     with suppress(FileExistsError):
                         os.mkdir(name, mode=0o700, dir_fd=root)
-                        os.chmod(name, 0o700, dir_fd=root)  # the umask may have taken something away
+                        os.chmod(name, 0o700, dir_fd=root)  # the umask may have removed some of the mode
                         _flush(root)
                 self._folders[name] = os.open(name, _OPEN_FOLDER, dir_fd=root)
             return self._folders[name]
@@ -183,7 +184,7 @@ class Folder:
 
     @contextmanager
     def _written(self, data: Sequence[Data]) -> Iterator[tuple[int, str]]:
-        """Make a file with these bytes, on disk, under a temporary name, which is removed in the end."""
+        """Write a durable file under a temporary name, which is removed in the end."""
         folder, part = self._folder(_UNFINISHED), secrets.token_hex(8)
         file = os.open(part, _OPEN_NEW, 0o600, dir_fd=folder)
         try:
@@ -194,18 +195,18 @@ class Folder:
                 os.close(file)
             yield folder, part
         finally:
-            with suppress(OSError):  # it has been renamed; or it is removed at the next start
+            with suppress(OSError):  # it has been renamed, or is removed at the next start
                 os.unlink(part, dir_fd=folder)
 
 
 def _make(path: Path) -> None:
-    """Make a folder, with its parents, on disk."""
+    """Create a folder with its parents, durably."""
     if path.is_dir():
         return
     _make(path.parent)
     try:
         path.mkdir(mode=0o700)
-        path.chmod(0o700)  # the umask may have taken something away
+        path.chmod(0o700)  # the umask may have removed some of the mode
     except FileExistsError:
         if not path.is_dir():
             raise
@@ -222,18 +223,18 @@ def flush_folder(path: Path) -> None:
 
 
 def _names(folder: int) -> list[str]:
-    with os.scandir(folder) as found:
-        return [file.name for file in found]
+    with os.scandir(folder) as entries:
+        return [file.name for file in entries]
 
 
 def _name(part: str, name: str, unfinished: int, folder: int) -> None:
-    """Give a file its name, without replacing another one."""
+    """Give a file its name without replacing another file."""
     try:
         os.link(part, name, src_dir_fd=unfinished, dst_dir_fd=folder, follow_symlinks=False)
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        # A file system without hard links: this process has the lock, so that nobody makes the name meanwhile.
+        # A file system without hard links: nobody else creates the name meanwhile, since this process has the lock.
         with suppress(FileNotFoundError):
             os.stat(name, dir_fd=folder, follow_symlinks=False)
             raise FileExistsError(name) from None
@@ -241,10 +242,10 @@ def _name(part: str, name: str, unfinished: int, folder: int) -> None:
 
 
 def _flush(file: int) -> None:
-    """Flush a file's bytes, or a folder's names, to disk."""
-    full = getattr(fcntl, "F_FULLFSYNC", None)  # macOS, whose fsync leaves them in the disk's own cache
+    """Flush the bytes of a file, or the names in a folder, to disk."""
+    full = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync leaves the bytes in the disk's own cache
     if full is not None:
-        with suppress(OSError):  # a file system that does not know it
+        with suppress(OSError):  # not every file system supports it
             fcntl.fcntl(file, full)
             return
     os.fsync(file)

@@ -1,4 +1,4 @@
-"""Idempotency: answers to calls with an Idempotency-Key, which a repetition gets instead of running again."""
+"""Idempotency: stored answers to calls with an Idempotency-Key, which are returned to repetitions of the call."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from service.core.errors import Refusal
 from service.store.tables import Quota, Share, Table, TableKey
 from service.store.writes import AnswerRecord
 
-#: the header that names a call
+#: header that identifies a call
 KEY_HEADER: Final = "Idempotency-Key"
-#: most bytes of an answer that is kept
+#: largest answer that is stored
 MOST_OF_ANSWER: Final = 1 << 20
-#: estimated bytes of a record beside its body
+#: estimated bytes of a record besides its body
 ANSWER_OVERHEAD: Final = 500
 _STATED: Final = re.compile(r"[\x21-\x7e]{1,255}")
 
 
 class Repetition(NamedTuple):
-    """Identity of a request: the key that its client gave it, and a digest of its content."""
+    """Identity of a request: the key that its client chose, and a digest of its content."""
 
     namespace: str
     key: str
@@ -30,7 +30,7 @@ class Repetition(NamedTuple):
 
 
 class AnswerTable(Table[AnswerRecord]):
-    """Answers by namespace and key, each for so many seconds, and the calls that are under way."""
+    """Answers by namespace and key, each stored for some seconds; and the calls that are in progress."""
 
     plural = "answers to calls with an Idempotency-Key"
 
@@ -42,72 +42,72 @@ class AnswerTable(Table[AnswerRecord]):
         self._clock = clock
         self._under_way: dict[TableKey, str] = {}
 
-    def begin(self, asked: Repetition) -> AnswerRecord | None:
-        """Return the answer that the call got before; if None, the call has to run, and is under way until its `end`.
+    def begin(self, repetition: Repetition) -> AnswerRecord | None:
+        """Return the stored answer of the call; if None, the caller has to run it, and it is in progress until `end`.
 
-        Raises Refusal: invalid_field if the key belongs to another request, conflict while the same one is under way.
+        Raises Refusal: invalid_field if the key belongs to another request, conflict while the call is in progress.
         """
         self._expire()
-        key = (asked.namespace, asked.key)
+        key = (repetition.namespace, repetition.key)
         known = self.find(key)
         if known is not None and not self.is_fresh(known):
             known = None
         before = self._first(key) if known is None else known.fingerprint
-        if before is not None and before != asked.fingerprint:
+        if before is not None and before != repetition.fingerprint:
             detail = "this Idempotency-Key came before with another request; a new request needs a key of its own"
             raise Refusal("invalid_field", detail, expected="the same request, or another key", got="another request")
         if known is None:
             if before is not None:
                 raise under_way()
-            self._under_way[key] = asked.fingerprint
+            self._under_way[key] = repetition.fingerprint
         return known
 
     def is_fresh(self, record: AnswerRecord) -> bool:
-        """Return whether the answer is still given."""
+        """Return whether the answer is still valid."""
         return record.expires > self._clock()
 
-    def asked_before(self, asked: Repetition) -> AnswerRecord | None:
-        """Look up a call that another server runs, as `begin` does, without counting it as under way."""
-        known = self.begin(asked)
+    def asked_before(self, repetition: Repetition) -> AnswerRecord | None:
+        """Look up a call that another server would run: like `begin`, but the call does not count as in progress."""
+        known = self.begin(repetition)
         if known is None:
-            self.end(asked)
+            self.end(repetition)
         return known
 
-    def end(self, asked: Repetition) -> None:
-        """Note that the call is done, or given up."""
-        self._under_way.pop((asked.namespace, asked.key), None)
+    def end(self, repetition: Repetition) -> None:
+        """Note that the call is done, or was given up."""
+        self._under_way.pop((repetition.namespace, repetition.key), None)
 
     def record(
         self,
-        asked: Repetition,
+        repetition: Repetition,
         status: int,
         media_type: str,
         parts: Sequence[bytes | memoryview],
         headers: tuple[tuple[str, str], ...],
     ) -> AnswerRecord:
-        """Make the record that is kept of an answer. Raises Refusal: over_budget."""
+        """Return the record to be stored for an answer. Raises Refusal: over_budget."""
         nbytes = sum(map(len, parts))
         if nbytes > MOST_OF_ANSWER:
-            expected, got = f"at most {MOST_OF_ANSWER} bytes", f"{nbytes} bytes"
+            expected, received = f"at most {MOST_OF_ANSWER} bytes", f"{nbytes} bytes"
             detail = (
-                f"an answer that may be asked for again has {expected}, and this one has {got}; ask for fewer outputs, "
-                "or leave Idempotency-Key out; nothing was written"
+                f"an answer that may be asked for again has {expected}, and this one has {received}; ask for "
+                "fewer outputs, or leave Idempotency-Key out; nothing was written"
             )
-            raise Refusal("over_budget", detail, expected=expected, got=got)
+            raise Refusal("over_budget", detail, expected=expected, got=received)
         expires = self._clock() + self._seconds
-        return AnswerRecord(*asked, media_type, b"".join(parts), expires, status, headers)
+        return AnswerRecord(*repetition, media_type, b"".join(parts), expires, status, headers)
 
     def _first(self, key: TableKey) -> str | None:
-        """Return the fingerprint of a call that is under way, or whose answer is being written."""
+        """Return the fingerprint of a call that is in progress, or whose answer is being written."""
         coming = self._coming.get(key)
         return self._under_way.get(key) if coming is None else coming.fingerprint
 
     def _expire(self) -> None:
         """Drop expired answers; in each namespace, the oldest come first."""
         now = self._clock()
-        for namespace in tuple(self._kept):
+        for namespace in tuple(self._values):
             over = []
-            for key, record in self._kept[namespace].items():
+            for key, record in self._values[namespace].items():
                 if record.expires > now:
                     break
                 over.append(key)
@@ -115,16 +115,16 @@ class AnswerTable(Table[AnswerRecord]):
                 self.load((namespace, key), None)
 
 
-def check_key(stated: str) -> str:
+def check_key(key: str) -> str:
     """Return a valid Idempotency-Key unchanged. Raises Refusal (invalid_field)."""
-    if not _STATED.fullmatch(stated):
+    if not _STATED.fullmatch(key):
         expected = "1 to 255 visible ASCII characters"
         detail = f"{KEY_HEADER} has {expected}, and this one has others, or none, or more"
-        raise Refusal("invalid_field", detail, expected=expected, got=printable(stated))
-    return stated
+        raise Refusal("invalid_field", detail, expected=expected, got=printable(key))
+    return key
 
 
 def under_way() -> Refusal:
-    """Return the refusal of a call while another one with its key is under way."""
+    """Return the refusal of a call while another call with the same key is in progress."""
     detail = "the first call with this Idempotency-Key is under way; send it again for its answer"
     return Refusal("conflict", detail, retry_after=1)

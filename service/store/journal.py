@@ -1,4 +1,24 @@
-"""Journal of a server's state, commit by commit: its interface, and the journal of a state in memory."""
+"""Journal of a server's state: the interface through which commits become durable, and a journal that keeps nothing.
+
+The state lives in tables in memory, from which requests are answered. A journal makes it survive a restart. It is read
+once, at the start, and then only written:
+
+    load()             tensors, graphs, models and answers, as the last commits left them
+    commit([a, b, c])  returns when the batch is durable; only then do tables change, and clients get their answers
+    commit([d])        …
+    close()
+
+(Writes that need not be durable change the tables at once, and go with a later commit.) A commit succeeds, or fails
+with `StateFull` or OSError and counts as not made. If the storage gives no answer, it is repeated until there is one;
+only when the server is told to stop does it end in doubt (`StateUnknown`).
+
+A place may be reached by several servers, as a bucket is. Only one of them, the owner, writes at a time, but it may
+lose the place without being told, and its tables are then out of date. So before an answer from memory, the server
+asks `holds`: is it known, without any I/O, that memory is current? If not, `look` finds out, or raises `StateLost`.
+For a place that only this server can reach, `holds` is always true.
+
+`ObjectJournal` implements this on a folder or an object store.
+"""
 
 from __future__ import annotations
 
@@ -12,25 +32,25 @@ from typing import Final, Protocol
 
 from service.store.writes import AnswerRecord, Commit, GraphWrite, ModelWrite, TensorWrite
 
-#: a clock that goes on while the machine sleeps, if the system has one: a lease ends during sleep
+#: clock that continues while the machine sleeps, if the system has one: leases end during sleep, too
 _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class StateFull(Exception):
-    """Lack of space for a commit: nothing of it is kept, and the earlier state stays."""
+    """Lack of space for a commit, which is not made; the earlier state stays."""
 
 
 class StateLost(Exception):
-    """Loss of the place to another server; this one writes nothing any more."""
+    """Loss of the place to another server; this one has stopped writing."""
 
 
 class StateUnknown(Exception):
-    """Unknown outcome of a commit, which this server will not learn."""
+    """Unknown outcome of a commit; this server will not learn it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """State at the start: tensors with their data, graphs in the order in which they came, fresh answers, models."""
+    """State at the start: tensors with their data, graphs in the order of registration, answers not expired, models."""
 
     tensors: list[TensorWrite] = field(default_factory=list)
     graphs: list[GraphWrite] = field(default_factory=list)
@@ -52,10 +72,10 @@ class Journal(Protocol):
         """
 
     def commit(self, batch: Sequence[Commit]) -> None:
-        """Keep a batch: when this returns, it is on disk; later commits of the batch replace earlier ones.
+        """Make a batch of commits durable; later commits of the batch replace earlier ones.
 
-        After StateFull, StateLost and OSError, nothing of it is kept as long as this server goes on; if the server is
-        killed before the next commit, the batch may be found kept. After StateUnknown, it is kept or not.
+        After StateFull, StateLost and OSError, the batch counts as not made while this server runs; if the server is
+        killed before its next commit, the batch may turn up at the next start. After StateUnknown, either is possible.
         """
 
     def holds(self) -> bool:
@@ -65,14 +85,14 @@ class Journal(Protocol):
         """Look whether memory is current; any thread may call this. Raises StateLost, OSError."""
 
     def give_up(self) -> None:
-        """Stop repeating a commit whose outcome is unknown: it returns."""
+        """Stop repeating a commit whose outcome is unknown, so that `commit` returns."""
 
     def close(self) -> None:
-        """Tidy up, and release the place: nothing is answered any more."""
+        """Tidy up, and release the place: this server answers no more."""
 
 
 class MemoryJournal:
-    """Journal of a server whose state ends with it: the state is in its tables alone."""
+    """Journal of a server whose state ends with it: the state is in the tables only."""
 
     shared = False
 
@@ -98,22 +118,22 @@ class MemoryJournal:
 
 
 class Surroundings:
-    """Clock, threads and locks of a journal: those of the system. A simulation replaces them."""
+    """Clock, threads and locks of the system, as a journal uses them. A simulation replaces them."""
 
     def now(self) -> float:
-        """Return the seconds since some moment, including those in which the machine slept."""
+        """Return the seconds since an arbitrary moment, counting the time in which the machine slept."""
         return time.clock_gettime(_CLOCK)
 
     def today(self) -> float:
-        """Return the seconds since 1970, which other machines have too, about."""
+        """Return the Unix time in seconds, on which machines agree approximately."""
         return time.time()
 
     def sleep(self, seconds: float) -> None:
-        """Return after so many seconds."""
+        """Sleep for so many seconds."""
         time.sleep(seconds)
 
     def lock(self) -> AbstractContextManager[object]:
-        """Make a lock."""
+        """Return a new lock."""
         return Lock()
 
     def threads(self, count: int, name: str) -> Executor:

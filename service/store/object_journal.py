@@ -1,22 +1,23 @@
-"""Object journal: a log-structured store, in which each batch of commits is one immutable object.
+"""Object journal: a log-structured store in which each batch of commits is one immutable object.
 
-Objects are numbered, and each is created where nothing is yet (`commits/00000000000000000007`). It holds items, each of
-which sets or deletes one key. The state is what the items come to in the order of the numbers:
+Objects are numbered without gaps, and each is created under a number that is free, as in `commits/0…07`. An object has
+items, each of which sets or deletes one key. The state is the result of all items in the order of the numbers:
 
     1   w = A, b = B
     2   w = C              → w in 1 is not current any more
-    3   end of b           → b in 1 is not current any more: object 1 is dead, and can be deleted
+    3   delete b           → b in 1 is not current any more: object 1 is dead, and can be deleted
 
 An `Ownership` decides which server may create the next object: by a lock on a folder (`ExclusiveWriter`), or, if
 several servers reach the objects, by their numbers (`LeaseWriter`).
 
-The `Ledger` knows which items are current, and in which objects. A thread tidies: it deletes dead objects, and moves
-current items out of objects that are mostly waste, or small and many, in commits like others. It never deletes the
-last object, so that no number is used twice. A crash at any point leaves objects that come to the same state.
+The `Ledger` knows which items are current, and in which objects. A background thread tidies: it deletes dead objects.
+Objects that are mostly waste, or small and many, it empties first: their current items are written again, in a commit
+like any other. Nothing is ever changed in place, so a crash at any point leaves objects that result in the same state.
+The last object is never deleted, so that no number is used twice.
 
 While there is a *hold*, nothing is deleted, so that a backup finds the objects that it has listed. A hold is an object
-whose key says until when it is valid, in Unix seconds: that of a killed backup ends by itself. A server that runs out
-of space drops all holds, and then the backup fails.
+whose key tells until when it is valid, in Unix seconds: so the hold of a backup that was killed expires. A server that
+runs out of space drops all holds, and then the backup fails.
 """
 
 from __future__ import annotations
@@ -52,18 +53,18 @@ from service.store.writes import Commit
 
 HOLDS: Final = "holds/"
 _HOLD: Final = re.compile(rf"{HOLDS}([0-9]{{1,18}})\.[0-9a-f]+")
-#: estimated cost of an object beside its bytes: a block, an entry of the folder, a look when the state is loaded
+#: estimated cost of an object besides its bytes: a disk block, a directory entry, a request when the state is loaded
 _OBJECT_COST: Final = 4096
-#: estimated cost of an item beside its bytes: its row in the head
+#: estimated cost of an item besides its bytes: its row in the head
 _ITEM_COST: Final = 512
-#: multiple of the limits of `Tidiness` for dead objects at which writers wait
-_CROWDED: Final = 16
+#: multiple of the thresholds for dead objects at which writers have to wait
+_CROWDED_FACTOR: Final = 16
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
-#: attempts to read a state from the beginning while commits vanish
-_BEGINNINGS: Final = 100
-#: objects that are deleted at once: a server that ends waits for no more
-_DELETED: Final = 100
-#: most bytes and items that are moved into one object: commits wait while it is written
+#: attempts to load a state while the owner deletes commits that were listed
+_LOAD_ATTEMPTS: Final = 100
+#: objects that are deleted at a time; a server that is closing waits for one such group
+_DELETED_AT_ONCE: Final = 100
+#: most bytes and items that are moved into one object, during which commits wait
 _MOVED_BYTES: Final = 8 << 20
 _MOVED_ITEMS: Final = 2048
 
@@ -71,14 +72,14 @@ _logger = logging.getLogger("gradserve.state")
 
 
 def put_hold(objects: Objects, seconds: float) -> str:
-    """Ask a server to delete nothing for so many seconds; return the key of the hold."""
+    """Ask the server to delete nothing for so many seconds; return the key of the hold."""
     key = f"{HOLDS}{int(time.time() + seconds)}.{secrets.token_hex(8)}"
-    objects.put(key, [])  # nothing in it: a full disk takes it too
+    objects.put(key, [])  # empty, so that it fits on a full disk
     return key
 
 
 def is_held(objects: Objects) -> bool:
-    """Return whether there is a valid hold. Expired ones are removed."""
+    """Return whether there is a valid hold. Expired holds are removed."""
     holds = list(objects.list(HOLDS))
     over = [key for key in holds if not (match := _HOLD.fullmatch(key)) or int(match[1]) < time.time()]
     if over:
@@ -95,13 +96,13 @@ def drop_holds(objects: Objects) -> None:
 class Tidiness:
     """Thresholds for tidying."""
 
-    #: dead objects, or their bytes, at which they are deleted
+    #: number of dead objects, or their bytes, at which they are deleted
     dead_objects: int = 64
     dead_bytes: int = 16 << 20
-    #: bytes of waste in objects that also hold current items, at which these are moved; the bytes of all current items,
-    #: if they are more
+    #: bytes of waste in objects with current items, at which these are moved; but not less than the bytes of all
+    #: current items
     worn_bytes: int = 64 << 20
-    #: objects of less than `small_bytes`, at which their items are moved together
+    #: number of objects of less than `small_bytes`, at which their items are moved together
     small_objects: int = 2048
     small_bytes: int = 64 << 10
 
@@ -117,9 +118,9 @@ class _Object:
 class Ledger:
     """Objects of a journal by their numbers, and the current items in them.
 
-    An item is current until a later one has its key, or it expires. An object without current items is dead, and can be
-    deleted in any order with others. One exception: the deletion of a key stays current as long as there is an object
-    with a value of this key, or the value would come back.
+    An item is current until a later one has the same key, or until it expires. An object without current items is dead;
+    dead objects can be deleted in any order. One exception: the deletion of a key stays current as long as any object
+    has a value of the key. If the deletion went first, a crash would bring the value back.
     """
 
     def __init__(self, tidiness: Tidiness) -> None:
@@ -132,7 +133,7 @@ class Ledger:
         self._bytes = self._current_bytes = self._dead_bytes = self._small = 0
 
     def note(self, sequence: int, nbytes: int, items: Sequence[Item]) -> None:
-        """Note that an object of so many bytes has been written: its items are current from now on."""
+        """Record an object that was written: its items are current from now on."""
         cost = nbytes + _OBJECT_COST
         self._objects[sequence] = _Object(cost, tuple(item.key for item in items))
         self._bytes += cost
@@ -145,7 +146,7 @@ class Ledger:
             self._bury(sequence)
 
     def expire(self, now: float) -> None:
-        """Release what has expired by `now`, in Unix seconds."""
+        """Release the items that have expired by `now`, in Unix seconds."""
         while self._expiring and self._expiring[0][0] <= now:
             _, key = heapq.heappop(self._expiring)
             known = self._current.get(key)
@@ -153,7 +154,7 @@ class Ledger:
                 self._release(key)
 
     def current(self) -> list[tuple[int, Item]]:
-        """List the items that are values, each with the number of its object."""
+        """List the current values, each with the number of its object."""
         return [(sequence, item) for sequence, item in self._current.values() if item.nbytes is not None]
 
     def holds(self, sequence: int, item: Item) -> bool:
@@ -161,29 +162,32 @@ class Ledger:
         return self._current.get(item.key) == (sequence, item)
 
     def dead(self) -> list[int]:
-        """List the objects that may be deleted, in any order."""
+        """List the dead objects."""
         return list(self._dead)
 
     def gone(self, sequences: Iterable[int]) -> None:
-        """Note that these dead objects are deleted durably."""
+        """Record that these dead objects were deleted durably."""
         for sequence in sequences:
             if sequence in self._dead:
                 del self._dead[sequence]
                 self._forget(self._objects.pop(sequence), sequence)
 
     def is_untidy(self) -> bool:
-        """Return whether there is enough to delete or to move to be worth it."""
+        """Return whether deleting or moving objects is worth it."""
         limits = self._tidiness
         many = len(self._dead) >= limits.dead_objects or self._dead_bytes >= limits.dead_bytes
         return many or self._is_worn() or self._is_scattered()
 
     def is_crowded(self) -> bool:
-        """Return whether so many objects are dead that writers should wait."""
+        """Return whether there are so many dead objects that writers should wait."""
         limits = self._tidiness
-        return len(self._dead) >= _CROWDED * limits.dead_objects or self._dead_bytes >= _CROWDED * limits.dead_bytes
+        return (
+            len(self._dead) >= _CROWDED_FACTOR * limits.dead_objects
+            or self._dead_bytes >= _CROWDED_FACTOR * limits.dead_bytes
+        )
 
     def worth_moving(self) -> list[tuple[int, Item]]:
-        """List the current items of objects that are to be emptied, the emptiest objects first."""
+        """List the current items of objects that should be emptied, the emptiest object first."""
         alive = [(n, held) for n, held in self._objects.items() if held.current]
         chosen: dict[int, None] = {}
         if self._is_worn():
@@ -191,6 +195,7 @@ class Ledger:
             chosen |= dict.fromkeys(n for share, n in shares if share < 1 / 2)
         if self._is_scattered():
             chosen |= dict.fromkeys(n for n, held in alive if self._is_small(held))
+        # Only these objects are looked up: walking over all current items would take long with the lock held.
         known = ((n, self._current.get(key)) for n in chosen for key in self._objects[n].keys)
         return [current for n, current in known if current and current[0] == n]
 
@@ -199,7 +204,7 @@ class Ledger:
         if item.nbytes is not None:
             self._holders[item.key].add(sequence)
         elif item.key not in self._holders:
-            return  # the deletion of a key without values
+            return  # the deletion of a key that no object has
         self._current[item.key] = sequence, item
         holder.current += 1
         holder.current_bytes += _cost(item)
@@ -251,7 +256,7 @@ def _cost(item: Item) -> int:
 
 
 class ObjectJournal:
-    """Journal of commits as objects of one place, which messages call `place`."""
+    """Journal whose commits are objects of one place, which messages call `place`."""
 
     def __init__(
         self,
@@ -262,28 +267,29 @@ class ObjectJournal:
         around: Surroundings = SYSTEM,
         owner: str | None = None,
     ) -> None:
-        """`lease`: seconds for which a look at a place that others reach is good enough; 0: each answer needs one.
+        """Set up without reading anything.
 
-        `owner`: this server's address, if other servers forward requests to the owner of the place.
+        `lease`: seconds for which a look at a shared place stays valid; 0: each answer needs a look. `owner`: this
+        server's address, if other servers forward requests to the owner of the place.
         """
         self._objects, self._place, self._around = objects, place, around
         self.shared = not objects.exclusive
-        self._claim: Ownership = (
+        self._ownership: Ownership = (
             LeaseWriter(objects, place, lease, around, owner) if self.shared else ExclusiveWriter(objects, place)
         )
         self._tidiness = tidiness or Tidiness()
         self._ledger = Ledger(self._tidiness)
-        self._lock = around.lock()  # over the ledger and the next number: held while an object is written
+        self._lock = around.lock()  # guards the ledger and the next number; held while an object is written
         self._deleting = around.lock()  # held while objects are deleted
         self._thread = around.threads(1, "gradserve-state")
         self._tidied: Future[None] | None = None
-        self._has_complained = False
+        self._has_warned = False
         self._is_closing = self._is_lost = False
 
     def load(self) -> Loaded:
         """Implement `Journal.load`."""
         try:
-            for _ in range(_BEGINNINGS):
+            for _ in range(_LOAD_ATTEMPTS):
                 with suppress(Vanished), Reading(self._objects, self._place, self._around) as reading:
                     return self._loaded(reading)
         except OSError as error:
@@ -293,28 +299,28 @@ class ObjectJournal:
     def commit(self, batch: Sequence[Commit]) -> None:
         """Implement `Journal.commit`."""
         with self._lock:
-            said = list(items_of(batch, self._claim.next).values())
-            if said:
-                self._write_items(said)
+            pairs = list(items_of(batch, self._ownership.next).values())
+            if pairs:
+                self._write_items(pairs)
             self._ledger.expire(time.time())
             untidy, crowded = self._ledger.is_untidy(), self._ledger.is_crowded()
         if untidy and (self._tidied is None or self._tidied.done()):
             self._tidied = self._thread.submit(self._tidy)
         if crowded:
-            with self._deleting:  # a disk that deletes more slowly than it writes must not fill up: wait for some
+            with self._deleting:  # wait: else a disk that writes faster than it deletes would fill up
                 pass
 
     def holds(self) -> bool:
         """Implement `Journal.holds`."""
-        return self._claim.holds()
+        return self._ownership.holds()
 
     def look(self) -> None:
         """Implement `Journal.look`."""
-        self._claim.look()
+        self._ownership.look()
 
     def give_up(self) -> None:
         """Implement `Journal.give_up`."""
-        self._claim.give_up()
+        self._ownership.give_up()
 
     def close(self) -> None:
         """Implement `Journal.close`."""
@@ -322,32 +328,32 @@ class ObjectJournal:
             return
         self._is_closing = True
         if not self._is_lost:
-            self._thread.submit(self._tidy)  # once more, what goes quickly
+            self._thread.submit(self._tidy)  # once more, as far as it is quick
         self._thread.shutdown()
-        self._claim.end()
+        self._ownership.end()
         self._objects.close()
 
     def _loaded(self, reading: Reading) -> Loaded:
         """Take the place, and load the state. Raises Vanished, RuntimeError, OSError."""
         self._ledger = Ledger(self._tidiness)
-        heads = self._claim.begin(reading)
+        heads = self._ownership.begin(reading)
         for sequence in sorted(heads):
             if heads[sequence].items:
                 self._ledger.note(sequence, heads[sequence].nbytes, heads[sequence].items)
         self._ledger.expire(time.time())
         state = loaded(reading.data(self._ledger.current()))
-        self._claim.settle()
+        self._ownership.settle()
         return state
 
-    def _write_items(self, said: Sequence[tuple[Item, memoryview | None]]) -> None:
-        """Keep items as the next object, with the lock held. Raises StateFull, StateLost, StateUnknown, OSError."""
+    def _write_items(self, pairs: Sequence[tuple[Item, memoryview | None]]) -> None:
+        """Write items as the next object, with the lock held. Raises StateFull, StateLost, StateUnknown, OSError."""
         try:
             try:
-                contents = self._claim.write_items(said)
+                contents = self._ownership.write_items(pairs)
             except OSError as error:
                 if error.errno not in _FULL or not self._free_space():
                     raise
-                contents = self._claim.write_items(said)
+                contents = self._ownership.write_items(pairs)
         except StateLost:
             self._is_lost = True
             raise
@@ -366,13 +372,13 @@ class ObjectJournal:
         return bool(dead)
 
     def _deletable(self) -> list[int]:
-        return [sequence for sequence in self._ledger.dead() if sequence != self._claim.next - 1]
+        return [sequence for sequence in self._ledger.dead() if sequence != self._ownership.next - 1]
 
     def _remove(self, dead: Iterable[int]) -> None:
-        """Delete these objects; those whose number has to stay are replaced by a stub."""
+        """Delete these objects; if the number of one has to stay, replace it by a stub."""
         deleted = []
         for sequence in dead:
-            stub = self._claim.stub(sequence)
+            stub = self._ownership.stub(sequence)
             if stub is None:
                 deleted.append(commit_key(sequence))
             else:
@@ -385,26 +391,26 @@ class ObjectJournal:
             if self._move_together():
                 self._delete_dead()
         except (StateLost, StateUnknown):
-            return  # the next commit tells
+            return  # the next commit reports it
         except (OSError, StateFull, Damaged, Missing) as error:
-            if not self._has_complained:
-                self._has_complained = True
+            if not self._has_warned:
+                self._has_warned = True
                 _logger.warning("what is not current any more in %s stays there for now: %s", self._place, error)
 
     def _delete_dead(self) -> None:
-        """Delete the objects that are dead by now, unless a backup is being made.
+        """Delete the objects that are dead by now, unless a backup holds them.
 
-        They are listed before holds are looked for: an object that is dead by then is dead in any later backup, too.
-        Objects that die meanwhile are left until there are many: one by one, each would cost a flush.
+        They are listed before holds are checked: an object that is dead now is also dead in any later backup. Objects
+        that die meanwhile wait until there are many: deleting them one by one would cost a flush each.
         """
         with self._lock:
             dead = self._deletable()
         while dead and not is_held(self._objects):
-            some, dead = dead[:_DELETED], dead[_DELETED:]
+            group, dead = dead[:_DELETED_AT_ONCE], dead[_DELETED_AT_ONCE:]
             with self._deleting:
-                self._remove(some)
+                self._remove(group)
             with self._lock:
-                self._ledger.gone(some)
+                self._ledger.gone(group)
             if self._is_closing:
                 return
 
@@ -415,24 +421,24 @@ class ObjectJournal:
         for group in _groups(moving):
             if self._is_closing:
                 break
-            data = [(placed, self._read_again(*placed)) for placed in group]
+            data = [(numbered, self._read_moving(*numbered)) for numbered in group]
             with self._lock:
-                said = [(placed[1], blob) for placed, blob in data if self._ledger.holds(*placed)]
-                if said:
-                    self._write_items(said)
+                pairs = [(numbered[1], blob) for numbered, blob in data if self._ledger.holds(*numbered)]
+                if pairs:
+                    self._write_items(pairs)
         return bool(moving)
 
-    def _read_again(self, sequence: int, item: Item) -> memoryview | None:
+    def _read_moving(self, sequence: int, item: Item) -> memoryview | None:
         if item.nbytes is None:
             return None
         try:
             return memoryview(read_item(self._objects, sequence, item))
         except Missing:
-            return None  # deleted meanwhile, so not current any more, and not moved
+            return None  # deleted meanwhile: the item is not current any more, and need not be moved
 
 
 def _groups(moving: Iterable[tuple[int, Item]]) -> Iterator[list[tuple[int, Item]]]:
-    """Group items, each group for one object."""
+    """Group items into groups of the size of one object."""
     group: list[tuple[int, Item]] = []
     nbytes = 0
     for sequence, item in moving:

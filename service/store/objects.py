@@ -1,4 +1,4 @@
-"""Object store: bytes by key. Its interface, and the part of a store that is one shard."""
+"""Object store: the interface to bytes stored by key, and the part of a store that is one shard."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Final, Protocol
 
-#: a part of an object, which is made of several parts in a row
+#: part of an object, whose bytes are its parts in a row
 Data = bytes | memoryview
 
-#: shards of a place that servers share: each is a journal, and a namespace belongs to one of them for ever
+#: number of shards of a shared place: each is a journal, and a namespace belongs to one of them for ever
 SHARDS: Final = 16
 _FOLDER: Final = "shards/"
 _KEY: Final = re.compile(rf"{_FOLDER}([0-9]{{2}})/(.+)")
 
 
 class Missing(LookupError):
-    """Absence of an object of this key."""
+    """Absence of an object with this key."""
 
 
 class Exists(Exception):
-    """Presence of an object of this key already."""
+    """Presence of an object with this key."""
 
 
 class Denied(OSError):
-    """Answer of the store that it refuses the request: nothing was made."""
+    """Rejection of a request by the store: nothing was created."""
 
 
 class Objects(Protocol):
-    """Objects by key. All methods block, and several threads may call them at a time.
+    """Objects by key. All methods block, and may be called by several threads at a time.
 
-    Keys are lower-case ASCII words, digits and dots, with / between them. Failures are OSErrors, with the `errno`
+    Keys are lower-case ASCII words, digits and dots, separated by slashes. Failures are OSErrors, with the `errno`
     ENOSPC or EDQUOT if there is no space.
     """
 
@@ -39,22 +39,22 @@ class Objects(Protocol):
     exclusive: bool
 
     def get(self, key: str, start: int = 0, stop: int | None = None) -> bytes:
-        """Return the bytes of an object from `start` to `stop`, as many as there are. Raises Missing."""
+        """Return the bytes of an object from `start` to `stop`, or fewer if it ends before. Raises Missing."""
 
     def put(self, key: str, data: Sequence[Data]) -> None:
-        """Keep these parts as one object, replacing an earlier one: atomically, and durably when this returns."""
+        """Write these parts as one object, replacing an earlier one: atomically, and durably when this returns."""
 
     def put_new(self, key: str, data: Sequence[Data]) -> None:
-        """Keep these parts under a key that is free. Raises Exists; of several that race, one is kept.
+        """Write these parts under a key that is free. Raises Exists; of several racing writers, one succeeds.
 
-        After Denied, the object is not there; after another OSError, it may be there or not, or appear later.
+        After Denied, the object does not exist; after another OSError, it may exist or not, or appear later.
         """
 
     def delete(self, keys: Sequence[str]) -> None:
-        """Remove these objects, durably when this returns; missing ones are no error."""
+        """Delete these objects, durably when this returns; missing ones are no error."""
 
     def list(self, prefix: str, after: str = "") -> Iterable[str]:
-        """List keys that begin with a prefix, which is empty or ends in /, and come `after` another; in any order."""
+        """List the keys that begin with a prefix (empty, or ending in /) and sort after `after`; in any order."""
 
     def close(self) -> None:
         """Release the place."""
@@ -79,7 +79,7 @@ def split_key(key: str) -> tuple[int, str]:
 
 
 class ShardObjects:
-    """The objects of one shard, as an object store of their own."""
+    """Objects of one shard, as an object store of their own."""
 
     def __init__(self, objects: Objects, shard: int) -> None:
         self._objects, self._folder = objects, folder_of(shard)
@@ -107,4 +107,4 @@ class ShardObjects:
         return [key.removeprefix(self._folder) for key in keys]
 
     def close(self) -> None:
-        """Implement `Objects.close`: the other shards are open still."""
+        """Implement `Objects.close`: the other shards stay open."""

@@ -1,24 +1,27 @@
 """Ownership of a place: the right to write the next commit, and to answer from the state.
 
-`ExclusiveWriter` has a place alone, by a lock. `LeaseWriter` claims a place that other servers reach as well, so that
-one server at a time writes and answers. Its commits are numbered without gaps, and a number is used once: the first
-server to create an object wins the number, and all agree on the state up to it. The rest preserves that.
+`ExclusiveWriter` has a place to itself, by a lock. `LeaseWriter` takes a place that other servers reach as well, with
+nothing but the object store between them: one server at a time writes and answers. Commits are numbered without gaps,
+and each number is used once: the first server to create the object wins it. So all servers agree on the state up to
+any number. The rest preserves that.
 
-- A server begins with an *opening*, a commit without items, under the next number. It counts once a list of the commits
-  behind it, requested afterwards, is empty: until then the number may have been another's, whose commit was deleted.
-  The previous owner meets the opening under the number of its own next commit, and stops:
+- A server begins with an *opening*, a commit without items, under the next number. The opening counts only if a list of
+  the commits behind it, requested afterwards, is empty: otherwise the number may have been used before, by a commit
+  that was deleted. The previous owner notices when it finds the number of its own next commit taken, and stops:
 
       5   commit of A
-      6   opening of B       A's next write finds 6 taken: A has lost the place
+      6   opening of B       A tries to write 6, finds it taken, and has lost the place
+      7   commit of B
 
-- A write without an answer is in *doubt*. The same object is sent again, with its number and its token, until it is
-  known whether it is there, or another's. It is never taken back: somebody may have read it.
-- A number is never freed as long as its writer could still come back to it. Openings stay, and so does the last
-  commit. The commit right before an opening may be by a server that does not know the opening yet; and a commit that
-  was sent more than once may arrive once more. Of these two, the number and the token stay (a *stub*).
-- Memory is current as long as nobody else has written. A *look* shows it: the next number is free. A look is valid for
-  a lease, and so is a successful commit. A server that begins answers nothing until the leases of those before it are
-  over, unless the last of them has released the place.
+- A write without an answer is in *doubt*: it may have succeeded, or may still arrive. The same object is sent again,
+  with its number and its token, until it is known to be there, or another server's object is. It is never undone:
+  another server may have read it.
+- A number is never freed while a write to it may still arrive. Openings stay, and so does the last commit. The commit
+  before an opening may be by a server that does not know the opening yet, and a commit that was sent more than once may
+  arrive again: of these, number and token stay, without the items (a *stub*).
+- Memory is current as long as nobody else has written. A *look* finds out: is the next number free? Its result is valid
+  for the time of a lease, and a successful commit counts as a look. A server that begins gives no answers until the
+  leases of earlier owners are over, unless the last of them has released the place.
 """
 
 from __future__ import annotations
@@ -31,29 +34,29 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final, Protocol
 
-from service.store.commit_objects import Contents, Damaged, Item, Note, Reading, commit_key, encoded, read_head
+from service.store.commit_objects import Contents, Damaged, Item, Note, Reading, commit_key, encode_commit, read_head
 from service.store.journal import StateLost, StateUnknown, Surroundings
 from service.store.objects import Data, Denied, Exists, Missing, Objects
 
-#: seconds after an opening in which no other server makes one, if it can ask the owner
+#: seconds after an opening in which no other server opens the place, if it can ask the owner instead
 PEACE: Final = 5.0
-#: leases that a server which begins waits, as clocks may differ by a fifth
-_PATIENCE: Final = 1.2
-#: attempts of a server to begin beside one that writes on
-_ROUNDS: Final = 1000
-#: seconds between two attempts of a write in doubt: at first, and in the end
-_SOON: Final = 0.05
-_LATE: Final = 2.0
-#: looks while a write of ours is on its way, and seconds after the first, which double
+#: number of leases that a server waits when it begins: clocks may differ by a fifth
+_LEASES: Final = 1.2
+#: attempts of a server to open a place while another one keeps writing
+_OPENING_ATTEMPTS: Final = 1000
+#: seconds between two attempts of a write in doubt: at first, and at most
+_FIRST_PAUSE: Final = 0.05
+_LONGEST_PAUSE: Final = 2.0
+#: number of looks while a write of ours is in progress, and seconds after the first, which double
 _LOOKS: Final = 8
-_BETWEEN: Final = 0.02
+_LOOK_PAUSE: Final = 0.02
 _NEVER: Final = float("-inf")
 
 _logger = logging.getLogger("gradserve.state")
 
 
 class Taken(Exception):
-    """Another server, at the address `owner`, has taken the place a moment ago, in Unix seconds; ask that one."""
+    """Another server, at the address `owner`, opened the place at `began`, in Unix seconds: ask that one."""
 
     def __init__(self, owner: str, began: float) -> None:
         super().__init__(owner, began)
@@ -61,7 +64,7 @@ class Taken(Exception):
 
 
 class Ownership(Protocol):
-    """The right to make the next commit. All methods block; one thread writes, and another may look meanwhile."""
+    """Right to write the next commit. All methods block; one thread writes, and another may look meanwhile."""
 
     next: int
     """The number of the next commit."""
@@ -73,45 +76,45 @@ class Ownership(Protocol):
         """
 
     def settle(self) -> None:
-        """Return once no earlier owner answers any more."""
+        """Return once no earlier owner can answer any more."""
 
-    def write_items(self, said: Sequence[tuple[Item, memoryview | None]]) -> Contents:
-        """Make the next commit, of these items. Raises StateLost, StateUnknown; after OSError, nothing was made."""
+    def write_items(self, pairs: Sequence[tuple[Item, memoryview | None]]) -> Contents:
+        """Write these items as the next commit. Raises StateLost, StateUnknown; after OSError, nothing was written."""
 
     def holds(self) -> bool:
         """Return whether memory is known to be current without a look."""
 
     def look(self) -> None:
-        """Look whether anybody else has written. Raises StateLost, OSError."""
+        """Check that nobody else has written. Raises StateLost, OSError."""
 
     def stub(self, sequence: int) -> Sequence[Data] | None:
-        """Return the stub that replaces a commit without current items; None if the commit may be deleted."""
+        """Return the stub that has to replace a commit without current items; None if the commit may be deleted."""
 
     def give_up(self) -> None:
         """Stop repeating a write in doubt."""
 
     def end(self) -> None:
-        """Leave the place to others. Nothing is answered any more."""
+        """Leave the place to others. This server answers no more."""
 
 
 def loss(place: str) -> StateLost:
-    """Return the error that another server has the place, which messages call `place`."""
+    """Return the error that another server has taken the place, which messages call `place`."""
     return StateLost(f"another server writes to {place} now; this one has stopped writing there")
 
 
 class LeaseWriter:
-    """Writer of commits to a place that other servers reach, as long as none of them writes; a lease is in seconds."""
+    """Writer to a place that other servers reach, until another one takes it; a lease is in seconds."""
 
     def __init__(
         self, objects: Objects, place: str, lease: float, around: Surroundings, owner: str | None = None
     ) -> None:
-        """`owner`: the address in its commits, if other servers forward requests to the owner of the place."""
+        """Set up without writing. `owner`: address in the commits, if other servers forward requests to the owner."""
         self._objects, self._place = objects, place
         self._lease, self._around = lease, around
         self._note = Note(lease, owner=owner)
         self.next = 1
-        self._token = ""  # of the commit that is being made, or was made last
-        self._again = False  # whether the last commit was sent more than once
+        self._token = ""  # of the commit that is being written, or was written last
+        self._resent = False  # whether the last commit was sent more than once
         self._stubs: dict[int, Contents] = {}  # commits whose numbers stay, without openings
         self._looked = self._settled = _NEVER
         self._lost = self._ended = self._gives_up = False
@@ -119,13 +122,14 @@ class LeaseWriter:
     def begin(self, reading: Reading) -> dict[int, Contents]:
         """Implement `Ownership.begin`."""
         heads: dict[int, Contents] = {}
-        for _ in range(_ROUNDS):
+        for _ in range(_OPENING_ATTEMPTS):
             listed = reading.sequences()
             heads = {n: heads[n] for n in listed if n in heads}
             heads |= reading.heads(n for n in listed if n not in heads)
+            # If a listed commit has vanished, the owner is tidying: read the list again.
             if len(heads) == len(listed):
                 self._keep_peace(heads)
-                if self._opened(max(listed, default=0) + 1, reading):
+                if self._open(max(listed, default=0) + 1, reading):
                     self._inherit(heads)
                     return heads
         raise RuntimeError(f"{self._place} is written to by another server all the time; end that one first")
@@ -134,40 +138,42 @@ class LeaseWriter:
         """Implement `Ownership.settle`: wait until the leases of earlier owners are over."""
         self._around.sleep(max(0.0, self._settled - self._around.now()))
 
-    def write_items(self, said: Sequence[tuple[Item, memoryview | None]]) -> Contents:
+    def write_items(self, pairs: Sequence[tuple[Item, memoryview | None]]) -> Contents:
         """Implement `Ownership.write_items`."""
         if self._lost or self._ended:
             raise loss(self._place)
         if self._gives_up:
             raise StateUnknown
-        before = self._again
-        contents = self._made(said, replace(self._note, again=before))
+        before = self._resent
+        contents = self._create_commit(pairs, replace(self._note, again=before))
         if contents is None:
             self._lost = True
             raise loss(self._place)
-        if self._again or before:
+        # Its number has to stay if it may arrive again, and if its note tells later owners that the one before may.
+        if self._resent or before:
             self._stubs[self.next] = contents
         self.next += 1
         return contents
 
     def holds(self) -> bool:
-        """Implement `Ownership.holds`: a look, or a commit that succeeded, was begun less than a lease ago."""
+        """Implement `Ownership.holds`: the last look or successful commit was begun less than a lease ago."""
         return not self._lost and not self._ended and self._around.now() - self._looked < self._lease
 
     def look(self) -> None:
-        """Implement `Ownership.look`. The next number may have a commit of our own whose answer is on its way."""
+        """Implement `Ownership.look`. The next number may hold a commit of ours that has not been answered yet."""
         for turn in range(_LOOKS):
             if self._lost or self._ended:
                 break
             number, began = self.next, self._around.now()
             token = self._token_at(number)
             if token is None:
+                # The lease counts from before the look: another server may write as soon as it is done.
                 self._looked = max(self._looked, began)
                 return
             if number == self.next and token != self._token:
                 self._lost = True
                 break
-            self._around.sleep(_BETWEEN * 2**turn)
+            self._around.sleep(_LOOK_PAUSE * 2**turn)
             if self._looked >= began:
                 return
         if self._lost or self._ended:
@@ -175,54 +181,54 @@ class LeaseWriter:
         raise OSError(errno.EBUSY, "it is not known yet what became of the last commit")
 
     def stub(self, sequence: int) -> Sequence[Data] | None:
-        """Implement `Ownership.stub`: a commit whose number stays, without its items."""
+        """Implement `Ownership.stub`: the commit without its items, if its number has to stay."""
         head = self._stubs.get(sequence)
-        return None if head is None else encoded(sequence, head.token, (), replace(head.note, emptied=True))[0]
+        return None if head is None else encode_commit(sequence, head.token, (), replace(head.note, emptied=True))[0]
 
     def give_up(self) -> None:
         """Implement `Ownership.give_up`."""
         self._gives_up = True
 
     def end(self) -> None:
-        """Implement `Ownership.end`. A commit releases the place, so that the next owner need not wait; sent once."""
+        """Implement `Ownership.end`: release the place by a commit, sent once, so that the next owner need not wait."""
         self._ended = True
         if not self._lost and not self._gives_up:
-            note = replace(self._note, lease=None, again=self._again, released=True)
-            parts, _ = encoded(self.next, secrets.token_hex(8), (), note)
+            note = replace(self._note, lease=None, again=self._resent, released=True)
+            parts, _ = encode_commit(self.next, secrets.token_hex(8), (), note)
             with suppress(OSError, Exists):
                 self._objects.put_new(commit_key(self.next), parts)
 
     def _keep_peace(self, heads: Mapping[int, Contents]) -> None:
-        """Raise Taken if another server made an opening a moment ago: the two would take the place from each other."""
+        """Raise Taken if another server has just opened the place: else both would take it from each other in turn."""
         note = heads[max(heads)].note if heads else self._note
         if note.released or note.began is None or None in (note.owner, self._note.owner):
             return
         if note.owner != self._note.owner and 0 <= self._around.today() - note.began < PEACE:
             raise Taken(str(note.owner), note.began)
 
-    def _opened(self, number: int, reading: Reading) -> bool:
-        """Make an opening; return whether it is the last commit."""
+    def _open(self, number: int, reading: Reading) -> bool:
+        """Write an opening; return whether nothing is behind it."""
         self.next = number
         if self._note.owner is not None:
             self._note = replace(self._note, began=self._around.today())
-        opening = self._made((), self._note)
+        opening = self._create_commit((), self._note)
         if opening is None:
             return False
         self._settled = self._around.now()
-        self._again = False  # its number stays in any case
+        self._resent = False  # an opening's number stays in any case
         self.next += 1
         return not reading.sequences(after=number)
 
     def _inherit(self, heads: Mapping[int, Contents]) -> None:
-        """Determine which numbers stay, and how long earlier owners may still answer."""
+        """Determine which numbers have to stay, and how long earlier owners may still answer."""
         opened = {n for n, head in heads.items() if head.is_opening} | {self.next - 1}
-        again = {n for n, head in heads.items() if head.note.again}
-        staying = again | {n - 1 for n in opened | again}
+        after_resent = {n for n, head in heads.items() if head.note.again}
+        staying = after_resent | {n - 1 for n in opened | after_resent}
         self._stubs = {n: heads[n] for n in staying if n in heads}
-        self._settled += _PATIENCE * max(self._leases(heads), default=0.0)
+        self._settled += _LEASES * max(self._leases(heads), default=0.0)
 
     def _leases(self, heads: Mapping[int, Contents]) -> Iterator[float]:
-        """Yield the leases of servers that may still answer: one that wrote or released had waited for all before."""
+        """Yield the leases of servers that may still answer; one that wrote or released had waited for the others."""
         for number in sorted(heads, reverse=True):
             head = heads[number]
             if head.note.released:
@@ -231,47 +237,47 @@ class LeaseWriter:
             if not head.is_opening:
                 return
 
-    def _made(self, said: Sequence[tuple[Item, memoryview | None]], note: Note) -> Contents | None:
-        """Make the next commit, and return it once it is there; None if another's is. Raises StateUnknown, Denied."""
+    def _create_commit(self, pairs: Sequence[tuple[Item, memoryview | None]], note: Note) -> Contents | None:
+        """Write the next commit, and return it; None if the number is another server's. Raises StateUnknown, Denied."""
         token = secrets.token_hex(8)
-        parts, contents = encoded(self.next, token, said, note)
-        began, pause, tries = self._around.now(), _SOON, 1
+        parts, contents = encode_commit(self.next, token, pairs, note)
+        began, pause, tries = self._around.now(), _FIRST_PAUSE, 1
         self._token = token
-        while (ours := self._tried(parts, first=tries == 1)) is None:
+        while (ours := self._try_create(parts, first=tries == 1)) is None:
             if self._gives_up:
                 raise StateUnknown
             self._around.sleep(pause)
-            pause, tries = min(2 * pause, _LATE), tries + 1
+            pause, tries = min(2 * pause, _LONGEST_PAUSE), tries + 1
         if not ours:
             return None
-        self._again = tries > 1
+        self._resent = tries > 1
         self._looked = max(self._looked, began)
         return contents
 
-    def _tried(self, parts: Sequence[Data], *, first: bool) -> bool | None:
-        """Return whether the next commit is ours, or another's; None if unknown. Raises Denied on the `first` try."""
+    def _try_create(self, parts: Sequence[Data], *, first: bool) -> bool | None:
+        """Return whether the next commit is ours, or None if unknown. Raises Denied on the `first` attempt."""
         try:
-            return self._sent(parts)
+            return self._send(parts)
         except Denied:
             if first:
                 raise
         except OSError as error:
             if first:
-                said = "%s does not say what became of commit %d, and is asked again: %s"
-                _logger.warning(said, self._place, self.next, error.strerror or error)
+                message = "%s does not say what became of commit %d, and is asked again: %s"
+                _logger.warning(message, self._place, self.next, error.strerror or error)
         return None
 
-    def _sent(self, parts: Sequence[Data]) -> bool | None:
-        """Send the next commit, and return as `_tried` does. Raises OSError."""
+    def _send(self, parts: Sequence[Data]) -> bool | None:
+        """Send the next commit; return as `_try_create` does. Raises OSError."""
         try:
             self._objects.put_new(commit_key(self.next), parts)
-        except Exists:  # or so it says: S3 may tell all of several that race that they lost, and nothing is there
+        except Exists:  # S3 may report a conflict to all of several racing writers, with no object left there
             token = self._token_at(self.next)
             return None if token is None else token == self._token
         return True
 
     def _token_at(self, number: int) -> str | None:
-        """Return the token of the commit of a number; None if it is free. Raises OSError."""
+        """Return the token of the commit with this number; None if the number is free. Raises OSError."""
         try:
             return read_head(self._objects, number).token
         except Missing:
@@ -281,34 +287,34 @@ class LeaseWriter:
 
 
 class ExclusiveWriter:
-    """Writer of commits to objects that are exclusively ours, by a lock: failed writes can be undone."""
+    """Writer to objects that only this server can reach, by a lock: so failed writes can be undone."""
 
     def __init__(self, objects: Objects, place: str) -> None:
         self._objects, self._place = objects, place
         self.next = 1
-        self._failed: set[str] = set()  # tokens of objects that may have got the next number in spite of an error
+        self._failed: set[str] = set()  # tokens of objects that may exist under the next number in spite of an error
         self._lost = False
 
     def begin(self, reading: Reading) -> dict[int, Contents]:
-        """Implement `Ownership.begin`: nobody else adds any."""
+        """Implement `Ownership.begin`: nobody else adds commits."""
         heads = reading.heads(reading.sequences())
         self.next = max(heads, default=0) + 1
         return heads
 
     def settle(self) -> None:
-        """Implement `Ownership.settle`: nobody else is there."""
+        """Implement `Ownership.settle`: there are no other servers."""
 
-    def write_items(self, said: Sequence[tuple[Item, memoryview | None]]) -> Contents:
+    def write_items(self, pairs: Sequence[tuple[Item, memoryview | None]]) -> Contents:
         """Implement `Ownership.write_items`."""
         if self._lost:
             raise loss(self._place)
         token = secrets.token_hex(8)
-        parts, contents = encoded(self.next, token, said)
+        parts, contents = encode_commit(self.next, token, pairs)
         try:
             self._create(parts, token)
         except OSError:
             self._failed.add(token)
-            with suppress(OSError):  # the next commit looks again
+            with suppress(OSError):  # the next commit tries it again
                 self._withdraw()
             raise
         self.next += 1
@@ -316,24 +322,24 @@ class ExclusiveWriter:
         return contents
 
     def holds(self) -> bool:
-        """Implement `Ownership.holds`: always."""
+        """Implement `Ownership.holds`: always true."""
         return True
 
     def look(self) -> None:
-        """Implement `Ownership.look`: there is nobody to look for."""
+        """Implement `Ownership.look`: there is nothing to check."""
 
     def stub(self, sequence: int) -> Sequence[Data] | None:
-        """Implement `Ownership.stub`: nothing has to stay."""
+        """Implement `Ownership.stub`: no number has to stay."""
         return None
 
     def give_up(self) -> None:
-        """Implement `Ownership.give_up`: nothing is tried again."""
+        """Implement `Ownership.give_up`: nothing is repeated."""
 
     def end(self) -> None:
-        """Implement `Ownership.end`: the lock goes with the objects."""
+        """Implement `Ownership.end`: the lock is released with the objects."""
 
     def _create(self, parts: Sequence[Data], token: str) -> None:
-        """Make the next object. An object that is there already may be a failed one of ours, which is removed.
+        """Create the next object. If one is there already, it may be a failed one of ours, which is deleted.
 
         Any other one is by a server that ignores the lock.
         """
@@ -347,7 +353,7 @@ class ExclusiveWriter:
         raise loss(self._place)
 
     def _withdraw(self) -> str | None:
-        """Remove an object that a failed write left under the next number; return the token of any object there."""
+        """Delete an object that a failed write left under the next number; return the token of any object there."""
         try:
             token = read_head(self._objects, self.next).token
         except (Missing, Damaged):

@@ -1,4 +1,4 @@
-"""Places for state, as the setting `--state` names them: open one, check its format, and lock it."""
+"""Places of state, as the setting `--state` names them: open one, check its format, and lock it."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ from service.store.objects import Exists, Missing, Objects
 from service.store.remote import open_remote
 
 FORMAT_KEY: Final = "FORMAT"
-#: content of the object FORMAT: one journal, for one server; or shards, which servers share
+#: content of the object FORMAT: a single journal, for one server; or shards, which servers share
 WHOLE_FORMAT: Final = b"gradserve state 1\n"
 SHARED_FORMAT: Final = b"gradserve state 2\n"
 
 
 def open_state(place: str | None, lease: float = 1.0) -> Journal:
-    """Open the journal of a place: a folder, an s3://, gs:// or az:// URL, or nowhere (`memory`, None).
+    """Open the journal of a place: a folder, an s3://, gs:// or az:// URL, or nothing (`memory`, None).
 
-    `lease`: seconds for which a look at a place that others reach is good enough. Raises RuntimeError.
+    `lease`: seconds for which a look at a shared place stays valid. Raises RuntimeError.
     """
     if place is None or place == NO_STATE:
         return MemoryJournal()
-    objects, found = claim_objects(place)
-    with _sentences(place, objects):
-        if not found:
+    objects, has_state = claim_objects(place)
+    with _errors_in_words(place, objects):
+        if not has_state:
             write_format(objects)
     return ObjectJournal(objects, place_name(place), lease=lease)
 
 
 def open_shared(place: str) -> Objects:
     """Open the objects of a place that servers share, in shards. Raises RuntimeError with one sentence."""
-    objects, found = claim_objects(place, SHARED_FORMAT)
-    with _sentences(place, objects):
-        if not found:
+    objects, has_state = claim_objects(place, SHARED_FORMAT)
+    with _errors_in_words(place, objects):
+        if not has_state:
             write_format(objects, SHARED_FORMAT)
     return objects
 
 
 def claim_objects(place: str, form: bytes = WHOLE_FORMAT) -> tuple[Objects, bool]:
-    """Open the objects of a place, locked if it is a folder; return whether there is state, or the place is empty.
+    """Open the objects of a place, and lock it if it is a folder; return also whether there is any state.
 
-    Raises RuntimeError with one sentence, also for state of another form. A place that is not ours is left as it is.
+    Raises RuntimeError with one sentence, also if the state has another form. A place that is not ours is not changed.
     """
     objects = open_objects(place, make=True)
-    with _sentences(place, objects):
+    with _errors_in_words(place, objects):
         present = place_format(objects, place_name(place))
         if present is not None and present != form:
             use = (
@@ -73,7 +73,7 @@ def claim_objects(place: str, form: bytes = WHOLE_FORMAT) -> tuple[Objects, bool
 
 
 def open_objects(place: str, *, make: bool = False) -> Objects:
-    """Open the objects of a place, which others may have locked. `make` says to make a folder. Raises RuntimeError."""
+    """Open the objects of a place without locking it. With `make`, a missing folder is created. Raises RuntimeError."""
     if "://" in place:
         return open_remote(place)
     try:
@@ -83,33 +83,33 @@ def open_objects(place: str, *, make: bool = False) -> Objects:
 
 
 def place_name(place: str) -> str:
-    """Return the name of a place in sentences."""
+    """Return the name of a place in messages."""
     return f"the state at {place}" if "://" in place else f"the state folder {place}"
 
 
 def place_format(objects: Objects, name: str) -> bytes | None:
-    """Read the form of the state there, WHOLE_FORMAT or SHARED_FORMAT; None if the place is empty.
+    """Return the form of the state in a place, WHOLE_FORMAT or SHARED_FORMAT; None if the place is empty.
 
-    Raises RuntimeError if there is something else, and OSError.
+    Raises RuntimeError if there is anything else, and OSError.
     """
-    stated = _stated(objects)
-    if stated is None:
+    content = _read_format(objects)
+    if content is None:
         stranger = next(iter(objects.list("")), None)
         if stranger is None:
             return None
-        stated = _stated(objects)  # another server may have begun meanwhile
-    if stated is None:
+        content = _read_format(objects)  # another server may have begun here since the first check
+    if content is None:
         problem = f"{name} is none of gradserve's: it has {stranger!r} but no {FORMAT_KEY}"
         raise RuntimeError(f"{problem}; name an empty one, or another, with --state")
-    if stated not in (WHOLE_FORMAT, SHARED_FORMAT):
+    if content not in (WHOLE_FORMAT, SHARED_FORMAT):
         known = " and ".join(repr(form.decode().strip()) for form in (WHOLE_FORMAT, SHARED_FORMAT))
-        shown = stated.decode("ascii", "replace").strip()
+        shown = content.decode("ascii", "replace").strip()
         raise RuntimeError(f"{name} is in the format {shown!r}, and this version of gradserve reads {known} alone")
-    return stated
+    return content
 
 
-def _stated(objects: Objects) -> bytes | None:
-    """Read the object FORMAT; None if there is none."""
+def _read_format(objects: Objects) -> bytes | None:
+    """Return the content of the object FORMAT, or None."""
     try:
         return objects.get(FORMAT_KEY, 0, 100)
     except Missing:
@@ -118,13 +118,13 @@ def _stated(objects: Objects) -> bytes | None:
 
 def write_format(objects: Objects, form: bytes = WHOLE_FORMAT) -> None:
     """Mark the place as ours, in this form."""
-    with suppress(Exists):  # by a server that has just begun as well
+    with suppress(Exists):  # another server has just begun here as well
         objects.put_new(FORMAT_KEY, [form])
 
 
 @contextmanager
-def _sentences(place: str, objects: Objects) -> Iterator[None]:
-    """Turn errors into RuntimeError with a sentence on the place, and close its objects."""
+def _errors_in_words(place: str, objects: Objects) -> Iterator[None]:
+    """Turn errors into RuntimeError with a sentence about the place, and close its objects."""
     try:
         yield
     except BlockingIOError:

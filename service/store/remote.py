@@ -1,6 +1,6 @@
-"""Objects in S3, Google Cloud Storage or Azure, by obstore: a URL says where, the environment has the credentials.
+"""Objects in S3, Google Cloud Storage or Azure, through obstore; the environment has the credentials.
 
-`put_new` is a conditional write, which the store itself decides (If-None-Match: *).
+`put_new` is a conditional write, on which the store itself decides (If-None-Match: *).
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
 SCHEMES: Final = ("s3", "gs", "az")
-#: time for a connection, and for all repetitions of what may be repeated
+#: timeouts of a connection, and of a request with all its repetitions
 _CONNECT: Final = timedelta(seconds=5)
-_REPEAT: Final = timedelta(seconds=20)
-#: time for a request: so much for any, and what its bytes take at a slow rate; requests of like sizes have the same
-_LEAST: Final = 5.0
-_RATE: Final = 1 << 20
+_RETRY: Final = timedelta(seconds=20)
+#: timeout of a request: a base, and the time for its bytes at a slow rate; sizes are rounded up to one of these
+_BASE_SECONDS: Final = 5.0
+_BYTES_PER_SECOND: Final = 1 << 20
 _SIZES: Final = (1 << 20, 16 << 20, 256 << 20, 5 << 30)
 
-#: obstore's message for answers that reject the request itself, unlike those for one that was late or lost a race
+#: obstore's messages for responses that reject a request itself, unlike timeouts and lost races
 _REFUSED: Final = re.compile(r"status(?: code)?:? (?:400|413)\b")
 
-#: opens a store whose requests may take so long, repeated by itself or not
+#: function that opens a store, given the timeout of its requests and whether obstore may repeat them
 Opener = Callable[[timedelta, bool], "ObjectStore"]
 
 
@@ -40,18 +40,18 @@ def open_remote(url: str) -> Remote:
     """Open the objects under a URL. Raises RuntimeError for a malformed URL, and if obstore cannot be loaded."""
     parts = urlsplit(url)
     if parts.scheme not in SCHEMES or not parts.netloc or parts.query or parts.fragment or "@" in parts.netloc:
-        wanted = "s3://BUCKET/FOLDER, gs://BUCKET/FOLDER or az://CONTAINER/FOLDER"
-        raise RuntimeError(f"--state is a URL that gradserve does not understand; {wanted} are")
+        supported = "s3://BUCKET/FOLDER, gs://BUCKET/FOLDER or az://CONTAINER/FOLDER"
+        raise RuntimeError(f"--state is a URL that gradserve does not understand; {supported} are")
     with needs_extra(f"state in {parts.scheme}://", "obstore", "s3"):
         from obstore.exceptions import BaseError  # noqa: PLC0415 - an extra
         from obstore.store import from_url  # noqa: PLC0415 - as above
-    # An endpoint without TLS, such as a store on the same network, is named on purpose.
+    # Someone who names an endpoint without TLS, such as a store in the same network, means it.
     plain = os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://")
 
     def opened(time: timedelta, repeats: bool) -> ObjectStore:
         options: Any = {"connect_timeout": _CONNECT, "timeout": time, "allow_http": plain}
         return from_url(
-            url, client_options=options, retry_config={"retry_timeout": _REPEAT, "max_retries": 5 if repeats else 0}
+            url, client_options=options, retry_config={"retry_timeout": _RETRY, "max_retries": 5 if repeats else 0}
         )
 
     try:
@@ -61,7 +61,7 @@ def open_remote(url: str) -> Remote:
 
 
 class Remote:
-    """Objects of an obstore store, which is opened once for each timeout of requests."""
+    """Objects of an obstore store, which is opened once for each timeout: obstore has no timeouts per request."""
 
     exclusive = False
 
@@ -95,7 +95,7 @@ class Remote:
         try:
             with _translated("several"):
                 store.delete(list(keys))
-        except Missing:  # some stores say so, and have left out what follows
+        except Missing:  # some stores raise this, and skip the rest
             for key in keys:
                 with suppress(Missing), _translated(key):
                     store.delete(key)
@@ -104,15 +104,15 @@ class Remote:
         """Implement `Objects.list`."""
         with _translated(prefix):
             pages = self._store_for(0).list(prefix or None, offset=after or None)
-            return [found["path"] for page in pages for found in page]
+            return [entry["path"] for page in pages for entry in page]
 
     def close(self) -> None:
-        """Implement `Objects.close`: connections are closed by their owner."""
+        """Implement `Objects.close`: there is nothing to close."""
 
     def _store_for(self, nbytes: int, *, repeats: bool = True) -> ObjectStore:
-        """Return the store for a request that sends or gets so many bytes."""
+        """Return the store whose timeout suits a request with so many bytes."""
         size = next((size for size in _SIZES if nbytes <= size), _SIZES[-1])
-        kind = timedelta(seconds=_LEAST + size / _RATE), repeats
+        kind = timedelta(seconds=_BASE_SECONDS + size / _BYTES_PER_SECOND), repeats
         if kind not in self._stores:
             self._stores[kind] = self._open(*kind)
         return self._stores[kind]
@@ -123,13 +123,13 @@ def _nbytes(data: Sequence[Data]) -> int:
 
 
 def one_line(error: Exception) -> str:
-    """Return an error message of obstore's without the Rust structures that follow."""
+    """Return an error message of obstore without the Rust structures at its end."""
     return " ".join(str(error).split("Debug source:")[0].split())
 
 
 @contextmanager
 def _translated(key: str, *, makes: bool = False) -> Iterator[None]:
-    """Translate the errors of obstore to those of `Objects`; `makes` says that an object is being made."""
+    """Translate errors of obstore to those of `Objects`; `makes` tells that an object is being created."""
     from obstore.exceptions import AlreadyExistsError, BaseError  # noqa: PLC0415 - see open_remote
 
     try:
@@ -137,7 +137,7 @@ def _translated(key: str, *, makes: bool = False) -> Iterator[None]:
     except AlreadyExistsError:
         raise Exists(key) from None
     except FileNotFoundError as error:
-        if makes:  # the bucket is not there
+        if makes:  # the bucket does not exist
             raise Denied(errno.ENOENT, one_line(error)) from None
         raise Missing(key) from None
     except (BaseError, ValueError) as error:
@@ -146,7 +146,7 @@ def _translated(key: str, *, makes: bool = False) -> Iterator[None]:
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Return whether the store has rejected the request as wrong or forbidden, and not failed at it."""
+    """Return whether the store has rejected the request as wrong or forbidden, instead of failing."""
     from obstore import exceptions  # noqa: PLC0415 - see open_remote
 
     rejections = (

@@ -1,6 +1,7 @@
 """Tables of stored values in memory, by namespace and name: tensors, graphs and models, each within a quota.
 
-A value that has been decided on and is being written is *coming*: it counts against the quota, and is not seen yet.
+A value that has been decided on and is being written is *coming*: it counts against the quota, but requests do not see
+it yet.
 """
 
 from __future__ import annotations
@@ -24,34 +25,34 @@ TableKey = tuple[str, str]  # namespace and name
 
 
 class Quota(NamedTuple):
-    """Number of values, and of the bytes that they take together."""
+    """Number of values, and their bytes together."""
 
     most: int
     most_bytes: int
 
 
-#: quota of a namespace
+#: function from a namespace to its quota
 Share = Callable[[str], Quota]
-#: (namespace, limit) → the limit that the keys of the namespace state; None if they state none
+#: function from a namespace and a limit to the value that the namespace's keys set for the limit, or None
 StatedLimit = Callable[[str, str], int | None]
 _NOTHING: Final = Quota(0, 0)
-#: the namespace of the server itself, which is all of it if no keys are asked for
+#: the server's own namespace; without API keys, everything is in it
 _OWN = ""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _EXPECTED: Final = "1 to 128 of A-Z a-z 0-9 _ . - with neither a dot nor a hyphen first"
-#: `expected` of the refusal of a missing model
+#: `expected` in the refusal of a missing model
 MODEL_WANTED: Final = "the name of a model"
-#: models that a refusal names
-_TOLD: Final = 10
-#: an extent that each call states anew
+#: most models that a refusal names
+_MOST_NAMED: Final = 10
+#: extent that each call chooses
 FREE: Final = -1
 
-#: estimated bytes of a tensor beside its elements, of a graph beside its record, and of a model beside its record
+#: estimated bytes of a tensor besides its elements, of a graph besides its record, and of a model besides its record
 TENSOR_OVERHEAD: Final = 500
 OVERHEAD: Final = 1000
 MODEL_OVERHEAD: Final = 500
-#: between the summary of a record and the rest: in a string, a quotation mark would have a backslash before it
+#: end of a record's summary; within a JSON string, the quotation marks would be escaped
 _BEFORE_THE_GRAPH: Final = b',"graph":'
 _BEFORE_THE_LEAVES: Final = b',"inputs":'
 
@@ -59,123 +60,126 @@ _BEFORE_THE_LEAVES: Final = b',"inputs":'
 class Table(Generic[_V]):
     """Values by key. For one thread.
 
-    A coming value counts, and the next decision sees it (`latest`); requests see it once it has settled (`find`).
+    A coming value counts, and later decisions see it (`latest`); requests see it once it has settled (`find`).
     """
 
-    #: name of the values in sentences
+    #: name of the values in messages
     plural = "things"
 
     def __init__(self, quota: Quota, nbytes: Callable[[_V], int], share: Share | None = None) -> None:
-        """`quota` is for all values together, and `share` for each namespace, if there are several."""
+        """Make an empty table with a `quota` for all values, and a `share` for each namespace if there are several."""
         self._quota = quota
         self._share = share
         self._nbytes = nbytes
-        self._of: dict[str, Quota] = {}  # usage of each namespace
-        self._kept: dict[str, dict[str, _V]] = {}
+        self._usage: dict[str, Quota] = {}  # of each namespace
+        self._values: dict[str, dict[str, _V]] = {}
         self._coming: dict[TableKey, _V | None] = {}
-        #: usage of the same quota by other tables
+        #: function that returns the usage of the same quota by other tables
         self.beside: Callable[[], Quota] = lambda: _NOTHING
         self.count = 0
         self.held = 0
 
     def find(self, key: TableKey) -> _V | None:
-        """Return the value that everybody sees."""
-        return self._kept.get(key[0], {}).get(key[1])
+        """Return the value that requests see."""
+        return self._values.get(key[0], {}).get(key[1])
 
     def latest(self, key: TableKey) -> _V | None:
-        """Return the value that will be there when all that is coming has settled."""
+        """Return the value as it will be when everything that is coming has settled."""
         return self._coming[key] if key in self._coming else self.find(key)
 
     def within(self, namespace: str) -> Mapping[str, _V]:
-        """Return the values of a namespace, in the order in which the names came."""
-        return self._kept.get(namespace, {})
+        """Return the values of a namespace, in the order in which their names were first used."""
+        return self._values.get(namespace, {})
 
     def all_latest(self, namespace: str) -> Iterator[tuple[str, _V]]:
-        """Iterate over what will be in a namespace when all that is coming has settled, by name."""
+        """Iterate over a namespace, by name, as it will be when everything that is coming has settled."""
         coming = {name: value for (other, name), value in self._coming.items() if other == namespace}
         return ((name, value) for name, value in {**self.within(namespace), **coming}.items() if value is not None)
 
     def __iter__(self) -> Iterator[tuple[TableKey, _V]]:
         """Iterate over all values."""
-        return (((namespace, name), value) for namespace, kept in self._kept.items() for name, value in kept.items())
+        return (
+            ((namespace, name), value) for namespace, values in self._values.items() for name, value in values.items()
+        )
 
     def admit(self, changes: Mapping[TableKey, _V | None]) -> None:
-        """Raise Refusal (store_full) unless there is memory for these changes together.
+        """Raise Refusal (store_full) unless these changes fit together.
 
-        Changes that take no more than before always fit. A refusal tells a namespace nothing of the others.
+        Changes that take no more than the values they replace always fit. A refusal tells a namespace nothing about
+        others.
         """
         for namespace in dict.fromkeys(namespace for namespace, _ in changes):
             self._admit_share(namespace, {key: value for key, value in changes.items() if key[0] == namespace})
         count, held = self._growth(changes)
-        (most, most_bytes), beside = self._quota, self.beside()
-        most, most_bytes = most - beside.most, most_bytes - beside.most_bytes
+        (most, most_bytes), other_usage = self._quota, self.beside()
+        most, most_bytes = most - other_usage.most, most_bytes - other_usage.most_bytes
         if self.count + count > max(most, self.count):
             raise self._full_for_all(f"{self.count} {self.plural}", f"at most {most} {self.plural}")
         if self.held + held > max(most_bytes, self.held):
-            wanted = f"{self._sum(list(changes.values()))} bytes"
-            raise self._full_for_all(f"{self.plural} of {self.held} bytes", f"at most {most_bytes} bytes", wanted)
+            needed = f"{self._sum(list(changes.values()))} bytes"
+            raise self._full_for_all(f"{self.plural} of {self.held} bytes", f"at most {most_bytes} bytes", needed)
 
     def _admit_share(self, namespace: str, changes: Mapping[TableKey, _V | None]) -> None:
-        """Raise Refusal (store_full) if a namespace would keep more than its share, and more than before."""
+        """Raise Refusal (store_full) if a namespace would have more than its share, and more than before."""
         if self._share is None:
             return
-        (count, held), (has, has_bytes) = self._growth(changes), self._of.get(namespace, _NOTHING)
+        (count, held), (has, has_bytes) = self._growth(changes), self._usage.get(namespace, _NOTHING)
         most, most_bytes = self._share(namespace)
         if has + count > max(most, has):
             raise table_full(f"your namespace keeps {has} {self.plural}", f"at most {most} {self.plural}")
         if has_bytes + held > max(most_bytes, has_bytes):
-            wanted = f"{self._sum(list(changes.values()))} bytes"
-            kept = f"your namespace keeps {self.plural} of {has_bytes} bytes"
-            raise table_full(kept, f"at most {most_bytes} bytes", wanted)
+            needed = f"{self._sum(list(changes.values()))} bytes"
+            usage = f"your namespace keeps {self.plural} of {has_bytes} bytes"
+            raise table_full(usage, f"at most {most_bytes} bytes", needed)
 
     def _growth(self, changes: Mapping[TableKey, _V | None]) -> tuple[int, int]:
-        """Return the growth of the count and of the bytes."""
+        """Return by how much the changes raise the number of values, and the bytes."""
         before, after = [self.latest(key) for key in changes], list(changes.values())
         count = sum(value is not None for value in after) - sum(value is not None for value in before)
         return count, self._sum(after) - self._sum(before)
 
     def expect(self, key: TableKey, value: _V | None) -> None:
         """Note that this value is coming; None: a deletion."""
-        self._counted(key[0], self.latest(key), value)
+        self._count_change(key[0], self.latest(key), value)
         self._coming[key] = value
 
     def settle(self, key: TableKey, value: _V | None) -> None:
-        """Put the expected value into the table."""
+        """Put the coming value into the table."""
         self._coming.pop(key, None)
         self._put(key, value)
 
     def drop(self, key: TableKey) -> None:
-        """Drop the value that was expected: it is not coming."""
+        """Forget the coming value: its write has failed."""
         if key in self._coming:
-            self._counted(key[0], self._coming.pop(key), self.find(key))
+            self._count_change(key[0], self._coming.pop(key), self.find(key))
 
     def load(self, key: TableKey, value: _V | None) -> None:
-        """Put a value that was kept before into the table, whatever the quota has become."""
-        self._counted(key[0], self.find(key), value)
+        """Put a value from the journal into the table, even if the quota is smaller now."""
+        self._count_change(key[0], self.find(key), value)
         self._put(key, value)
 
     def _put(self, key: TableKey, value: _V | None) -> None:
         namespace, name = key
         if value is not None:
-            self._kept.setdefault(namespace, {})[name] = value
+            self._values.setdefault(namespace, {})[name] = value
             return
-        kept = self._kept.get(namespace, {})
-        kept.pop(name, None)
-        if not kept:
-            self._kept.pop(namespace, None)
+        values = self._values.get(namespace, {})
+        values.pop(name, None)
+        if not values:
+            self._values.pop(namespace, None)
 
-    def _counted(self, namespace: str, before: _V | None, after: _V | None) -> None:
+    def _count_change(self, namespace: str, before: _V | None, after: _V | None) -> None:
         count, held = (after is not None) - (before is not None), self._sum([after]) - self._sum([before])
         self.count, self.held = self.count + count, self.held + held
-        has, has_bytes = self._of.pop(namespace, _NOTHING)
+        has, has_bytes = self._usage.pop(namespace, _NOTHING)
         if has + count:
-            self._of[namespace] = Quota(has + count, has_bytes + held)
+            self._usage[namespace] = Quota(has + count, has_bytes + held)
 
     def _sum(self, values: Iterable[_V | None]) -> int:
         return sum(self._nbytes(value) for value in values if value is not None)
 
     def _full_for_all(self, held: str, expected: str, needed: str | None = None) -> Refusal:
-        """Return the refusal of a full server: with several namespaces, it does not tell what the others keep."""
+        """Return the refusal of a full server: with several namespaces, it does not tell what others store."""
         if self._share is None:
             return table_full(f"the server keeps {held}", expected, needed)
         detail = f"the server has no room for more {self.plural}, though your namespace has not filled its share"
@@ -190,23 +194,23 @@ def table_full(held: str, expected: str, needed: str | None = None) -> Refusal:
 
 
 def total_quota(settings: Settings, things: str) -> Quota:
-    """Return the quota for all `things` together: graph, tensor, model or answer."""
+    """Return the quota for all values of one kind: graph, tensor, model or answer."""
     return Quota(getattr(settings, f"max_{things}s"), getattr(settings, f"max_{things}_bytes"))
 
 
-def share_of_each(settings: Settings, things: str, stated: StatedLimit | None) -> Share | None:
-    """Return the quota of a namespace: the limit of its keys, or its percentage of all; None if no keys are asked for.
+def share_of_each(settings: Settings, things: str, key_limit: StatedLimit | None) -> Share | None:
+    """Return the quota of each namespace: the limit of its keys, or a percentage of the total; None without API keys.
 
-    The server's own namespace may fill all, unless a key of it states less.
+    The server's own namespace may use the total, unless one of its keys sets a limit.
     """
-    if stated is None:
+    if key_limit is None:
         return None
 
     def most(namespace: str, limit: str) -> int:
-        own = stated(namespace, limit)
+        limit_of_keys = key_limit(namespace, limit)
         of_all: int = getattr(settings, limit)
-        if own is not None:
-            return own
+        if limit_of_keys is not None:
+            return limit_of_keys
         return of_all if namespace == _OWN else of_all * settings.namespace_share // 100
 
     return lambda namespace: Quota(most(namespace, f"max_{things}s"), most(namespace, f"max_{things}_bytes"))
@@ -218,13 +222,13 @@ def is_name(name: str) -> bool:
 
 
 def checked_name(name: str, where: str, pointer: str | None = None, node: int | None = None) -> str:
-    """Return a valid name unchanged; the sentence says `where` it stands. Raises Refusal (invalid_field)."""
+    """Return a valid name unchanged; messages say `where` it stands. Raises Refusal (invalid_field)."""
     if is_name(name):
         return name
-    got = f"“{printable(name)}”" if name else "empty"
+    received = f"“{printable(name)}”" if name else "empty"
     prefix = "" if node is None else f"node {node}: "
-    detail = f"{prefix}{where} must be {_EXPECTED}, but is {got}"
-    raise Refusal("invalid_field", detail, node=node, expected=_EXPECTED, got=got, pointer=pointer)
+    detail = f"{prefix}{where} must be {_EXPECTED}, but is {received}"
+    raise Refusal("invalid_field", detail, node=node, expected=_EXPECTED, got=received, pointer=pointer)
 
 
 def unknown_tensor(name: str, pointer: str | None = None, node: int | None = None) -> Refusal:
@@ -236,10 +240,10 @@ def unknown_tensor(name: str, pointer: str | None = None, node: int | None = Non
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TensorVersion:
-    """One version of a tensor. The view of `memory` has its elements alone, row-major and little-endian.
+    """One version of a tensor. The view of `memory` has only its elements, row-major and little-endian.
 
-    The elements are written once, before the version can be seen. A view of them stays valid for as long as anybody
-    holds it, even when the memory has been given back.
+    The elements are written once, before the version can be seen. A view of them stays valid as long as anybody holds
+    it, even after the memory has been given back.
     """
 
     dtype: str
@@ -249,16 +253,16 @@ class TensorVersion:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of its elements, even when the memory has been given back."""
+        """Bytes of its elements, even after the memory has been given back."""
         return nbytes_of(self.dtype, self.shape)
 
 
-#: gets each new version, or None for a deletion
+#: function that is called with each new version, or None for a deletion
 Placed = Callable[[str, str, TensorVersion | None], None]
 
 
 class TensorTable(Table[TensorVersion]):
-    """Present versions of tensors by namespace and name."""
+    """Current versions of tensors by namespace and name."""
 
     plural = "tensors"
 
@@ -267,29 +271,29 @@ class TensorTable(Table[TensorVersion]):
         self._placed = placed
 
     def get(self, namespace: str, name: str) -> TensorVersion:
-        """Return the present version. Raises Refusal (not_found)."""
+        """Return the current version. Raises Refusal (not_found)."""
         version = self.find((namespace, name))
         if version is None:
             raise unknown_tensor(name)
         return version
 
     def settle(self, key: TableKey, value: TensorVersion | None) -> None:
-        """Put the expected version into the table: jobs read it from now on."""
+        """Put the coming version into the table; tasks read it from now on."""
         super().settle(key, value)
         self._placed(*key, value)
 
     def load(self, key: TableKey, value: TensorVersion | None) -> None:
-        """Put a version that was kept before into the table."""
+        """Put a version from the journal into the table."""
         super().load(key, value)
         self._placed(*key, value)
 
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A registered graph: its `record` is the JSON that answers have, and `summary` the same without the graph.
+    """Registered graph: its `record` is the JSON of answers, and `summary` the same without the graph.
 
-    Workers know it by `key`, a hash of the whole record. The id is not enough: two graphs of one id may name their
-    nodes differently, and messages name nodes.
+    Workers identify it by `key`, a hash of the whole record. The id is not enough: two graphs with the same id may name
+    their nodes differently, and messages name nodes.
     """
 
     graph_id: str
@@ -299,7 +303,7 @@ class Registered:
 
     @classmethod
     def of(cls, record: bytes) -> Registered:
-        """Read a record that a worker has written."""
+        """Parse a record that a worker has written."""
         summary = record.partition(_BEFORE_THE_GRAPH)[0] + b"}"
         return cls(orjson.loads(summary)["graph_id"], blake2b(record, digest_size=32).hexdigest(), record, summary)
 
@@ -334,7 +338,7 @@ def no_graph(graph_id: str, pointer: str | None = None) -> Refusal:
 
 @dataclass(frozen=True, slots=True)
 class KeptModel:
-    """A model: its `record` is the JSON that answers have, with its `etag` in it."""
+    """Model: its `record` is the JSON of answers, which includes its `etag`."""
 
     graph_id: str
     etag: str
@@ -342,9 +346,9 @@ class KeptModel:
 
     @classmethod
     def of(cls, record: bytes) -> KeptModel:
-        """Read a record that a worker has written."""
-        told = orjson.loads(record.partition(_BEFORE_THE_LEAVES)[0] + b"}")
-        return cls(told["graph_id"], told["etag"], record)
+        """Parse a record that a worker has written."""
+        summary = orjson.loads(record.partition(_BEFORE_THE_LEAVES)[0] + b"}")
+        return cls(summary["graph_id"], summary["etag"], record)
 
     @property
     def nbytes(self) -> int:
@@ -368,21 +372,21 @@ class ModelTable(Table[KeptModel]):
         return model
 
     def require_unused(self, key: TableKey) -> None:
-        """Raise Refusal (in_use) if there is, or will be, a model of the graph of this namespace and id."""
+        """Raise Refusal (in_use) if a model uses the graph of this namespace and id, or will."""
         namespace, graph_id = key
         users = sorted(name for name, model in self.all_latest(namespace) if model.graph_id == graph_id)
         if users:
-            told = ", ".join(users[:_TOLD])
-            more = f" and {len(users) - _TOLD} more" if len(users) > _TOLD else ""
+            listed = ", ".join(users[:_MOST_NAMED])
+            more = f" and {len(users) - _MOST_NAMED} more" if len(users) > _MOST_NAMED else ""
             are = "is a model" if len(users) == 1 else "are models"
             advice = "delete what is no longer needed, and then the graph"
-            detail = f"there {are} of the graph {graph_id}: {told}{more}; {advice}"
-            raise Refusal("in_use", detail, expected="a graph that no model is of", got=f"models of it: {told}{more}")
+            detail = f"there {are} of the graph {graph_id}: {listed}{more}; {advice}"
+            raise Refusal("in_use", detail, expected="a graph that no model is of", got=f"models of it: {listed}{more}")
 
 
-def graph_of_request(stated: bytes) -> str:
-    """Read the graph id from a request for a model, as a worker has written it."""
-    graph_id: str = orjson.loads(stated.partition(_BEFORE_THE_LEAVES)[0] + b"}")["graph_id"]
+def graph_of_request(request: bytes) -> str:
+    """Return the graph id in a request for a model, as a worker has written it."""
+    graph_id: str = orjson.loads(request.partition(_BEFORE_THE_LEAVES)[0] + b"}")["graph_id"]
     return graph_id
 
 

@@ -1,6 +1,6 @@
 """Writes on their way to disk: new versions of tensors, graphs, models and answers, and commits of several of them.
 
-A write without data (`data` or `record` is None) deletes what is kept under its name.
+A write without data (`data` or `record` is None) deletes the value under its name.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-#: `if_match` of a tensor that must not exist yet, as If-None-Match: * demands
+#: `if_match` of a tensor that must not exist yet, as with If-None-Match: *
 ABSENT = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Request of a job to keep a tensor: name, new version, and condition.
+    """Request of a task to store a tensor: name, new version, and condition.
 
-    `etag` identifies the new version by 16 hexadecimal digits. `if_match` is the etag that the present version must
+    `etag` identifies the new version by 16 hexadecimal digits. `if_match` is the etag that the current version must
     have, `ABSENT` if there must be none, None without a condition. If `durable`, the tensor is on disk before the
-    answer.
+    answer is sent.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Stored:
     durable: bool = True
 
     def summary(self, written_within_ms: int | None = None) -> dict[str, object]:
-        """Describe the tensor without its elements, and if it is not on disk yet, say when it will be."""
+        """Describe the tensor without its elements, and if it is not on disk yet, tell when it will be."""
         summary: dict[str, object] = {
             "tensor_id": self.name,
             "dtype": self.dtype,
@@ -45,13 +45,13 @@ class Stored:
 
 
 def nbytes_of(dtype: str, shape: Sequence[int]) -> int:
-    """Compute the bytes of a tensor's elements."""
+    """Return the bytes of a tensor's elements."""
     return np.dtype(dtype).itemsize * math.prod(shape)
 
 
 @dataclass(frozen=True, slots=True)
 class TensorWrite:
-    """A version of a tensor; `data` is row-major and little-endian."""
+    """Version of a tensor; `data` is row-major and little-endian."""
 
     namespace: str
     name: str
@@ -63,10 +63,10 @@ class TensorWrite:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRecord:
-    """The answer to a call with an Idempotency-Key, which a repetition gets until `expires`, in Unix seconds.
+    """Answer to a call with an Idempotency-Key, which repetitions get until `expires`, in Unix seconds.
 
-    `fingerprint` tells the request from another one with the same key. `headers` go with the answer beside its media
-    type.
+    `fingerprint` distinguishes the request from another one with the same key. `headers` are those of the answer
+    besides its media type.
     """
 
     namespace: str
@@ -81,7 +81,7 @@ class AnswerRecord:
 
 @dataclass(frozen=True, slots=True)
 class GraphWrite:
-    """A registered graph, as the JSON record that answers have."""
+    """Registered graph, as the JSON record of answers."""
 
     namespace: str
     graph_id: str
@@ -90,7 +90,7 @@ class GraphWrite:
 
 @dataclass(frozen=True, slots=True)
 class ModelWrite:
-    """A model, as the JSON record that answers have."""
+    """Model, as the JSON record of answers."""
 
     namespace: str
     name: str
@@ -99,7 +99,7 @@ class ModelWrite:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Writes that are kept atomically: all of them or none."""
+    """Writes that are made atomically: all of them or none."""
 
     tensors: Sequence[TensorWrite] = ()
     graphs: Sequence[GraphWrite] = ()
@@ -122,7 +122,7 @@ def name_of(write: Write) -> Name:
 
 
 def commit_of(writes: Iterable[Write]) -> Commit:
-    """Make one commit of these writes."""
+    """Return one commit of these writes."""
     listed = list(writes)
     return Commit(
         [write for write in listed if isinstance(write, TensorWrite)],

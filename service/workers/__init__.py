@@ -1,4 +1,4 @@
-"""Worker processes: the pool that gives them tasks, what passes between the two, and the work itself.
+"""Worker processes: the pool that gives them tasks, the messages between both, and the computation.
 
 A task is one request on its way through the pool. The front submits it to the `ProcessPool`, which admits it, puts it
 into a lane, and sends it to a worker process. The worker reads the request as a call, compiles a plan or finds it in
@@ -8,5 +8,5 @@ its cache, runs it, and writes the reply. Small bodies travel in the frames of a
     between task, frames, shared_memory, residents
     worker  child → worker_main → worker → executions
 
-The front imports nothing of the last line but `confinement` and `sandbox`. No module here knows HTTP.
+Of the last line, the front imports only `confinement` and `sandbox`. No module here knows HTTP.
 """

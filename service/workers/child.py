@@ -1,6 +1,6 @@
-"""A worker process: `python -m service.workers.child`, with the descriptors of its sockets and of its control page.
+"""Entry point of a worker process: `python -m service.workers.child`, with the descriptors of sockets and control page.
 
-It is spawned, never forked, so that a GPU can be opened in it, and ends when the front does.
+The process is spawned, never forked, so that it can open a GPU. It ends when the front does.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from service.workers.confinement import confine_as_told
 
 if __name__ == "__main__":
-    confine_as_told()  # before NumPy is loaded: what starts threads comes after
+    confine_as_told()  # before NumPy is loaded: threads that exist already would not be confined
 
 from engine import registry, warm
 from service.core.settings import Settings
@@ -17,7 +17,7 @@ from service.workers.worker_main import Opened, divide, run_worker, warm_up
 
 
 def computing(settings: Settings) -> Opened:
-    """Open the device, and make the work of a server ready."""
+    """Open the device, and make everything ready for the first task."""
     worker = Worker(settings)
     divide(settings.workers)
     worker.calibrate()

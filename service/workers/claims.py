@@ -1,8 +1,9 @@
-"""Claims: the bytes that the server holds for callers, and who gives way when there are none left.
+"""Claims: the bytes that the server holds for callers, and whose bytes are revoked if none are left.
 
-A caller alone may hold everything. When another finds none left, and would hold less, the server takes bytes back from
-the one who holds most: bodies that are received or wait, and answers that are sent. What a worker has is not taken
-back. Bytes are kept free for a moment for a caller who was refused: nobody else takes what would be more than its own.
+A single caller may hold everything. If another caller finds no bytes left, and would hold less, the server revokes
+claims of the caller that holds most: bodies that are being received or wait, and answers that are being sent. What a
+worker reads is never revoked. After a refusal, bytes are reserved for the refused caller until it has had time to
+retry: a caller that would hold more cannot take them.
 """
 
 from __future__ import annotations
@@ -13,25 +14,25 @@ from typing import Final, Protocol
 
 from service.core.errors import Refusal
 
-#: seconds for which bytes are kept for one who was refused: a little longer than it is told to wait
-_KEPT_FOR: Final = 2.0
+#: seconds for which bytes are reserved after a refusal: a little longer than the client is told to wait
+_RESERVED_SECONDS: Final = 2.0
 _RETRY_AFTER: Final = 1
 _MOST_WAITING: Final = 1024
 
 
 class Holder(Protocol):
-    """Holder of the bytes of a claim, for as long as they may be taken back."""
+    """Holder of the memory behind a claim, which can release it early."""
 
     @property
     def revocable(self) -> bool:
-        """Whether the bytes may be taken back now."""
+        """Whether the memory can be revoked now."""
 
     def revoke(self, refusal: Refusal) -> None:
-        """Let go of them, and say why to whoever asks for more."""
+        """Release the memory; the refusal is the answer to the request."""
 
 
 class Claim:
-    """Bytes that one request holds. `holder` is who can let go of them, None where nobody can."""
+    """Bytes that one request holds. `holder` can release them early; None if nobody can."""
 
     __slots__ = ("_claims", "held", "holder", "tenant")
 
@@ -42,28 +43,28 @@ class Claim:
         self.holder: Holder | None = None
 
     def grow(self, nbytes: int) -> None:
-        """Hold so many bytes more. Raises Refusal (queue_full) where there is no memory for them."""
+        """Claim more bytes. Raises Refusal (queue_full) if there are none left."""
         self._claims.admit(self, nbytes)
 
     def shrink(self, nbytes: int) -> None:
-        """Hold so many bytes less."""
+        """Claim fewer bytes."""
         self._claims.move(self, -nbytes)
 
     def end(self) -> None:
-        """Hold nothing any more. May be called twice."""
+        """Release all bytes. May be called twice."""
         self.holder = None
         self._claims.move(self, -self.held)
 
 
 class Claims:
-    """All claims, within `nbytes`; more, where a single request has them."""
+    """All claims, `nbytes` together at most, unless a single request exceeds that."""
 
     def __init__(self, nbytes: int) -> None:
         self._most = nbytes
         self.held = 0
-        self._of: Counter[str] = Counter()
-        self._claims: dict[Claim, None] = {}  # those that hold anything
-        self._waiting: dict[str, tuple[int, float]] = {}  # what a tenant would hold, and until when that is kept free
+        self._held_by: Counter[str] = Counter()
+        self._claims: dict[Claim, None] = {}  # those with any bytes
+        self._waiting: dict[str, tuple[int, float]] = {}  # what a refused tenant would hold, and its deadline
 
     def claim(self, tenant: str, nbytes: int = 0) -> Claim:
         """Claim bytes for a tenant. Raises Refusal (queue_full)."""
@@ -72,69 +73,71 @@ class Claims:
             claim.grow(nbytes)
         return claim
 
-    def held_anyway(self, tenant: str, nbytes: int) -> Claim:
-        """Claim bytes that are there already; others have to give way where they can."""
+    def claim_existing(self, tenant: str, nbytes: int) -> Claim:
+        """Claim bytes that exist already, and revoke claims of others if there are now too many."""
         claim = Claim(self, tenant)
         self.move(claim, nbytes)
-        self._take_back(tenant, self._of[tenant], self.held - self._most)
+        self._revoke(tenant, self._held_by[tenant], self.held - self._most)
         return claim
 
     def admit(self, claim: Claim, nbytes: int) -> None:
-        """Let a claim have so many bytes more. Raises Refusal (queue_full)."""
+        """Raise a claim by `nbytes`. Raises Refusal (queue_full)."""
         tenant, alone = claim.tenant, self.held == claim.held
-        after = self._of[tenant] + nbytes
-        lacking, kept_free = self.held + nbytes - self._most, self._kept_free(tenant, after)
-        if not alone and lacking + kept_free > 0 and (kept_free or not self._take_back(tenant, after, lacking)):
+        after = self._held_by[tenant] + nbytes
+        shortfall, reserved = self.held + nbytes - self._most, self._reserved_for_others(tenant, after)
+        # A single request may exceed the limit: nobody else is hurt, and it could never be served otherwise.
+        if not alone and shortfall + reserved > 0 and (reserved or not self._revoke(tenant, after, shortfall)):
+            # The oldest reservation makes room, so that the table stays small.
             if len(self._waiting) >= _MOST_WAITING:
                 del self._waiting[next(iter(self._waiting))]
-            self._waiting[tenant] = (after, time.monotonic() + _KEPT_FOR)
+            self._waiting[tenant] = (after, time.monotonic() + _RESERVED_SECONDS)
             detail = f"the server holds {self.held} bytes of requests, and has no room for {nbytes} more"
             raise Refusal("queue_full", detail, retry_after=_RETRY_AFTER)
         self._waiting.pop(tenant, None)
         self.move(claim, nbytes)
 
     def move(self, claim: Claim, nbytes: int) -> None:
-        """Count that a claim has so many bytes more, or less."""
+        """Count that a claim has `nbytes` more, or fewer."""
         claim.held += nbytes
         self.held += nbytes
-        self._of[claim.tenant] += nbytes
+        self._held_by[claim.tenant] += nbytes
         if claim.held:
             self._claims[claim] = None
         else:
             self._claims.pop(claim, None)
-        if not self._of[claim.tenant]:
-            del self._of[claim.tenant]
+        if not self._held_by[claim.tenant]:
+            del self._held_by[claim.tenant]
 
-    def _kept_free(self, tenant: str, after: int) -> int:
-        """Return the bytes that the other tenant lacks who waits, would hold less than this one, and lacks most."""
+    def _reserved_for_others(self, tenant: str, after: int) -> int:
+        """Return the bytes reserved for refused tenants that would hold less than this one: the most that one lacks."""
         if not self._waiting:
             return 0
-        now, most = time.monotonic(), 0
-        for other, (wanted, until) in [*self._waiting.items()]:
+        now, reserved = time.monotonic(), 0
+        for other, (needed, until) in [*self._waiting.items()]:
             if until < now:
                 del self._waiting[other]
-            elif other != tenant and wanted < after:
-                most = max(most, wanted - self._of[other])
-        return most
+            elif other != tenant and needed < after:
+                reserved = max(reserved, needed - self._held_by[other])
+        return reserved
 
-    def _take_back(self, tenant: str, after: int, lacking: int) -> bool:
-        """Take so many bytes back from those who hold more than this tenant would; none, where that is too little."""
-        chosen = list[Claim]()
-        for other, held in self._of.most_common():
-            if other == tenant or held <= after or lacking <= 0:
+    def _revoke(self, tenant: str, after: int, shortfall: int) -> bool:
+        """Revoke claims of tenants that would still hold more than this one; none if that does not free enough."""
+        victims = list[Claim]()
+        for other, held in self._held_by.most_common():
+            if other == tenant or held <= after or shortfall <= 0:
                 break
             revocable = [c for c in self._claims if c.tenant == other and c.holder is not None and c.holder.revocable]
-            # The largest first: so the fewest requests are lost.
+            # The largest first, so that the fewest requests are lost.
             for claim in sorted(revocable, key=lambda claim: claim.held, reverse=True):
-                if held <= after or lacking <= 0:
+                if held <= after or shortfall <= 0:
                     break
-                chosen.append(claim)
-                held, lacking = held - claim.held, lacking - claim.held  # noqa: PLW2901 - what the tenant is left with
-        if lacking <= 0:
-            for claim in chosen:
+                victims.append(claim)
+                held, shortfall = held - claim.held, shortfall - claim.held  # noqa: PLW2901 - what remains
+        if shortfall <= 0:
+            for claim in victims:
                 holder = claim.holder
-                if holder is not None and holder.revocable:  # still: to let go of one may set others going
+                if holder is not None and holder.revocable:  # checked again: revoking one may have started others
                     claim.end()
                     detail = "the server has no room for so much of one caller while others wait; try again shortly"
                     holder.revoke(Refusal("queue_full", detail, retry_after=_RETRY_AFTER))
-        return lacking <= 0
+        return shortfall <= 0

@@ -1,8 +1,8 @@
-"""Confinement by the kernel alone: files are Landlock's, system calls are seccomp's.
+"""Confinement of a worker by the kernel: Landlock limits the files, seccomp the system calls.
 
-Both hold for a process to its end, for every thread that begins later, and whatever code runs in it. A thread that is
-there already is not held by Landlock: so this is done first of all, before NumPy starts the threads of its BLAS, and
-this module needs nothing but Python's own.
+Both last until the process ends, and bind whatever code runs in it and every thread that starts later. Landlock does
+not bind threads that exist already. So confinement comes first, before NumPy starts the threads of its BLAS, and this
+module imports nothing but the standard library.
 
 Sources: landlock(7), seccomp(2); numbers of system calls: Linux's `unistd_64.h` for x86-64, `asm-generic/unistd.h`.
 """
@@ -22,14 +22,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-#: the variable in which the front tells a worker what it is confined to; without it, it is not confined
+#: variable in which the front tells a worker its allowed files; without it, the worker is not confined
 CONFINED_TO: Final = "GRADSERVE_CONFINED_TO"
 
 
 class AllowedFiles(NamedTuple):
-    """Files and folders, with all that is below them: to be read, to be read and written, and devices to be used.
+    """Files, and folders with everything below them, that may be read; those that may be written; and usable devices.
 
-    Nothing else can be opened. What is not there is passed over.
+    Nothing else can be opened. Paths that do not exist are skipped.
     """
 
     reads: tuple[str, ...] = ()
@@ -37,24 +37,24 @@ class AllowedFiles(NamedTuple):
     devices: tuple[str, ...] = ()
 
     def text(self) -> str:
-        """Write it for a worker."""
+        """Encode the value for a worker."""
         return json.dumps(self._asdict())
 
     @classmethod
     def parse(cls, text: str) -> AllowedFiles:
-        """Read it, as a worker."""
+        """Decode a text of `text`."""
         return cls(**{name: tuple(paths) for name, paths in json.loads(text).items()})
 
 
 class Offered(NamedTuple):
-    """Means of this kernel for both: the version of Landlock's interface, 0 for none; whether calls can be filtered."""
+    """Support of this kernel: version of the Landlock interface, 0 for none; and whether seccomp filters work."""
 
     landlock: int
     filters: bool
 
     @property
     def missing(self) -> list[str]:
-        """Things that a worker can do here though it should not, as ends of a sentence."""
+        """What a worker can do here though it should not, as ends of a sentence."""
         needed = {
             1: "files are not kept from workers (no Landlock)",
             _NET: "TCP is kept from workers by the filter of system calls alone (Landlock before 4)",
@@ -65,29 +65,30 @@ class Offered(NamedTuple):
 
 
 def confine_as_told() -> None:
-    """Confine this process to what the environment says; where that says nothing, do nothing."""
+    """Confine this process to the files in the environment variable, if it is set."""
     if text := os.environ.pop(CONFINED_TO, None):
         confine(AllowedFiles.parse(text))
 
 
 def confine(allowed: AllowedFiles) -> Offered:
-    """Confine this process, which must have a single thread, for good; returns what is held.
+    """Confine this process, which must have a single thread, for good; return the support that was used.
 
-    Raises OSError where the kernel refuses what it offers, RuntimeError where there are other threads.
+    Raises OSError if the kernel refuses something that it supports, RuntimeError if there are other threads.
     """
     offered = offers()
     if offered.landlock and len(list(Path("/proc/self/task").iterdir())) > 1:
         raise RuntimeError("a process is confined before it starts threads: those that are there would stay free")
+    # Without this flag, the kernel lets only root restrict a process: a setuid program could gain rights otherwise.
     _call(_PRCTL, _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     if offered.landlock:
-        _hold_files(allowed, offered.landlock)
+        _restrict_files(allowed, offered.landlock)
     if offered.filters:
-        _hold_calls(system_call_filter(platform.machine(), os.getpid()))
+        _install_filter(system_call_filter(platform.machine(), os.getpid()))
     return offered
 
 
 def offers() -> Offered:
-    """Look what there is on this machine; confines nothing."""
+    """Return what the kernel supports; nothing is confined."""
     if not sys.platform.startswith("linux"):
         return Offered(0, filters=False)
     version = _syscall(_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_VERSION)
@@ -100,21 +101,21 @@ def offers() -> Offered:
 
 
 def forbid_looking_in() -> None:
-    """Let no other process of this user read or trace this one: its memory has keys, and all that callers keep."""
+    """Keep other processes of this user from reading or tracing this one: its memory has keys and callers' data."""
     if sys.platform.startswith("linux"):
         _call(_PRCTL, _PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-_LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446  # on every machine
+_LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446  # on every architecture
 _LANDLOCK_VERSION: Final = 1
 _PATH_BENEATH: Final = 1
-#: versions from which there are rights of TCP, and scopes of signals and of abstract sockets
+#: first versions with rights for TCP, and with scopes for signals and abstract sockets
 _NET, _SCOPES = 4, 6
 
 _EXECUTE, _WRITE, _READ, _LIST, _REMOVE_FOLDER, _REMOVE, _MAKE_FOLDER, _MAKE = 1, 2, 4, 8, 16, 32, 128, 256
 _TRUNCATE, _IOCTL = 1 << 14, 1 << 15
-_OF_FILES: Final = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL
-#: rights of files and folders that each version knows
+_FILE_ONLY: Final = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL
+#: rights for files and folders that exist from each version on
 _FILE_RIGHTS: Final = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
 _BIND_AND_CONNECT: Final = 3
 _SOCKETS_AND_SIGNALS: Final = 3
@@ -123,48 +124,49 @@ _READING: Final = _READ | _LIST
 _WRITING: Final = _READING | _WRITE | _TRUNCATE | _MAKE | _REMOVE | _MAKE_FOLDER | _REMOVE_FOLDER
 _USING: Final = _READING | _WRITE | _IOCTL
 
-#: what keeps a rule on a file of /proc: its inode is another one once nobody has it open
-_kept_open: Final[list[int]] = []
+#: descriptors that keep rules on files of /proc in force: their inodes are new ones once nobody has them open
+_open_proc_files: Final[list[int]] = []
 
 
-def _hold_files(allowed: AllowedFiles, version: int) -> None:
+def _restrict_files(allowed: AllowedFiles, version: int) -> None:
     rights = _FILE_RIGHTS[max(known for known in _FILE_RIGHTS if known <= version)]
+    # The struct has grown with the versions. The kernel takes a shorter one, but no field that it does not know.
     attributes = struct.pack(
         "QQQ", rights, _BIND_AND_CONNECT if version >= _NET else 0, _SOCKETS_AND_SIGNALS if version >= _SCOPES else 0
     )
     size = 8 * (1 + (version >= _NET) + (version >= _SCOPES))
     rules = _call(_LANDLOCK_CREATE_RULESET, attributes, size, 0)
-    for paths, wanted in (allowed.reads, _READING), (allowed.writes, _WRITING), (allowed.devices, _USING):
+    for paths, granted in (allowed.reads, _READING), (allowed.writes, _WRITING), (allowed.devices, _USING):
         for path in paths:
-            _permit(rules, path, wanted & rights)
+            _add_rule(rules, path, granted & rights)
     _call(_LANDLOCK_RESTRICT_SELF, rules, 0)
     os.close(rules)
 
 
-def _permit(rules: int, path: str, rights: int) -> None:
+def _add_rule(rules: int, path: str, rights: int) -> None:
     try:
         opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
         return
     if not stat.S_ISDIR(os.fstat(opened).st_mode):
-        rights &= _OF_FILES
+        rights &= _FILE_ONLY
     _call(_LANDLOCK_ADD_RULE, rules, _PATH_BENEATH, struct.pack("=Qi", rights, opened), 0)
     if path.startswith("/proc/"):
-        _kept_open.append(opened)
+        _open_proc_files.append(opened)
     else:
         os.close(opened)
 
 
 class _Machine(NamedTuple):
-    """A kind of processor: what the kernel calls it, and its numbers of system calls."""
+    """Processor architecture: its number in the audit interface, and its numbers of system calls."""
 
     audit: int
     calls: Mapping[str, int]
 
 
-#: the last call that this list was made with: later ones do what nobody has looked at
+#: last system call that this list was checked for; later ones may do anything
 _LAST: Final = 462
-#: what a worker has no need of, by what it would do with it
+#: system calls that a worker does not need, by what they would allow it
 _REFUSED_CALLS: Final = {
     "start programs and processes": "execve execveat fork vfork",
     "look into other processes, and act on them": (
@@ -249,13 +251,13 @@ _UNKNOWN: Final = _FAILS | errno.ENOSYS
 _SECCOMP_SET_FILTER, _SECCOMP_GET_ACTION_AVAIL = 1, 2
 _ALL_THREADS: Final = 1
 
-# Of classic BPF: load a word, and with a constant, jump if equal, jump if not less, return. Jumps are forward.
+# Classic BPF: load a word, AND with a constant, jump if equal, jump if at least, return. Jumps only go forward.
 _LOAD, _AND, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
 _NUMBER, _AUDIT, _ARGUMENTS = 0, 4, 16
 
 _CLONE_THREAD: Final = 0x00010000
 _CLONE_NEW_NAMESPACES: Final = 0x7E020000
-#: requests that write into a terminal, and that have signals sent to others
+#: requests that type into a terminal, or have signals sent to other processes
 _REFUSED_IOCTLS: Final = (0x5412, 0x541C, 0x8901, 0x8902)  # TIOCSTI, TIOCLINUX, FIOSETOWN, SIOCSPGRP
 _REFUSED_FCNTLS: Final = (8, 10, 15, 1026)  # F_SETOWN, F_SETSIG, F_SETOWN_EX, F_NOTIFY
 
@@ -263,10 +265,11 @@ _Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, c
 
 
 def system_call_filter(machine: str, pid: int) -> bytes:
-    """Write the program that the kernel runs before each system call of the process `pid`, on an x86_64 or an aarch64.
+    """Return the filter program that the kernel runs before each system call of process `pid`, on x86_64 or aarch64.
 
-    A refused call fails with EPERM. What is newer than this list, and `clone3`, whose arguments cannot be looked at,
-    is as if the kernel did not have it: libraries then do without. A call by another machine's numbers is the end.
+    A refused call fails with EPERM. A call that is newer than this list fails with ENOSYS, as if the kernel did not
+    have it, and so does `clone3`, whose arguments a filter cannot read: libraries then use older calls. A call under
+    the numbers of another architecture kills the process.
     """
     audit, calls = _MACHINES[machine]
     program: list[_Instruction] = [
@@ -278,28 +281,30 @@ def system_call_filter(machine: str, pid: int) -> bytes:
         (_RETURN, 0, 0, _UNKNOWN),
     ]
     for name in " ".join(_REFUSED_CALLS.values()).split():
-        if name in calls:  # some are of one machine alone
-            program += _for(calls[name], [(_RETURN, 0, 0, _REFUSED)])
-    program += _for(calls["clone3"], [(_RETURN, 0, 0, _UNKNOWN)])
+        if name in calls:  # some exist on one architecture only
+            program += _on_call(calls[name], [(_RETURN, 0, 0, _REFUSED)])
+    program += _on_call(calls["clone3"], [(_RETURN, 0, 0, _UNKNOWN)])
+    # Threads may be started, but no processes, and nothing with namespaces of its own.
     masked = [_argument(0), (_AND, 0, 0, _CLONE_THREAD | _CLONE_NEW_NAMESPACES)]
-    program += _for(calls["clone"], [*masked, *_only([_CLONE_THREAD])])
+    program += _on_call(calls["clone"], [*masked, *_only([_CLONE_THREAD])])
+    # Signals and resource limits are for the process itself: abort() and libraries need that.
     for name in ("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"):
-        program += _for(calls[name], [_argument(0), *_only([pid])])
-    program += _for(calls["prlimit64"], [_argument(0), *_only([0, pid])])
-    program += _for(calls["ioctl"], [_argument(1), *_none_of(_REFUSED_IOCTLS)])
-    program += _for(calls["fcntl"], [_argument(1), *_none_of(_REFUSED_FCNTLS)])
+        program += _on_call(calls[name], [_argument(0), *_only([pid])])
+    program += _on_call(calls["prlimit64"], [_argument(0), *_only([0, pid])])
+    program += _on_call(calls["ioctl"], [_argument(1), *_none_of(_REFUSED_IOCTLS)])
+    program += _on_call(calls["fcntl"], [_argument(1), *_none_of(_REFUSED_FCNTLS)])
     program.append((_RETURN, 0, 0, _ALLOWED))
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
 
 
-def _for(number: int, verdict: list[_Instruction]) -> Iterator[_Instruction]:
-    """Do this about one system call, whose number has been loaded; `verdict` returns."""
+def _on_call(number: int, verdict: list[_Instruction]) -> Iterator[_Instruction]:
+    """Return `verdict`, which ends the program, for one system call; its number has been loaded."""
     yield (_IF_EQUAL, 0, len(verdict), number)
     yield from verdict
 
 
 def _argument(position: int) -> _Instruction:
-    """Load the lower half of an argument: the kernel reads no more of those that are looked at here."""
+    """Load the lower half of an argument: the kernel ignores the upper half of those checked here."""
     return _LOAD, 0, 0, _ARGUMENTS + 8 * position
 
 
@@ -317,13 +322,13 @@ def _none_of(values: Iterable[int]) -> Iterator[_Instruction]:
     yield (_RETURN, 0, 0, _ALLOWED)
 
 
-def _hold_calls(program: bytes) -> None:
+def _install_filter(program: bytes) -> None:
     class Filter(ctypes.Structure):
         _fields_ = (("length", ctypes.c_ushort), ("program", ctypes.c_char_p))
 
     calls = _MACHINES[platform.machine()].calls
-    held = Filter(len(program) // 8, program)
-    _call(calls["seccomp"], _SECCOMP_SET_FILTER, _ALL_THREADS, ctypes.byref(held))
+    filter_ = Filter(len(program) // 8, program)
+    _call(calls["seccomp"], _SECCOMP_SET_FILTER, _ALL_THREADS, ctypes.byref(filter_))
 
 
 _PRCTL: Final = "prctl"
@@ -331,7 +336,7 @@ _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38
 
 
 def _call(function: int | str, *arguments: Any) -> int:
-    """Make a system call by its number, or call a function of C. Raises OSError."""
+    """Make a system call by number, or call a C function by name. Raises OSError."""
     result = _syscall(function, *arguments)
     if result < 0:
         number = ctypes.get_errno()

@@ -1,7 +1,7 @@
-"""Memory that the front allocates: for bodies, which are claimed as they come, and for resident tensors.
+"""Memory that the front allocates: for bodies, claimed as they arrive, and for resident tensors.
 
-A version of a tensor has memory of its own, in a buffer that workers can see if it is large. It is never written again,
-nor used for another: whoever still reads it sees what was there, and it goes back to the system with the last reader.
+Each version of a tensor has memory of its own; if it is large, in a buffer that workers can map. It is written once
+and never reused: a reader keeps seeing the same elements, and the last reader returns the memory to the system.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from service.core.errors import Refusal
 from service.workers.claims import Claim
 from service.workers.shared_memory import LARGEST, SharedBuffer, SharedBuffers, sealed_memory
 
-#: bytes that are copied, cleared or unmapped on the event loop, in less than 0.1 ms, or hashed, in less than 1 ms; a
-#: thread takes about as long to be woken, and everybody else on the loop waits meanwhile
+#: most bytes that are copied, cleared or unmapped (under 0.1 ms) or hashed (under 1 ms) on the event loop; beyond that
+#: a thread does it, which takes about as long to be woken
 BYTES_ON_LOOP: Final = 1 << 20
-#: bytes of buffers that wait for the next body
-_KEEP: Final = 64 << 20
+#: most bytes of idle buffers that are kept for the next bodies
+_IDLE_BYTES: Final = 64 << 20
 #: bytes that a body claims at a time
 CLAIM_STEP: Final = 1 << 20
-#: what numbers of buffers begin with that bodies never have
-_FIRST: Final = 1 << 32
-#: a tensor of more bytes is seen by workers in one place; others, each has a copy of
+#: first number of the buffers of tensors; those of bodies are always lower
+_FIRST_NUMBER: Final = 1 << 32
+#: size above which workers map a tensor; smaller ones are copied to each worker
 COPIED: Final = 16 << 10
 
 
 def offload(loop: asyncio.AbstractEventLoop, nbytes: int, work: Callable[[], object]) -> asyncio.Future[object] | None:
-    """Do `work` on so many bytes: on a thread where they are many, and the future tells when it is done.
+    """Run `work`, which handles `nbytes`; if they are many, run it on a thread and return a future.
 
-    None where it has been done already; what it raised then, this raises.
+    Return None if it is done already. Then an exception of `work` is raised here.
     """
     if nbytes <= BYTES_ON_LOOP:
         work()
@@ -42,7 +42,7 @@ def offload(loop: asyncio.AbstractEventLoop, nbytes: int, work: Callable[[], obj
 
 
 class BodyAllocation:
-    """A body's place in a buffer."""
+    """Memory of one body, in a buffer."""
 
     __slots__ = ("_owner", "_refusal", "buffer", "claim", "still_referenced", "view", "written")
 
@@ -53,43 +53,45 @@ class BodyAllocation:
         self.view = memoryview(buffer.memory)[:nbytes]
         self.claim = claim
         claim.holder = self
-        #: bytes that may have been, at most
+        #: most bytes that may have been written
         self.written = 0
-        #: whether a worker still looks at it
+        #: whether a worker still has a view of it
         self.still_referenced = False
 
     def reserve(self, nbytes: int) -> int:
-        """Claim the first so many bytes, to write them; returns how many may be. Raises Refusal (queue_full)."""
+        """Claim the first `nbytes` before they are written; return the bytes claimed. Raises Refusal (queue_full)."""
         if self._refusal is not None:
             raise self._refusal
         if nbytes > self.written:
+            # In steps of a MiB: a body arrives in many small chunks.
             step = min(len(self.view), -(-nbytes // CLAIM_STEP) * CLAIM_STEP)
             self.claim.grow(step - self.written)
             self.written = step
         return self.written
 
     def pin(self) -> None:
-        """Keep the body from being taken back: somebody looks at it."""
+        """Protect the body from being revoked: somebody reads it."""
         self.claim.holder = None
 
     def shrink(self, nbytes: int) -> None:
-        """Claim no more than the body has."""
+        """Reduce the claim to the size of the body."""
         self.claim.shrink(self.claim.held - nbytes)
 
     @property
     def revocable(self) -> bool:
-        """Whether it can be taken back: nobody looks at it yet."""
+        """Whether it can be revoked: nobody reads it yet."""
         return self.buffer is not None
 
     def revoke(self, refusal: Refusal) -> None:
-        """Take it back; this is the answer to whoever goes on writing."""
+        """Release the memory; whoever writes the body gets this refusal."""
         self._refusal = refusal
         self.give_back()
 
     def give_back(self) -> None:
-        """Let the memory serve another request. May be called twice."""
+        """Release the buffer for another body. May be called twice."""
         buffer, self.buffer = self.buffer, None
         if buffer is not None:
+            # Whoever still writes gets an error, and never touches the next request's memory.
             self.view = memoryview(b"")
             self.claim.end()
             self._owner.take_back(buffer, self.written, still_referenced=self.still_referenced)
@@ -99,20 +101,21 @@ class BodyMemory:
     """Allocator of memory for bodies."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, on_freed: Callable[[int], None]) -> None:
-        """`on_freed` is told the number of a buffer that nobody gets again."""
+        """Make an empty pool of buffers; `on_freed` is called with the number of a buffer that is dropped."""
         self._loop = loop
         self._on_freed = on_freed
-        #: those that wait for their next body among them
-        self.buffers = SharedBuffers(_KEEP, self._dropped)
+        #: also holds the buffers that wait for their next body
+        self.buffers = SharedBuffers(_IDLE_BYTES, self._dropped)
 
     def allocate(self, nbytes: int, claim: Claim) -> BodyAllocation:
-        """Memory for a body of so many bytes; it is taken up, and claimed, as they come."""
+        """Allocate memory for a body of `nbytes`; it is claimed as the body arrives."""
         return BodyAllocation(self, self.buffers.acquire(max(1, nbytes)), nbytes, claim)
 
     def take_back(self, buffer: SharedBuffer, nbytes: int, *, still_referenced: bool) -> None:
-        """Clear a buffer for the next body, or drop it; not on the event loop where that takes long."""
+        """Clear a buffer for the next body, or drop it; on a thread if that takes long."""
         buffer.used = nbytes
         if still_referenced or buffer.size > LARGEST:
+            # A view in a worker may outlive the body, so this buffer cannot serve another caller.
             self._dropped(buffer)
         elif (clearing := offload(self._loop, nbytes, buffer.clear)) is None:
             self.buffers.put(buffer)
@@ -125,21 +128,21 @@ class BodyMemory:
 
 
 class HeapAllocation:
-    """Memory of a tensor, as this process gives it."""
+    """Memory of a small tensor, in this process only."""
 
     buffer = None
 
     def __init__(self, nbytes: int) -> None:
-        # Not a bytearray, which writes zeros: what is announced and never sent takes addresses, but no memory.
+        # Not a bytearray, which writes zeros: a body that is announced and never sent takes addresses, but no memory.
         self.view = memoryview(np.empty(nbytes, np.uint8).data)
 
     def give_back(self) -> None:
-        """Let go of it."""
+        """Release the memory."""
         self.view = memoryview(b"")
 
 
 class TensorAllocation:
-    """The memory of one version in a buffer of its own."""
+    """Memory of one version in a buffer of its own."""
 
     __slots__ = ("_loop", "buffer", "view")
 
@@ -149,7 +152,7 @@ class TensorAllocation:
         self.view = memoryview(buffer.memory)[:nbytes]
 
     def give_back(self) -> None:
-        """Let go of it. May be called twice."""
+        """Release the memory. May be called twice."""
         buffer, self.buffer = self.buffer, None
         if buffer is not None:
             self.view = memoryview(b"")
@@ -157,14 +160,14 @@ class TensorAllocation:
 
 
 class TensorMemory:
-    """Allocator of memory for tensors: in a buffer where it is large, else in this process alone."""
+    """Allocator of memory for tensors: in a buffer if it is large, else in this process."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._numbers = count(_FIRST)
+        self._numbers = count(_FIRST_NUMBER)
 
     def allocate(self, nbytes: int) -> TensorAllocation | HeapAllocation:
-        """Memory for so many bytes. Raises Refusal: store_full, where the system has none."""
+        """Allocate `nbytes`. Raises Refusal (store_full) if the system has none."""
         if nbytes <= COPIED:
             return HeapAllocation(nbytes)
         try:

@@ -1,4 +1,4 @@
-"""Pool of workers as the front sees it, and its statistics."""
+"""Interface of the worker pool, as the front sees it, and its statistics."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from service.workers.task import Reply, Task
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Numbers of what waits and runs at this moment, and of what has become of workers since the start.
+    """Current load of the pool, and counts since the start.
 
     `queued` and `workers` are by lane, `restarts` by the reason for which workers were replaced. Bytes: `reserved` for
-    requests from their heads on, `resident` of the workers in all, `device` of their GPUs' pools. `compiled` are
-    kernels that were made or loaded. `incidents` are workers that were ended by a signal, by its name; `condemned` are
-    plans that run without kernels since they ended workers. `callers` share it all at this moment, and `displaced`
-    tasks have given way to others' since the start. `pieces` of sums have been done since then, by where, and some of
-    them `repeated`.
+    requests as soon as their heads have arrived, `resident` in all workers, `device` in the memory pools of their GPUs.
+    `compiled` counts kernels that were compiled or loaded from the store. `incidents` counts workers that were killed
+    by a signal, by its name; `condemned` counts plans that run without kernels because they killed workers. `callers`
+    is the number of callers that share the pool now; `displaced` counts tasks that were dropped to make room for other
+    callers. `pieces` counts pieces of sums by where they were computed; `repeated` of them had to be begun again.
     """
 
     queued: Mapping[str, int] = field(default_factory=dict)
@@ -45,7 +45,7 @@ Done = Callable[[Reply], None]
 
 
 class Pool(Protocol):
-    """Admission, and the workers behind it."""
+    """Admission of tasks, and the workers that run them."""
 
     device: str
 
@@ -55,45 +55,45 @@ class Pool(Protocol):
 
     @property
     def busy(self) -> bool:
-        """Whether a task runs or waits."""
+        """Whether any task runs or waits."""
 
     def allocate(self, nbytes: int, tenant: str = "") -> GrowingAllocation:
-        """Give memory for a body of this many bytes at most, out of a tenant's share; nothing of it is reserved yet.
+        """Allocate memory for a body of at most this many bytes, from a tenant's share; none of it is reserved yet.
 
         Raises Refusal: shutting_down.
         """
 
     def allocate_tensor(self, nbytes: int) -> Allocation:
-        """Give memory for a resident tensor of this many bytes, which no admission counts: who places it has a quota.
+        """Allocate memory for a resident tensor. Admission does not count it: the caller has a quota for tensors.
 
-        Raises Refusal: store_full, where the system has none.
+        Raises Refusal (store_full) if the system has none.
         """
 
     def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
-        """Have tasks that are submitted from now on read this version under the name; None for none any more.
+        """Set the tensor version that tasks read if they are submitted from now on; None deletes the tensor.
 
-        Several that are placed in one turn of the event loop are seen together. The pool gives back the memory of the
-        version before; tasks that have begun with it go on with it.
+        Tasks see all versions that are placed in one turn of the event loop, or none of them. The pool releases the
+        memory of the previous version once the tasks that read it are done.
         """
 
     def submit(self, task: Task, done: Done) -> None:
-        """Take up a task. Its reply may be a refusal: shutting_down, queue_full, deadline_exceeded.
+        """Accept a task, or refuse it: shutting_down, queue_full, deadline_exceeded.
 
-        At the deadline there is a reply, whatever the worker does then.
+        The task is answered by its deadline, whatever its worker does.
         """
 
     def cancel(self, task: Task) -> None:
-        """Stop the work on a task whose reply nobody waits for any more."""
+        """Stop the work on a task whose result nobody waits for."""
 
     def stats(self) -> Stats:
-        """Return the statistics of this moment."""
+        """Return the current statistics."""
 
     def drain(self) -> None:
-        """Accept nothing more; what was accepted goes on."""
+        """Accept no more tasks; those that were accepted continue."""
 
 
 async def awaited(pool: Pool, task: Task) -> Reply:
-    """Return the reply to a task, which is cancelled with whoever awaits it."""
+    """Return the reply to a task; cancel the task if the caller is cancelled."""
     future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
     pool.submit(task, lambda reply: None if future.done() else future.set_result(reply))
     try:

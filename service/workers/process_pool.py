@@ -1,13 +1,25 @@
-"""The pool of worker processes: the way of a task from its admission to its reply.
+"""Pool of worker processes: the path of a task from admission to its result.
 
-A task is admitted or refused (`Admission`), gets a `Ticket`, and waits in a lane (`Lanes`) until a worker can take it.
-Short tasks go to the quick worker. A task that turns out to be long comes back as `TooLong`, with an estimate, and
-waits with the long ones; one whose deadline cannot be met is refused. A worker that lacks something (a graph, tensors,
-a model) says so, and the task is sent again with that. A sum over examples may be divided into pieces (`Sums`). When
-a worker ends, its tasks are done by others.
+The front parses no bodies, so it does not know how long a new task takes. A task is therefore tried as a short one,
+and moves when a worker finds out more. Every task has a `Ticket`, and is WAITING, SENT, RUNNING, RETURNING, STOPPING
+or ANSWERED. For example, a request of which nothing is known:
 
-Every `_TICK` seconds the pool looks at deadlines and workers (`Watch`), without a timer for each task. A ticket lives
-until no worker has it any more, which may be after its reply: only then is what is held for the task given back.
+    submit      `Admission` accepts it, a `Ticket` is made                            WAITING
+    short lane  the quick worker gets it, with a limit of `QUICK` seconds             SENT, RUNNING
+    TooLong     the worker has planned it, and hands it back with an estimate         WAITING
+    long lane   a general worker gets it as soon as it has no other long task         SENT, RUNNING
+    Reply       the client is answered, the cost model learns the time                ANSWERED
+
+The next task of its kind goes to the long lane at once, and is refused if the lane cannot meet its deadline. A worker
+that lacks a graph, tensors or a model says so (`NeedsGraph`, `WantsTensors`, `WantsModel`), and gets the task again
+with them. A sum over examples comes back as `Divisible`, and may be cut into pieces (`Sums`), which are tasks too.
+
+Workers can hang or die. At its deadline a task is answered by the front, its worker is told to stop, and is killed if
+it does not. The tasks of a worker that ended go to other workers, but not indefinitely: a task that was executing may
+have killed it. There are no timers per task: every `_TICK` seconds `Watch` looks at all deadlines and workers.
+
+A ticket lives until no worker has its task, which may be after the answer. Only then is the memory that the task holds
+released: a worker may still read it.
 """
 
 from __future__ import annotations
@@ -52,26 +64,27 @@ from service.workers.worker_process import COMMAND, WorkerProcess
 
 _logger = logging.getLogger("gradserve.pool")
 
-#: every task meets these: in Python 3.11 a member of an enumeration takes ten times as long to find as a name
+#: shortcuts, since every task uses them: in Python 3.11, looking up an enum member takes ten times as long as a global
 _STOPPING, _ANSWERED, _LONG = TaskState.STOPPING, TaskState.ANSWERED, Length.LONG
 
-#: seconds between two looks at what is late, and looks between two inspections of the workers
+#: seconds between two checks of deadlines, and the number of these between two inspections of the workers
 _TICK: Final = 0.02
 _INSPECTION: Final = 50
-#: what the death of its worker counts for a task that was executed, where it counts 1 for another; and what is too much
+#: weight of a worker's death for the task that it executed (1 for its other tasks), and the sum above which a task is
+#: refused
 _BLAME: Final = 3
 _FORGIVEN: Final = 5
-#: seconds that workers have to end by themselves
+#: seconds that workers have to exit by themselves
 _LEAVE: Final = 2.0
 
 
 class ProcessPool:
-    """Tasks in processes of their own. `start` it on the event loop that it is used on, `close` it at the end."""
+    """Pool of tasks that run in worker processes. `start` it on the event loop that uses it; `close` it at the end."""
 
     def __init__(self, settings: Settings, command: Sequence[str] = COMMAND, lending: Lending | None = None) -> None:
-        """`command` is what a worker runs; `lending` knows who else reads versions of tensors."""
+        """Set up, but start nothing: `command` starts a worker, `lending` counts the readers of tensor versions."""
         self.device = ""
-        #: other servers, which do pieces of sums; to be said before the start
+        #: other servers, which run pieces of sums; set before `start`
         self.elsewhere: Elsewhere | None = None
         self._settings = settings
         self._command = command
@@ -80,63 +93,67 @@ class ProcessPool:
         self._cost_model = CostModel()
         self._accounts = Accounts()
         self._tickets: dict[Task, Ticket] = {}
-        #: by namespace and name: what tasks read that are sent from now on
+        #: current tensor versions by namespace and name: tasks that are sent from now on read these
         self.residents: dict[TensorKey, TensorVersion] = {}
         self.most_mapped = float("inf")
         self._lending = Lending() if lending is None else lending
         self._version_sets = VersionSets(self.residents, self._lending)
-        #: what tasks read that was pinned for them: the name of a set, and the set
+        #: versions that are pinned for a task: the name of their set, and the set
         self._pinned: dict[Ticket, tuple[str, Mapping[str, TensorVersion]]] = {}
         self._draining = False
         self._may_divide = False
         self._displaced = 0
-        self._looks = 0
-        self._ticking: asyncio.TimerHandle | None = None
+        self._ticks = 0
+        self._timer: asyncio.TimerHandle | None = None
 
     async def start(self) -> None:
-        """Start the workers, and wait until tasks can be done. Raises RuntimeError when the device cannot be had."""
+        """Start the workers, and wait until they take tasks. Raises RuntimeError if the device cannot be opened."""
         self._loop = asyncio.get_running_loop()
         self._done = asyncio.Event()
         self._supervisor = Supervisor(self._settings, self, self._command)
-        self._body_memory = BodyMemory(self._loop, self._forget)
+        self._body_memory = BodyMemory(self._loop, self._forget_buffer)
         self._tensor_memory = TensorMemory(self._loop)
         self._lanes = Lanes(self._supervisor, self._accounts, self._too_late, self._overtaken)
         self._sums = Sums(self, self._abandon, self.elsewhere)
         self._watch = Watch(self, self._tickets, self._supervisor, self._settings)
         self.device = await self._supervisor.start()
-        self._may_divide = self._sums.may_divide  # as many workers as there are to be are known now
-        self._ticking = self._loop.call_later(_TICK, self._tick)
+        self._may_divide = self._sums.may_divide  # known now: it depends on the number of workers
+        self._timer = self._loop.call_later(_TICK, self._tick)
 
     async def close(self, grace: float) -> bool:
-        """Accept nothing more, and end the workers once all is done, or after `grace` seconds; False if not all was."""
+        """Accept no more tasks, and end the workers once all tasks are done, or after `grace` seconds.
+
+        Returns whether all tasks were done.
+        """
         self.drain()
         if self._tickets:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._done.wait(), grace)
-        done = not self._tickets
+        all_done = not self._tickets
+        # Whoever still waits gets an answer before the workers are killed.
         for ticket in tuple(self._tickets.values()):
             if ticket.is_wanted:
                 self._abandon(ticket, stopping())
-        if self._ticking is not None:
-            self._ticking.cancel()
-        await self._supervisor.close(_LEAVE if done else 0.0)
+        if self._timer is not None:
+            self._timer.cancel()
+        await self._supervisor.close(_LEAVE if all_done else 0.0)
         if self.elsewhere is not None:
             await self.elsewhere.close()
         self._body_memory.buffers.close()
-        return done
+        return all_done
 
     @property
     def ready(self) -> bool:
-        """Whether work is accepted, and there is a worker for it."""
+        """Whether tasks are accepted, and a worker takes them."""
         return not self._draining and self._supervisor.ready > 0
 
     @property
     def busy(self) -> bool:
-        """Whether a task runs or waits."""
+        """Whether any task runs or waits."""
         return bool(self._tickets)
 
     def stats(self) -> Stats:
-        """Return the statistics of this moment."""
+        """Return the current statistics."""
         return Stats(
             queued={"quick": self._lanes.short.count, "long": self._lanes.long.count},
             running=len(self._tickets) - self._lanes.waiting - len(self._sums.runs),
@@ -155,58 +172,61 @@ class ProcessPool:
         )
 
     def allocate(self, nbytes: int, tenant: str = "") -> BodyAllocation:
-        """Give memory for a body, which will lie at its beginning. Raises Refusal: shutting_down."""
+        """Allocate memory for a body, which is written from the start. Raises Refusal: shutting_down."""
         if self._draining:
             raise stopping()
         return self._body_memory.allocate(nbytes, self._claims.claim(tenant))
 
     def allocate_tensor(self, nbytes: int) -> Allocation:
-        """Give memory for a resident tensor. Raises Refusal: store_full, where the system has none."""
+        """Allocate memory for a resident tensor. Raises Refusal (store_full) if the system has none."""
         return self._tensor_memory.allocate(nbytes)
 
     def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
-        """Set the version that tasks read from now on; None for none."""
+        """Set the version that tasks read from now on; None deletes the tensor."""
         key = namespace, name
-        before = self.residents.pop(key, None)
+        previous = self.residents.pop(key, None)
         if resident is not None:
             self.residents[key] = resident
         for worker in self._supervisor:
             worker.changed(key)
-        if before is not None:
-            self._lending.retire(before)
+        if previous is not None:
+            # Tasks that have been sent may still read the previous version.
+            self._lending.retire(previous)
 
     def submit(self, task: Task, done: Done) -> None:
-        """Take up a task; at its deadline there is a reply, whatever its worker does then."""
+        """Accept a task, or refuse it. It is answered by its deadline, whatever its worker does."""
         ticket = self._admit(task, done)
         if ticket is not None:
             self._enqueue(ticket)
 
     def _admit(self, task: Task, done: Done) -> Ticket | None:
-        """Admit a task and return its ticket; a task that is refused has its reply."""
+        """Admit a task and return its ticket; a task that is refused has been answered."""
         now = time.monotonic()
         account = self._accounts.enter(task.tenant, now)
         if self._draining or (self._admission.full(self._held) and not self._displace(account)):
             refusal = stopping() if self._draining else self._admission.crowded(self._held)
-            self._turn_away(task, done, refusal)
+            self._reject(task, done, refusal)
             return None
         ticket = Ticket(task, account, done, now, self._abandon)
+        # Only a worker that has parsed the body knows which tensors the task reads. It may ask for them once.
         task.may_ask = True
         task.may_divide = self._may_divide and task.accepted != PIECE_SUMS
+        # A smaller body travels inside the frame.
         if task.memory is not None or len(task.body) > INLINE:
             try:
                 self._place_body(ticket)
             except Refusal as refusal:
-                self._turn_away(task, done, refusal)
+                self._reject(task, done, refusal)
                 return None
         self._tickets[task] = ticket
         if ticket.memory is not None:
             ticket.memory.claim.holder = ticket
         account.tasks[task] = None
-        self._watch.at(task.expires)
+        self._watch.check_at(task.expires)
         return ticket
 
     def _enqueue(self, ticket: Ticket) -> None:
-        """Put a task that was admitted where those like it wait."""
+        """Put an admitted task into a lane: the long one if its kind is known to be long."""
         kind, estimate = self._cost_model.known(ticket.task)
         if kind is None or estimate is None:
             self._lanes.put(ticket)
@@ -214,20 +234,21 @@ class ProcessPool:
             self._queue(ticket, kind, estimate)
 
     def cancel(self, task: Task) -> None:
-        """Stop the work on a task whose reply nobody waits for any more."""
+        """Stop the work on a task whose result nobody waits for."""
         if (ticket := self._tickets.get(task)) and ticket.is_wanted:
             self._abandon(ticket)
 
     def drain(self) -> None:
-        """Accept nothing more; what was accepted goes on."""
+        """Accept no more tasks; those that were accepted continue."""
         self._draining = True
 
     def replied(self, worker: WorkerProcess, ticket: Ticket, reply: Reply, seconds: float) -> None:
-        """Take the reply of a worker, and learn how long its task took."""
+        """Take a worker's reply to a task, and learn from the time it took."""
         if reply.recycle is not None:
             self._supervisor.dismiss(worker, reply.recycle)
         self._charge(ticket, seconds, QUICK if not reply.cached else MISJUDGED)
-        if (ticket.length is _LONG and ticket.beside is None) or (seconds > MISJUDGED and reply.cached):
+        if (ticket.length is _LONG and ticket.sums is None) or (seconds > MISJUDGED and reply.cached):
+            # A total only adds up sums that were computed as pieces: its time says nothing about the task as a whole.
             self._learn(ticket, seconds, planned=not reply.cached)
         if ticket.length >= _LONG:
             self._supervisor.trim()
@@ -235,35 +256,36 @@ class ProcessPool:
         if self._lanes.waiting or self._sums.runs:
             self._pump()
 
-    def not_done(self, ticket: Ticket, why: NotDone, seconds: float) -> None:
-        """Send a task again with what a worker lacked for it, or have it wait with the long ones."""
+    def not_done(self, ticket: Ticket, reason: NotDone, seconds: float) -> None:
+        """Send a task again with what the worker lacked, or move it to the long lane."""
         self._charge(ticket, seconds, QUICK)
         if not ticket.is_wanted:
             self._end(ticket)
-        elif isinstance(why, TooLong):
+        elif isinstance(reason, TooLong):
             kind = kind_of(ticket.task)
-            self._queue(ticket, kind, self._cost_model.planned(kind, why.estimate))
-        elif isinstance(why, Divisible) and ticket.task.may_divide:
-            self._divide(ticket, why)
-        elif isinstance(why, NeedsGraph) and not ticket.graph_wanted:
-            ticket.graph_wanted = True
+            self._queue(ticket, kind, self._cost_model.add_plan(kind, reason.estimate))
+        elif isinstance(reason, Divisible) and ticket.task.may_divide:
+            self._divide(ticket, reason)
+        elif isinstance(reason, NeedsGraph) and not ticket.needs_graph:
+            ticket.needs_graph = True
             self._lanes.put_back(ticket)
-        elif isinstance(why, WantsTensors) and ticket.task.may_ask:
-            ticket.wanted, ticket.task.may_ask = why.names, False
+        elif isinstance(reason, WantsTensors) and ticket.task.may_ask:
+            ticket.wanted, ticket.task.may_ask = reason.names, False
             self._find_tensors(ticket)
-        elif isinstance(why, WantsModel) and ticket.task.model is None:
-            self._give_model(ticket, why.name)
+        elif isinstance(reason, WantsModel) and ticket.task.model is None:
+            self._give_model(ticket, reason.name)
         else:
             _logger.error("request %s: a worker asks again for what it was given", ticket.task.request_id)
             self._refuse(ticket, fault())
         self._pump()
 
-    def _divide(self, ticket: Ticket, why: Divisible) -> None:
-        """Have a sum done in pieces; or by one worker, where pieces would win nothing."""
+    def _divide(self, ticket: Ticket, divisible: Divisible) -> None:
+        """Divide a sum into pieces; if that saves nothing, have one worker do it."""
+        # All pieces have to read the same versions, so from here on none may ask for tensors.
         ticket.task.may_divide = ticket.task.may_ask = False
         self._lanes.hold(ticket)
         try:
-            divided = self._sums.divide(ticket, why)
+            divided = self._sums.divide(ticket, divisible)
         except Refusal as refusal:
             self._refuse(ticket, refusal)
             return
@@ -273,39 +295,39 @@ class ProcessPool:
 
     @property
     def _held(self) -> int:
-        """Tasks of callers that are held."""
+        """Number of tasks that callers have in the pool, pieces of sums not counted."""
         return len(self._tickets) - self._sums.tickets
 
     def _pump(self) -> None:
-        """Send what waits to those that can take it, and then pieces of sums."""
+        """Send waiting tasks to free workers, then pieces of sums to those that are still idle."""
         self._lanes.pump()
         if self._sums.runs:
             self._sums.fill()
 
     @property
     def can_help(self) -> bool:
-        """Whether a worker idles, and nobody waits for one."""
+        """Whether a worker is idle, and no task waits for one."""
         return self._lanes.has_idle
 
     @property
     def helpers(self) -> int:
-        """Workers that a sum may be divided among."""
+        """Number of workers among which a sum may be divided."""
         return self._supervisor.long_workers
 
     def add_piece(self, ticket: PieceTicket) -> None:
-        """Put a piece into a lane."""
+        """Put a piece of a sum into a lane."""
         self._tickets[ticket.task] = ticket
         self._sums.tickets += 1
-        self._watch.at(ticket.task.expires)
+        self._watch.check_at(ticket.task.expires)
         self._lanes.put(ticket)
 
     def drop_piece(self, ticket: PieceTicket) -> None:
-        """Stop a piece that nobody wants any more."""
+        """Stop a piece of a sum that is not needed any more."""
         if ticket.is_wanted:
             self._abandon(ticket)
 
     def pin(self, ticket: Ticket, reads: Sequence[tuple[str, str]]) -> bool:
-        """Have all that is done for a task read the same tensors as now; False where they are not of these etags."""
+        """Pin the current versions of tensors for a task and its pieces; return False if their etags are not these."""
         versions = dict[str, TensorVersion]()
         for name, etag in reads:
             version = self.residents.get((ticket.task.namespace, name))
@@ -319,17 +341,17 @@ class ProcessPool:
         return True
 
     def _read_together(self, ticket: Ticket, versions: Mapping[str, TensorVersion]) -> None:
-        """Have a task read these versions, which are lent, whatever else is placed meanwhile."""
+        """Have a task read these lent versions, whatever is placed under their names meanwhile."""
         ticket.task.reads = reads = self._version_sets.enter(versions)
         self._pinned[ticket] = reads, versions
 
     def _unpin(self, ticket: Ticket) -> None:
-        """Give back the versions that were found for a task alone."""
+        """Release the versions that are pinned for a task."""
         if ticket in self._pinned:
             self._unread(self._version_sets.leave(*self._pinned.pop(ticket)))
 
     def allocate_sums(self, ticket: Ticket, nbytes: int, response_bytes: int) -> BodyAllocation:
-        """Give memory for the sums, once there is memory for the answer. Raises Refusal (queue_full)."""
+        """Allocate memory for the sums, after reserving memory for the answer. Raises Refusal (queue_full)."""
         self._promise(ticket, response_bytes)
         memory = self._body_memory.allocate(nbytes, self._claims.claim(ticket.task.tenant))
         memory.claim.holder = ticket
@@ -341,7 +363,7 @@ class ProcessPool:
         return memory
 
     def go_on(self, ticket: Ticket) -> None:
-        """Have a task that was held done before those that wait."""
+        """Put a task that was held at the head of its lane."""
         ticket.length = max(ticket.length, _LONG)
         self._lanes.put_first(ticket)
         self._pump()
@@ -351,7 +373,7 @@ class ProcessPool:
         self._end(ticket, reply)
 
     def _find_tensors(self, ticket: Ticket) -> None:
-        """Have a task sent again with the tensors that are wanted."""
+        """Send a task again with the tensors that its worker asked for."""
         self._lanes.put_back(ticket)
 
     def _give_model(self, ticket: Ticket, name: str) -> None:
@@ -363,11 +385,11 @@ class ProcessPool:
             self._lanes.put_back(ticket)
 
     def has_capacity(self) -> None:
-        """Send another task to a worker that can take one."""
+        """Send a task to a worker that can take one again."""
         self._pump()
 
     def skipped(self, ticket: Ticket) -> None:
-        """End a task that a worker has let go of, or put it back if it is still wanted."""
+        """End a task that a worker did not do, or put it back if it is still wanted."""
         if ticket.is_wanted:
             self._lanes.put_back(ticket)
         else:
@@ -377,8 +399,8 @@ class ProcessPool:
     def lost(self, tickets: Sequence[Ticket], executing: Ticket | None) -> None:
         """Put back the tasks of a worker that has ended.
 
-        The one that it executed is done again, once, where nothing waits behind it. The others are innocent, but are
-        not sent round for ever.
+        The task that it executed may have killed it: it runs once more, as a long task, so that none waits behind it.
+        The others are probably innocent, but are not retried indefinitely.
         """
         for ticket in tickets:
             ticket.deaths += _BLAME if ticket is executing else 1
@@ -394,46 +416,50 @@ class ProcessPool:
         self._pump()
 
     def answered(self, tenant: str, nbytes: int) -> Claim:
-        """Claim the bytes of an answer."""
-        return self._claims.held_anyway(tenant, nbytes)
+        """Claim the bytes of an answer that a worker has written."""
+        return self._claims.claim_existing(tenant, nbytes)
 
     def expired(self, ticket: Ticket) -> None:
-        """Reply to a task whose time is up, whatever becomes of the work."""
+        """Answer a task whose deadline has passed, whatever becomes of the work."""
         self._abandon(ticket, late(ticket.task.timeout))
 
     def held_up(self, worker: WorkerProcess, ticket: Ticket) -> None:
-        """Let nothing wait any more behind a task that was thought to be short and runs long."""
+        """Move all tasks away that wait behind a task that was expected to be short, and runs long."""
+        # In the quick worker, another takes over the short lane. A general worker just gets no more tasks.
         relieved = worker is not self._supervisor.quick or self._supervisor.relieve()
         if not relieved and worker.sent == 1 and not self._lanes.short.count:
-            return  # nobody waits for it
+            return  # no task waits behind it
         ticket.length = max(ticket.length, _LONG)
         ticket.kind = kind_of(ticket.task)
+        # It has run for this long, so it may take as long again: the usual guess if nothing else is known.
         ticket.estimate = Estimate(2 * (time.monotonic() - worker.page.since), 0, 0)
-        self._leave_alone(worker, ticket)
+        self._isolate(worker, ticket)
+        # Nobody can replace the quick worker: so the task has to leave it, and starts again as a long one.
         if not relieved and not ticket.is_stopped:
-            self._watch.at(ticket.stop(TaskState.RETURNING) + GRACE)
+            self._watch.check_at(ticket.stop(TaskState.RETURNING) + GRACE)
         self._pump()
 
     def _overtaken(self, worker: WorkerProcess, ticket: Ticket) -> None:
-        """Have another worker do what would wait for this task, which has not run long enough to call its kind long."""
+        """Move tasks away from behind this one, which has not run long enough for its kind to be called long."""
         ticket.length = Length.ALONE
-        self._leave_alone(worker, ticket)
+        self._isolate(worker, ticket)
         self._pump()
 
-    def _leave_alone(self, worker: WorkerProcess, ticket: Ticket) -> None:
-        """Let nothing wait behind this task."""
+    def _isolate(self, worker: WorkerProcess, ticket: Ticket) -> None:
+        """Take back the tasks that wait behind this one, and send its worker no more."""
         worker.long = ticket
         for waiting in worker.take_back((ticket, worker.executing)):
             self._lanes.put_back(waiting)
 
     def _displace(self, account: Account) -> bool:
-        """Have a task of whoever has most give way to one of this caller's: the last one that no worker does.
+        """Drop a task of the caller with the most tasks, to make room for one of this account: the last not yet begun.
 
-        Not for one who would have as many then.
+        Return False if this account would then have as many tasks as that caller.
         """
         most = self._accounts.greatest()
         if len(most.tasks) <= len(account.tasks) + 1:
             return False
+        # The newest task has waited least, and is most likely not begun.
         for task in reversed(most.tasks):
             ticket = self._tickets[task]
             if ticket.is_wanted and ticket.begun() is None:
@@ -442,13 +468,13 @@ class ProcessPool:
                 return True
         return False
 
-    def _turn_away(self, task: Task, done: Done, refusal: Refusal) -> None:
+    def _reject(self, task: Task, done: Done, refusal: Refusal) -> None:
         if task.memory is not None:
             task.memory.give_back()
         done(refused(refusal, task.request_id))
 
     def _place_body(self, ticket: Ticket) -> None:
-        """Move a body into memory that a worker can see."""
+        """Move a body into memory that workers can map."""
         task = ticket.task
         if task.memory is not None:
             ticket.memory = cast("BodyAllocation", task.memory)  # this pool has allocated it
@@ -466,25 +492,28 @@ class ProcessPool:
         task.body = memory.view
 
     def _charge(self, ticket: Ticket, seconds: float, patience: float) -> None:
-        """Charge a caller for what a worker has spent on a task, and remember it if that was to be short.
+        """Charge the caller for the time that a worker spent on a task, and count an overrun if it was to be short.
 
-        Not what takes a little longer though its plan was known: then it is the machine that has much to do.
+        `patience` is the time that is no overrun: longer if the plan was cached, since then the machine is busy, and
+        the caller not to blame.
         """
         self._lanes.charge(ticket, seconds)
-        if ticket.bound is not None and seconds > patience:
+        if ticket.most_seconds is not None and seconds > patience:
             ticket.account.overran(seconds, time.monotonic())
 
     def _queue(self, ticket: Ticket, kind: TaskKind, estimate: Estimate) -> None:
-        """Put a task with the long ones, or refuse it if it cannot be in time behind them."""
+        """Put a task into the long lane, or refuse it if those ahead of it leave it too little time."""
         ticket.length = max(ticket.length, _LONG)
         ticket.kind = kind
         ticket.estimate = estimate
+        # The margin covers work that turns out longer than expected; it shrinks as measurements confirm the model.
         ahead = self._lanes.ahead(ticket)
         needed = (ahead + estimate.seconds) * self._cost_model.margin(ticket.task.tenant)
-        left = ticket.task.expires - time.monotonic()
+        remaining = ticket.task.expires - time.monotonic()
         try:
-            if ahead and needed > left and not self._lanes.is_idle(ticket):
-                raise self._admission.infeasible(needed, left)
+            # A worker that would be idle may try in any case: only a measurement corrects an estimate that is too high.
+            if ahead and needed > remaining and not self._lanes.is_idle(ticket):
+                raise self._admission.infeasible(needed, remaining)
             self._promise(ticket, estimate.response_bytes)
         except Refusal as refusal:
             self._refuse(ticket, refusal)
@@ -494,37 +523,38 @@ class ProcessPool:
         self._lanes.put(ticket)
 
     def _promise(self, ticket: Ticket, nbytes: int) -> None:
-        """Keep memory for an answer. Raises Refusal (queue_full)."""
-        if ticket.promised is not None:
-            ticket.promised.end()
-        ticket.promised = self._claims.claim(ticket.task.tenant, nbytes)
-        ticket.promised.holder = ticket
+        """Reserve memory for the answer to a task. Raises Refusal (queue_full)."""
+        if ticket.reserved is not None:
+            ticket.reserved.end()
+        ticket.reserved = self._claims.claim(ticket.task.tenant, nbytes)
+        ticket.reserved.holder = ticket
 
     def _learn(self, ticket: Ticket, seconds: float, *, planned: bool) -> None:
-        """Learn how long a task took; then refuse those that will not be in time."""
+        """Update the cost model with the time of a task; then refuse waiting tasks that will be too late."""
         kind = kind_of(ticket.task) if ticket.kind is None else ticket.kind
-        self._cost_model.measured(kind, ticket.estimate, seconds, planned=planned)
+        self._cost_model.record(kind, ticket.estimate, seconds, planned=planned)
         for waiting in self._lanes.overdue(self._cost_model):
             self._lanes.drop(waiting)
             self._too_late(waiting)
 
     def _too_late(self, ticket: Ticket) -> None:
-        left = ticket.task.expires - time.monotonic()
-        self._refuse(ticket, self._admission.infeasible(self._lanes.expected(ticket), left))
+        remaining = ticket.task.expires - time.monotonic()
+        self._refuse(ticket, self._admission.infeasible(self._lanes.expected(ticket), remaining))
 
     def _abandon(self, ticket: Ticket, refusal: Refusal | None = None) -> None:
-        """Answer a task with this refusal, if any, and take it out of the queue or stop it."""
+        """Answer a task with this refusal, if any, and take it out of its lane or stop its worker."""
         reply = None if refusal is None else refused(refusal, ticket.task.request_id)
         if ticket.state is TaskState.WAITING:
             if not self._sums.drop(ticket):
                 self._lanes.drop(ticket)
             self._end(ticket, reply)
             return
+        # A worker has the task. The client is answered now, but the ticket ends when the worker has dropped the task.
         begun = ticket.begun()
         now = ticket.stop(_STOPPING)
         if begun is not None:
             self._charge(ticket, now - begun, MISJUDGED)
-        self._watch.at(now + GRACE)
+        self._watch.check_at(now + GRACE)
         if reply is not None:
             ticket.done(reply)
 
@@ -532,28 +562,30 @@ class ProcessPool:
         self._end(ticket, refused(refusal, ticket.task.request_id))
 
     def _end(self, ticket: Ticket, reply: Reply | None = None) -> None:
-        """Give back all that is held for a task that no worker has any more, and reply to whoever waits."""
-        wanted = ticket.state < _STOPPING
+        """Release everything that is held for a task that no worker has, and answer the client if it still waits."""
+        is_wanted = ticket.state < _STOPPING
         ticket.become(_ANSWERED)
-        self._let_go(ticket)
-        if wanted and reply is not None:
+        self._release(ticket)
+        if is_wanted and reply is not None:
             ticket.done(reply)
         elif reply is not None:
+            # Nobody reads the reply, but it may lie in a buffer that its worker needs again.
             reply.give_back()
 
-    def _let_go(self, ticket: Ticket) -> None:
+    def _release(self, ticket: Ticket) -> None:
         del self._tickets[ticket.task]
         if ticket.is_piece:
             self._sums.tickets -= 1
         else:
             del ticket.account.tasks[ticket.task]
             self._admission.replied()
-        if ticket.promised is not None:
-            ticket.promised.end()
+        if ticket.reserved is not None:
+            ticket.reserved.end()
         if ticket.memory is not None:
+            # No view of the body may be left when the buffer is reused.
             ticket.task.body = b""
-        if ticket.leave_shared is not None:
-            ticket.leave_shared()
+        if ticket.release_shared is not None:
+            ticket.release_shared()
         elif ticket.memory is not None:
             ticket.memory.give_back()
         if self._pinned:
@@ -562,20 +594,21 @@ class ProcessPool:
             self._done.set()
 
     def _unread(self, keys: Sequence[TensorKey]) -> None:
-        """Tell workers of versions that nobody reads any more under these keys."""
+        """Tell workers that nobody reads the versions under these keys any more."""
         for key in keys:
             for worker in self._supervisor:
                 worker.changed(key)
 
-    def _forget(self, number: int) -> None:
+    def _forget_buffer(self, number: int) -> None:
         for worker in self._supervisor:
             worker.forget(number)
 
     def _tick(self) -> None:
-        self._ticking = self._loop.call_later(_TICK, self._tick)
+        # Rescheduled first, so that an error below does not stop the clock.
+        self._timer = self._loop.call_later(_TICK, self._tick)
         self._watch.look()
-        self._looks += 1
-        if self._looks % _INSPECTION == 0:
+        self._ticks += 1
+        if self._ticks % _INSPECTION == 0:
             self._admission.look(time.monotonic())
             self._accounts.look(time.monotonic())
             self._watch.inspect()
@@ -583,6 +616,6 @@ class ProcessPool:
 
 
 def worker_died() -> Refusal:
-    """Refuse a task whose worker has ended, and another one with it."""
+    """Return the refusal of a task whose worker ended while executing it, more than once."""
     detail = "the worker process that computed this request ended; send it again"
     return Refusal("worker_died", detail, retry_after=1)

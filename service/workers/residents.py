@@ -1,7 +1,7 @@
-"""Resident tensors between the front and its workers: versions that are lent to tasks, and those that workers know.
+"""Resident tensors between front and workers: the versions that each worker has, and those that tasks still read.
 
-A worker knows the tensors that it has asked for, up to a number. It is never told in between: what has changed of what
-it knows goes down its socket before the next task does, so a task never reads an older version than its client could
+A worker has the tensors that it has asked for, up to a limit. It gets no message when one of them changes: the front
+sends all changes down the socket ahead of the next task. So a task never reads an older version than its client could
 know of. The memory of a version stays as long as a task that reads it may be sent to a worker.
 """
 
@@ -24,17 +24,17 @@ from service.workers import frames
 from service.workers.frames import TensorFrame
 from service.workers.shared_memory import DescriptorChannel
 
-#: (namespace, name)
+#: namespace and name
 TensorKey = tuple[str, str]
-#: tensors that a worker knows at a time
+#: most tensors that a worker has at a time
 MOST_KNOWN: Final = 4096
-#: bytes of a version that a worker which rests does not keep for longer than it is current
-BURDEN: Final = 1 << 20
+#: size from which on an idle worker is made to drop a version that is not current any more
+LARGE_VERSION: Final = 1 << 20
 _NOTHING: Final[dict[str, Version]] = {}
 
 
 def array_of(data: memoryview | bytes, dtype: str, shape: tuple[int, ...]) -> HostArray:
-    """View row-major, little-endian bytes as a read-only array; their memory goes with it."""
+    """View row-major, little-endian bytes as a read-only array, which keeps their memory alive."""
     if not len(data):
         return np.empty(shape, dtype)
     array = np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(dtype, copy=False).reshape(shape)
@@ -43,38 +43,39 @@ def array_of(data: memoryview | bytes, dtype: str, shape: tuple[int, ...]) -> Ho
 
 
 class Residents:
-    """Versions by namespace and name."""
+    """Versions that this worker has, by namespace and name."""
 
     def __init__(self, channel: DescriptorChannel) -> None:
         self._channel = channel
         self._known: dict[str, dict[str, Version]] = {}
         self._buffers: dict[tuple[str, str], int] = {}
 
-    def of(self, namespace: str) -> Find:
+    def finder(self, namespace: str) -> Find:
         """Return the function that finds tensors of a namespace by name."""
         return self._known.get(namespace, _NOTHING).get
 
-    def hear(self, frame: bytes, at: int) -> None:
-        """Take up another version than before, or none. The one before goes with its last reader."""
-        told = frames.read_tensor(frame, at)
-        if number := self._buffers.pop((told.namespace, told.name), 0):
+    def update(self, frame: bytes, start: int) -> None:
+        """Replace or delete a tensor. The previous version is released with its last reader."""
+        update = frames.read_tensor(frame, start)
+        # Arrays that still view the old buffer keep its memory.
+        if number := self._buffers.pop((update.namespace, update.name), 0):
             self._channel.forget(number)
-        if not told.dtype:
-            known = self._known.get(told.namespace, {})
-            known.pop(told.name, None)
+        if not update.dtype:
+            known = self._known.get(update.namespace, {})
+            known.pop(update.name, None)
             if not known:
-                self._known.pop(told.namespace, None)
+                self._known.pop(update.namespace, None)
             return
-        data = told.data
-        if told.buffer:
-            data = memoryview(self._channel.mapped(told.buffer))[: nbytes_of(told.dtype, told.shape)]
-            self._buffers[told.namespace, told.name] = told.buffer
-        version = Version(told.etag, array_of(data, told.dtype, told.shape))
-        self._known.setdefault(told.namespace, {})[told.name] = version
+        data = update.data
+        if update.buffer:
+            data = memoryview(self._channel.mapped(update.buffer))[: nbytes_of(update.dtype, update.shape)]
+            self._buffers[update.namespace, update.name] = update.buffer
+        version = Version(update.etag, array_of(data, update.dtype, update.shape))
+        self._known.setdefault(update.namespace, {})[update.name] = version
 
 
 class _KnownVersion(NamedTuple):
-    """A version that the worker knows, of so many bytes: in the buffer of this number, or 0 for memory of its own."""
+    """Size of a version that the worker has, and the number of its buffer; 0 if the worker has a copy."""
 
     nbytes: int
     buffer: int
@@ -85,110 +86,112 @@ class _KnownVersion(NamedTuple):
 
 
 class Replica:
-    """The versions that one worker knows."""
+    """Record of the versions that one worker has, as the front keeps it."""
 
     def __init__(self, current: Mapping[TensorKey, TensorVersion], most_mapped: float = float("inf")) -> None:
-        """Know so many bytes of versions in buffers at most, beside those of the next task."""
+        """Record what changes in `current`; at most `most_mapped` bytes in buffers, beside those of the next task."""
         self._current = current
         self._most_mapped, self._mapped = most_mapped, 0
         self._known: OrderedDict[TensorKey, _KnownVersion] = OrderedDict()
         self._held = 0
-        #: tensors that are not any more what the worker knows
+        #: tensors of which the worker has a version that is not current
         self.stale: dict[TensorKey, None] = {}
 
     def changed(self, key: TensorKey) -> bool:
-        """Note that there is another version, or none any more; returns whether the worker has a large one."""
+        """Note that a tensor was replaced or deleted; return whether the worker has a large version of it."""
         known = self._known.get(key)
         if known is None:
             return False
         self.stale[key] = None
-        return known.nbytes >= BURDEN
+        return known.nbytes >= LARGE_VERSION
 
-    def news(self, wanted: Sequence[TensorKey]) -> News:
-        """Collect what has changed, and what is `wanted` for a task and not known: together, all that it needs."""
-        news = News([], [], [])
+    def updates(self, needed: Sequence[TensorKey]) -> Updates:
+        """Collect all changes, and the `needed` tensors that the worker lacks: after these, a task can be sent."""
+        updates = Updates([], [], [])
         for key in self.stale:
-            if self._forget(key, news) and key not in self._current:
-                news.frames.append(_gone(key))
-        fresh = dict.fromkeys([*self.stale, *wanted])
+            if self._forget(key, updates) and key not in self._current:
+                updates.frames.append(_deletion(key))
+        # Changed tensors are sent again even if this task does not read them: the worker has used them before.
+        fresh = dict.fromkeys([*self.stale, *needed])
         self.stale.clear()
         for key in fresh:
             if key in self._known:
                 self._known.move_to_end(key)
             elif (resident := self._current.get(key)) is not None:
-                self._tell(key, resident, news)
-        self._bound(fresh, news)
-        return news
+                self._send(key, resident, updates)
+        self._evict(fresh, updates)
+        return updates
 
-    def _bound(self, needed: Container[TensorKey], news: News) -> None:
-        """Let the worker forget what it was told of longest ago, but nothing that is needed now."""
+    def _evict(self, needed: Container[TensorKey], updates: Updates) -> None:
+        """Have the worker drop the tensors used longest ago, up to the first that is needed now."""
         while len(self._known) > MOST_KNOWN or self._held > TENSOR_BYTES or self._mapped > self._most_mapped:
             oldest = next(iter(self._known))
+            # Tensors that are needed were moved to the end, so no later one can be dropped either.
             if oldest in needed:
                 return
-            self._forget(oldest, news)
-            news.frames.append(_gone(oldest))
+            self._forget(oldest, updates)
+            updates.frames.append(_deletion(oldest))
 
-    def _tell(self, key: TensorKey, resident: TensorVersion, news: News) -> None:
+    def _send(self, key: TensorKey, resident: TensorVersion, updates: Updates) -> None:
         number, memory = 0, resident.memory
         if memory.buffer is not None:
             number = memory.buffer.number
-            news.buffers.append(memory.buffer)
+            updates.buffers.append(memory.buffer)
         data = memoryview(b"") if number else memory.view
-        news.frames.append(
+        updates.frames.append(
             frames.tensor_frame(TensorFrame(*key, resident.etag, resident.dtype, resident.shape, number, data))
         )
         self._known[key] = known = _KnownVersion(len(memory.view), number)
         self._held += known.held
         self._mapped += known.nbytes - known.held
 
-    def _forget(self, key: TensorKey, news: News) -> bool:
-        """Whether the worker knew it."""
+    def _forget(self, key: TensorKey, updates: Updates) -> bool:
+        """Drop the record of a version; return whether the worker had it."""
         known = self._known.pop(key, None)
         if known is None:
             return False
         self._held -= known.held
         self._mapped -= known.nbytes - known.held
         if known.buffer:
-            news.hidden.append(known.buffer)
+            updates.hidden.append(known.buffer)
         return True
 
 
-class News(NamedTuple):
-    """Frames for a worker, the buffers that it has to see before them, and the numbers of those it needs no more."""
+class Updates(NamedTuple):
+    """Updates for a worker: frames, buffers to pass before them, and numbers of buffers to hide."""
 
     frames: list[bytes]
     buffers: list[VisibleBuffer]
     hidden: list[int]
 
 
-def _gone(key: TensorKey) -> bytes:
+def _deletion(key: TensorKey) -> bytes:
     return frames.tensor_frame(TensorFrame(*key))
 
 
 class Lending:
-    """Count of who reads a version. For one thread."""
+    """Count of the readers of each version. For one thread."""
 
     def __init__(self) -> None:
         self._lent: dict[TensorVersion, int] = {}
         self._retired: set[TensorVersion] = set()
 
     def lend(self, version: TensorVersion) -> None:
-        """Count one reader more, until the version is given back."""
+        """Count a reader, until it gives the version back."""
         self._lent[version] = self._lent.get(version, 0) + 1
 
     def give_back(self, *versions: TensorVersion) -> None:
-        """Count one reader less of each."""
+        """Count a reader of each version less."""
         for version in versions:
-            left = self._lent.pop(version) - 1
-            if left:
-                self._lent[version] = left
+            remaining = self._lent.pop(version) - 1
+            if remaining:
+                self._lent[version] = remaining
             elif version in self._retired:
                 self._retired.discard(version)
                 version.memory.give_back()
 
     def retire(self, version: TensorVersion) -> None:
-        """Lend it no more: its memory goes with the last reader."""
+        """Note that a version is not current any more: its memory is released with its last reader."""
         if version in self._lent:
             self._retired.add(version)
         else:
@@ -196,7 +199,7 @@ class Lending:
 
 
 class VersionSets:
-    """Sets of versions that are read together, each known to workers under one name as long as it is read.
+    """Sets of versions that are read together; workers know each by one name as long as it is read.
 
     A tensor may change between two tasks of one request; a set never does. For one thread.
     """
@@ -207,7 +210,8 @@ class VersionSets:
         self._readers: dict[str, int] = {}
 
     def enter(self, versions: Mapping[str, TensorVersion]) -> str:
-        """Count one reader more of these versions, which are lent; returns the name of their set."""
+        """Count a reader of these versions, which are lent; return the name of their set."""
+        # The name is a digest of the etags: tasks that read the same versions share a set, and the workers' copies.
         digest = blake2b(digest_size=16)
         for tensor in sorted(versions):
             digest.update(f"{tensor}\n{versions[tensor].etag}\n".encode())
@@ -218,7 +222,7 @@ class VersionSets:
         return name
 
     def leave(self, name: str, versions: Mapping[str, TensorVersion]) -> list[TensorKey]:
-        """Count one reader less, and give the versions back; returns the keys that nobody reads any more."""
+        """Count a reader less, and give the versions back; return the keys that nobody reads any more."""
         unread = list[TensorKey]()
         self._readers[name] -= 1
         if not self._readers[name]:

@@ -1,8 +1,9 @@
-"""Memory that the front and a worker process share: buffers of bodies, and a control page.
+"""Shared memory of the front and a worker process: buffers for bodies, and a control page.
 
-Memory is anonymous and passed by descriptor: /dev/shm may be as small as 64 MiB in a container. Touching new pages
-costs several times what copying into used ones does, so buffers of a usual size are kept; they are cleared between
-callers. Each side owns the buffers that it writes; the other maps a buffer when its number first comes.
+The memory is anonymous and its descriptors are passed by socket: /dev/shm may be as small as 64 MiB in a container.
+Touching new pages costs several times what copying into used ones does, so buffers of the usual sizes are reused;
+they are cleared between callers. Each side owns the buffers that it writes. The other side maps a buffer when its
+number first arrives.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ from engine.runtime.crash_record import CRASH_RECORD_BYTES
 from engine.runtime.host_mapping import HostMapping
 from service.core.allocation import VisibleBuffer
 
-#: tasks that a worker may have at a time: the one that it executes, and those that wait in its socket
+#: tasks that a worker may have: the one that it executes, and those that wait in its socket
 SLOTS: Final = 64
-_STOPS: Final = 64  # where the bytes begin by which tasks are stopped: in a cache line of their own
-_WITNESS: Final = 1024  # where the worker says what it computes
+_STOPS: Final = 64  # offset of the stop bytes, which have a cache line of their own
+_CRASH_RECORD: Final = 1024  # offset of the record of what the worker computes
 _BYTES: Final = 4096
-#: buffers of more bytes are not kept: they would hold what is rarely used
+#: size above which a buffer is not reused: it would hold memory that is rarely needed
 LARGEST: Final = 16 << 20
-#: seconds after which memory that nobody has used is given back to the system
+#: seconds after which unused memory is given back to the system
 UNUSED: Final = 5.0
 _SMALLEST: Final = 128 << 10
 _HEAD: Final = struct.Struct("<QQ")
-#: buffers that are shown by one message: their descriptors go together
-_AT_A_TIME: Final = 64
+#: buffers whose descriptors are sent in one message
+_BATCH: Final = 64
 
 
 class Vitals(NamedTuple):
@@ -48,35 +49,34 @@ class Vitals(NamedTuple):
 
 
 class ControlPage:
-    """One worker's shared page: which task it executes, and which are to stop.
+    """Page that one worker shares with the front: which task it executes, and which tasks are to stop.
 
-    A kill may only hit the worker that executes the task it is meant for, and a task that is stopped must find out
-    while it computes: neither can wait for a message to be read. What a worker computed when it died is read once it
-    says nothing any more. So all of this is words in shared memory. A task is known by its slot, which it has from
-    being sent until it is replied to.
+    A kill must hit only the worker that executes the task it is meant for, and a task that is stopped must notice while
+    it computes. Neither can wait until a message is read, and a worker that died cannot answer. So this state is words
+    in shared memory. A task is identified by its slot, which it holds from being sent until its reply.
     """
 
-    __slots__ = ("_executing", "_since", "_vitals", "fd", "stops", "witness")
+    __slots__ = ("_executing", "_since", "_vitals", "crash_record", "fd", "stops")
 
     def __init__(self, fd: int) -> None:
-        """The page behind a descriptor; `create` makes a new one."""
+        """Map the page behind a descriptor; `create` makes a new one."""
         self.fd = fd
         self._lay(memoryview(mmap.mmap(fd, _BYTES)))
 
     @classmethod
     def create(cls) -> ControlPage:
-        """Make a page of zeros, whose descriptor a worker inherits."""
+        """Create a page of zeros, whose descriptor a worker inherits."""
         return cls(sealed_memory("gradserve-control", _BYTES))
 
     @property
     def executing(self) -> int | None:
-        """The slot of the task that is being executed; None while the worker executes nothing."""
+        """Slot of the task that is being executed, or None."""
         bits = self._executing[0]
         return bits.bit_length() - 1 if bits else None
 
     @property
     def since(self) -> float:
-        """Time at which that began, on the monotonic clock."""
+        """Time at which the execution began, on the monotonic clock."""
         return self._since[0]
 
     @property
@@ -84,12 +84,13 @@ class ControlPage:
         """Vital signs that the worker wrote last."""
         return Vitals(*self._vitals)
 
-    def tell(self, vitals: Vitals) -> None:
+    def report(self, vitals: Vitals) -> None:
         """Write vital signs, as the worker."""
         self._vitals[0], self._vitals[1] = vitals
 
     def begin(self, slot: int, now: float) -> None:
-        """Note that the worker takes up a task."""
+        """Note that the worker begins a task."""
+        # The time comes first: the front must not see the new slot with the time of the task before.
         self._since[0] = now
         self._executing[0] = 1 << slot
 
@@ -98,28 +99,28 @@ class ControlPage:
         self._executing[0] = 0
 
     def close(self) -> None:
-        """Let go of the descriptor; the memory stays."""
+        """Close the descriptor; the memory stays mapped."""
         os.close(self.fd)
 
     def forget(self) -> None:
-        """Let go of the memory: its worker is gone, and executes nothing."""
+        """Unmap the memory of a worker that is gone; from now on it executes nothing."""
         self._lay(memoryview(bytearray(_BYTES)))
 
     def _lay(self, memory: memoryview) -> None:
-        #: a bit for each slot: whatever a worker gone wrong writes here, it is one of the slots
+        #: one bit per slot: whatever a corrupted worker writes here, the front reads a valid slot or none
         self._executing = memory[:8].cast("Q")
         self._since = memory[8:16].cast("d")
         self._vitals = memory[16:32].cast("Q")
-        #: what it computes at this moment
-        self.witness = memory[_WITNESS : _WITNESS + CRASH_RECORD_BYTES]
-        #: one byte for each slot: not 0 once its task is to stop
+        #: record of what the worker computes now
+        self.crash_record = memory[_CRASH_RECORD : _CRASH_RECORD + CRASH_RECORD_BYTES]
+        #: one byte per slot, which is not 0 if its task is to stop
         self.stops = [memory[_STOPS + slot : _STOPS + slot + 1] for slot in range(SLOTS)]
 
 
 def sealed_memory(name: str, nbytes: int) -> int:
-    """Make anonymous memory of zeros that can neither shrink nor grow; returns its descriptor.
+    """Create anonymous memory of zeros whose size is fixed; return its descriptor.
 
-    Could it shrink, a worker gone wrong would take the front down with SIGBUS.
+    If it could shrink, a corrupted worker could crash the front with SIGBUS.
     """
     fd = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(fd, nbytes)
@@ -128,7 +129,7 @@ def sealed_memory(name: str, nbytes: int) -> int:
 
 
 class SharedBuffer:
-    """Shared memory with a number: `used` bytes from the start have been written since it was last cleared."""
+    """Numbered shared memory; its first `used` bytes may have been written since it was last cleared."""
 
     __slots__ = ("fd", "memory", "number", "size", "used")
 
@@ -141,27 +142,27 @@ class SharedBuffer:
 
     @property
     def pooled(self) -> bool:
-        """Whether it is kept after use."""
+        """Whether it is reused."""
         return self.size <= LARGEST
 
     def clear(self) -> None:
-        """Write zeros over a caller's bytes."""
+        """Overwrite a caller's bytes with zeros."""
         if self.used:
             np.frombuffer(self.memory, np.uint8, self.used).fill(0)
             self.used = 0
 
     def drop(self) -> None:
-        """Give the memory back to the system. Takes a while where it is large."""
+        """Give the memory back to the system. This takes a while if it is large."""
         os.close(self.fd)
-        with suppress(BufferError):  # somebody still reads it: it goes with the last view
+        with suppress(BufferError):  # a view is still in use: the memory is unmapped with it
             self.memory.close()
 
 
 class SharedBuffers:
-    """The buffers that this process writes: `keep` bytes of them at most wait for their next use."""
+    """Pool of the buffers that this process writes; at most `keep` bytes of idle ones are kept."""
 
     def __init__(self, keep: int, dropped: Callable[[SharedBuffer], None]) -> None:
-        """`dropped` is told of a buffer that nobody gets again."""
+        """Make an empty pool; `dropped` is called with each buffer that leaves it for good."""
         self._keep = keep
         self._dropped = dropped
         self._idle: dict[int, list[SharedBuffer]] = {}
@@ -170,7 +171,7 @@ class SharedBuffers:
         self._used = 0.0
 
     def acquire(self, nbytes: int) -> SharedBuffer:
-        """Return a clear buffer of at least so many bytes."""
+        """Return a cleared buffer of at least `nbytes`."""
         size = size_of(nbytes)
         self._used = time.monotonic()
         if idle := self._idle.get(size):
@@ -180,7 +181,7 @@ class SharedBuffers:
         return SharedBuffer(self._count, size, sealed_memory("gradserve-buffer", size))
 
     def put(self, buffer: SharedBuffer) -> None:
-        """Keep a cleared buffer; or drop it, where it is one too many."""
+        """Keep a cleared buffer for reuse, or drop it if the pool is full."""
         if not buffer.pooled or self._idle_bytes + buffer.size > self._keep:
             self._dropped(buffer)
             return
@@ -190,35 +191,35 @@ class SharedBuffers:
 
     @property
     def waiting(self) -> bool:
-        """Whether any waits for its next use."""
+        """Whether any buffer is idle."""
         return self._idle_bytes > 0
 
     def trim(self) -> None:
-        """Drop those that wait, once none has been used for a while."""
+        """Drop the idle buffers if none has been used for a while."""
         if self._idle_bytes and time.monotonic() - self._used > UNUSED:
-            for buffer in self._let_go():
+            for buffer in self._take_idle():
                 self._dropped(buffer)
 
     def close(self) -> None:
-        """Drop those that wait."""
-        for buffer in self._let_go():
+        """Drop the idle buffers."""
+        for buffer in self._take_idle():
             buffer.drop()
 
-    def _let_go(self) -> Iterator[SharedBuffer]:
-        """Take out all that wait."""
+    def _take_idle(self) -> Iterator[SharedBuffer]:
+        """Remove and return all idle buffers."""
         idle, self._idle, self._idle_bytes = self._idle, {}, 0
         return chain.from_iterable(idle.values())
 
 
 def size_of(nbytes: int) -> int:
-    """Round the bytes of a body up to those of its buffer: a power of two, so that others fit; whole pages if large."""
+    """Return the size of the buffer for `nbytes`: a power of two, so that it can be reused; whole pages if large."""
     if nbytes > LARGEST:
         return -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
     return max(_SMALLEST, 1 << (nbytes - 1).bit_length())
 
 
 class DescriptorChannel:
-    """The second socket between two processes: by it a buffer's descriptor goes before the frame that names it."""
+    """Socket that passes the descriptors of buffers, each before the first frame that names the buffer."""
 
     def __init__(self, side: socket.socket) -> None:
         self._side = side
@@ -226,50 +227,52 @@ class DescriptorChannel:
         self._mapped: dict[int, HostMapping] = {}
 
     def show(self, buffer: VisibleBuffer) -> None:
-        """Let the other side see a buffer of ours, before it is named. Raises OSError when the other side is gone."""
+        """Pass one of our buffers to the other side, unless it has it. Raises OSError if the other side is gone."""
         if buffer.number not in self._sent:
             self.show_all([buffer])
 
     def show_all(self, buffers: Sequence[VisibleBuffer]) -> None:
-        """Let the other side see those of these buffers that it has not seen."""
+        """Pass several of our buffers to the other side, unless it has them."""
         unseen = list({buffer.number: buffer for buffer in buffers if buffer.number not in self._sent}.values())
-        for start in range(0, len(unseen), _AT_A_TIME):
-            few = unseen[start : start + _AT_A_TIME]
-            heads = [_HEAD.pack(buffer.number, buffer.size) for buffer in few]
-            socket.send_fds(self._side, heads, [buffer.fd for buffer in few])
-            self._sent.update(buffer.number for buffer in few)
+        for start in range(0, len(unseen), _BATCH):
+            batch = unseen[start : start + _BATCH]
+            heads = [_HEAD.pack(buffer.number, buffer.size) for buffer in batch]
+            socket.send_fds(self._side, heads, [buffer.fd for buffer in batch])
+            self._sent.update(buffer.number for buffer in batch)
 
     def hide(self, number: int) -> bool:
-        """Forget our buffer of this number; returns whether the other side has it and must be told."""
+        """Forget our buffer of this number; return whether the other side has it and must be told."""
         known = number in self._sent
         self._sent.discard(number)
         return known
 
     def mapped(self, number: int) -> HostMapping:
-        """Map the other side's buffer of this number, which a device may read by itself if it is large.
+        """Map the other side's buffer of this number, which a device may read directly if it is large.
 
-        Raises OSError when that does not come.
+        Raises OSError if its descriptor does not arrive.
         """
         while number not in self._mapped:
-            heads, fds, _, _ = socket.recv_fds(self._side, _AT_A_TIME * _HEAD.size, _AT_A_TIME)
+            # Descriptors are sent ahead of the frame that names them, so this hardly waits.
+            heads, fds, _, _ = socket.recv_fds(self._side, _BATCH * _HEAD.size, _BATCH)
             if not fds:
                 raise ConnectionResetError
-            for (found, size), fd in zip(_HEAD.iter_unpack(heads), fds, strict=True):
-                self._mapped[found] = HostMapping(fd, size)
+            for (sent_number, size), fd in zip(_HEAD.iter_unpack(heads), fds, strict=True):
+                self._mapped[sent_number] = HostMapping(fd, size)
+                # The mapping keeps the memory without the descriptor.
                 os.close(fd)
         return self._mapped[number]
 
     def body(self, number: int, nbytes: int) -> HostArray:
-        """View what the other side has written into its buffer, read-only. Whoever reads it refers to this array."""
+        """View the other side's buffer as a read-only array. Whoever reads it holds a reference to this array."""
         array = np.frombuffer(self.mapped(number), np.uint8, nbytes)
         array.flags.writeable = False
         return array
 
     def forget(self, number: int) -> HostMapping | None:
-        """Forget the other side's buffer; returns its memory, which goes back to the system with the last reference."""
+        """Forget the other side's buffer; return its memory, which goes back to the system with the last reference."""
         return self._mapped.pop(number, None)
 
     def close(self) -> None:
-        """Close the socket. What is mapped goes with its last reader."""
+        """Close the socket. Mapped memory is released with its last reader."""
         self._side.close()
         self._mapped.clear()

@@ -1,6 +1,6 @@
-"""Tasks that are no computing calls: put or get a tensor, put a model, register a graph.
+"""Tasks that compute nothing: put or get a tensor, put a model, register a graph.
 
-A worker does them so that the front parses no body, and holds nobody up with one.
+A worker does them, so that the front parses no bodies, and no long body holds up other requests.
 """
 
 from __future__ import annotations
@@ -72,29 +72,29 @@ from service.workers.task import (
     WantsTensors,
 )
 
-#: the registered graph of a key, and its record where that was sent; None where it is not known
+#: function that returns the registered graph of a key, given its record if that was sent; None if it is unknown
 FindGraph = Callable[[str, bytes | None], GraphSource | None]
 _Types = dict[int, TensorType]
 
-#: bytes of a tensor's elements that are written in a second as they are
+#: bytes per second of a tensor's elements that are written unchanged
 _COPY_RATE: Final = 2e9
-#: what free extents are while a model is planned, one after the other: what comes out differently depends on them
+#: values of free extents for which a model is planned: whatever differs between the plans depends on the extents
 PLANNED_WITH: Final = (2, 3)
-#: faults of one report
-_MOST: Final = 10
+#: most faults in one report
+_MOST_FAULTS: Final = 10
 
 
 class TensorTasks:
-    """Runner of the tasks that put or get a tensor."""
+    """Tasks that put or get a tensor."""
 
     def __init__(self, settings: Settings, limits: Limits) -> None:
         self._settings = settings
         self._limits = limits
 
     def put(self, context: TaskContext) -> Reply:
-        """Read the tensor that is to be kept under the name that is the task's subject.
+        """Read the tensor that is to be stored under the name in the task's subject.
 
-        The body is a tensor in JSON, or safetensors with one. Raises Refusal for what is wrong with either.
+        The body is a tensor in JSON, or safetensors with a single one. Raises Refusal if name or body is invalid.
         """
         task = context.task
         name = checked_name(task.subject or "", "the name of a tensor")
@@ -106,13 +106,13 @@ class TensorTasks:
         return Reply(200, JSON, [body], (), context.timings(), stored=[stored], kept=[own_bytes(array)])
 
     def get(self, context: TaskContext) -> Reply | NotDone:
-        """Write the tensor that the body names, {"tensor_id": …, "encoding": …}, as the front has written it.
+        """Write the tensor that the body names: {"tensor_id": …, "encoding": …}, as the front has written it.
 
-        Its ETag is among the headers. Raises Refusal (not_found), and the engine's OverBudget for an answer too long.
+        Its ETag is among the headers. Raises Refusal (not_found), and OverBudget if the answer is too long.
         """
         task = context.task
-        asked = orjson.loads(bytes(task.body))
-        name, encoding = asked["tensor_id"], asked.get("encoding", "json")
+        fields = orjson.loads(bytes(task.body))
+        name, encoding = fields["tensor_id"], fields.get("encoding", "json")
         version = task.tensor(name)
         if version is None:
             if task.may_ask:
@@ -136,9 +136,9 @@ class TensorTasks:
         settings = self._settings
         if task.sent == SAFETENSORS:
             return read_one(task.body, settings.max_body_bytes, settings.json_depth, self._limits)
-        stated = validate(Tensor, parse_tensors(bytes(task.body), settings.json_depth))
+        tensor = validate(Tensor, parse_tensors(bytes(task.body), settings.json_depth))
         try:
-            return decode(stated, self._limits)
+            return decode(tensor, self._limits)
         except (EngineError, Refusal) as error:
             refusal = from_engine(error) if isinstance(error, EngineError) else error
             refusal.detail = f"the tensor {refusal.detail}" if refusal.code == "bad_tensor" else refusal.detail
@@ -148,7 +148,7 @@ class TensorTasks:
 
 @dataclass(frozen=True)
 class TypedModel:
-    """Leaves and outputs of a model, as it says them, with the types that were found."""
+    """Leaves and outputs of a model as the request has them, with the types that were determined."""
 
     inputs: list[ModelInput]
     outputs: list[ModelOutput]
@@ -156,146 +156,155 @@ class TypedModel:
 
 
 class ModelCheck:
-    """Check of a model before it is kept, which reports all faults at once.
+    """Check of a model before it is stored, which reports all faults at once.
 
-    `asked` is the request, and `program` that of its graph; None where there is no such graph, which is a fault.
+    `request` is what the client sent, and `program` its graph; None if there is no such graph, which is a fault.
     """
 
-    def __init__(self, asked: PutModelRequest, program: Program | None, limits: Limits) -> None:
-        self._asked = asked
+    def __init__(self, request: PutModelRequest, program: Program | None, limits: Limits) -> None:
+        self._request = request
         self._program = program
         self._limits = replace(limits, bytes=NO_END)  # nothing of these types is allocated here
-        self._bound: Sequence[BoundLeaf] = asked.get("bound", [])
+        self._bound: Sequence[BoundLeaf] = request.get("bound", [])
 
     @property
     def tensor_names(self) -> list[str]:
-        """The resident tensors that are bound."""
-        return list(dict.fromkeys(one["tensor_id"] for one in self._bound if is_name(one["tensor_id"])))
+        """Names of the resident tensors that are bound."""
+        return list(dict.fromkeys(entry["tensor_id"] for entry in self._bound if is_name(entry["tensor_id"])))
 
     def typed(self, find: Find, compiler: Compiler, deadline: Deadline) -> TypedModel:
-        """Type all of it; `find` gives resident tensors. Raises Refusal with all faults, and DeadlineExceeded."""
-        faults = [*_faults_of_names("inputs", self._asked["inputs"])]
-        faults += [*_faults_of_names("outputs", self._asked["outputs"])]
-        if not self._asked["outputs"]:
+        """Return all types; `find` returns resident tensors. Raises Refusal with all faults, and DeadlineExceeded."""
+        faults = [*_faults_of_names("inputs", self._request["inputs"])]
+        faults += [*_faults_of_names("outputs", self._request["outputs"])]
+        if not self._request["outputs"]:
             detail = "outputs is empty, where a model has at least one"
             faults.append(
                 Refusal("invalid_field", detail, expected="at least one output", got="none", pointer="/outputs")
             )
         faults += self._faults_of_leaves()
         faults += (
-            self._faults_of_graph(self._program) if self._program else [no_graph(self._asked["graph_id"], "/graph_id")]
+            self._faults_of_graph(self._program)
+            if self._program
+            else [no_graph(self._request["graph_id"], "/graph_id")]
         )
         faults += [*self._faults_of_inputs(), *self._faults_of_bound(find)]
         outputs: list[ModelOutput] = []
+        # Types are determined only for a model without faults: a plan could report no more than its first.
         if not faults and self._program is not None:
-            versions = ((one["node"], find(one["tensor_id"])) for one in self._bound)
+            versions = ((entry["node"], find(entry["tensor_id"])) for entry in self._bound)
             bound = {node: TensorType.of(version.array) for node, version in versions if version is not None}
             try:
-                planned = [self._planned(self._program, bound, extent, compiler, deadline) for extent in self._extents]
-                outputs = [_output(*each) for each in zip(self._asked["outputs"], *planned, strict=True)]
+                types_by_extent = [
+                    self._output_types(self._program, bound, extent, compiler, deadline) for extent in self._extents
+                ]
+                outputs = [_output(*each) for each in zip(self._request["outputs"], *types_by_extent, strict=True)]
             except Refusal as refusal:
                 faults += refusal.errors or [refusal]
         if faults:
-            raise replace(faults[0], errors=faults[:_MOST] if len(faults) > 1 else [])
-        return TypedModel(self._asked["inputs"], outputs, [_tensor(one, bound[one["node"]]) for one in self._bound])
+            raise replace(faults[0], errors=faults[:_MOST_FAULTS] if len(faults) > 1 else [])
+        return TypedModel(
+            self._request["inputs"], outputs, [_tensor(entry, bound[entry["node"]]) for entry in self._bound]
+        )
 
     @property
     def _extents(self) -> Sequence[int]:
-        """Values of free extents to plan with, one after the other; where there are none, the first will do."""
-        is_free = any(FREE in one["shape"] for one in self._asked["inputs"])
+        """Values of free extents to plan with; one is enough if there are no free extents."""
+        is_free = any(FREE in entry["shape"] for entry in self._request["inputs"])
         return PLANNED_WITH if is_free else PLANNED_WITH[:1]
 
     def _leaves(self) -> Iterator[tuple[str, int]]:
-        """Return the places where leaves are named, and the nodes there."""
-        for role, listed in (("inputs", self._asked["inputs"]), ("bound", self._bound)):
-            for i, one in enumerate(listed):
-                yield f"{role}/{i}", one["node"]
+        """Yield the place of each leaf in the request, and its node."""
+        for role, listed in (("inputs", self._request["inputs"]), ("bound", self._bound)):
+            for i, entry in enumerate(listed):
+                yield f"{role}/{i}", entry["node"]
 
     def _faults_of_leaves(self) -> Iterator[Refusal]:
-        """Leaves that are named twice."""
+        """Yield a fault for each leaf that is named twice."""
         seen: dict[int, str] = {}
         for place, node in self._leaves():
             if seen.setdefault(node, place) != place:
-                detail = f"node {node}: {_spoken(place)} names it, and so does {_spoken(seen[node])}"
+                detail = f"node {node}: {_field_path(place)} names it, and so does {_field_path(seen[node])}"
                 where = f"/{place}/node"
                 yield Refusal("invalid_field", detail, node, expected="each leaf once", got="twice", pointer=where)
 
     def _faults_of_graph(self, program: Program) -> Iterator[Refusal]:
-        """Nodes that are not there or take no value, and leaves that are missing."""
+        """Yield faults for nodes that do not exist or take no value, and for leaves that are missing."""
         leaves, count, given = set(program.leaves), len(program.statements), set[int]()
         for place, node in self._leaves():
             given.add(node)
             if not 0 <= node < count:
-                yield _at(UnexpectedFeed(_outside(place, node, count)), f"/{place}/node")
+                yield _with_pointer(UnexpectedFeed(_outside(place, node, count)), f"/{place}/node")
             elif node not in leaves:
-                wrong = UnexpectedFeed(f"{_spoken(place)} names it, but only input and parameter nodes take a value")
-                yield _at(program.located(wrong, node), f"/{place}/node")
-        outputs = [one["node"] for one in self._asked["outputs"]]
+                wrong = UnexpectedFeed(
+                    f"{_field_path(place)} names it, but only input and parameter nodes take a value"
+                )
+                yield _with_pointer(program.located(wrong, node), f"/{place}/node")
+        outputs = [entry["node"] for entry in self._request["outputs"]]
         for i, node in enumerate(outputs):
             if not 0 <= node < count:
-                yield _at(BadReference(_outside(f"outputs/{i}", node, count)), f"/outputs/{i}/node")
+                yield _with_pointer(BadReference(_outside(f"outputs/{i}", node, count)), f"/outputs/{i}/node")
         needed = program.needed(node for node in outputs if 0 <= node < count)
         for node in sorted(leaves.intersection(needed) - given):
             missing = MissingFeed("an output needs it, but it is neither among inputs nor bound", expected="either")
             yield from_engine(program.located(missing, node))
 
     def _faults_of_inputs(self) -> Iterator[Refusal]:
-        """Types that there are not."""
-        for i, one in enumerate(self._asked["inputs"]):
-            least = min(one["shape"], default=0)
+        """Yield faults for invalid types."""
+        for i, entry in enumerate(self._request["inputs"]):
+            least = min(entry["shape"], default=0)
             if least < FREE:
                 detail = f"inputs[{i}].shape has the extent {least}; 0 or more is expected, or {FREE} for a free one"
                 expected, where = f"extents of 0 or more, or {FREE}", f"/inputs/{i}/shape"
-                yield Refusal("invalid_field", detail, one["node"], expected=expected, got=str(least), pointer=where)
+                yield Refusal("invalid_field", detail, entry["node"], expected=expected, got=str(least), pointer=where)
                 continue
             try:
-                type_of(NodeType(node=one["node"], dtype=one["dtype"], shape=_filled(one, 1)), self._limits)
+                type_of(NodeType(node=entry["node"], dtype=entry["dtype"], shape=_filled(entry, 1)), self._limits)
             except (EngineError, Refusal) as error:
-                yield located(error, ("inputs", i), NodePlace(one["node"]))
+                yield located(error, ("inputs", i), NodePlace(entry["node"]))
 
     def _faults_of_bound(self, find: Find) -> Iterator[Refusal]:
-        """Tensors that there are not."""
-        for i, one in enumerate(self._bound):
-            place, node = f"/bound/{i}/tensor_id", one["node"]
+        """Yield faults for missing tensors."""
+        for i, entry in enumerate(self._bound):
+            place, node = f"/bound/{i}/tensor_id", entry["node"]
             try:
-                if find(checked_name(one["tensor_id"], f"bound[{i}].tensor_id", place, node)) is None:
-                    raise unknown_tensor(one["tensor_id"], place, node)
+                if find(checked_name(entry["tensor_id"], f"bound[{i}].tensor_id", place, node)) is None:
+                    raise unknown_tensor(entry["tensor_id"], place, node)
             except Refusal as refusal:
                 yield refusal
 
-    def _planned(
+    def _output_types(
         self, program: Program, bound: _Types, extent: int, compiler: Compiler, deadline: Deadline
     ) -> list[TensorType]:
-        """Return the types of the outputs, with this extent in place of free ones. Raises Refusal, DeadlineExceeded."""
+        """Return the types of the outputs, with `extent` for free extents. Raises Refusal, DeadlineExceeded."""
         inputs = {
-            one["node"]: TensorType(tuple(_filled(one, extent)), np.dtype(one["dtype"]))
-            for one in self._asked["inputs"]
+            entry["node"]: TensorType(tuple(_filled(entry, extent)), np.dtype(entry["dtype"]))
+            for entry in self._request["inputs"]
         }
-        nodes = list(dict.fromkeys(one["node"] for one in self._asked["outputs"]))
+        nodes = list(dict.fromkeys(entry["node"] for entry in self._request["outputs"]))
         try:
             compiled = compiler.compile(program, inputs | bound, Values(tuple(nodes)), deadline)
         except DeadlineExceeded:
             raise
         except EngineError as error:
-            raise self._unplanned(from_engine(error), extent) from None
+            raise self._name_extent(from_engine(error), extent) from None
         types = dict(zip(nodes, compiled.plan.result_types, strict=True))
-        return [types[one["node"]] for one in self._asked["outputs"]]
+        return [types[entry["node"]] for entry in self._request["outputs"]]
 
-    def _unplanned(self, refusal: Refusal, extent: int) -> Refusal:
+    def _name_extent(self, refusal: Refusal, extent: int) -> Refusal:
         if len(self._extents) == 1:
             return refusal
-        said = f"with {extent} in place of each free extent, "
-        errors = [replace(error, detail=said + error.detail) for error in refusal.errors]
-        return replace(refusal, detail=said + refusal.detail, errors=errors)
+        prefix = f"with {extent} in place of each free extent, "
+        errors = [replace(error, detail=prefix + error.detail) for error in refusal.errors]
+        return replace(refusal, detail=prefix + refusal.detail, errors=errors)
 
 
-def _faults_of_names(role: str, named: Sequence[ModelInput] | Sequence[NamedOutput]) -> Iterator[Refusal]:
-    """Names that cannot be, and such that are there twice."""
+def _faults_of_names(role: str, entries: Sequence[ModelInput] | Sequence[NamedOutput]) -> Iterator[Refusal]:
+    """Yield faults for invalid names, and for names that are used twice."""
     seen = set[str]()
-    for i, one in enumerate(named):
+    for i, entry in enumerate(entries):
         place = f"/{role}/{i}/name"
         try:
-            name = checked_name(one["name"], f"{role}[{i}].name", place)
+            name = checked_name(entry["name"], f"{role}[{i}].name", place)
         except Refusal as refusal:
             yield refusal
             continue
@@ -305,45 +314,47 @@ def _faults_of_names(role: str, named: Sequence[ModelInput] | Sequence[NamedOutp
         seen.add(name)
 
 
-def _output(one: NamedOutput, type: TensorType, *others: TensorType) -> ModelOutput:
-    """Type an output: what is not the same in all of these is free. Raises Refusal where their ranks differ."""
+def _output(entry: NamedOutput, type: TensorType, *others: TensorType) -> ModelOutput:
+    """Return an output with its type: extents that differ are free. Raises Refusal if the ranks differ."""
     for other in others:
         if other.ndim != type.ndim:
-            detail = f"node {one['node']}: the output “{one['name']}” has another rank where free extents are others"
+            detail = (
+                f"node {entry['node']}: the output “{entry['name']}” has another rank where free extents are others"
+            )
             ranks = f"{type.ndim} and {other.ndim}"
-            raise Refusal("shape_mismatch", detail, one["node"], expected="one rank for all extents", got=ranks)
+            raise Refusal("shape_mismatch", detail, entry["node"], expected="one rank for all extents", got=ranks)
     shapes = [type.shape, *(other.shape for other in others)]
     shape = [extents[0] if len(set(extents)) == 1 else FREE for extents in zip(*shapes, strict=True)]
-    return ModelOutput(name=one["name"], node=one["node"], dtype=dtype_name(type.dtype), shape=shape)
+    return ModelOutput(name=entry["name"], node=entry["node"], dtype=dtype_name(type.dtype), shape=shape)
 
 
-def _tensor(one: BoundLeaf, type: TensorType) -> ModelTensor:
+def _tensor(entry: BoundLeaf, type: TensorType) -> ModelTensor:
     return ModelTensor(
-        node=one["node"], tensor_id=one["tensor_id"], dtype=dtype_name(type.dtype), shape=list(type.shape)
+        node=entry["node"], tensor_id=entry["tensor_id"], dtype=dtype_name(type.dtype), shape=list(type.shape)
     )
 
 
-def _filled(one: ModelInput, extent: int) -> list[int]:
-    return [extent if stated == FREE else stated for stated in one["shape"]]
+def _filled(entry: ModelInput, extent: int) -> list[int]:
+    return [extent if size == FREE else size for size in entry["shape"]]
 
 
-def _spoken(place: str) -> str:
+def _field_path(place: str) -> str:
     role, _, i = place.partition("/")
     return f"{role}[{i}]"
 
 
 def _outside(place: str, node: int, count: int) -> str:
-    return f"{_spoken(place)} names node {node}, but the graph has {counted(count, 'node')}"
+    return f"{_field_path(place)} names node {node}, but the graph has {counted(count, 'node')}"
 
 
-def _at(error: EngineError, pointer: str) -> Refusal:
+def _with_pointer(error: EngineError, pointer: str) -> Refusal:
     return replace(from_engine(error), pointer=pointer)
 
 
 class ModelTasks:
-    """Runner of the two tasks that put a model: one reads the request, the other checks and writes it.
+    """Tasks of the two steps that put a model: the first reads the request, the second checks and writes the model.
 
-    The front finds the graph in between, since it parses no body, and a worker keeps no graphs.
+    In between, the front finds the graph: it parses no bodies, and workers store no graphs.
     """
 
     def __init__(
@@ -356,22 +367,22 @@ class ModelTasks:
         self._compiler = compiler
 
     def read_model(self, context: TaskContext) -> Reply:
-        """Write the request down with the graph's id before all lists. Raises Refusal where it is malformed."""
-        asked = self._asked(context)
-        return _replied(context, {**_told(asked), "inputs": asked["inputs"], **asked})
+        """Write the request with the graph's id ahead of all lists, for the front. Raises Refusal if it is invalid."""
+        request = self._read(context)
+        return _reply(context, {**_leading_fields(request), "inputs": request["inputs"], **request})
 
     def put(self, context: TaskContext) -> TaskResult:
-        """Write down the model that is the task's subject, of its graph, under an etag of its own.
+        """Write the model that the task's subject names, on its graph, under a new etag.
 
-        Without a graph, the Refusal that it raises says what else is wrong.
+        Without a graph, raise a Refusal with this and all other faults.
         """
         task = context.task
-        asked = self._asked(context)
+        request = self._read(context)
         source = None if task.graph is None else self._registered(task.graph, task.graph_bytes)
         if task.graph is not None and source is None:
             return NeedsGraph()
         program = None if source is None else self._programs.of(source)
-        check = ModelCheck(asked, program, self._limits)
+        check = ModelCheck(request, program, self._limits)
         if task.may_ask and any(task.tensor(name) is None for name in check.tensor_names):
             return WantsTensors(check.tensor_names)
         if program is not None and context.is_too_long(cost_of_analysis(program, len(PLANNED_WITH)), PLANNING):
@@ -384,27 +395,27 @@ class ModelTasks:
             context.deadline.check()
             return TooLong(UNPLANNED)
         etag = new_etag()
-        return _replied(context, {"name": task.subject, "etag": etag, **_told(asked), **asdict(typed)}, etag)
+        return _reply(context, {"name": task.subject, "etag": etag, **_leading_fields(request), **asdict(typed)}, etag)
 
-    def _asked(self, context: TaskContext) -> PutModelRequest:
+    def _read(self, context: TaskContext) -> PutModelRequest:
         return validate(PutModelRequest, parse_json(bytes(context.task.body), self._settings.json_depth))
 
 
-def _told(asked: PutModelRequest) -> dict[str, str]:
-    """Collect the fields of a model that come before its leaves: the front reads them."""
-    told = {"graph_id": asked["graph_id"]}
-    return told | {"description": asked["description"]} if "description" in asked else told
+def _leading_fields(request: PutModelRequest) -> dict[str, str]:
+    """Return the fields of a model that precede its leaves: the front reads these."""
+    fields = {"graph_id": request["graph_id"]}
+    return fields | {"description": request["description"]} if "description" in request else fields
 
 
-def _replied(context: TaskContext, told: dict[str, object], etag: str | None = None) -> Reply:
+def _reply(context: TaskContext, fields: dict[str, object], etag: str | None = None) -> Reply:
     context.mark_read()
     headers = () if etag is None else (("ETag", f'"{etag}"'),)
-    return Reply(200, JSON, [orjson.dumps(told)], headers, context.timings())
+    return Reply(200, JSON, [orjson.dumps(fields)], headers, context.timings())
 
 
 @dataclass(frozen=True)
 class Registering:
-    """A graph to check and to name."""
+    """Graph to be checked and named."""
 
     program: Program
     graph: Graph
@@ -421,16 +432,16 @@ class RegistrationDescription(CallDescription):
 
 
 class Registration(CallExecution[Registering, Registering, RegisteredGraph]):
-    """Call that checks a graph, and writes the record that is answered and kept."""
+    """Execution that checks a graph, and writes the record that is answered and stored."""
 
     description = RegistrationDescription
 
     def read_call(self, request: ParsedRequest) -> Registering:
-        """Read the graph."""
+        """Return the graph."""
         return Registering(request.program, request.graph, request.fields.get("description"))
 
     def run_call(self, ready: Registering, engine: Engine, deadline: Deadline) -> RegisteredGraph:
-        """Its id, and itself with all of its tensors."""
+        """Return the record: the graph's id, and the graph with all of its tensors."""
         program = ready.program
         described = {} if ready.description is None else {"description": ready.description}
         graph = written(
@@ -440,5 +451,5 @@ class Registration(CallExecution[Registering, Registering, RegisteredGraph]):
         return cast("RegisteredGraph", record)
 
     def write_body(self, outcome: RegisteredGraph, ready: Registering, encoding: str) -> AnswerBody:
-        """Write the record, the graph last."""
+        """Write the record, with the graph last."""
         return write_answer(dict(outcome), encoding)

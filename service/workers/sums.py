@@ -1,15 +1,22 @@
-"""Sums over examples on several workers: cut into pieces, run wherever a worker idles, and put together.
+"""Sums over examples on several workers: divide a sum into pieces, run them on idle workers, and combine them.
 
-A piece is a subtree of the sum, so its result depends neither on the number of pieces nor on which worker runs which.
-It keeps nothing, and so is run again if its worker ends, and twice if it is late. For example:
+The engine computes a sum over examples block by block, and adds up neighbours in pairs, as a binary tree. A piece is a
+whole subtree: a power of two of consecutive blocks. So the result has the same bits whatever the number of pieces,
+and wherever they are computed. For example, a sum over 32 blocks on two workers:
 
-    Divisible(blocks=32, …)   a worker has read a request, and hands it back as one that may be cut
-    divide                    8 pieces of 4 blocks: long enough to be worth it, enough for all workers
-    fill                      pieces go to workers that idle, and to other servers if there are any
-    Total(pieces=8, …)        a worker adds up the sums, which lie in one buffer, and writes the answer
+    Divisible(blocks=32, …)   a worker has read the request, and hands it back instead of running it
+    divide                    8 pieces of 4 blocks: each is long enough to be worth it, and 4 of them per worker
+    fill                      pieces go to idle workers; at least one of each sum is always in flight
+    Piece(0, 4) …             a worker reads the request again, and replies with its sums: bytes, no answer
+    Total(pieces=8, …)        a worker adds up the sums, which lie one after the other in a buffer, and answers
 
-Other servers have few pieces at first, more if they are fast, and half as many if one turns a piece away. A piece is
-late once it takes twice the median of those that are done, and no other waits; the first of its replies counts.
+A piece keeps no state. So it runs again if its worker ends, and a second time if it is late: if no piece waits any
+more, and it has taken twice the median of those that are done. The first reply counts, the other copy is stopped.
+Without that, one slow worker would hold up the whole sum.
+
+If there are peers, they get pieces as well. A worker writes the request of a piece (`PieceRequest`), and the front
+sends it. At first, few of these pieces may be in flight; one more after each that was quick, one less after each
+that was slow, and half as many if a peer turns one down. Then the piece runs here or is sent again later.
 """
 
 from __future__ import annotations
@@ -37,49 +44,51 @@ from service.workers.task import (
     SumPart,
     Task,
     Total,
-    least,
+    combine_reports,
     read_run,
     refused,
 )
 from service.workers.ticket import Length, Ticket
 
-#: pieces for each worker, at most: so that none has nothing to do for long while another one has its last
-_PIECES_EACH: Final = 4
-#: seconds that a piece takes at the least, and how much more than to read its request
+#: most pieces per worker: with several, a worker that is done early finds another one
+_PIECES_PER_WORKER: Final = 4
+#: least seconds that a piece takes, also as a multiple of the time to read its request
 _LEAST_SECONDS: Final = 0.02
-_TIMES_THE_READING: Final = 4
-#: bytes of the sums of all pieces, at most
+_READING_FACTOR: Final = 4
+#: most bytes of the sums of all pieces
 _MOST_BYTES: Final = 64 << 20
-#: how often the median of those that are done a piece may take, once none waits to be begun, or else it is late
-_LATE: Final = 2.0
-#: pieces that other servers have at a time: at first, and at most
-_FIRST_AWAY, _MOST_AWAY = 2, 16
-#: seconds until others are asked again of whom one had no memory, doubled each time, and at most
+#: multiple of the median time of completed pieces after which a piece is late, once no other waits
+_LATE_FACTOR: Final = 2.0
+#: pieces that peers have at a time: at first, and at most
+_FIRST_REMOTE, _MOST_REMOTE = 2, 16
+#: seconds until peers are asked again after one had no memory, doubled each time; and the longest
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
-#: where pieces are done
+#: where pieces are computed, as in the metrics
 DONE_HERE, DONE_ELSEWHERE = "here", "elsewhere"
-#: servers that others are taken to be as many as, of as many workers: pieces are small enough for these
+#: number of servers that is assumed if there are any peers, each with as many workers: it decides the size of pieces
 _SERVERS: Final = 4
 
 _logger = logging.getLogger("gradserve.pool")
 
 
-def blocks_of_a_piece(why: Divisible, workers: int) -> int:
-    """Choose the number of blocks of a piece: a power of two; all of them or more, where a sum is better not cut."""
-    size, seconds = 1, why.seconds / why.blocks
-    least = max(_LEAST_SECONDS, _TIMES_THE_READING * why.reading)
+def piece_size(divisible: Divisible, workers: int) -> int:
+    """Return the number of blocks of a piece: a power of two. It is `blocks` or more if dividing does not pay."""
+    size, seconds = 1, divisible.seconds / divisible.blocks
+    least = max(_LEAST_SECONDS, _READING_FACTOR * divisible.reading)
 
     def is_small(size: int) -> bool:
-        pieces = -(-why.blocks // size)
-        return pieces > _PIECES_EACH * workers or size * seconds < least or pieces * why.nbytes > _MOST_BYTES
+        pieces = -(-divisible.blocks // size)
+        return (
+            pieces > _PIECES_PER_WORKER * workers or size * seconds < least or pieces * divisible.nbytes > _MOST_BYTES
+        )
 
-    while size < why.blocks and is_small(size):
+    while size < divisible.blocks and is_small(size):
         size *= 2
     return size
 
 
 class PieceTicket(Ticket):
-    """Ticket of a piece, while a worker has it or is to have it."""
+    """Ticket of one attempt at a piece."""
 
     __slots__ = ("run", "work")
 
@@ -89,68 +98,71 @@ class PieceTicket(Ticket):
         super().__init__(task, account, done, time.monotonic(), abandon)
         self.run = run
         self.length = Length.LONG
-        self.leave_shared = run.leave
+        self.release_shared = run.leave
 
     def died(self) -> None:
-        """Count that the piece is done again."""
+        """Count the piece as repeated."""
         self.run.repeated += 1
 
 
 @dataclass(eq=False, slots=True)
 class PieceWork:
-    """A piece: how often it was begun, when, for the last time, and by whom it is run at the moment."""
+    """State of a piece: number of attempts, start of the latest, and who computes it now."""
 
     index: int
     part: Piece
     starts: int = 0
     began: float = 0.0
     is_done: bool = False
-    #: whether another server has it, and whether none can do it
-    is_away: bool = False
-    is_for_here: bool = False
+    #: whether a peer has it, and whether no peer can compute it
+    is_remote: bool = False
+    is_local_only: bool = False
     tickets: set[PieceTicket] = field(default_factory=set)
-    #: another server that is asked for it
-    asking: asyncio.Task[Any] | None = None
+    #: request to a peer that is in progress
+    remote_request: asyncio.Task[Any] | None = None
 
 
 class SumRun:
-    """One sum while its pieces are run. Its body and its sums are held until the last ticket has let go of them."""
+    """One sum while its pieces are computed. Its body and its sums are held until its last ticket has ended."""
 
-    def __init__(self, ticket: Ticket, why: Divisible, size: int, sums: BodyAllocation) -> None:
-        """`size` is the number of blocks of a piece."""
-        starts = range(0, why.blocks, size)
+    def __init__(self, ticket: Ticket, divisible: Divisible, size: int, sums: BodyAllocation) -> None:
+        """Divide the task of `ticket` into pieces of `size` blocks, whose sums go to the memory `sums`."""
+        starts = range(0, divisible.blocks, size)
         self.ticket = ticket
-        self.why = why
+        self.divisible = divisible
         self.sums = sums
-        self.pieces = [PieceWork(i, Piece(at, min(at + size, why.blocks))) for i, at in enumerate(starts)]
+        self.pieces = [
+            PieceWork(i, Piece(first, min(first + size, divisible.blocks))) for i, first in enumerate(starts)
+        ]
         self.kind = TaskKind(ticket.task.tenant, ("piece", kind_of(ticket.task).about))
-        self.estimate = Estimate(why.seconds * size / why.blocks, 0, 0)
+        self.estimate = Estimate(divisible.seconds * size / divisible.blocks, 0, 0)
+        # The pieces of one kind of task have a kind of their own: they take less time than the whole.
         self.repeated = 0
-        #: of those that are done, from the beginning to the reply; and what all of them took to be executed
+        #: of completed pieces: seconds from start to reply, and in `executed` the total of their execution times
         self.seconds: list[float] = []
         self.executed = 0.0
         self.reports: list[RunReport] = []
-        self.looking: asyncio.TimerHandle | None = None
+        self.late_timer: asyncio.TimerHandle | None = None
         self.waiting = deque(self.pieces)
         #: pieces that were begun and are not done
         self.in_flight: set[PieceWork] = set()
-        #: how many of them other servers have, and may have; and when these are asked again
-        self.away = 0
-        self.most_away = _FIRST_AWAY
-        self.asked_from = 0.0
+        #: number of pieces that peers have, its limit, and the time at which a peer may be asked again
+        self.remote_count = 0
+        self.remote_limit = _FIRST_REMOTE
+        self.retry_at = 0.0
         self._pause = _FIRST_PAUSE
-        self._readers = 1  # the whole
+        self._readers = 1  # the ticket of the whole sum
         self._body = ticket.memory
 
     @property
     def all_done(self) -> bool:
-        """Whether the sums of all pieces are there."""
+        """Whether the sums of all pieces have arrived."""
         return len(self.reports) == len(self.pieces)
 
     @property
-    def may_ask(self) -> bool:
-        """Whether another server may be asked for one more piece now."""
-        return self.away < self.most_away and time.monotonic() >= self.asked_from
+    def may_send_remote(self) -> bool:
+        """Whether a peer may be asked for one more piece now."""
+        return self.remote_count < self.remote_limit and time.monotonic() >= self.retry_at
 
     def begin(self, piece: PieceWork) -> None:
         """Begin a piece, for the first time or again."""
@@ -163,72 +175,77 @@ class SumRun:
         self.in_flight.add(piece)
 
     def put_back(self, piece: PieceWork) -> None:
-        """Put a piece that was not done before all that wait."""
+        """Put a piece that was not computed before all that wait."""
         self.in_flight.discard(piece)
         self.waiting.appendleft(piece)
 
     def end(self, piece: PieceWork) -> None:
-        """Take out a piece that is done, or not wanted any more."""
+        """Remove a piece that is done or not needed."""
         piece.is_done = True
         self.in_flight.discard(piece)
-        self._return(piece)
+        self._count_back(piece)
 
     def done(self, report: RunReport, seconds: float, executed: float) -> None:
-        """Note how a piece was run, so many seconds after it was begun."""
+        """Record how a piece was run, and the seconds since it was begun."""
         self.reports.append(report)
         self.seconds.append(seconds)
         self.executed += executed
 
-    def send(self, piece: PieceWork) -> None:
-        """Note that another server has a piece from now on."""
-        piece.is_away = True
-        self.away += 1
+    def mark_remote(self, piece: PieceWork) -> None:
+        """Note that a peer has a piece."""
+        piece.is_remote = True
+        self.remote_count += 1
 
-    def _return(self, piece: PieceWork) -> None:
-        if piece.is_away:
-            piece.is_away = False
-            self.away -= 1
+    def _count_back(self, piece: PieceWork) -> None:
+        if piece.is_remote:
+            piece.is_remote = False
+            self.remote_count -= 1
 
-    def came_back(self, piece: PieceWork, seconds: float) -> None:
-        """Let other servers have more pieces where one took no longer than twice the median, or else fewer."""
-        self._return(piece)
+    def returned(self, piece: PieceWork, seconds: float) -> None:
+        """Raise the limit of pieces at peers if one took at most twice the median, else lower it."""
+        self._count_back(piece)
         usual = median(self.seconds) if self.seconds else seconds
-        self.most_away = min(_MOST_AWAY, self.most_away + 1) if seconds <= _LATE * usual else max(1, self.most_away - 1)
+        self.remote_limit = (
+            min(_MOST_REMOTE, self.remote_limit + 1)
+            if seconds <= _LATE_FACTOR * usual
+            else max(1, self.remote_limit - 1)
+        )
         self._pause = _FIRST_PAUSE
 
-    def turned_away(self, piece: PieceWork) -> float:
-        """Let other servers have half as many pieces; returns the seconds until one is asked again."""
-        self._return(piece)
-        self.most_away = max(1, self.most_away // 2)
+    def declined(self, piece: PieceWork) -> float:
+        """Halve the limit of pieces at peers; return the seconds until one is asked again."""
+        self._count_back(piece)
+        self.remote_limit = max(1, self.remote_limit // 2)
         pause, self._pause = self._pause, min(_LONGEST_PAUSE, 2 * self._pause)
-        self.asked_from = time.monotonic() + pause
+        self.retry_at = time.monotonic() + pause
         return pause
 
     def late_at(self) -> tuple[float, PieceWork] | None:
-        """Find the piece that is late first, and when; None as long as nobody can say so."""
+        """Return when a piece will be late, and the piece that will be first; None while that is unknown."""
+        # Two attempts at a time are enough: a piece is not repeated because its repetition is late.
         begun_once = [piece for piece in self.in_flight if piece.starts == 1]
         if self.waiting or not begun_once or not self.seconds:
             return None
         first = min(begun_once, key=lambda piece: piece.began)
-        return first.began + _LATE * median(self.seconds), first
+        return first.began + _LATE_FACTOR * median(self.seconds), first
 
     def place(self, piece: PieceWork) -> memoryview:
-        """Memory for the sums of a piece."""
-        nbytes = self.why.nbytes
+        """Return the memory for the sums of a piece."""
+        nbytes = self.divisible.nbytes
         return self.sums.view[piece.index * nbytes : (piece.index + 1) * nbytes]
 
     def total(self) -> Total:
         """Describe the sums of all pieces, for the worker that adds them up."""
         assert self.sums.buffer is not None, "it is held"
-        report, nbytes = least(self.reports), len(self.pieces) * self.why.nbytes
+        report, nbytes = combine_reports(self.reports), len(self.pieces) * self.divisible.nbytes
         return Total(len(self.pieces), self.repeated, self.executed, *report, self.sums.buffer.number, nbytes)
 
     def enter(self) -> None:
-        """Count a ticket that looks at the body."""
+        """Count a ticket that reads the body."""
         self._readers += 1
 
     def leave(self) -> None:
-        """Count a ticket that does no more. With the last, everything is given back."""
+        """Count a ticket less. After the last, release body and sums."""
         self._readers -= 1
         if not self._readers:
             self.sums.give_back()
@@ -237,7 +254,7 @@ class SumRun:
 
 
 class NotElsewhere(Exception):
-    """No other server has done a piece; one may `later`, as after it had no memory."""
+    """Failure of all peers to compute a piece; `later` tells whether to try again, as after a lack of memory."""
 
     def __init__(self, why: str, *, later: bool) -> None:
         super().__init__(why)
@@ -245,113 +262,114 @@ class NotElsewhere(Exception):
 
 
 class Elsewhere(Protocol):
-    """Other servers, which do pieces."""
+    """Peers: other servers that compute pieces."""
 
     async def sums(self, task: Task, request: Reply, nbytes: int) -> Reply:
-        """Ask another server for the sums of a piece of a task, which take so many bytes.
+        """Ask a peer for the sums of a piece of a task, `nbytes` in size.
 
         Raises NotElsewhere.
         """
 
     async def close(self) -> None:
-        """Ask nothing more."""
+        """Cancel what is in progress, and ask no more."""
 
 
 class SumsHost(Protocol):
-    """The pool that the pieces are tasks of."""
+    """Pool that runs the pieces as tasks."""
 
     @property
     def can_help(self) -> bool:
-        """Whether a worker idles, and nobody waits for one."""
+        """Whether a worker is idle, and no task waits for one."""
 
     @property
     def helpers(self) -> int:
-        """Workers that a sum may be divided among."""
+        """Number of workers among which a sum may be divided."""
 
     def add_piece(self, ticket: PieceTicket) -> None:
-        """A piece for the next worker whose turn it is."""
+        """Put a piece into a lane."""
 
     def drop_piece(self, ticket: PieceTicket) -> None:
-        """A piece that nobody wants any more."""
+        """Stop a piece that is not needed any more."""
 
     def pin(self, ticket: Ticket, reads: Sequence[tuple[str, str]]) -> bool:
-        """Have all that is done for a task read the same tensors as now; whether they are still of these etags."""
+        """Pin the current versions of tensors for a task and its pieces; return False if their etags are not these."""
 
     def allocate_sums(self, ticket: Ticket, nbytes: int, response_bytes: int) -> BodyAllocation:
-        """Memory for the sums, once there is memory for the answer. Raises Refusal (queue_full)."""
+        """Allocate memory for the sums, after reserving memory for the answer. Raises Refusal (queue_full)."""
 
     def go_on(self, ticket: Ticket) -> None:
-        """A task that was held is to be done, before those that wait."""
+        """Put a task that was held at the head of its lane."""
 
     def settle(self, ticket: Ticket, reply: Reply) -> None:
-        """The reply to a task that was held."""
+        """Answer a task that was held."""
 
 
 class Sums:
-    """The sums that are run in pieces at the moment."""
+    """The sums that are being computed in pieces."""
 
     def __init__(self, host: SumsHost, abandon: Callable[..., None], elsewhere: Elsewhere | None = None) -> None:
-        """`abandon` is what a ticket is told with that what is held for it is taken back."""
+        """Set up without any sums; `abandon` refuses a ticket whose memory is revoked."""
         self._host = host
         self._abandon = abandon
         self._elsewhere = elsewhere
         self._loop = asyncio.get_running_loop()
         self._filling = False
-        #: by their tickets
+        #: by the ticket of the whole sum
         self.runs: dict[Ticket, SumRun] = {}
-        self._asking: set[asyncio.Task[None]] = set()
+        self._remote_requests: set[asyncio.Task[None]] = set()
         self._done: Counter[str] = Counter()
-        #: tickets of pieces that are held
+        #: number of tickets of pieces in the pool
         self.tickets = 0
-        #: pieces that had to be begun again, since the start
+        #: pieces that were begun again, since the start
         self.repeated = 0
 
     @property
     def done(self) -> Mapping[str, int]:
-        """Pieces that were done since the start, here and elsewhere."""
+        """Number of completed pieces since the start, by where they were computed."""
         return {where: self._done[where] for where in (DONE_HERE, DONE_ELSEWHERE)}
 
     @property
     def may_divide(self) -> bool:
-        """Whether there is anybody to share a sum with."""
+        """Whether there is more than one worker, or a peer, to divide a sum among."""
         return self._elsewhere is not None or self._host.helpers > 1
 
-    def divide(self, ticket: Ticket, why: Divisible) -> bool:
-        """Have a task that no worker has done in pieces; returns whether it is. Raises Refusal (queue_full)."""
+    def divide(self, ticket: Ticket, divisible: Divisible) -> bool:
+        """Divide a task that no worker has; return False if that does not pay. Raises Refusal (queue_full)."""
         helpers = self._host.helpers * (1 if self._elsewhere is None else _SERVERS)
-        size = blocks_of_a_piece(why, helpers)
-        if size >= why.blocks or not self._host.pin(ticket, why.reads):
+        size = piece_size(divisible, helpers)
+        if size >= divisible.blocks or not self._host.pin(ticket, divisible.reads):
             return False
-        count = -(-why.blocks // size)
-        sums = self._host.allocate_sums(ticket, count * why.nbytes, why.response_bytes)
-        ticket.wanted = [name for name, _ in why.reads]
-        self.runs[ticket] = run = SumRun(ticket, why, size, sums)
-        ticket.leave_shared = run.leave
+        count = -(-divisible.blocks // size)
+        sums = self._host.allocate_sums(ticket, count * divisible.nbytes, divisible.response_bytes)
+        ticket.wanted = [name for name, _ in divisible.reads]
+        self.runs[ticket] = run = SumRun(ticket, divisible, size, sums)
+        ticket.release_shared = run.leave
         return True
 
     def fill(self) -> None:
-        """Give pieces to workers that idle, and to other servers.
+        """Give pieces to idle workers, and to peers.
 
-        One piece of each sum is always on its way, also while others wait.
+        One piece of each sum is always in flight, even if other tasks wait: in a busy pool it would never be done.
         """
         if self._filling:
             return
+        # A piece that is added is sent at once, which may call `fill` again.
         self._filling = True
         try:
             for run in tuple(self.runs.values()):
                 if not run.in_flight and run.waiting:
                     self._begin(run, run.waiting[0])
-            while self._host.can_help and (found := self._next()) is not None:
-                self._begin(*found)
+            while self._host.can_help and (candidate := self._next()) is not None:
+                self._begin(*candidate)
             if self._elsewhere is not None:
                 for run in tuple(self.runs.values()):
-                    while run.may_ask and (piece := _for_others(run)) is not None:
-                        self._send_away(run, piece)
+                    while run.may_send_remote and (piece := _next_remote(run)) is not None:
+                        self._begin_remote(run, piece)
         finally:
             self._filling = False
 
     def drop(self, ticket: Ticket) -> bool:
-        """End a sum that nobody waits for any more; returns whether it was being run in pieces."""
+        """Stop a sum that nobody waits for; return False if it was not divided."""
         run = self.runs.pop(ticket, None)
         if run is None:
             return False
@@ -359,7 +377,7 @@ class Sums:
         return True
 
     def _next(self) -> tuple[SumRun, PieceWork] | None:
-        """Choose the next piece: of the sum that has the fewest on their way, or else one that is late."""
+        """Choose the next piece: from the sum with the fewest in flight, or else a late one."""
         waiting = [run for run in self.runs.values() if run.waiting]
         if waiting:
             run = min(waiting, key=lambda run: len(run.in_flight))
@@ -368,74 +386,76 @@ class Sums:
         return next(late, None)
 
     def _begin(self, run: SumRun, piece: PieceWork) -> None:
-        """Have a worker of ours do a piece."""
+        """Have one of our workers compute a piece."""
         run.begin(piece)
         self._host.add_piece(self._ticket(run, piece, piece.part, self._take_sums))
 
-    def _send_away(self, run: SumRun, piece: PieceWork) -> None:
-        """Have another server do a piece: a worker of ours writes the request."""
+    def _begin_remote(self, run: SumRun, piece: PieceWork) -> None:
+        """Have a peer compute a piece: one of our workers writes the request."""
         run.begin(piece)
-        run.send(piece)
+        run.mark_remote(piece)
         ticket = self._ticket(run, piece, PieceRequest(*piece.part), self._send_request)
-        if run.why.reading < QUICK:
+        # Writing the request takes as long as reading it, so it may be a short task.
+        if run.divisible.reading < QUICK:
             ticket.length = Length.SHORT
         self._host.add_piece(ticket)
 
     def _ticket(
         self, run: SumRun, piece: PieceWork, part: SumPart, go_on: Callable[[SumRun, PieceWork, Reply], None]
     ) -> PieceTicket:
-        """Make the ticket of a part; `go_on` gets its reply, if that is wanted then and is no refusal."""
+        """Make the ticket of a part; `go_on` gets its reply, if it is still needed and no refusal."""
 
-        def came(reply: Reply) -> None:
+        def handle_reply(reply: Reply) -> None:
             piece.tickets.discard(ticket)
             if self._is_over(run, piece):
                 reply.give_back()
-            elif reply.status != 200:  # as any task would be answered
+            elif reply.status != 200:  # an error of a piece is the answer to the whole task
                 self._fail(run, reply)
             else:
                 go_on(run, piece, reply)
 
         whole = run.ticket
         task = replace(whole.task, part=part, may_ask=False, may_divide=False, memory=None)
-        ticket = PieceTicket(task, whole.account, came, self._abandon, run)
-        ticket.memory, ticket.wanted, ticket.graph_wanted = whole.memory, whole.wanted, whole.graph_wanted
+        ticket = PieceTicket(task, whole.account, handle_reply, self._abandon, run)
+        ticket.memory, ticket.wanted, ticket.needs_graph = whole.memory, whole.wanted, whole.needs_graph
         ticket.kind, ticket.estimate = run.kind, run.estimate
         piece.tickets.add(ticket)
         run.enter()
         return ticket
 
     def _send_request(self, run: SumRun, piece: PieceWork, request: Reply) -> None:
-        """Send the request of a piece, which a worker has written, to another server."""
+        """Send the request of a piece, as a worker has written it, to a peer."""
         run.enter()
-        piece.asking = asking = self._loop.create_task(self._ask(run, piece, request))
-        self._asking.add(asking)
+        piece.remote_request = request_task = self._loop.create_task(self._ask(run, piece, request))
+        self._remote_requests.add(request_task)
 
-        def asked(_: object) -> None:
-            self._asking.discard(asking)
+        def request_ended(_: object) -> None:
+            self._remote_requests.discard(request_task)
             request.give_back()
             run.leave()
 
-        asking.add_done_callback(asked)
+        request_task.add_done_callback(request_ended)
 
     async def _ask(self, run: SumRun, piece: PieceWork, request: Reply) -> None:
         assert self._elsewhere is not None, "pieces were sent there"
         began = time.monotonic()
         try:
-            reply = await self._elsewhere.sums(run.ticket.task, request, run.why.nbytes)
+            reply = await self._elsewhere.sums(run.ticket.task, request, run.divisible.nbytes)
             read_run(reply.headers)
         except (NotElsewhere, ValueError) as error:
             if not self._is_over(run, piece):
-                self._turned_away(run, piece, error)
+                self._declined(run, piece, error)
         else:
             if not self._is_over(run, piece):
-                run.came_back(piece, time.monotonic() - began)
+                run.returned(piece, time.monotonic() - began)
                 self._take_sums(run, piece, reply, DONE_ELSEWHERE)
 
-    def _turned_away(self, run: SumRun, piece: PieceWork, why: NotElsewhere | ValueError) -> None:
-        """Begin a piece again that another server has not done: here, where no other one can do it."""
+    def _declined(self, run: SumRun, piece: PieceWork, why: NotElsewhere | ValueError) -> None:
+        """Begin a piece again that no peer has computed: here, unless a peer may do it later."""
         _logger.info("request %s: a piece was not done elsewhere: %s", run.ticket.task.request_id, why)
-        pause = run.turned_away(piece)
-        piece.is_for_here = piece.is_for_here or not (isinstance(why, NotElsewhere) and why.later)
+        pause = run.declined(piece)
+        piece.is_local_only = piece.is_local_only or not (isinstance(why, NotElsewhere) and why.later)
+        # An attempt of a worker of ours may still be running; only otherwise does the piece wait again.
         if not piece.tickets:
             run.put_back(piece)
         self._loop.call_later(pause, self.fill)
@@ -447,59 +467,61 @@ class Sums:
     def _take_sums(self, run: SumRun, piece: PieceWork, reply: Reply, where: str = DONE_HERE) -> None:
         """Copy the sums of a piece to their place among all sums."""
         data, (report, executed) = reply.parts, read_run(reply.headers)
-        if sum(map(len, data)) != run.why.nbytes:
+        if sum(map(len, data)) != run.divisible.nbytes:
             _logger.error("request %s: the sums of a piece are of another length", run.ticket.task.request_id)
             reply.give_back()
             self._fail(run, refused(fault(), run.ticket.task.request_id))
             return
         self._end_piece(run, piece)
         seconds = time.monotonic() - piece.began
-        into = run.place(piece)
+        place = run.place(piece)
         run.enter()
 
         def copy() -> None:
-            at = 0
+            start = 0
             for part in data:
-                into[at : at + len(part)] = part
-                at += len(part)
+                place[start : start + len(part)] = part
+                start += len(part)
 
         def copied(_: object = None) -> None:
             reply.give_back()
             run.done(report, seconds, executed)
             self._done[where] += 1
-            self._look_again(run)
+            self._advance(run)
             run.leave()
 
-        copying = offload(self._loop, run.why.nbytes, copy)
+        copying = offload(self._loop, run.divisible.nbytes, copy)
         if copying is None:
             copied()
         else:
             copying.add_done_callback(copied)
 
-    def _look_again(self, run: SumRun) -> None:
-        """Go on with the whole once its last piece is done; or see when another one will be late."""
+    def _advance(self, run: SumRun) -> None:
+        """Continue with the total after the last piece; until then, set a timer for when a piece will be late."""
         if self.runs.get(run.ticket) is not run:
             return
         if run.all_done:
             del self.runs[run.ticket]
             self._stop(run)
             run.ticket.task.part = run.total()
-            run.ticket.beside = run.sums
+            run.ticket.sums = run.sums
             self._host.go_on(run.ticket)
             return
-        if (late := run.late_at()) is not None and run.looking is None:
-            run.looking = self._loop.call_at(self._loop.time() + max(0.0, late[0] - time.monotonic()), self._late, run)
+        if (late := run.late_at()) is not None and run.late_timer is None:
+            run.late_timer = self._loop.call_at(
+                self._loop.time() + max(0.0, late[0] - time.monotonic()), self._late, run
+            )
         if self._elsewhere is not None:
-            self.fill()  # no worker of ours may have been at it
+            self.fill()  # a peer computed the piece, so no worker that becomes idle triggers this
 
     def _late(self, run: SumRun) -> None:
-        run.looking = None
+        run.late_timer = None
         self.fill()
         if (late := run.late_at()) is not None and late[0] > time.monotonic():
-            self._look_again(run)
+            self._advance(run)
 
     def _fail(self, run: SumRun, reply: Reply) -> None:
-        """Answer the whole with the reply to a piece that cannot be done."""
+        """Answer the whole task with the reply to a piece that failed."""
         del self.runs[run.ticket]
         self._stop(run)
         self._host.settle(run.ticket, reply)
@@ -507,8 +529,8 @@ class Sums:
     def _stop(self, run: SumRun) -> None:
         """Stop all pieces of a sum."""
         self.repeated += run.repeated
-        if run.looking is not None:
-            run.looking.cancel()
+        if run.late_timer is not None:
+            run.late_timer.cancel()
         for piece in run.pieces:
             self._end_piece(run, piece)
 
@@ -517,8 +539,9 @@ class Sums:
         for ticket in tuple(piece.tickets):
             piece.tickets.discard(ticket)
             self._host.drop_piece(ticket)
-        if piece.asking is not None and piece.asking is not asyncio.current_task():
-            piece.asking.cancel()
+        # The request that has just brought the sums runs this, and must not cancel itself.
+        if piece.remote_request is not None and piece.remote_request is not asyncio.current_task():
+            piece.remote_request.cancel()
 
 
 def _late(run: SumRun) -> PieceWork | None:
@@ -526,9 +549,9 @@ def _late(run: SumRun) -> PieceWork | None:
     return late[1] if late is not None and late[0] <= time.monotonic() else None
 
 
-def _for_others(run: SumRun) -> PieceWork | None:
-    """Return the next piece that another server may do; a late one, where none waits."""
+def _next_remote(run: SumRun) -> PieceWork | None:
+    """Return the next piece that a peer may compute; a late one, if none waits."""
     if run.waiting:
-        return next((piece for piece in run.waiting if not piece.is_for_here), None)
+        return next((piece for piece in run.waiting if not piece.is_local_only), None)
     late = _late(run)
-    return None if late is None or late.is_for_here or late.is_away else late
+    return None if late is None or late.is_local_only or late.is_remote else late

@@ -1,4 +1,22 @@
-"""Supervisor: starts and replaces worker processes, and watches deadlines and workers that hang."""
+"""Supervisor of the worker processes: starts and replaces them, and watches for late tasks and hanging workers.
+
+Workers have one of three places. The *quick* worker gets short tasks only, so that these wait for no long one. The
+*general* workers get long tasks, one at a time, and short ones if the quick worker has many. The *spare* is started
+and idle: a new process takes a second to load, so it fills a gap at once. For example, with two general workers,
+where a task that was expected to be short runs long in the quick worker A:
+
+    quick A   general B, C      spare D    A has run the task for `_HELD_UP` seconds
+    quick D   general B, C, A              `relieve`: D takes the short tasks, A finishes the long one
+    quick D   general B, C      spare A    `trim`: a general worker that is free becomes the spare
+
+If a worker ends, the spare takes its place (`_vacate`) and a new process is started, which becomes the spare. Starts
+are one by one, since each takes a processor for a second; if most workers are missing, two at a time. A process that
+ends before it is ready is replaced after a pause, which doubles each time: the next one may fail as well.
+
+Workers are not trusted to answer. Each has a control page in shared memory, where it notes which task it executes and
+since when. `Watch` reads these pages and the deadlines at intervals: it has late tasks answered, and kills a worker
+`GRACE` seconds after it was told to stop the task that it executes and has not.
+"""
 
 from __future__ import annotations
 
@@ -25,30 +43,31 @@ from service.workers.worker_process import COMMAND, Receiver, WorkerProcess
 
 _logger = logging.getLogger("gradserve.workers")
 
-#: seconds to the next start, where processes end before they are ready; doubled each time, up to the most
+#: seconds before the next start if processes end before they are ready, doubled each time; and the longest
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 30.0
-#: seconds from the end of a worker to the start of another: the start takes a processor for a second, which what the
-#: dead one left behind needs first
-_BREATH: Final = 0.25
-#: workers that are started at once where most are missing: whoever ends them one after the other has not ended all
+#: seconds from the end of a worker to the next start, which takes a processor for a second: the tasks that the worker
+#: left are first
+_RESTART_DELAY: Final = 0.25
+#: workers that are started at a time if most are missing: if they are being killed one after the other, more are about
+#: to go
 _STARTED_AT_ONCE: Final = 2
 
 
-#: seconds that a task which was told to stop has, before its worker is killed
+#: seconds for a task to stop once it was told to, after which its worker is killed
 GRACE: Final = 0.25
-#: seconds after which a worker is killed that does not even begin what it was told to drop
+#: seconds after which a worker is killed that executes nothing, and does not even drop a task that was stopped
 _SILENCE: Final = 2.0
-#: seconds of execution after which a short task holds up those behind it
+#: seconds of execution after which a short task counts as long, and the tasks behind it move to other workers
 _HELD_UP: Final = 0.1
-#: seconds that a worker has to become ready
+#: seconds for a worker to become ready
 _START: Final = 120.0
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _NEVER: Final = float("inf")
 
 
 class Supervisor:
-    """Keeper of a quick worker, general ones, and a spare; they are missed in this order."""
+    """Owner of the worker processes: a quick one, general ones, and a spare. Free places are filled in this order."""
 
     def __init__(self, settings: Settings, callbacks: Receiver, command: Sequence[str] = COMMAND) -> None:
         self._settings = settings
@@ -62,7 +81,7 @@ class Supervisor:
             _logger.warning("this kernel confines workers in part, or not at all: %s", "; ".join(missing))
         self.incidents = Incidents(settings.cache_dir)
         self._pause = 0.0
-        self._whole = False
+        self._was_complete = False
         self._closing = False
         self._alive: dict[WorkerProcess, int] = {}
         self._unreaped: set[asyncio.Future[None]] = set()
@@ -71,24 +90,26 @@ class Supervisor:
         self.quick: WorkerProcess | None = None
         self.general: list[WorkerProcess] = []
         self.spare: WorkerProcess | None = None
-        #: kernels of workers that have ended
+        #: number of kernels of workers that have ended
         self.kernels = 0
-        #: ends of workers by their reason
+        #: number of ends of workers, by reason
         self.ends: Counter[str] = Counter()
 
     async def start(self) -> str:
-        """Start workers, and wait until one of each kind is ready: a call goes to a kind, and would wait for it.
+        """Start workers, and wait until there is one for each kind of task.
 
-        The spare and the other general workers follow one by one, so as not to slow the first requests. Returns the
-        device. Raises RuntimeError when it cannot be had.
+        The spare and the other general workers follow one by one, so as not to slow the first requests. Returns
+        the device. Raises RuntimeError if it cannot be opened.
         """
         if self._settings.device == "cpu" or (self._settings.device == "auto" and not machine.cards()):
             self._topology = topology_for(self._settings, "cpu")
+        # Which workers are needed beyond these depends on the device, which the first one opens.
         for _ in range(1 + self._topology.quick):
             self._spawn()
         try:
             device = await self._first
             self._topology = topology_for(self._settings, device)
+            # If the device has no quick worker, the process that was started as one serves all tasks.
             if (first := self.quick) is not None and not self._topology.quick:
                 self.quick = None
                 self.general.append(first)
@@ -102,30 +123,30 @@ class Supervisor:
 
     @property
     def ready(self) -> int:
-        """Workers that take tasks, or could."""
+        """Number of workers that are ready, in whatever place."""
         return sum(worker.ready for worker in self._alive)
 
     def count(self) -> dict[str, int]:
-        """Workers that are ready, by what they are for."""
+        """Count the workers that are ready, by place."""
         alone = {"quick": self.quick, "spare": self.spare}
         counts = {name: int(worker is not None and worker.ready) for name, worker in alone.items()}
         return counts | {"long": sum(worker.ready for worker in self.general)}
 
     @property
     def long_workers(self) -> int:
-        """Workers that long tasks are divided among, with those that are still to start."""
+        """Number of workers that share the long tasks, including those still to be started."""
         return max(1, self._topology.general, len(self.general))
 
     @property
     def working(self) -> list[WorkerProcess]:
-        """Workers that are given tasks."""
+        """Workers that get tasks."""
         return [*self.general] if self.quick is None else [self.quick, *self.general]
 
     def __iter__(self) -> Iterator[WorkerProcess]:
         return iter(tuple(self._alive))
 
-    def came(self, worker: WorkerProcess) -> None:
-        """Give a worker that is ready the place that misses one most."""
+    def became_ready(self, worker: WorkerProcess) -> None:
+        """Give a worker that is ready the first free place."""
         for digest in self.incidents.condemned:
             worker.send_frame(frames.text(frames.CONDEMNED, digest))
         self._pause = 0.0
@@ -138,8 +159,8 @@ class Supervisor:
             worker.finish("surplus")
         self._fill()
 
-    def went(self, worker: WorkerProcess) -> None:
-        """Put the spare in the place of a worker that has ended, and start another one."""
+    def exited(self, worker: WorkerProcess) -> None:
+        """Fill the place of a worker that has ended, and start another."""
         del self._alive[worker]
         if self._closing:
             return
@@ -147,50 +168,51 @@ class Supervisor:
         reason = worker.reason or "died"
         self.ends[reason] += 1
         _logger.log(logging.INFO if worker.reason else logging.WARNING, "worker %d ended: %s", worker.pid, reason)
-        self._leave(worker)
+        self._vacate(worker)
         if not worker.device:
             self._failed(worker)
         elif self.ready:
-            asyncio.get_running_loop().call_later(_BREATH, self._fill)
+            asyncio.get_running_loop().call_later(_RESTART_DELAY, self._fill)
         else:
             self._fill()
 
-    def signalled(self, worker: WorkerProcess, number: int, said: LastWords) -> None:
-        """Note that a signal has ended a worker. Where that was once too often at the same plan, tell all others."""
-        if self._closing or (condemned := self.incidents.note(worker.pid, number, said)) is None:
+    def signalled(self, worker: WorkerProcess, number: int, last_words: LastWords) -> None:
+        """Note that a signal killed a worker; if its plan is condemned for that, tell all workers."""
+        if self._closing or (condemned := self.incidents.note(worker.pid, number, last_words)) is None:
             return
         for other in self:
             if other.ready:
                 other.send_frame(frames.text(frames.CONDEMNED, condemned))
 
     def accounted_for(self, worker: WorkerProcess) -> None:
-        """Have others do the tasks of a worker that has ended: not before these know of the plan that ended it."""
+        """Give the tasks of a worker that has ended to others, which know by now whether its plan is condemned."""
         if not self._closing:
             self._callbacks.lost(worker.tickets, worker.executing)
 
     def retire(self, worker: WorkerProcess, reason: str) -> None:
-        """Send a worker no more tasks: it ends once it has done those that it has."""
-        self._leave(worker)
+        """Send a worker no more tasks: it exits once it has done those that it has."""
+        self._vacate(worker)
         worker.finish(reason)
         self._fill()
 
     def dismiss(self, worker: WorkerProcess, reason: str) -> None:
-        """Send a worker no more tasks, which ends by itself, since something has gone wrong in it."""
+        """Send no more tasks to a worker that will exit by itself, because something went wrong in it."""
         worker.reason = reason
-        self._leave(worker)
+        self._vacate(worker)
 
     def relieve(self) -> bool:
-        """Put another worker in the place of the quick one, which a long task holds up. False where all are busy."""
+        """Replace the quick worker, which a long task holds up. Return False if all others are busy."""
         helper = self.spare or next((worker for worker in self.general if worker.idle), None)
         if self.quick is None or helper is None:
             return False
+        # The slow worker becomes a general one, though there may then be one too many: `trim` settles that later.
         self._remove(helper)
         self.general.append(self.quick)
         self.quick = helper
         return True
 
     def trim(self) -> None:
-        """Make a free worker the spare again, where the spare has become one of the workers."""
+        """Make a free general worker the spare, if there is one general worker too many."""
         while len(self.general) > self._topology.general:
             worker = next((worker for worker in reversed(self.general) if worker.long is None), None)
             if worker is None:
@@ -202,41 +224,44 @@ class Supervisor:
                 worker.finish("surplus")
 
     async def close(self, grace: float) -> None:
-        """End all: by their leave, or after `grace` seconds without it."""
+        """End all workers: they may finish what they have, and are killed after `grace` seconds."""
         self._closing = True
         for worker in self:
             worker.finish("closing")
-        if gone := tuple(self._unreaped):
-            _, late = await asyncio.wait(gone, timeout=grace)
+        if unreaped := tuple(self._unreaped):
+            _, late = await asyncio.wait(unreaped, timeout=grace)
             for worker in self if late else ():
                 worker.kill("closing")
-            await asyncio.wait(gone)
+            await asyncio.wait(unreaped)
 
     def _fill(self) -> None:
-        """Start what is missing, one by one; several at once where most of those are missing that have been there."""
+        """Start the missing workers, one at a time; two, if most of a set that was once complete are missing."""
         if self._closing:
             return
+        # Workers that are ending are replaced already: they only finish what they have.
         staying = [worker for worker in self._alive if worker.reason is None]
-        wanted, ready = self._topology.processes, sum(worker.ready for worker in staying)
-        self._whole |= ready == wanted
-        at_once = _STARTED_AT_ONCE if self._whole and 2 * ready <= wanted else 1
+        target, ready = self._topology.processes, sum(worker.ready for worker in staying)
+        self._was_complete |= ready == target
+        at_once = _STARTED_AT_ONCE if self._was_complete and 2 * ready <= target else 1
         starting = len(staying) - ready
-        for _ in range(min(wanted - len(staying), at_once - starting)):
+        for _ in range(min(target - len(staying), at_once - starting)):
             self._spawn()
 
     def _spawn(self) -> None:
         taken = {number for worker, number in self._alive.items() if worker.reason is None}
+        # The lowest free number: with GPUs, it is the index of the GPU that no other worker has.
         number = next(number for number in range(len(taken) + 1) if number not in taken)
-        stated = own_settings(self._settings, self._topology.processes).model_dump_json(exclude={*SECRETS})
+        # Workers get no secrets: they run what callers send.
+        settings_json = own_settings(self._settings, self._topology.processes).model_dump_json(exclude={*SECRETS})
         environment = {**self._topology.environment(number), **self._environment}
-        worker = WorkerProcess(self, self._callbacks, stated, self._command, environment)
+        worker = WorkerProcess(self, self._callbacks, settings_json, self._command, environment)
         worker.start()
         self._unreaped.add(worker.reaped)
         worker.reaped.add_done_callback(self._unreaped.discard)
         self._alive[worker] = number
 
     def _failed(self, worker: WorkerProcess) -> None:
-        """Wait longer before the next start, after a worker that ended before it was ready: so may the next one."""
+        """Pause before the next start, after a worker that ended before it was ready: the next may as well."""
         if not self._first.done():
             self._first.set_exception(RuntimeError(worker.failure or "the workers end before they are ready"))
             return
@@ -244,13 +269,13 @@ class Supervisor:
         asyncio.get_running_loop().call_later(self._pause, self._fill)
 
     def _place(self, worker: WorkerProcess) -> bool:
-        """Give a worker the first place that is free."""
+        """Give a worker the first free place. Return False if there is none."""
         if self._topology.quick and self.quick is None:
             self.quick = worker
         elif len(self.general) < self._topology.general:
             self.general.append(worker)
             if self._topology.quick:
-                worker.step_back()
+                worker.lower_priority()
         elif self._topology.spare and self.spare is None:
             self.spare = worker
         else:
@@ -258,7 +283,7 @@ class Supervisor:
         return True
 
     def _note_complete(self) -> None:
-        """Note that a worker of each kind is ready, once that is so for the first time."""
+        """Note, once, that there is a worker for each kind of task."""
         if self.general and (self.quick is not None or not self._topology.quick) and not self._complete.done():
             self._complete.set_result(None)
 
@@ -270,8 +295,8 @@ class Supervisor:
         elif worker in self.general:
             self.general.remove(worker)
 
-    def _leave(self, worker: WorkerProcess) -> None:
-        """Free a worker's place, which the spare takes."""
+    def _vacate(self, worker: WorkerProcess) -> None:
+        """Free the place of a worker, and give it to the spare."""
         self._remove(worker)
         if (spare := self.spare) is not None:
             self.spare = None
@@ -279,7 +304,7 @@ class Supervisor:
 
 
 class Watch:
-    """Watch over the tasks and the workers that there are, at intervals and not by a timer each."""
+    """Periodic check of all tasks and workers, in place of a timer for each."""
 
     def __init__(
         self, callbacks: Receiver, tickets: Mapping[Task, Ticket], supervisor: Supervisor, settings: Settings
@@ -290,23 +315,24 @@ class Watch:
         self._settings = settings
         self._next = _NEVER
 
-    def at(self, moment: float) -> None:
-        """Look at the tasks at this moment, on the monotonic clock, or earlier."""
+    def check_at(self, moment: float) -> None:
+        """Check the tasks at this moment, on the monotonic clock, or earlier."""
         self._next = min(self._next, moment)
 
     def look(self) -> None:
-        """See to tasks that are late, and to workers that hold others up."""
+        """Handle tasks that are late, and workers that hold up the tasks behind them."""
         now = time.monotonic()
         if now >= self._next:
             for ticket in tuple(self._tickets.values()):
-                self._time(ticket, now)
-            self._next = min(map(_next, self._tickets.values()), default=_NEVER)
+                self._check_ticket(ticket, now)
+            self._next = min(map(_next_check, self._tickets.values()), default=_NEVER)
         for worker in self._supervisor.working:
+            # A long task holds up nobody: its worker has no other.
             if worker.long is None and now - worker.page.since > _HELD_UP and (short := worker.executing):
                 self._callbacks.held_up(worker, short)
 
     def inspect(self) -> None:
-        """End a worker that hangs; send one home that has served its time, where another takes its place at once."""
+        """Kill workers that hang. Retire one that has reached a limit of its life, if a spare can replace it."""
         now = time.monotonic()
         for worker in self._supervisor:
             if not worker.ready and not worker.ended and now - worker.started > _START:
@@ -314,20 +340,22 @@ class Watch:
             elif is_stopped(worker.pid):
                 worker.kill("stopped")
         if (spare := self._supervisor.spare) is not None:
-            for worker in (*self._supervisor.working, spare):  # which may have worked before
-                if reason := self._worn(worker, now):
+            for worker in (*self._supervisor.working, spare):  # the spare may have worked before
+                # Only one at a time: its place must be filled before the next one retires.
+                if reason := self._retirement_reason(worker, now):
                     self._supervisor.retire(worker, reason)
                     return
 
-    def _time(self, ticket: Ticket, now: float) -> None:
+    def _check_ticket(self, ticket: Ticket, now: float) -> None:
         if ticket.is_wanted and now >= ticket.task.expires:
             self._callbacks.expired(ticket)
-        elif ticket.worker is not None and ticket.is_stopped and now >= ticket.stopped + GRACE:
+        elif ticket.worker is not None and ticket.is_stopped and now >= ticket.stopped_at + GRACE:
+            # A stop hits the task that is being executed. If it waits behind another, the worker is not to blame yet.
             executing = ticket.worker.executing
-            if ticket is executing or (executing is None and now >= ticket.stopped + _SILENCE):
+            if ticket is executing or (executing is None and now >= ticket.stopped_at + _SILENCE):
                 ticket.worker.kill("stuck")
 
-    def _worn(self, worker: WorkerProcess, now: float) -> str | None:
+    def _retirement_reason(self, worker: WorkerProcess, now: float) -> str | None:
         settings = self._settings
         if settings.worker_jobs and worker.served >= settings.worker_jobs:
             return "jobs"
@@ -338,14 +366,15 @@ class Watch:
         return None
 
 
-def _next(ticket: Ticket) -> float:
-    stopped = ticket.stopped + GRACE if ticket.is_stopped else _NEVER
+def _next_check(ticket: Ticket) -> float:
+    stopped = ticket.stopped_at + GRACE if ticket.is_stopped else _NEVER
     return min(stopped, ticket.task.expires) if ticket.is_wanted else stopped
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether a process was suspended by a signal, and so will do nothing. False where it is gone."""
+    """Return whether a process was suspended by a signal. False if it does not exist."""
     try:
+        # The second field, the program's name in parentheses, may contain spaces and parentheses itself.
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
     except OSError:
         return False
@@ -353,7 +382,7 @@ def is_stopped(pid: int) -> bool:
 
 
 def resident_bytes(pid: int) -> int:
-    """Read the private memory of a process; shared pages, such as bodies, are not counted. 0 where it is gone."""
+    """Read the private memory of a process, without shared pages such as bodies. 0 if it does not exist."""
     try:
         _, resident, shared, *_ = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()
     except OSError:

@@ -1,6 +1,6 @@
-"""Task and reply: what the front sends to a worker, and what comes back.
+"""Task and reply: the messages that the front and a worker exchange about one request.
 
-A worker that cannot do a task says what it lacks (`NotDone`). That never leaves the pool, which sends the task again
+A worker that cannot do a task says what it lacks (`NotDone`). The pool handles that itself: it sends the task again
 with what is missing, or to another worker. A task may also be a part of a sum over examples.
 """
 
@@ -30,29 +30,29 @@ from service.core.errors import Refusal
 from service.store.writes import Stored
 from service.workers.claims import Claim
 
-#: the header of a piece's reply that says how it was run
+#: header of the reply to a piece that tells how it was run, and for how long
 RUN_HEADER: Final = "Gradserve-Run"
-#: the header of a piece's request that says which go to one server, where that can be
+#: header of the request of a piece; if there are several peers, requests with the same value go to the same one
 PIECE_HEADER: Final = "Gradserve-Piece"
 _TIERS: Final[tuple[RunTier, ...]] = (UNCOMPILED, PARTLY_COMPILED, COMPILED)
 
-#: names of the tasks that are no calls
+#: names of tasks that are no calls of the API
 REGISTER: Final = "registerGraph"
 PUT_TENSOR: Final = "putTensor"
 GET_TENSOR: Final = "getTensor"
 READ_MODEL: Final = "readModel"
 PUT_MODEL: Final = "putModel"
 
-#: what `Task.stop` is for a task that nobody stops
+#: value of `Task.stop` for a task that cannot be stopped
 NEVER: Final = b"\0"
-#: bytes of JSON that are read, or of elements that are written as JSON, in a second
+#: estimated bytes per second of JSON that is parsed, or of elements that are written as JSON
 TEXT_RATE: Final = 50e6
 
 
 class Piece(NamedTuple):
-    """Part of a sum: the sums over the blocks from `first` to `stop`, of which nothing is kept.
+    """Piece of a sum: the sums over the blocks from `first` to `stop`, without an answer.
 
-    They travel as the bytes of their arrays, one after the other: whoever has the plan knows their types.
+    The reply has the bytes of the sums one after the other: whoever has the plan knows their types.
     """
 
     first: int
@@ -60,16 +60,16 @@ class Piece(NamedTuple):
 
 
 class PieceRequest(NamedTuple):
-    """Request by which another server answers the sums over these blocks."""
+    """Order to write the request by which a peer computes the sums over these blocks."""
 
     first: int
     stop: int
 
 
 class Total(NamedTuple):
-    """Answer of the whole, from the sums of `pieces`, which lie in a buffer one after the other.
+    """Order to answer the whole sum from the sums of `pieces`, which lie in a buffer one after the other.
 
-    `repeated` of them had to be begun again; they took so many seconds in all.
+    `repeated` pieces were begun more than once. The pieces took `seconds` together.
     """
 
     pieces: int
@@ -82,7 +82,7 @@ class Total(NamedTuple):
 
     @property
     def report(self) -> RunReport:
-        """Report of how all of them were run."""
+        """Report of how all pieces were run."""
         return RunReport(self.tier, self.precision)
 
 
@@ -90,45 +90,46 @@ SumPart: TypeAlias = Piece | PieceRequest | Total
 _KINDS: Final = (Piece, PieceRequest, Total)
 
 
-def part_text(part: SumPart) -> str:
-    """Write a part as it travels."""
+def write_part(part: SumPart) -> str:
+    """Encode a part as text."""
     return orjson.dumps([_KINDS.index(type(part)), *part]).decode()
 
 
 def read_part(text: str) -> SumPart:
-    """Read a text of `part_text`."""
+    """Decode a text of `write_part`."""
     fields: list[Any]
     kind, *fields = orjson.loads(text)
     return _KINDS[kind](*fields)
 
 
 def run_header(report: RunReport, seconds: float) -> tuple[str, str]:
-    """Make the header that says how a piece was run, and for how long."""
+    """Return the header that tells how a piece was run, and for how long."""
     return RUN_HEADER, f"{report.tier} {report.precision} {seconds:.6f}"
 
 
 def read_run(headers: Sequence[tuple[str, str]]) -> tuple[RunReport, float]:
-    """Read from its headers how a piece was run, and for how long. Raises ValueError where they do not say so."""
-    stated = next((value for name, value in headers if name.lower() == RUN_HEADER.lower()), "")
-    tier, precision, seconds = stated.split(" ")
+    """Read from its headers how a piece was run, and for how long. Raises ValueError if they do not tell."""
+    header = next((value for name, value in headers if name.lower() == RUN_HEADER.lower()), "")
+    tier, precision, seconds = header.split(" ")
     return RunReport(_TIERS[_TIERS.index(tier)], PRECISIONS[PRECISIONS.index(precision)]), float(seconds)
 
 
-def least(reports: Sequence[RunReport]) -> RunReport:
-    """Combine reports of pieces: no more compiled, and no more exact, than any."""
+def combine_reports(reports: Sequence[RunReport]) -> RunReport:
+    """Combine the reports of pieces into one that claims no more compilation and precision than any of them."""
+    # `_TIERS` goes from the least compiled tier to the most.
     tier = min((report.tier for report in reports), key=_TIERS.index)
     return RunReport(tier, coarsest(*(report.precision for report in reports)))
 
 
 class ModelOfGraph(NamedTuple):
-    """A model that is kept: its record, what workers know its graph by, and that graph."""
+    """Stored model: its record, the key by which workers know its graph, and the graph."""
 
     record: bytes
     graph: str
     graph_bytes: bytes
 
 
-#: the model of a name. Raises Refusal: not_found
+#: function that returns the model of a name. Raises Refusal: not_found
 FindModel = Callable[[str], ModelOfGraph]
 
 
@@ -142,27 +143,27 @@ def _no_model(name: str) -> ModelOfGraph:
 
 @dataclass(eq=False, slots=True)
 class Task:
-    """One call: its name, its body as it came, and when (on the monotonic clock) its time is up.
+    """One call: its name, its body as received, and its deadline on the monotonic clock.
 
-    `sent` and `accepted` are the media types of the body and of the answer: JSON, or safetensors. `graph` is the id of
-    the registered graph that the call is made of, and `graph_bytes` is that graph, for a worker that does not know it.
-    `memory` is what holds the body, where it was received into some. The first byte of `stop` is set once nobody wants
-    the answer any more.
+    `sent` and `accepted` are the media types of the body and of the answer: JSON or safetensors. `graph` is the id of
+    the registered graph that the call uses, and `graph_bytes` is that graph, for a worker that does not have it.
+    `memory` holds the body if it was received into shared memory. The first byte of `stop` is set once nobody waits
+    for the answer.
 
-    Tensors that the body names are those of `namespace`; `resident` gives them by their names, None for one that is
-    not there, and the task has `consulted` them then. Where it `may_ask`, as it may once, None may be for not having
-    asked. `subject` is the name of the tensor or model that the task is about, where it is about one; of a task of
-    another protocol, what the head of its request said. `tenant` is whose share of the server the task comes out of;
-    that of tasks which the server asks for itself is empty.
+    Tensors that the body names are in `namespace`; `resident` returns them by name, or None if there is none, and the
+    task has then `consulted` them. While the task `may_ask`, None may also mean that the worker does not have the
+    tensor, and can ask for it, once. `subject` is the name of the tensor or model that the task is about, if it is
+    about one; for another protocol, it is text from the head of the request. `tenant` is the caller that the task is
+    charged to, empty for the server's own tasks.
 
-    A task of another protocol is about a `model`, whose record that is; where only the body says which, `find_model`
-    gives the one of a name, once that has been read.
+    A task of another protocol is about a `model`, given as its record. If only the body names it, `find_model` returns
+    it once the body has been read.
 
-    Where versions were found for this task alone, `reads` is what they are known by, in place of the namespace.
+    If versions were pinned for this task, `reads` is the name of their set, and replaces the namespace.
 
-    A sum over examples `may_divide`, where others may do pieces of it; a `part` of one is all that is asked for then,
-    and `beside` holds the sums that its end is made of. `credential` is the header that it came with, where pieces of
-    it may go to other servers.
+    A sum over examples `may_divide` if there is somebody to do pieces of it. If `part` is set, only that is computed,
+    and `sums` holds the sums of the pieces for a `Total`. `credential` is the header that authenticated the request,
+    for pieces that go to peers.
     """
 
     call: str
@@ -187,22 +188,22 @@ class Task:
     reads: str = ""
     may_divide: bool = False
     part: SumPart | None = None
-    beside: bytes | HostArray = b""
+    sums: bytes | HostArray = b""
     credential: str = ""
 
     def give_model(self, name: str) -> None:
-        """Make it about the model of this name. Raises Refusal: not_found."""
+        """Set the model by name. Raises Refusal: not_found."""
         self.consulted = True
         self.model, self.graph, self.graph_bytes = self.find_model(name)
 
     def tensor(self, name: str) -> Version | None:
-        """Return the resident tensor of a name, None where there is none."""
+        """Return the resident tensor of a name, or None."""
         self.consulted = True
         return self.resident(name)
 
 
 class Timings(NamedTuple):
-    """Seconds that each part of a task took: `waited` until a worker took it up; `backward` is a part of `execute`."""
+    """Seconds of each phase of a task: `waited` until a worker began it; `backward` is a part of `execute`."""
 
     waited: float = 0.0
     decode: float = 0.0
@@ -217,16 +218,16 @@ _UNKNOWN: Final = Timings()
 
 @dataclass(eq=False, slots=True)
 class Reply:
-    """The answer's status, media type and body, in parts; a problem unless the status is 200.
+    """Result of a task: status, media type and body, in parts; a problem report unless the status is 200.
 
-    `begun` is when a worker took the task up, on the monotonic clock; 0 where none did, or where nobody looks.
+    `begun` is when a worker began the task, on the monotonic clock; 0 if none did, or if it is not recorded.
 
-    It is given back once the parts are written or nobody wants them: they may lie in `memory` that is used again, as
-    may `kept`: the bytes of the tensors that are `stored`. The front keeps these before it answers, or refuses. One
-    that has `consulted` resident tensors is an answer about these, too.
+    The reader calls `give_back` once the parts are written or not needed: they may lie in `memory` that is reused, as
+    may `kept`, the elements of the tensors to be `stored`. The front stores these before it answers, or refuses. A
+    reply that has `consulted` resident tensors depends on their state.
 
-    Whoever sends the parts may say, to the `claim` of their memory, how they are taken back. `recycle`, which only the
-    pool reads, is why a worker is not to be used any more.
+    Whoever sends the parts may tell the `claim` of their memory how it can be revoked. `recycle` is the reason for
+    which the worker has to be replaced; only the pool reads it.
     """
 
     status: int
@@ -249,19 +250,19 @@ class Reply:
         return b"".join(self.parts)
 
     def give_back(self) -> None:
-        """Give back the memory of the parts, which nobody looks at any more."""
+        """Release the memory of the parts, which must not be read after that."""
         if self.memory is not None:
             self.memory.give_back()
 
 
 def refused(refusal: Refusal, request_id: str, recycle: str | None = None) -> Reply:
-    """Make the reply that says a refusal."""
+    """Return the reply that reports a refusal."""
     headers = tuple(refusal.headers.items())
     return Reply(refusal.status, PROBLEM, [refusal.body(request_id)], headers, recycle=recycle)
 
 
 class Estimate(NamedTuple):
-    """Needs of a plan, as they are known before it runs: seconds, and bytes at the peak and, at most, in the answer."""
+    """Estimated needs of a plan: seconds, bytes at the peak, and most bytes of the answer."""
 
     seconds: float
     peak_bytes: int = 0
@@ -269,26 +270,26 @@ class Estimate(NamedTuple):
 
 
 class NeedsGraph(NamedTuple):
-    """The worker does not know the registered graph that the task is made of, and was not sent its bytes."""
+    """Lack of a registered graph, which was not sent with the task."""
 
 
 class WantsTensors(NamedTuple):
-    """The worker does not have resident tensors that the task reads: the names of all that it reads."""
+    """Lack of resident tensors: the names of all that the task reads."""
 
     names: Sequence[str]
 
 
 class WantsModel(NamedTuple):
-    """The task is about the model of this name, which its body says: the worker has no models."""
+    """Lack of the model of this name, which only the body of the task tells."""
 
     name: str
 
 
 class Divisible(NamedTuple):
-    """The task is a sum over so many blocks, which takes so long in all, and may be done in pieces.
+    """Offer to divide a task: a sum over `blocks` blocks, which takes `seconds` in all.
 
-    To read it takes `reading` seconds each time. The sums of a piece are `nbytes`, and the answer `response_bytes`. It
-    reads resident tensors, by name and etag.
+    Each worker that takes part spends `reading` seconds to read the request. The sums of a piece take `nbytes`, and the
+    answer takes `response_bytes`. The task `reads` resident tensors, given by name and etag.
     """
 
     blocks: int
@@ -300,7 +301,7 @@ class Divisible(NamedTuple):
 
 
 class TooLong(NamedTuple):
-    """The task would take longer than it was given: what it will take, as far as its plan tells."""
+    """Excess of a task over the time that it was given, with the estimate of its plan."""
 
     estimate: Estimate
 

@@ -1,4 +1,4 @@
-"""Ticket: a task that the pool has accepted, its state, its worker, and what is held for it."""
+"""Ticket: a task that the pool has accepted, with its state, its worker, and the resources that are held for it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from service.workers.task import Estimate, Task
 
 
 class TaskState(IntEnum):
-    """State of a task, and whether anybody waits for its reply: in all states but the last two, somebody does."""
+    """State of a task. Somebody waits for its result in all states but the last two."""
 
     WAITING = 0, "in a lane: no worker has it"
     SENT = 1, "a worker has it, and was not seen to have begun"
@@ -26,18 +26,18 @@ class TaskState(IntEnum):
     STOPPING = 4, "its worker was told to let go of it, since nobody waits for it any more"
     ANSWERED = 5, "over: no worker has it, nothing is held for it, and nobody waits"
 
-    #: in words
+    #: description in words
     meaning: str
 
     def __new__(cls, number: int, meaning: str) -> TaskState:
-        """A state by its number in the order of their names here."""
+        """Make a state; the numbers order the states as they are listed here."""
         state = int.__new__(cls, number)
         state._value_ = number
         state.meaning = meaning
         return state
 
 
-#: which state may follow, and upon what
+#: allowed transitions, each with its cause
 TRANSITIONS: Final[Mapping[TaskState, Mapping[TaskState, str]]] = {
     TaskState.WAITING: {
         TaskState.SENT: "a worker can be sent it",
@@ -67,39 +67,39 @@ TRANSITIONS: Final[Mapping[TaskState, Mapping[TaskState, str]]] = {
 
 
 class ImpossibleTransition(RuntimeError):
-    """A transition that a task's state does not allow: a fault of the pool."""
+    """Transition that a task's state does not allow: a bug in the pool."""
 
 
 class Carrier(Protocol):
-    """The worker that a task was sent to."""
+    """Worker that a task was sent to."""
 
     @property
     def executing(self) -> Ticket | None:
-        """The task that it executes."""
+        """The task that the worker executes now."""
 
     def stop(self, ticket: Ticket) -> None:
-        """The task is not to begin, or to end early."""
+        """Tell the worker not to begin a task, or to end it early."""
 
     def begun(self, ticket: Ticket) -> float | None:
-        """Return when it began this ticket, on the monotonic clock; None if it has not."""
+        """Return when the worker began this task, on the monotonic clock; None if it has not."""
 
     def kill(self, reason: str) -> None:
-        """End the worker now."""
+        """Kill the worker process."""
 
 
 class Length(IntEnum):
-    """Expected length of a task, by which it is told with which others it waits. From LONG on it is done as long."""
+    """Expected length of a task, which decides its lane. From LONG on it runs as a long task."""
 
-    #: short, until it turns out otherwise
+    #: short, unless it turns out otherwise
     SHORT = 0
-    #: with the long ones since its caller's short ones have not been short lately
+    #: in the long lane because its caller's tasks have lately overrun the time of a short one
     DOUBTFUL = 1
     LONG = 2
-    #: done as a long one since short tasks of others waited for it, which says nothing of its kind
+    #: run as a long task because short tasks of other callers waited for it, which says nothing about its kind
     ALONE = 3
 
 
-#: every task meets these: in Python 3.11 a member of an enumeration takes ten times as long to find as a name
+#: shortcuts, since every task uses them: in Python 3.11, looking up an enum member takes ten times as long as a global
 _WAITING, _SENT, _SHORT = TaskState.WAITING, TaskState.SENT, Length.SHORT
 
 _WITH_WORKER: Final = frozenset({TaskState.SENT, TaskState.RUNNING, TaskState.RETURNING, TaskState.STOPPING})
@@ -107,34 +107,34 @@ _TOLD_TO_STOP: Final = frozenset({TaskState.RETURNING, TaskState.STOPPING})
 
 
 class Ticket:
-    """One task from being admitted until no worker has it any more, which may be later than its reply."""
+    """One task from its admission until no worker has it any more, which may be after its result."""
 
     __slots__ = (
         "_abandon",
         "account",
-        "beside",
-        "bound",
         "charged",
-        "charged_in",
+        "charged_lane",
         "deaths",
         "done",
         "estimate",
-        "graph_wanted",
         "kind",
-        "leave_shared",
         "length",
         "memory",
-        "promised",
+        "most_seconds",
+        "needs_graph",
+        "release_shared",
+        "reserved",
         "slot",
         "state",
-        "stopped",
+        "stopped_at",
         "submitted",
+        "sums",
         "task",
         "wanted",
         "worker",
     )  # fmt: skip
 
-    #: whether it is a piece of another task
+    #: True for pieces of a sum
     is_piece: ClassVar[bool] = False
 
     def __init__(
@@ -145,7 +145,7 @@ class Ticket:
         submitted: float,
         abandon: Callable[[Ticket, Refusal], None] = lambda ticket, refusal: None,
     ) -> None:
-        """`abandon` is called where what is held for the task is taken back, which nobody has to do then."""
+        """Make a ticket that waits; `abandon` is called to refuse the task when its memory is revoked."""
         self._abandon = abandon
         self.task = task
         self.account = account
@@ -153,57 +153,57 @@ class Ticket:
         self.submitted = submitted  # time.monotonic()
         self.state = _WAITING
         self.length = _SHORT
-        #: what it is known by to those like it, where it is not short
+        #: kind for the cost model, unless the task is short
         self.kind: TaskKind | None = None
-        #: where its caller was charged so many seconds, which were expected of it, until it is known what it took
-        self.charged_in: Turns[Ticket] | None = None
+        #: lane in which the caller was charged `charged` seconds in advance, until the true time is known
+        self.charged_lane: Turns[Ticket] | None = None
         self.charged = 0.0
-        #: seconds that it may take where it is, or else it is handed back
-        self.bound: float | None = None
+        #: seconds after which the worker hands the task back; None: no limit
+        self.most_seconds: float | None = None
         self.estimate: Estimate | None = None
-        self.graph_wanted = False
-        #: the resident tensors that a worker has asked for to do it
+        self.needs_graph = False
+        #: resident tensors that a worker has asked for
         self.wanted: Sequence[str] = ()
-        #: what is reserved for its answer
-        self.promised: Claim | None = None
-        #: where the pool put the body, where nobody else had
+        #: memory that is reserved for the answer
+        self.reserved: Claim | None = None
+        #: memory of the body, if the pool had to place it
         self.memory: BodyAllocation | None = None
-        #: what it is to be read with
-        self.beside: BodyAllocation | None = None
-        #: gives back what is held for it, where others look at that, too
-        self.leave_shared: Callable[[], None] | None = None
-        #: who has it, and where, while one does
+        #: sums of the pieces, which the worker adds up
+        self.sums: BodyAllocation | None = None
+        #: releases the body if several tickets share it
+        self.release_shared: Callable[[], None] | None = None
+        #: worker that has the task, if any, and the slot that it has there
         self.worker: Carrier | None = None
         self.slot = 0
-        #: when it was told to stop, on the monotonic clock
-        self.stopped = 0.0
-        #: what it has to do with deaths of workers that had it
+        #: time of the request to stop, on the monotonic clock
+        self.stopped_at = 0.0
+        #: weighted count of the workers that ended while they had the task
         self.deaths = 0
 
     def died(self) -> None:
-        """Note that its worker has ended with it, and another one has it next."""
+        """Note that the worker ended while executing this task, which is tried again."""
 
     @property
     def is_wanted(self) -> bool:
-        """Whether somebody waits for the reply."""
+        """Whether somebody waits for the result."""
         return self.state < TaskState.STOPPING
 
     @property
     def is_stopped(self) -> bool:
-        """Whether its worker was told to let go of it, and has not yet."""
+        """Whether its worker was told to drop it, and has not answered yet."""
         return self.state in _TOLD_TO_STOP
 
     @property
     def revocable(self) -> bool:
-        """Whether what is held for it may be taken back: as long as no worker has it."""
+        """Whether its memory may be revoked: as long as no worker has it."""
         return self.state is _WAITING
 
     def revoke(self, refusal: Refusal) -> None:
-        """End its waiting with this reply."""
+        """Refuse the task, so that its memory is released."""
         self._abandon(self, refusal)
 
     def become(self, state: TaskState) -> None:
-        """Go to another state. Raises ImpossibleTransition."""
+        """Change the state. Raises ImpossibleTransition."""
         if state not in TRANSITIONS[self.state]:
             raise ImpossibleTransition(f"a job that is {self.state.name.lower()} cannot become {state.name.lower()}")
         self.state = state
@@ -211,22 +211,23 @@ class Ticket:
             self.worker = None
 
     def sent_to(self, worker: Carrier, slot: int) -> None:
-        """Note that a worker has it from now on."""
+        """Note that a worker has the task from now on."""
         self.become(_SENT)
         self.worker = worker
         self.slot = slot
 
     def begun(self) -> float | None:
-        """Look when a worker began to do this, on the monotonic clock; None where none has."""
+        """Look up when the worker began this task, on the monotonic clock; None if it has not."""
         begun = None if self.worker is None else self.worker.begun(self)
+        # A worker sends no message when it begins a task: that is seen on its page.
         if begun is not None and self.state is _SENT:
             self.become(TaskState.RUNNING)
         return begun
 
     def stop(self, state: TaskState) -> float:
-        """Have its worker let go of it, RETURNING or STOPPING; returns the time of that, on the monotonic clock."""
+        """Tell the worker to drop the task, as RETURNING or STOPPING; return the time, on the monotonic clock."""
         assert self.worker is not None, "a worker has it"
         self.become(state)
-        self.stopped = time.monotonic()
+        self.stopped_at = time.monotonic()
         self.worker.stop(self)
-        return self.stopped
+        return self.stopped_at

@@ -1,4 +1,4 @@
-"""Topology: the number of worker processes, the purpose of each, and the memory that all of them take."""
+"""Topology: the number of worker processes, the place of each, and the memory that all of them take."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from service.core.budget import (
 )
 from service.core.settings import Settings, budget_of, own_settings
 
-#: who has set these has decided
+#: variables that set the number of BLAS threads: if one is set, the server does not interfere
 _BLAS: Final = {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"}
 
 
 class Topology(NamedTuple):
-    """`general` workers that take any task; whether there are a quick one and a spare; the GPU of each, if it has one.
+    """Number of `general` workers, whether there are a quick one and a spare, and the GPU of each, if it has one.
 
-    A GPU has one worker, which takes short tasks too, and no spare: each process that opens it takes hundreds of
-    megabytes of its memory, and two would take turns at it. Beside processors, one worker more that never runs long
-    tasks, and one that only waits to take the place of another, cost memory alone.
+    A GPU has one worker, which takes short tasks too, and no spare: each process that opens a GPU takes hundreds of
+    megabytes of its memory, and two processes would take turns on it. On CPUs, a quick worker and a spare cost no more
+    than their memory.
     """
 
     general: int
@@ -42,9 +42,9 @@ class Topology(NamedTuple):
         return self.general + self.quick + self.spare
 
     def environment(self, number: int) -> Mapping[str, str]:
-        """Return the variables of the worker of a number: its card, and how many threads BLAS shall start.
+        """Return the variables of a worker by number: its GPU, and the number of BLAS threads.
 
-        Without that, each would start one for every processor, though it may use only its share of them.
+        By default, BLAS would start a thread for every processor, though the worker may use only its share of them.
         """
         threads = {} if _BLAS & os.environ.keys() else {"OPENBLAS_NUM_THREADS": str(machine.cpus_each(self.general))}
         return threads | ({"CUDA_VISIBLE_DEVICES": self.cards[number]} if self.cards else {})
@@ -59,17 +59,17 @@ def topology_for(settings: Settings, device: str) -> Topology:
 
 
 def share_of_memory(settings: Settings) -> int:
-    """Return the bytes that each worker may take: all of them together, and the front, no more than there are.
+    """Return the bytes that each worker may take: front and workers together, no more than the system has.
 
-    Bodies and tensors that are held come on top: they are shared, and have budgets of their own. Whether cards compute
-    is not known yet when the first worker starts, so there are as many as there may be.
+    Bodies and tensors come on top: they are shared, and have budgets of their own. When the first worker starts, it is
+    not known yet whether GPUs are used, so the larger number of processes counts.
     """
     processes = max(topology_for(settings, "cpu").processes, len(machine.cards()))
     return max(0, machine.memory_bytes() - FRONT_LIMIT) // processes
 
 
 class Footprint(NamedTuple):
-    """Bytes of private memory of the front, and of each of so many workers, once their caches are full.
+    """Bytes of private memory of the front, and of each worker, once their caches are full.
 
     They follow from the settings and from measurements. Bodies, tensors and executions come on top, each with a budget
     of its own.
@@ -86,22 +86,22 @@ class Footprint(NamedTuple):
 
 
 def typical_footprint(settings: Settings) -> Footprint:
-    """Estimate a server whose graphs have some 60 nodes, with as many plans as there may be, and all kernels."""
-    own = own_settings(settings, topology_for(settings, "cpu").processes)
-    budget = budget_of(own)
-    again = min(budget.cached_requests, SMALL_REQUEST * REQUESTS_OF_A_PLAN * own.plan_cache)
-    plans = min(own.plan_cache_bytes, SMALL_PLAN * own.plan_cache)
-    return _footprint(settings, FRONT_BYTES, plans + again + budget.kernels)
+    """Estimate the footprint with graphs of about 60 nodes, as many plans as are cached, and all kernels."""
+    worker_settings = own_settings(settings, topology_for(settings, "cpu").processes)
+    budget = budget_of(worker_settings)
+    cached_requests = min(budget.cached_requests, SMALL_REQUEST * REQUESTS_OF_A_PLAN * worker_settings.plan_cache)
+    plans = min(worker_settings.plan_cache_bytes, SMALL_PLAN * worker_settings.plan_cache)
+    return _footprint(settings, FRONT_BYTES, plans + cached_requests + budget.kernels)
 
 
 def largest_footprint(settings: Settings) -> Footprint:
-    """Bound it whatever it is sent: as many bytes of everything as there may be.
+    """Bound the footprint for any requests: every cache has as many bytes as it may have.
 
-    The front keeps registered graphs, and answers for those who ask again.
+    The front keeps registered graphs, and answers to calls with an Idempotency-Key.
     """
-    own = own_settings(settings, topology_for(settings, "cpu").processes)
+    worker_settings = own_settings(settings, topology_for(settings, "cpu").processes)
     front = FRONT_BYTES + settings.max_graph_bytes + settings.max_answer_bytes
-    return _footprint(settings, front, budget_of(own).caches)
+    return _footprint(settings, front, budget_of(worker_settings).caches)
 
 
 def _footprint(settings: Settings, front: int, caches: int) -> Footprint:

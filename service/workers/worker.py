@@ -1,11 +1,11 @@
-"""The work of one request: a task goes in, a reply comes out, and neither holds on to anything.
+"""Computation of one request inside a worker: from a task to its reply, without state that belongs to the request.
 
-A request that was asked before with other numbers is found in the cache of requests: its numbers are read by a
-template, its plan is run, and its answer is written by a template (`_run_cached`). Any other request is parsed,
-checked, planned and run by the execution of its call (`_run_uncached`). A request of another protocol (a facade)
-becomes a call of ours first, and its answer is written by the facade.
+Most requests repeat an earlier one with other numbers. They hit the cache of requests: a template reads their numbers,
+the cached plan runs, and a template writes the answer (`_run_cached`). Any other request is parsed, checked, planned
+and run by the execution of its call (`_run_uncached`). A request of another protocol (a facade) is translated into a
+call of ours first, and the facade writes its answer.
 
-A `Worker` is made from settings alone. It lives in a process of its own or is shared by threads.
+A `Worker` is made from settings alone. It lives in a process of its own, or is shared by threads.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from service.workers.executions.execution import (
 from service.workers.sandbox import kernel_folder
 from service.workers.shared_memory import Vitals
 from service.workers.store_tasks import ModelTasks, Registration, TensorTasks
-from service.workers.sum_tasks import check_versions, division, piece_of, put_together, request_of
+from service.workers.sum_tasks import add_pieces_up, check_versions, compute_piece, offer_division, write_peer_request
 from service.workers.task import (
     GET_TENSOR,
     PUT_MODEL,
@@ -81,20 +81,20 @@ _FOREIGN: Final[Sequence[ForeignCall]] = (*UMBRIDGE_CALLS, *_KSERVE, *TESSERACT_
 
 
 def foreign_calls(names: Iterable[str]) -> dict[str, ForeignCall]:
-    """Map the calls of the facades of these names by their own."""
+    """Map the calls of these facades by their names."""
     by_name = {call.name: call for call in _FOREIGN}
     return {place.call: by_name[place.call] for facade in facades_of(names) for place in facade.places}
 
 
 def kernel_store(settings: Settings) -> KernelStore | None:
-    """Make the store of a server's kernels; None where nothing is to be compiled."""
+    """Open the store of compiled kernels; None if nothing is to be compiled."""
     return None if settings.compile == "off" else KernelStore(kernel_folder(settings), budget_of(settings).kernels)
 
 
 def _never_raising(
     step: Callable[Concatenate[Worker, TaskContext, _Given], TaskResult],
 ) -> Callable[Concatenate[Worker, TaskContext, _Given], TaskResult]:
-    """Have a step of a task reply whatever goes wrong: with a problem report. It is charged to the task's tenant."""
+    """Make a step of a task return a problem report whatever goes wrong, and charge its work to the task's tenant."""
 
     @wraps(step)
     def safe(worker: Worker, context: TaskContext, /, *args: _Given.args, **kwargs: _Given.kwargs) -> TaskResult:
@@ -110,7 +110,7 @@ def _never_raising(
             done = refused(out_of_memory(), task.request_id, recycle="memory")
         except Exception:
             _logger.exception("request %s failed", task.request_id, extra={"request_id": task.request_id})
-            # As long as the request is read, nothing of it has run: the worker is as it was, and goes on.
+            # While the request is being read, nothing of it has run: the worker is in order and need not be replaced.
             is_read = not context.is_reading
             done = refused(fault() if is_read else unreadable(), task.request_id, recycle="fault" if is_read else None)
         if task.consulted and isinstance(done, Reply):
@@ -121,10 +121,10 @@ def _never_raising(
 
 
 class Worker:
-    """Worker that parses, checks, plans, executes and writes. May be shared by threads."""
+    """Computation of tasks: it parses, checks, plans and executes requests, and writes answers. For many threads."""
 
     def __init__(self, settings: Settings) -> None:
-        """Opens the device. Raises RuntimeError when it cannot be had."""
+        """Open the device. Raises RuntimeError if that fails."""
         limits = Limits(
             nodes=settings.max_expanded_nodes,
             rank=settings.max_rank,
@@ -155,7 +155,7 @@ class Worker:
         precisions = PrecisionChoice(settings.precision, settings.least_precision)
         self._reader = RequestReader(translator, programs, limits, settings.max_nodes, precisions)
         self._cached_requests: Cache[CachedRequest] = Cache(
-            REQUESTS_OF_A_PLAN * settings.plan_cache, budget.cached_requests, lambda kept: kept.nbytes
+            REQUESTS_OF_A_PLAN * settings.plan_cache, budget.cached_requests, lambda entry: entry.nbytes
         )
         self._calls: dict[str, AnyExecution] = {**executions(), REGISTER: Registration()}
         self._foreign = foreign_calls(settings.facades)
@@ -175,7 +175,7 @@ class Worker:
             settings.known_as,
         )
         models = ModelTasks(settings, limits, self._registered, programs, self.engine.compiler)
-        self._of_the_store: dict[str, Callable[[TaskContext], TaskResult]] = {
+        self._store_tasks: dict[str, Callable[[TaskContext], TaskResult]] = {
             PUT_TENSOR: tensors.put,
             GET_TENSOR: tensors.get,
             READ_MODEL: models.read_model,
@@ -183,7 +183,7 @@ class Worker:
         }
 
     def __call__(self, task: Task) -> Reply:
-        """Do a task that brings all it needs, whatever that takes. Never raises: see `attempt`."""
+        """Do a task that comes with all it needs, however long it takes. Never raises: see `attempt`."""
         outcome = self.attempt(task)
         if isinstance(outcome, WantsModel):
             outcome = self._with_model(TaskContext(task, None), outcome.name)
@@ -196,75 +196,76 @@ class Worker:
         return self.attempt(context.task)
 
     def attempt(self, task: Task, most_seconds: float | None = None) -> TaskResult:
-        """Do a task. Never raises: whatever goes wrong is a problem report.
+        """Do a task, unless it would take longer than `most_seconds`, or lacks its graph, tensors or model.
 
-        One that would take longer than `most_seconds`, or lacks its graph or tensors, is not done.
+        Never raises: whatever goes wrong is reported as a problem.
         """
         return self._attempt(TaskContext(task, most_seconds))
 
     @_never_raising
     def _attempt(self, context: TaskContext) -> TaskResult:
-        request = self._read_request(context)
-        if isinstance(request, KnownRequest):
-            return self._run_cached(request)
-        return self._run_uncached(*request) if isinstance(request, NewRequest) else request
+        looked_up = self._read_request(context)
+        if isinstance(looked_up, CacheHit):
+            return self._run_cached(looked_up)
+        return self._run_uncached(*looked_up) if isinstance(looked_up, CacheMiss) else looked_up
 
     def vitals(self) -> Vitals:
         """Return the vital signs of this process."""
         return Vitals(self._executor.kernels, self._executor.device_bytes)
 
     def calibrate(self) -> None:
-        """Measure this machine for the cost model, once BLAS has the threads that it will have."""
+        """Measure this machine for the cost model; call this when BLAS has its final number of threads."""
         if self.device == "cpu":
             self.engine = replace(self.engine, dense_flop=measured_dense_flop())
 
-    def _read_request(self, context: TaskContext) -> KnownRequest | NewRequest | TaskResult:
+    def _read_request(self, context: TaskContext) -> CacheHit | CacheMiss | TaskResult:
         task = context.task
         foreign, call = self._foreign.get(task.call), self._calls.get(task.call)
         if foreign is not None:
             return self._read_foreign(context, foreign)
         if call is None:
-            return self._of_the_store[task.call](context)
+            return self._store_tasks[task.call](context)
         source = None if task.graph is None else self._registered(task.graph, task.graph_bytes)
         if task.graph is not None and source is None:
             return NeedsGraph()
-        return self._known_or_new(context, call, self._parse(task, source))
+        return self._look_up(context, call, self._parse(task, source))
 
-    def _read_foreign(self, context: TaskContext, foreign: ForeignCall) -> KnownRequest | NewRequest | TaskResult:
-        """Read a task of another protocol as one of ours on the graph of its model."""
+    def _read_foreign(self, context: TaskContext, foreign: ForeignCall) -> CacheHit | CacheMiss | TaskResult:
+        """Translate a task of another protocol into a call on the graph of its model."""
         task, limits = context.task, self._read_limits
         if task.model is None:
+            # Only the body names the model, and the front, which has the models, parses no bodies.
             return WantsModel(foreign.model_name(bytes(task.body), limits))
         assert task.graph is not None, "it came with the model"
         model = Model.of(task.model)
         model.require_real()
         model.require_bound(task.tensor)
-        own = foreign.read_request(bytes(task.body), task.subject or "", model, limits)
-        if isinstance(own, ForeignAnswer):
+        translated = foreign.read_request(bytes(task.body), task.subject or "", model, limits)
+        if isinstance(translated, ForeignAnswer):
             context.mark_read()
-            return _foreign_reply(own, context)
+            return _foreign_reply(translated, context)
         source = self._registered(task.graph, task.graph_bytes)
         if source is None:
             return NeedsGraph()
-        context.own, fields = own, own.fields
-        if own.weighted is not None:
-            source, first = own.weighted.of(source, self._programs)
-            fields = own.weighted.asked(fields, first)
-        return self._known_or_new(context, self._calls[own.call], Message(fields, own.tensors, source))
+        context.translated, fields = translated, translated.fields
+        if translated.weighted is not None:
+            source, first = translated.weighted.of(source, self._programs)
+            fields = translated.weighted.asked(fields, first)
+        return self._look_up(context, self._calls[translated.call], Message(fields, translated.tensors, source))
 
-    def _known_or_new(
-        self, context: TaskContext, call: AnyExecution, message: Message
-    ) -> KnownRequest | NewRequest | TaskResult:
+    def _look_up(self, context: TaskContext, call: AnyExecution, message: Message) -> CacheHit | CacheMiss | TaskResult:
         context.deadline.check()
         key = _key_of(context.task, call, message)
-        return (key and self._recalled(context, key)) or NewRequest(context, call, message, key)
+        return (key and self._find_cached(context, key)) or CacheMiss(context, call, message, key)
 
-    def _recalled(self, context: TaskContext, key: RequestKey) -> KnownRequest | TooLong | None:
-        """Look up what was asked before with other numbers; None where it was not, and where anything is odd."""
+    def _find_cached(self, context: TaskContext, key: RequestKey) -> CacheHit | TooLong | None:
+        """Look up a request in the cache; return None if there is no entry that fits it exactly."""
         cached = self._cached_requests.find(key.question)
+        # A plan may have been evicted while its requests are still cached: they hold only its name.
         compiled = None if cached is None else self.engine.compiler.plans.find(cached.plan)
         if cached is None or compiled is None:
             return None
+        # Whatever does not fit the template goes to the full parser, which finds the error and words it.
         try:
             tensors = cached.read_tensors(key.template.data, key.template.starts, context.task.tensor)
         except Refusal:
@@ -274,38 +275,42 @@ class Worker:
         context.mark()
         if context.is_too_long(cached.cost):
             return TooLong(cached.cost)
-        return KnownRequest(context, cached, compiled, tensors, key.template.conditions)
+        return CacheHit(context, cached, compiled, tensors, key.template.conditions)
 
-    def _run_cached(self, known: KnownRequest) -> Reply:
-        """Run the plan of a request that was asked before, and write the reply by its template."""
-        context, cached, labels = known.context, known.cached, known.compiled.labels
+    def _run_cached(self, hit: CacheHit) -> Reply:
+        """Run the plan of a cached request, and write the reply by its template."""
+        context, cached, labels = hit.context, hit.cached, hit.compiled.labels
         started = context.mark()
-        arrays = self.engine.executor.run(known.compiled.plan, known.tensors, context.deadline)
+        arrays = self.engine.executor.run(hit.compiled.plan, hit.tensors, context.deadline)
         seconds = context.ran() - started
-        if context.own is not None:
+        if context.translated is not None:
             results = ResultArrays(zip(labels, arrays, strict=True), self.engine.max_response_bytes)
-            return _foreign_reply(context.own.write_answer(results), context, cached=True)
-        kept = cached.kept(arrays, known.conditions) if cached.storing is not None else ()
-        parts = cached.write_body(labels, arrays, round(1000 * seconds, 4), context.deadline.report, kept)
+            return _foreign_reply(context.translated.write_answer(results), context, cached=True)
+        stored = cached.stored_values(arrays, hit.conditions) if cached.storing is not None else ()
+        parts = cached.write_body(labels, arrays, round(1000 * seconds, 4), context.deadline.report, stored)
         reply = Reply(200, context.task.accepted, parts, (), context.timings(), True)
-        return _keeping(reply, kept) if kept else reply
+        return _add_stored(reply, stored) if stored else reply
 
     def _run_uncached(
         self, context: TaskContext, call: AnyExecution, message: Message, key: RequestKey | None
     ) -> TaskResult:
-        """Parse, check, plan and run a request of which nothing is known but, perhaps, its graph and its plan."""
+        """Parse, check, plan and run a request that is not cached. Its graph and its plan may be."""
         if key is not None:
+            # To make the key, the numbers were taken out of the message.
             key.template.put_back()
         request = self._open(context.task, call, message)
-        if context.task.may_ask and (wanted := request.wanted(call.description.roles)):
-            return WantsTensors(wanted)
+        # Once asked for, None means that there is no such tensor: reading the call reports it.
+        if context.task.may_ask and (names := request.wanted(call.description.roles)):
+            return WantsTensors(names)
         parsed = call.read_call(request)
         context.mark()
+        # Planning takes about this long, which alone may be too long for the quick worker.
         if context.task.part is None and context.is_too_long(planning := cost_of_analysis(request.program), PLANNING):
             return TooLong(planning)
         try:
             ready = call.prepare(parsed, self.engine, context.patience(PLANNING))
         except DeadlineExceeded:
+            # Either the client's time is over, which `check` reports, or only the time for planning a short task.
             if context.most_seconds is None:
                 raise
             context.deadline.check()
@@ -314,35 +319,35 @@ class Worker:
         if (instead := self._instead(context, request, ready, cost := call.cost(ready))) is not None:
             return instead
         if isinstance(context.task.part, Total):
-            ready = put_together(ready, context.task.part, context.task.beside, self.engine)
+            ready = add_pieces_up(ready, context.task.part, context.task.sums, self.engine)
         outcome = call.run_call(ready, self.engine, context.deadline)
         context.ran()
-        own = context.own
-        parts = call.write_body(outcome, ready, request.encoding) if own is None else ()
-        cached = None if key is None else call.remembered(ready, outcome, self.engine, cost)
+        translated = context.translated
+        parts = call.write_body(outcome, ready, request.encoding) if translated is None else ()
+        cached = None if key is None else call.cache_entry(ready, outcome, self.engine, cost)
         if key is not None and cached is not None:
             self._cached_requests.get(key.question, lambda: cached)
-        if own is not None:
+        if translated is not None:
             results = _results(call, outcome, ready, self.engine.max_response_bytes)
-            return _foreign_reply(own.write_answer(results), context, cached=call.is_cached(ready))
+            return _foreign_reply(translated.write_answer(results), context, cached=call.is_cached(ready))
         reply = Reply(200, context.task.accepted, parts, (), context.timings(), call.is_cached(ready))
-        return _keeping(reply, call.kept(outcome))
+        return _add_stored(reply, call.stored_values(outcome))
 
     def _instead(self, context: TaskContext, request: ParsedRequest, ready: Any, cost: Estimate) -> TaskResult | None:
-        """Answer a task that is not to be run as a whole, or not here and now; None for any other."""
+        """Return the reply to a piece of a sum, or the reason why the task is not run here and now; None to run it."""
         part = context.task.part
         if isinstance(part, Total):
             return None
         if isinstance(part, PieceRequest):
-            return request_of(ready, context, request)
+            return write_peer_request(ready, context, request)
         if part is not None or context.task.accepted == PIECE_SUMS:
             check_versions(request.message.versions, context.task)
-            return piece_of(ready, context, self.engine)
-        divisible = division(ready, context, cost.response_bytes)
+            return compute_piece(ready, context, self.engine)
+        divisible = offer_division(ready, context, cost.response_bytes)
         return TooLong(cost) if divisible is None and context.is_too_long(cost) else divisible
 
     def _open(self, task: Task, call: AnyExecution, message: Message) -> ParsedRequest:
-        """Check a request, on its own graph or on one that is registered."""
+        """Check a request, with its own graph or a registered one."""
         model, roles = call.description.request, call.description.roles
         if task.graph is not None:
             model, roles = without_graph(model), tuple(role for role in roles if role != "constants")
@@ -350,16 +355,16 @@ class Worker:
         return self._reader.open(message, model, roles, task.tensor, packed=packed)
 
     def _registered(self, key: str, record: bytes | None) -> GraphSource | None:
-        """Find the registered graph of this key; None where it is not known, and was not sent along."""
+        """Return the registered graph of this key; None if this worker does not have it, and was not sent it."""
         known = self._programs.known(key)
         if known is not None or record is None:
             return known
-        apart = split_graph(record)
-        assert apart is not None, "a worker has written it"
-        return self._programs.source(key, apart.graph)
+        parts = split_graph(record)
+        assert parts is not None, "a worker has written it"
+        return self._programs.source(key, parts.graph)
 
     def _parse(self, task: Task, source: GraphSource | None) -> Message:
-        """Split a request into its parts; its graph is `source`, where it is registered."""
+        """Split a request into its parts; its graph is `source` if that is registered."""
         if task.sent == SAFETENSORS:
             message = read_request(task.body, self._settings.max_body_bytes, self._json, self._limits)
             return message if source is None else message._replace(source=source)
@@ -368,8 +373,8 @@ class Worker:
         return self._json.read_request(bytes(task.body))
 
 
-class KnownRequest(NamedTuple):
-    """Question that was asked before, of other numbers: only its plan is to be run, and the answer to be written."""
+class CacheHit(NamedTuple):
+    """Cached request with new numbers: what is left is to run its plan and to write the answer."""
 
     context: TaskContext
     cached: CachedRequest
@@ -378,8 +383,8 @@ class KnownRequest(NamedTuple):
     conditions: Sequence[str | None]
 
 
-class NewRequest(NamedTuple):
-    """A request of which nothing is known but, perhaps, its graph and its plan."""
+class CacheMiss(NamedTuple):
+    """Request that is not in the cache; its graph and its plan may be cached."""
 
     context: TaskContext
     call: AnyExecution
@@ -397,22 +402,22 @@ def _foreign_reply(answer: ForeignAnswer, context: TaskContext, *, cached: bool 
     return Reply(200, answer.media_type, answer.parts, answer.headers, context.timings(), cached)
 
 
-def _keeping(reply: Reply, kept: Sequence[Kept]) -> Reply:
-    """Add to a reply the tensors that are to be kept."""
-    reply.stored = [one.stored for one in kept]
-    reply.kept = [own_bytes(one.array) for one in kept]
+def _add_stored(reply: Reply, stored: Sequence[Kept]) -> Reply:
+    """Add the tensors that are to be stored to a reply."""
+    reply.stored = [entry.stored for entry in stored]
+    reply.kept = [own_bytes(entry.array) for entry in stored]
     return reply
 
 
 class RequestKey(NamedTuple):
-    """Key of a request: what it asks, and the numbers that it brings; of the same key, only numbers differ."""
+    """Key of a request, and the numbers taken out of it; requests with equal questions differ only in numbers."""
 
     question: Hashable
     template: RequestTemplate
 
 
 def _key_of(task: Task, call: AnyExecution, message: Message) -> RequestKey | None:
-    """Take the numbers out of a request; None where it has to be read as a whole."""
+    """Take the numbers out of a request; return None if it has to be parsed as a whole."""
     if task.sent != JSON or not call.description.tensor_fields or message.source is None or message.tensors:
         return None
     template = RequestTemplate.of(message.body, call.description.tensor_fields)
@@ -422,7 +427,7 @@ def _key_of(task: Task, call: AnyExecution, message: Message) -> RequestKey | No
 
 
 def limits_of(settings: Settings) -> dict[str, int]:
-    """Collect the limits of one request, as `plan` tells them."""
+    """Return the limits of one request, as the plan call reports them."""
     return {
         "nodes": settings.max_nodes,
         "rank": settings.max_rank,

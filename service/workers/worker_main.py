@@ -1,6 +1,6 @@
-"""A worker process from its start to its end: it reads the settings, opens the device, and takes tasks from a socket.
+"""Main loop of a worker process: read the settings, open the device, take tasks from a socket.
 
-Tasks are executed one by one. Replies to tasks that came together are sent together.
+Tasks are executed one by one. Replies to tasks that arrived together are sent together.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from service.core.budget import IDLE_ANSWER_BYTES
 from service.core.logs import begin_log
 from service.core.settings import Settings
 from service.workers import frames
-from service.workers.frames import Inbox, Whereabouts
+from service.workers.frames import BodyPlace, Inbox
 from service.workers.residents import Residents
-from service.workers.sandbox import behave, die_with_parent
+from service.workers.sandbox import die_with_parent, limit_process
 from service.workers.shared_memory import UNUSED, ControlPage, DescriptorChannel, SharedBuffer, SharedBuffers, Vitals
 from service.workers.task import Reply, Task, TaskResult, Total
 
 #: bytes that are read from the socket at a time
 READ: Final = 256 << 10
-#: a reply that is ready does not wait for others for longer than so many seconds
+#: seconds that a finished reply may wait for others to be sent with it
 _HOLD: Final = 0.0005
-#: seconds between two reports of itself
-_TELL: Final = 1.0
-#: to a body: the one of `_task`, the argument of `_take_away`, and that of `getrefcount`
+#: seconds between two reports of vital signs
+_REPORT_INTERVAL: Final = 1.0
+#: references to a body: the local variable of `_task`, the parameter of `_report_held_body`, that of `getrefcount`
 _OUR_REFERENCES: Final = 3
-#: seconds that the warm-up may take: nobody waits for it but the start
+#: seconds for the warm-up, which delays only the start
 _PATIENCE: Final = 60.0
 _BODY: Final = (
     b'{"graph": {"nodes": [{"op": "parameter"}, {"op": "square", "operands": [0]}]},'
@@ -47,46 +47,46 @@ _BODY: Final = (
 
 
 class AnswerBuffers:
-    """The buffers of this process that the front has, by number."""
+    """Buffers with answers that the front has, by number."""
 
     def __init__(self, channel: DescriptorChannel, tell: Callable[[int, int], None]) -> None:
         self._channel = channel
-        self._tell = tell
-        #: those that wait for the next answer among them
+        self._note = tell
+        #: also holds the buffers that wait for the next answer
         self.buffers = SharedBuffers(IDLE_ANSWER_BYTES, self._dropped)
-        self._away: dict[int, SharedBuffer] = {}
+        self._shown: dict[int, SharedBuffer] = {}
 
-    def written(self, parts: Sequence[bytes | memoryview], nbytes: int) -> int:
-        """Write the parts into a buffer that the front can see; returns its number."""
+    def write(self, parts: Sequence[bytes | memoryview], nbytes: int) -> int:
+        """Write the parts into a buffer that the front can map; return its number."""
         buffer = self.buffers.acquire(nbytes)
         buffer.used = nbytes
-        at = 0
+        offset = 0
         with memoryview(buffer.memory) as memory:
             for part in parts:
-                memory[at : at + len(part)] = part
-                at += len(part)
-        self._away[buffer.number] = buffer
+                memory[offset : offset + len(part)] = part
+                offset += len(part)
+        self._shown[buffer.number] = buffer
         self._channel.show(buffer)
         return buffer.number
 
-    def released(self, number: int) -> None:
-        """Take a buffer back whose contents the front has sent, or nobody wants."""
-        buffer = self._away.pop(number)
+    def release(self, number: int) -> None:
+        """Take back a buffer whose answer the front has sent or dropped."""
+        buffer = self._shown.pop(number)
         if buffer.pooled:
             buffer.clear()
         self.buffers.put(buffer)
 
     def _dropped(self, buffer: SharedBuffer) -> None:
         self._channel.hide(buffer.number)
-        self._tell(frames.FORGET, buffer.number)
+        self._note(frames.FORGET, buffer.number)
         buffer.drop()
 
 
 class Opened(NamedTuple):
-    """The work of a process, the device that does it, and its vital signs.
+    """Work of a process, the device that does it, and its vital signs.
 
-    `work` takes a task and the most seconds that it may take. `condemn` is told of plans, by their digest, that are to
-    run without kernels.
+    `work` takes a task and the most seconds that it may take. `condemn` takes the digest of a plan that is to run
+    without kernels.
     """
 
     work: Callable[[Task, float | None], TaskResult]
@@ -96,7 +96,7 @@ class Opened(NamedTuple):
 
 
 class WorkerLoop:
-    """Loop of a process: it takes tasks from the socket and gives replies to it."""
+    """Loop of a process that takes tasks from the socket and writes their replies to it."""
 
     def __init__(self, front: socket.socket, channel: DescriptorChannel, page: ControlPage, opened: Opened) -> None:
         self._front = front
@@ -106,38 +106,39 @@ class WorkerLoop:
         self._vitals = opened.vitals
         self._condemn = opened.condemn
         self._reported = 0.0
-        self._answers = AnswerBuffers(channel, self._tell)
+        self._answers = AnswerBuffers(channel, self._note)
         self._residents = Residents(channel)
-        self._out: list[bytes] = []
+        self._outgoing: list[bytes] = []
         self._written = 0.0
 
     def serve(self) -> None:
-        """Serve until the front closes its end, or a reply says that this process is not to go on."""
+        """Serve until the front closes its end, or a reply says that this process has to be replaced."""
         inbox, front = Inbox(), self._front
-        take: dict[int, Callable[[bytes, int], object]] = {
+        handlers: dict[int, Callable[[bytes, int], object]] = {
             frames.TASK: self._task,
-            frames.FORGET: lambda frame, at: self._channel.forget(frames.read_note(frame, at)),
-            frames.RELEASED: lambda frame, at: self._answers.released(frames.read_note(frame, at)),
-            frames.RESIDENT: self._residents.hear,
-            frames.CONDEMNED: lambda frame, at: self._condemn(bytes.fromhex(frames.read_text(frame, at))),
+            frames.FORGET: lambda frame, start: self._channel.forget(frames.read_note(frame, start)),
+            frames.RELEASED: lambda frame, start: self._answers.release(frames.read_note(frame, start)),
+            frames.RESIDENT: self._residents.update,
+            frames.CONDEMNED: lambda frame, start: self._condemn(bytes.fromhex(frames.read_text(frame, start))),
         }
         while data := self._received(front):
             self._written = time.monotonic()
-            for kind, frame, at in inbox.feed(data):
-                take[kind](frame, at)
+            for kind, frame, start in inbox.feed(data):
+                handlers[kind](frame, start)
             self._flush()
 
     def _received(self, front: socket.socket) -> bytes:
-        """Receive the next bytes; while none come, memory that is not used goes back to the system."""
+        """Receive the next bytes; while waiting, give unused memory back to the system."""
         while self._answers.buffers.waiting and not select.select([front], [], [], UNUSED)[0]:
             self._answers.buffers.trim()
             self._flush()
         return front.recv(READ)
 
-    def _task(self, frame: bytes, at: int) -> None:
-        slot, task, place, most_seconds = frames.read_task(frame, at)
+    def _task(self, frame: bytes, start: int) -> None:
+        slot, task, place, most_seconds = frames.read_task(frame, start)
         task.stop = stop = self._page.stops[slot]
-        task.resident = self._residents.of(task.namespace)
+        task.resident = self._residents.finder(task.namespace)
+        # The stop byte is set without a message: the front may have given up the task while it waited in the socket.
         if stop[0]:
             self._skip(slot)
             return
@@ -145,7 +146,7 @@ class WorkerLoop:
         if body is not None:
             task.body = body.data
         if isinstance(task.part, Total):
-            task.beside = self._channel.body(task.part.buffer, task.part.nbytes)
+            task.sums = self._channel.body(task.part.buffer, task.part.nbytes)
         begun = time.monotonic()
         self._page.begin(slot, begun)
         outcome = self._work(task, most_seconds)
@@ -153,51 +154,54 @@ class WorkerLoop:
         ended = time.monotonic()
         self._done(slot, outcome, begun, ended)
         if body is not None:
+            # These hold views of the body, which would count as references to it.
             del outcome, task
-            self._take_away(body, place.buffer)
-        if ended - self._written > _HOLD:  # replies wait for others, but not for long
+            self._report_held_body(body, place.buffer)
+        if ended - self._written > _HOLD:  # replies are sent together, but none is held back for long
             self._flush()
 
     def _done(self, slot: int, outcome: TaskResult, begun: float, ended: float) -> None:
-        if ended - self._reported > _TELL:
+        if ended - self._reported > _REPORT_INTERVAL:
             self._reported = ended
-            self._page.tell(self._vitals())
+            self._page.report(self._vitals())
+        # A task that was stopped meanwhile has no reader: its answer is not even copied to a buffer.
         if self._page.stops[slot][0]:
             self._skip(slot)
         elif isinstance(outcome, Reply):
             parts = (*outcome.parts, *outcome.kept)
             nbytes = sum(map(len, parts))
-            buffer = self._answers.written(parts, nbytes) if nbytes > frames.INLINE else 0
-            self._out.append(frames.reply_frame(slot, outcome, Whereabouts(buffer, nbytes), begun, ended))
+            buffer = self._answers.write(parts, nbytes) if nbytes > frames.INLINE else 0
+            self._outgoing.append(frames.reply_frame(slot, outcome, BodyPlace(buffer, nbytes), begun, ended))
         else:
-            self._out.append(frames.not_done_frame(slot, outcome, begun, ended))
+            self._outgoing.append(frames.not_done_frame(slot, outcome, begun, ended))
         if isinstance(outcome, Reply) and outcome.recycle is not None:
+            # The reply goes out first. Then the process exits without cleanup, since its state may be damaged.
             self._flush()
             os._exit(0)
 
     def _skip(self, slot: int) -> None:
-        self._out.append(frames.note(frames.SKIPPED, slot))
+        self._outgoing.append(frames.note(frames.SKIPPED, slot))
 
-    def _take_away(self, body: HostArray, buffer: int) -> None:
-        """Tell the front not to use a buffer again, if something still holds on to its body."""
+    def _report_held_body(self, body: HostArray, buffer: int) -> None:
+        """Tell the front not to reuse a buffer if a view of its body is still referenced."""
         if sys.getrefcount(body) > _OUR_REFERENCES:
-            # Before the reply, upon which the front would take the buffer for free.
-            self._out.insert(0, frames.note(frames.KEPT, buffer))
+            # This goes ahead of the reply, after which the front would reuse the buffer.
+            self._outgoing.insert(0, frames.note(frames.STILL_REFERENCED, buffer))
 
-    def _tell(self, kind: int, number: int) -> None:
-        self._out.append(frames.note(kind, number))
+    def _note(self, kind: int, number: int) -> None:
+        self._outgoing.append(frames.note(kind, number))
 
     def _flush(self) -> None:
-        if self._out:
-            self._front.sendall(b"".join(self._out))
-            self._out.clear()
+        if self._outgoing:
+            self._front.sendall(b"".join(self._outgoing))
+            self._outgoing.clear()
             self._written = time.monotonic()
 
 
 def run_worker(make: Callable[[Settings], Opened]) -> None:
     """Serve the front until it closes the socket. The program's arguments are the descriptors that it passed."""
     die_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group, but it is the front that ends us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the front ends its workers
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     tasks, descriptors, memory = map(int, sys.argv[1:])
     front = socket.socket(fileno=tasks)
@@ -209,12 +213,12 @@ def run_worker(make: Callable[[Settings], Opened]) -> None:
         except RuntimeError as error:
             front.sendall(frames.text(frames.FAILED, str(error)))
             raise SystemExit(2) from None
-        behave(settings)
-        front.sendall(frames.text(frames.CAME, opened.device))
+        limit_process(settings)
+        front.sendall(frames.text(frames.READY, opened.device))
         channel, page = DescriptorChannel(socket.socket(fileno=descriptors)), ControlPage(memory)
-        crash_record.attach(page.witness)
+        crash_record.attach(page.crash_record)
         WorkerLoop(front, channel, page, opened).serve()
-    # Not by the interpreter's end: a compiler's thread may be busy, and there is nothing to be saved.
+    # Skip the interpreter's shutdown: it would wait for compiler threads, and there is nothing to be saved.
     sys.stderr.flush()
     os._exit(0)
 
@@ -222,25 +226,25 @@ def run_worker(make: Callable[[Settings], Opened]) -> None:
 def _settings(front: socket.socket) -> str:
     inbox = Inbox()
     while data := front.recv(READ):
-        for _, frame, at in inbox.feed(data):
-            return frames.read_text(frame, at)
+        for _, frame, start in inbox.feed(data):
+            return frames.read_text(frame, start)
     raise SystemExit(0)
 
 
 def divide(workers: int) -> None:
-    """Let each BLAS of this process use as many threads as each worker has processors, and one at least.
+    """Limit each BLAS of this process to the processors of one worker, but at least one thread.
 
-    It is the process that is limited, and only ever further: what the environment or another application in it asked
-    for stands where it is less.
+    The limit is that of the process and is only ever lowered: a lower one from the environment or from another
+    library stays.
     """
     loaded = ThreadpoolController().select(user_api="blas")
-    present = (library["num_threads"] for library in loaded.info())  # None where a library does not say
+    present = (library["num_threads"] for library in loaded.info())  # None if a library does not say
     threads = min([machine.cpus_each(workers), *filter(None, present)])
     loaded.limit(limits=threads)
-    # SciPy has a BLAS of its own, which comes when a graph first needs it, and reads this then.
+    # SciPy has its own BLAS, which is loaded when a graph first needs it, and reads this variable then.
     os.environ["OPENBLAS_NUM_THREADS"] = str(threads)
 
 
 def warm_up(work: Callable[[Task], object]) -> None:
-    """Compute the gradient of x² as for a caller: models are built, modules loaded, the first plan is made."""
+    """Compute the gradient of x², which builds the message models, loads modules and makes a first plan."""
     work(Task("gradients", _BODY, "rehearsal", _PATIENCE, time.monotonic() + _PATIENCE))

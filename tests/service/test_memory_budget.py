@@ -14,7 +14,7 @@ from service.api.media import JSON
 from service.core.settings import Settings
 from service.workers.executions.execution import TaskContext
 from service.workers.task import Task
-from service.workers.worker import KnownRequest, Worker
+from service.workers.worker import CacheHit, Worker
 from tests.conftest import Client
 from tests.service.support import SQUARES, Json, feed, node, problem
 
@@ -199,7 +199,7 @@ def test_requests_of_different_budgets_share_no_plan() -> None:
         job = Task("gradients", json.dumps(body).encode(), "id", 60.0, time.monotonic() + 60.0, JSON, JSON)
         peak = orjson.loads(worker(job).body)["stats"]["peak_bytes"]
         known = worker._read_request(TaskContext(job, None))
-        assert isinstance(known, KnownRequest)
+        assert isinstance(known, CacheHit)
         return known.cached.plan, peak
 
     free, peak = key(chain())

@@ -21,7 +21,7 @@ from service.api.media import JSON, SAFETENSORS
 from service.core.settings import Settings, read_settings
 from service.workers.executions.execution import TaskContext
 from service.workers.task import Reply, Task
-from service.workers.worker import KnownRequest, Worker
+from service.workers.worker import CacheHit, Worker
 from tests.conftest import Client
 from tests.service.api.safetensors_support import BINARY, body, unpacked
 from tests.service.support import SQUARES, Json, feed, node, problem, request
@@ -68,11 +68,11 @@ def stats(reply: Reply) -> Json:
     return found
 
 
-def known(worker: Worker, asked: Json) -> KnownRequest:
+def known(worker: Worker, asked: Json) -> CacheHit:
     """What is left of a request that has come before."""
     assert worker(job(asked)).status == 200
     found = worker._read_request(TaskContext(job(asked), None))
-    assert isinstance(found, KnownRequest)
+    assert isinstance(found, CacheHit)
     return found
 
 

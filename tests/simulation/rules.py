@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 from unittest.mock import patch
 
-from service.store.commit_objects import Contents, Item, Note, Reading, commit_key, encoded, read_head
+from service.store.commit_objects import Contents, Item, Note, Reading, commit_key, encode_commit, read_head
 from service.store.commits import Commits
 from service.store.fence import Fence
 from service.store.idempotency import AnswerTable
@@ -40,7 +40,7 @@ def _made_or_withdrawn(
 ) -> Contents | None:
     """A write without an answer is deleted, and refused."""
     token = secrets.token_hex(8)
-    pieces, contents = encoded(tenure.next, token, said, note)
+    pieces, contents = encode_commit(tenure.next, token, said, note)
     began = tenure._around.now()
     tenure._token = token
     try:
@@ -63,10 +63,10 @@ def _made_or_refused(
 ) -> Contents | None:
     """A write without an answer is refused, and its number is tried with what comes next."""
     token = secrets.token_hex(8)
-    pieces, contents = encoded(tenure.next, token, said, note)
+    pieces, contents = encode_commit(tenure.next, token, said, note)
     began = tenure._around.now()
     tenure._token = token
-    ours = tenure._sent(pieces)
+    ours = tenure._send(pieces)
     if ours is None:
         raise OSError(5, "a race")
     if not ours:
@@ -80,8 +80,8 @@ def _made_anew(tenure: LeaseWriter, said: Sequence[tuple[Item, memoryview | None
     began = tenure._around.now()
     while True:
         tenure._token = secrets.token_hex(8)
-        pieces, contents = encoded(tenure.next, tenure._token, said, note)
-        ours = tenure._tried(pieces, first=False)
+        pieces, contents = encode_commit(tenure.next, tenure._token, said, note)
+        ours = tenure._try_create(pieces, first=False)
         if ours is not None:
             tenure._looked = max(tenure._looked, began)
             return contents if ours else None
@@ -92,7 +92,7 @@ def _made_anew(tenure: LeaseWriter, said: Sequence[tuple[Item, memoryview | None
 
 def _commit_and_delete_openings(journal: ObjectJournal, batch: Any) -> None:
     _commit(journal, batch)
-    tenure: Any = journal._claim
+    tenure: Any = journal._ownership
     opened = [n for n in getattr(tenure, "opened", ()) if n < tenure.next - 1]
     if opened:
         tenure.opened = [n for n in tenure.opened if n not in opened]
@@ -140,9 +140,9 @@ def both(*removals: Removal) -> Removal:
 
 RULES: Final[Mapping[str, Removal]] = {
     "an opening counts once nothing is behind it": replaced(Reading, "sequences", _sequences_before),
-    "a write in doubt is not taken back": replaced(LeaseWriter, "_made", _made_or_withdrawn),
-    "a write in doubt is not refused": replaced(LeaseWriter, "_made", _made_or_refused),
-    "a write in doubt is tried with the same token": replaced(LeaseWriter, "_made", _made_anew),
+    "a write in doubt is not taken back": replaced(LeaseWriter, "_create_commit", _made_or_withdrawn),
+    "a write in doubt is not refused": replaced(LeaseWriter, "_create_commit", _made_or_refused),
+    "a write in doubt is tried with the same token": replaced(LeaseWriter, "_create_commit", _made_anew),
     "an answer in doubt stands for its call": replaced(
         AnswerTable, "_first", lambda table, key: table._under_way.get(key)
     ),
@@ -158,7 +158,7 @@ RULES: Final[Mapping[str, Removal]] = {
     "the last object stays": replaced(ObjectJournal, "_deletable", lambda journal: journal._ledger.dead()),
     "a read takes a look, once the lease is over": replaced(LeaseWriter, "holds", lambda tenure: not tenure._lost),
     "a refusal takes a look, or a commit": both(
-        replaced(Commits, "_seen", _unseen),
+        replaced(Commits, "_confirm", _unseen),
         replaced(Fence, "open", property(lambda fence: True)),
     ),
     "a server that begins waits": replaced(LeaseWriter, "settle", lambda tenure: None),

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from service.store.commit_objects import decoded
+from service.store.commit_objects import decode_head
 from service.store.objects import Data, Exists
 from tests.service.store.memory_objects import MemoryObjects
 from tests.simulation.virtual import Process, World
@@ -33,7 +33,7 @@ class Store:
         if self.world.chance.random() < self.bad / 2:  # 409: somebody else is at it, and perhaps does not get it either
             raise Exists(key)
         self.kept.put_new(key, [data])
-        if "commits/" in key and (head := decoded(data)).is_opening:
+        if "commits/" in key and (head := decode_head(data)).is_opening:
             self.opened[head.token] = self.world.now
 
 
@@ -57,7 +57,7 @@ class Remote:
     def put_new(self, key: str, data: Sequence[Data]) -> None:
         whole = b"".join(data)
         if key.startswith("commits/"):
-            self.made = decoded(whole).token
+            self.made = decode_head(whole).token
         self._ask(lambda: self._store.put_new(key, whole))
 
     def delete(self, keys: Sequence[str]) -> None:

@@ -3,8 +3,8 @@
     execution → computing → derivatives, batch
               → graph_analysis
 
-An execution knows what its call asks of the engine, and the body of the answer. It knows no HTTP (`service.web`). The
-call is described in `service.api.calls`, and the shape of its messages in `schemas`.
+An execution knows which call of the engine to make, and the body of the answer. It does not know HTTP
+(`service.web`). The call is described in `service.api.calls`, and the shape of its messages in `schemas`.
 """
 
 from __future__ import annotations
@@ -22,5 +22,5 @@ from service.workers.executions.execution import AnyExecution, CallExecution
 def executions() -> Mapping[str, AnyExecution]:
     """Return the executions of all calls by name, in the order of the calls."""
     classes = classes_in(__path__, __name__, CallExecution, "description")  # type: ignore[type-abstract]
-    found = {cls.description: cls() for cls in classes}
-    return MappingProxyType({name: found[call] for name, call in calls().items()})
+    by_description = {cls.description: cls() for cls in classes}
+    return MappingProxyType({name: by_description[call] for name, call in calls().items()})

@@ -13,13 +13,20 @@ from engine.ir.run_report import RunReport
 from engine.runtime.sum_runs import finished, run_blocks
 from service.api.calls.batch import BatchCall
 from service.core.errors import Refusal
-from service.workers.executions.computing import CallArguments, Computation, Computing, Prepared, Result, admitted
+from service.workers.executions.computing import (
+    CallArguments,
+    CallOutcome,
+    Computation,
+    Computing,
+    Prepared,
+    check_answer,
+)
 from service.workers.executions.execution import CachedRequest, Engine
 from service.workers.task import Estimate
 
 
 class AddedUp(NamedTuple):
-    """The sums over all blocks, which others have done in pieces, some of them repeatedly; and how, in how long."""
+    """Sums over all blocks, computed in pieces: number of pieces and of repeated ones, their time, and their report."""
 
     sums: Sequence[HostArray]
     pieces: int
@@ -30,9 +37,9 @@ class AddedUp(NamedTuple):
 
 @dataclass(frozen=True)
 class PreparedSum(Prepared):
-    """A sum over examples with the plans of its blocks, of which `compiled` is the one of most examples.
+    """Sum over examples with the plans of its blocks; `compiled` is the plan of the largest block.
 
-    Where it is `added_up` already, nothing is left to be run.
+    If its sums are `added_up` already, nothing has to be run.
     """
 
     call: BatchSum
@@ -41,23 +48,23 @@ class PreparedSum(Prepared):
 
     @property
     def recomputed_flops(self) -> int:
-        """Return the FLOPs computed again in all blocks."""
+        """FLOPs that are computed again, in all blocks."""
         return self.parts.recomputed_flops
 
 
 class BatchExecution(Computing):
-    """One graph on many examples."""
+    """Execution of the batch call: one graph on many examples."""
 
     description = BatchCall
 
     def call(self, arguments: CallArguments) -> Call:
-        """Values and gradients along N, or of the sum."""
+        """Return the values and gradients along N, or of the sum."""
         mapped, reduce, block = arguments.get("mapped", "reduce", "block")
         is_reduced = reduce not in (None, "none")
         if block is not None and (block < 1 or not is_reduced):
-            wanted = "at least 1" if is_reduced else "absent where nothing is reduced"
-            detail = f"block must be {wanted}, but is {block}"
-            raise Refusal("invalid_field", detail, expected=wanted, got=str(block), pointer="/block")
+            expected = "at least 1" if is_reduced else "absent where nothing is reduced"
+            detail = f"block must be {expected}, but is {block}"
+            raise Refusal("invalid_field", detail, expected=expected, got=str(block), pointer="/block")
         program, types, mapped = arguments.program, arguments.types, mapped or ()
         rest = arguments.get("of", "wrt", "outputs")
         if not is_reduced:
@@ -69,10 +76,10 @@ class BatchExecution(Computing):
         if not isinstance(parsed.call, BatchSum):
             return super().prepare(parsed, engine, deadline)
         parts = compile_sum(engine.compiler, parsed.compile_request(engine, deadline))
-        return admitted(PreparedSum(parsed, parts.full, 0, engine.dense_flop, parsed.call, parts), engine)
+        return check_answer(PreparedSum(parsed, parts.full, 0, engine.dense_flop, parsed.call, parts), engine)
 
-    def run_call(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:
-        """Run the plan; for a sum, add the number of its pieces and their time to the statistics."""
+    def run_call(self, ready: Prepared, engine: Engine, deadline: Deadline) -> CallOutcome:
+        """Run the plan; for a sum, add the number of pieces and their time to the statistics."""
         outcome = super().run_call(ready, engine, deadline)
         if not isinstance(ready, PreparedSum):
             return outcome
@@ -93,6 +100,7 @@ class BatchExecution(Computing):
         if not isinstance(ready, PreparedSum):
             return once
         count, plan = ready.parts.blocks.count, ready.compiled.plan
+        # Blocks are added in pairs, so at most one partial sum per level of the tree is held.
         sums = sum(type.nbytes for type in plan.result_types) * count.bit_length()
         seconds = (count - 1) * once.seconds + run_seconds(ready.parts.last.plan, ready.dense_flop)
         return once._replace(seconds=seconds, peak_bytes=once.peak_bytes + sums)
@@ -107,6 +115,7 @@ class BatchExecution(Computing):
             return finished(ready.call, ready.added_up.sums), None
         parsed, watches = ready.execution, list[NonfiniteWatch]()
 
+        # With `diagnose`, each block is watched separately, and the first finding is reported.
         def watch(plan: Plan, feeds: Mapping[Hashable, HostArray]) -> NonfiniteWatch:
             watches.append(NonfiniteWatch(parsed.program, feeds, plan, engine.executor))
             return watches[-1]
@@ -120,9 +129,11 @@ class BatchExecution(Computing):
             deadline,
             watch if parsed.diagnose else None,
         )
-        found = (each.found for each in watches if each.found is not None)
-        return finished(ready.call, sums), next(found, None)
+        nonfinite = (each.found for each in watches if each.found is not None)
+        return finished(ready.call, sums), next(nonfinite, None)
 
-    def remembered(self, ready: Prepared, outcome: Result, engine: Engine, cost: Estimate) -> CachedRequest | None:
-        """Cache the request, but not a sum, which has more than one plan."""
-        return None if isinstance(ready, PreparedSum) else super().remembered(ready, outcome, engine, cost)
+    def cache_entry(
+        self, ready: Prepared, outcome: CallOutcome, engine: Engine, cost: Estimate
+    ) -> CachedRequest | None:
+        """Return the cache entry; None for a sum, which has more than one plan."""
+        return None if isinstance(ready, PreparedSum) else super().cache_entry(ready, outcome, engine, cost)

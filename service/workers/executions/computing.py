@@ -1,4 +1,4 @@
-"""Base of the calls that run a graph: one engine call each, and answers of one form."""
+"""Base of the calls that run a graph: each makes one call of the engine, and all answers have the same form."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ from service.workers.task import Estimate
 
 @dataclass(frozen=True)
 class CallArguments:
-    """Arguments of an engine call: a program, the types of its feeds and, by role, of the tensors beside them."""
+    """Arguments of an engine call: program, types of the feeds, and types of the other tensors by role."""
 
     program: Program
     types: Mapping[int, TensorType]
     fields: Mapping[str, Any]
-    beside: Mapping[str, tuple[tuple[int, TensorType], ...]]
+    other_types: Mapping[str, tuple[tuple[int, TensorType], ...]]
 
     def get(self, *names: str) -> list[Any]:
-        """Fields of the request, None where they are absent."""
+        """Return fields of the request, None for those that are absent."""
         return [self.fields.get(name) for name in names]
 
 
 @dataclass(frozen=True)
 class Computation:
-    """A `call` of a program, ready to be planned.
+    """A `call` on a program, ready to be planned.
 
-    `tensors` are the feeds by node, and what comes beside them by (role, node). Of these, `residents` are known by
-    name. Nodes go to `places`. It takes `memory_budget` bytes at most. Products and convolutions are of this
-    `precision`.
+    `tensors` has the feeds by node, and other tensors by (role, node); `residents` are those of them that are read by
+    name. Results that are stored go to `places`. The plan may use `memory_budget` bytes. `precision` is that of matrix
+    products and convolutions.
     """
 
     program: Program
@@ -68,7 +68,7 @@ class Computation:
     precision: Precision = IEEE
 
     def compile_request(self, engine: Engine, deadline: Deadline) -> CompileRequest:
-        """Make the request to the compiler: with `diagnose`, a step for each node."""
+        """Return the request to the compiler: with `diagnose`, one step per node."""
         return engine.compiler.request(
             self.program,
             self.types,
@@ -82,9 +82,9 @@ class Computation:
 
 @dataclass(frozen=True)
 class Prepared:
-    """An execution with its plan, and how many bytes its answer has at most.
+    """Computation with its plan, and the most bytes of its answer.
 
-    The first results are the answer's; what follows is kept.
+    The first results are for the answer; those that follow are stored.
     """
 
     execution: Computation
@@ -94,27 +94,27 @@ class Prepared:
 
     @property
     def answered(self) -> int:
-        """Number of results of the answer."""
+        """Number of results in the answer."""
         return sum(label.kind != STORED_VALUES for label in self.compiled.labels)
 
     @property
     def recomputed_flops(self) -> int:
-        """FLOPs that are done again for want of memory."""
+        """FLOPs that are computed again to save memory."""
         return self.compiled.plan.recomputed_flops
 
 
 @dataclass(frozen=True)
-class Result:
-    """Arrays and what they are, in the order of the answer; `disconnected` is None where there are no gradients."""
+class CallOutcome:
+    """Labelled arrays in the order of the answer; `disconnected` is None if there are no gradients."""
 
     arrays: list[tuple[Label, HostArray]]
     disconnected: Sequence[int] | None
     stats: RunStats
-    kept: Sequence[Kept]
+    stored: Sequence[Kept]
 
 
-class Computing(CallExecution[Computation, Prepared, Result]):
-    """A call that runs a graph. A subclass says which call of the engine it is."""
+class Computing(CallExecution[Computation, Prepared, CallOutcome]):
+    """Execution of a call that runs a graph. A subclass tells which call of the engine it makes."""
 
     description: ClassVar[type[ComputingDescription]]
 
@@ -122,26 +122,29 @@ class Computing(CallExecution[Computation, Prepared, Result]):
     def call(self, arguments: CallArguments) -> Call:
         """Return the engine's call. Raises Refusal and EngineError."""
 
-    def tensors_beside(self, request: ParsedRequest) -> dict[str, dict[int, HostArray]]:
-        """Return the tensors that come beside the feeds, by role and node."""
+    def read_other_tensors(self, request: ParsedRequest) -> dict[str, dict[int, HostArray]]:
+        """Return the tensors beside the feeds, by role and node."""
         return {role: request.tensors(role) for role in self.description.beside}
 
     def read_call(self, request: ParsedRequest) -> Computation:
-        """Program, feeds, and the engine's call."""
+        """Return the program, its tensors, and the engine's call."""
         program, feeds = request.program, request.feeds
-        beside = self.tensors_beside(request)
+        other_tensors = self.read_other_tensors(request)
         types = types_of(feeds)
-        given = {role: tuple(types_of(arrays).items()) for role, arrays in beside.items()}
+        # The engine's call needs only the types of these tensors; the plan is fed with their values.
+        other_types = {role: tuple(types_of(arrays).items()) for role, arrays in other_tensors.items()}
         tensors: dict[Hashable, HostArray] = {node: array for node, array in feeds.items()}  # noqa: C416 - wider keys
-        tensors |= {(role, node): array for role, arrays in beside.items() for node, array in arrays.items()}
+        tensors |= {(role, node): array for role, arrays in other_tensors.items() for node, array in arrays.items()}
         residents: dict[Hashable, ResidentFeed] = dict(request.residents("feeds").items())
-        residents |= {(role, node): one for role in beside for node, one in request.residents(role).items()}
+        residents |= {
+            (role, node): resident for role in other_tensors for node, resident in request.residents(role).items()
+        }
         places = read_places(request.fields)
-        call = self.call(CallArguments(program, types, request.fields, given))
+        call = self.call(CallArguments(program, types, request.fields, other_types))
         return Computation(
             program=program,
             types=types,
-            call=_keeping(call, program, places) if places else call,
+            call=_with_stored(call, program, places) if places else call,
             tensors=tensors,
             residents=residents,
             places=places,
@@ -152,18 +155,18 @@ class Computing(CallExecution[Computation, Prepared, Result]):
         )
 
     def prepare(self, parsed: Computation, engine: Engine, deadline: Deadline) -> Prepared:
-        """Compile the plan. Refuses what is over the budgets, of the answer too."""
+        """Compile the plan. Raises Refusal and EngineError for what exceeds a budget, also that of the answer."""
         compiled = engine.compiler.compile_request(parsed.compile_request(engine, deadline))
-        return admitted(Prepared(parsed, compiled, 0, engine.dense_flop), engine)
+        return check_answer(Prepared(parsed, compiled, 0, engine.dense_flop), engine)
 
     def cost(self, ready: Prepared) -> Estimate:
-        """Estimate a run by its plan."""
+        """Estimate a run from its plan."""
         plan = ready.compiled.plan
-        kept = sum(type.nbytes for type in plan.result_types[ready.answered :])
-        return Estimate(run_seconds(plan, ready.dense_flop), plan.peak_bytes, ready.response_bytes + kept)
+        stored_bytes = sum(type.nbytes for type in plan.result_types[ready.answered :])
+        return Estimate(run_seconds(plan, ready.dense_flop), plan.peak_bytes, ready.response_bytes + stored_bytes)
 
-    def run_call(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:
-        """Values and derivatives."""
+    def run_call(self, ready: Prepared, engine: Engine, deadline: Deadline) -> CallOutcome:
+        """Compute values and derivatives."""
         parsed, compiled = ready.execution, ready.compiled
         started = time.perf_counter()
         arrays, nonfinite = self.execute(ready, engine, deadline)
@@ -181,36 +184,39 @@ class Computing(CallExecution[Computation, Prepared, Result]):
             first_nonfinite=nonfinite,
             server=engine.server,
         )
+        # The results that are stored follow those of the answer.
         count = ready.answered
         named = list(zip(compiled.labels[:count], arrays[:count], strict=True))
-        kept = Storing(parsed.places, engine.write_behind_ms).kept(arrays[count:])
+        stored = Storing(parsed.places, engine.write_behind_ms).kept(arrays[count:])
         has_gradients = any(label.kind == "gradients" for label in compiled.labels)
-        return Result(named, compiled.disconnected if has_gradients else None, stats, kept)
+        return CallOutcome(named, compiled.disconnected if has_gradients else None, stats, stored)
 
     def execute(
         self, ready: Prepared, engine: Engine, deadline: Deadline
     ) -> tuple[Sequence[HostArray], Nonfinite | None]:
-        """Run the plan; with `diagnose`, find the first result that was not finite."""
+        """Run the plan; with `diagnose`, find the first result that is not finite."""
         parsed, plan = ready.execution, ready.compiled.plan
         watch = NonfiniteWatch(parsed.program, parsed.tensors, plan, engine.executor) if parsed.diagnose else None
         arrays = engine.executor.run(plan, parsed.tensors, deadline, watch)
         return arrays, None if watch is None else watch.found
 
-    def write_body(self, outcome: Result, ready: Prepared, encoding: str) -> AnswerBody:
+    def write_body(self, outcome: CallOutcome, ready: Prepared, encoding: str) -> AnswerBody:
         """Write a list of tensors for each kind of result."""
-        told = [one.told for one in outcome.kept]
-        return write_result(outcome.arrays, outcome.disconnected, outcome.stats, encoding, told)
+        summaries = [entry.told for entry in outcome.stored]
+        return write_result(outcome.arrays, outcome.disconnected, outcome.stats, encoding, summaries)
 
-    def kept(self, outcome: Result) -> Sequence[Kept]:
+    def stored_values(self, outcome: CallOutcome) -> Sequence[Kept]:
         """Return the values of the nodes of `store`."""
-        return outcome.kept
+        return outcome.stored
 
     def is_cached(self, ready: Prepared) -> bool:
-        """Whether the plan was made for an earlier request."""
+        """Return whether the plan was made for an earlier request."""
         return ready.compiled.cached
 
-    def remembered(self, ready: Prepared, outcome: Result, engine: Engine, cost: Estimate) -> CachedRequest | None:
-        """Cache the plan by its key; what a call with `diagnose` looks at differs from run to run."""
+    def cache_entry(
+        self, ready: Prepared, outcome: CallOutcome, engine: Engine, cost: Estimate
+    ) -> CachedRequest | None:
+        """Return the cache entry; None with `diagnose`, whose runs depend on the numbers."""
         parsed, compiled = ready.execution, ready.compiled
         if parsed.diagnose or compiled.key is None:
             return None
@@ -221,7 +227,7 @@ class Computing(CallExecution[Computation, Prepared, Result]):
         return CachedRequest(
             plan=compiled.key,
             feeds=tuple((feed, type) for feed, type in fed.items() if feed not in parsed.residents),
-            residents=tuple((feed, fed[feed], one) for feed, one in parsed.residents.items()),
+            residents=tuple((feed, fed[feed], resident) for feed, resident in parsed.residents.items()),
             disconnected=disconnected,
             encoding=parsed.encoding,
             stats=stats,
@@ -231,18 +237,19 @@ class Computing(CallExecution[Computation, Prepared, Result]):
         )
 
 
-def _keeping(call: Call, program: Program, places: Sequence[Destination]) -> Call:
-    """Have a call also give what goes to these places. Raises Refusal and EngineError."""
+def _with_stored(call: Call, program: Program, places: Sequence[Destination]) -> Call:
+    """Extend a call by the results that go to these places. Raises Refusal and EngineError."""
     check_gradients(places, call.gradient_nodes)
     sources = sources_of(places)
     values, gradients = ([node for is_gradient, node in sources if is_gradient is kind] for kind in (False, True))
     return keeping(call, program, values, gradients)
 
 
-def admitted(ready: Prepared, engine: Engine) -> Prepared:
-    """Refuse an answer that is longer than it may be, and note its length."""
+def check_answer(ready: Prepared, engine: Engine) -> Prepared:
+    """Record the size of the answer. Raises Refusal if it is too large."""
     parsed, types = ready.execution, ready.compiled.plan.result_types[: ready.answered]
-    own = len(engine.server or "")
-    response = FIELD_BYTES + own + encoded_bytes(types, parsed.encoding) + PLACE_BYTES * len(parsed.places)
+    # Besides the results, the answer names the server and lists each stored tensor.
+    name_bytes = len(engine.server or "")
+    response = FIELD_BYTES + name_bytes + encoded_bytes(types, parsed.encoding) + PLACE_BYTES * len(parsed.places)
     admit_answer(response, parsed.encoding, engine.max_response_bytes)
     return replace(ready, response_bytes=response)

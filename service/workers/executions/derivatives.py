@@ -1,4 +1,4 @@
-"""Executions of the calls that evaluate or differentiate a graph: one call of the engine each."""
+"""Executions of the calls that evaluate or differentiate a graph: each makes one call of the engine."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class GradientsExecution(Computing):
 
     description = GradientsCall
 
-    def tensors_beside(self, request: ParsedRequest) -> dict[str, dict[int, HostArray]]:
-        """Read the cotangent from a field of its own, or from beside the JSON as that of `of`."""
+    def read_other_tensors(self, request: ParsedRequest) -> dict[str, dict[int, HostArray]]:
+        """Read the cotangent from its own field, or beside the JSON under the node `of`."""
         cotangents = request.tensors("cotangents")
         if "cotangent" in request.fields:
             of = request.fields.get("of", len(request.program.statements) - 1)
@@ -44,48 +44,48 @@ class GradientsExecution(Computing):
     def call(self, arguments: CallArguments) -> Call:
         """Return the gradients of `of`."""
         call = Gradients.of_program(arguments.program, *arguments.get("of", "wrt", "outputs"))
-        cotangents = dict(arguments.beside["cotangents"])
+        cotangents = dict(arguments.other_types["cotangents"])
         for node in cotangents:
             if node != call.of:
                 detail = f"a cotangent is given for node {node}, but the node to differentiate is {call.of}"
-                expected, got = f"a cotangent of node {call.of}", f"one of node {node}"
-                raise Refusal("bad_reference", detail, expected=expected, got=got)
+                expected, received = f"a cotangent of node {call.of}", f"one of node {node}"
+                raise Refusal("bad_reference", detail, expected=expected, got=received)
         return Gradients(call.outputs, call.of, call.wrt, cotangents.get(call.of))
 
 
 class VjpExecution(Computing):
-    """Cotangents times the Jacobian."""
+    """Products of cotangents and the Jacobian."""
 
     description = VjpCall
 
     def call(self, arguments: CallArguments) -> Call:
         """Return the products of `cotangents`."""
         wrt, outputs, batched = arguments.get("wrt", "outputs", "batched")
-        return VJP.of_program(arguments.program, arguments.beside["cotangents"], wrt, outputs, bool(batched))
+        return VJP.of_program(arguments.program, arguments.other_types["cotangents"], wrt, outputs, bool(batched))
 
 
 class JvpExecution(Computing):
-    """The Jacobian times tangents."""
+    """Products of the Jacobian and tangents."""
 
     description = JvpCall
 
     def call(self, arguments: CallArguments) -> Call:
         """Return the products with `tangents`."""
-        return JVP.of_program(arguments.program, arguments.beside["tangents"], *arguments.get("outputs"))
+        return JVP.of_program(arguments.program, arguments.other_types["tangents"], *arguments.get("outputs"))
 
 
 class HvpExecution(Computing):
-    """The Hessian times vectors."""
+    """Products of the Hessian and vectors."""
 
     description = HvpCall
 
     def call(self, arguments: CallArguments) -> Call:
         """Return the products with `vectors`."""
-        return HVP.along(arguments.program, arguments.beside["vectors"], *arguments.get("of", "wrt", "outputs"))
+        return HVP.along(arguments.program, arguments.other_types["vectors"], *arguments.get("of", "wrt", "outputs"))
 
 
 class JacobianExecution(Computing):
-    """Whole Jacobians."""
+    """Full Jacobians."""
 
     description = JacobianCall
 
@@ -95,7 +95,7 @@ class JacobianExecution(Computing):
 
 
 class HessianExecution(Computing):
-    """Whole Hessians."""
+    """Full Hessians."""
 
     description = HessianCall
 

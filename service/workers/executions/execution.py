@@ -1,4 +1,4 @@
-"""The contract of an execution, from a parsed request to the body of its answer; cached requests."""
+"""Contract of an execution, from a parsed request to the body of its answer; and cached requests."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from service.api.tensors import decode_again
 from service.facades.foreign_call import OwnRequest
 from service.workers.task import Estimate, Task, Timings
 
-#: bytes of one, beside its template
+#: estimated bytes of a cached request, without its template
 BYTES: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class CachedRequest:
-    """Rest of a request that was answered: its plan by name, what it fed, and how its answer is written.
+    """Cached request: the name of its plan, the types of its feeds, and how its answer is written.
 
-    It holds no tensors, no graph and no plan. `feeds` are those that came, and `residents` have a name each.
-    `disconnected` is None where there are no gradients; `stats` are those of the answer, but for the time and the
-    report; `storing` is None where nothing is kept.
+    It holds no tensors, graph or plan. `feeds` came with the request, `residents` are read by name. `disconnected` is
+    None if there are no gradients; `stats` are those of the answer without time and report; `storing` is None if
+    nothing is stored.
     """
 
     plan: Hashable
@@ -48,12 +48,13 @@ class CachedRequest:
     def read_tensors(
         self, data: Sequence[tuple[str | None, Any]], starts: Sequence[int | None], find: Find
     ) -> dict[Hashable, HostArray] | None:
-        """Read the tensors that these data stand for, in the order of `feeds`, and resident ones by their first rows.
+        """Read the tensors of a repetition: from `data`, in the order of `feeds`, and resident ones from `starts` on.
 
-        None where one of these is not there, or of another type. Raises Refusal, which does not say where.
+        Return None if one is missing or of another type. Raises Refusal, which does not tell the place of the error.
         """
+        # NumPy would warn about numbers beyond the range of the dtype, as it would in a first request.
         with np.errstate(over="ignore"):
-            tensors = {feed: decode_again(one, type) for (feed, type), one in zip(self.feeds, data, strict=True)}
+            tensors = {feed: decode_again(entry, type) for (feed, type), entry in zip(self.feeds, data, strict=True)}
         for (feed, type, resident), start in zip(self.residents, starts, strict=True):
             version = find(resident.name)
             if version is None or resident.is_cut != (start is not None):
@@ -64,8 +65,8 @@ class CachedRequest:
             tensors[feed] = array
         return tensors
 
-    def kept(self, arrays: Sequence[HostArray], conditions: Sequence[str | None]) -> list[Kept]:
-        """Collect the results that are to be kept, upon these conditions."""
+    def stored_values(self, arrays: Sequence[HostArray], conditions: Sequence[str | None]) -> list[Kept]:
+        """Return the results that are to be stored, under these conditions."""
         assert self.storing is not None
         return self.storing.kept(arrays[len(arrays) - len(self.storing.sources) :], conditions)
 
@@ -75,13 +76,13 @@ class CachedRequest:
         arrays: Sequence[HostArray],
         execute_ms: float,
         report: RunReport,
-        kept: Sequence[Kept],
+        entries: Sequence[Kept],
     ) -> AnswerBody:
-        """Write the answer with these results; those that are kept come last, and are not in it."""
+        """Write the answer with these results; those that are stored come last, and are not part of it."""
         if self.storing is not None:
             count = len(arrays) - len(self.storing.sources)
             labels, arrays = labels[:count], arrays[:count]
-        stored = [one.told for one in kept] if kept else ()
+        stored = [entry.told for entry in entries] if entries else ()
         filled = None if self.template is None else self.template.fill(arrays, execute_ms, report, stored)
         if filled is not None:
             return filled
@@ -90,7 +91,7 @@ class CachedRequest:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that it takes, about."""
+        """Estimated size in bytes."""
         return BYTES + (0 if self.template is None else self.template.nbytes)
 
 
@@ -101,23 +102,23 @@ Outcome = TypeVar("Outcome")
 
 @dataclass(frozen=True)
 class Engine:
-    """Engine that calls run on: a compiler with its plans, a device, and the limits of one request."""
+    """Engine as calls use it: a compiler with its plans, a device, and the limits of one request."""
 
     compiler: Compiler
     executor: Executor
     max_response_bytes: int
-    #: milliseconds in which what is stored without waiting for the disk is there
+    #: milliseconds until what is stored without waiting for the disk has been written
     write_behind_ms: int
-    #: all limits, as `plan` tells them
+    #: all limits, as the plan call reports them
     limits: Mapping[str, int]
-    #: what answers call the server that it is of, where there are others
+    #: name of the server in answers, if there are several
     server: str | None = None
-    #: seconds of a FLOP in products of matrices, for each byte of an element
+    #: measured seconds of a FLOP in matrix products, per byte of an element
     dense_flop: float = DENSE_FLOP
 
 
 class _OfProgram(Protocol):
-    """Parsed call that looks at a program."""
+    """Parsed call that analyses a program."""
 
     program: Program
 
@@ -125,78 +126,75 @@ class _OfProgram(Protocol):
 class CallExecution(ABC, Generic[Parsed, Ready, Outcome]):
     """Execution of one call.
 
-    Data flows one way: `read_call` says what is asked in the engine's terms, `prepare` plans it, `run_call` does it,
-    `write_body` makes the answer. None of them knows HTTP.
+    Data flows one way: `read_call` translates the request into the engine's terms, `prepare` plans it, `run_call`
+    computes it, and `write_body` writes the answer. None of them knows HTTP.
     """
 
     description: ClassVar[type[CallDescription]]
 
     @abstractmethod
     def read_call(self, request: ParsedRequest) -> Parsed:
-        """Read the request in the engine's terms. Raises Refusal and EngineError."""
+        """Translate the request into the engine's terms. Raises Refusal and EngineError."""
 
     def prepare(self, parsed: Parsed, engine: Engine, deadline: Deadline) -> Ready:
-        """Do and refuse all that can be before anything is computed; by default nothing. Raises EngineError."""
+        """Do everything that can be done and refused before computing; by default nothing. Raises EngineError."""
         return cast("Ready", parsed)
 
     def cost(self, ready: Ready) -> Estimate:
-        """Estimate `run_call`; by default as long as to look at every node of its program."""
+        """Estimate `run_call`; by default, the time to visit every node of its program."""
         return cost_of_analysis(cast("_OfProgram", ready).program)
 
     @abstractmethod
     def run_call(self, ready: Ready, engine: Engine, deadline: Deadline) -> Outcome:
-        """Do it. Raises EngineError."""
+        """Compute the outcome. Raises EngineError."""
 
     @abstractmethod
     def write_body(self, outcome: Outcome, ready: Ready, encoding: str) -> AnswerBody:
-        """Write the answer, its tensors in this encoding: json, base64 or binary."""
+        """Write the answer with its tensors encoded as json, base64 or binary."""
 
-    def kept(self, outcome: Outcome) -> Sequence[Kept]:
-        """Return the tensors that are to be kept; by default none."""
+    def stored_values(self, outcome: Outcome) -> Sequence[Kept]:
+        """Return the tensors that are to be stored; by default none."""
         return ()
 
     def is_cached(self, ready: Ready) -> bool:
-        """Whether it was planned for an earlier request."""
+        """Return whether the plan was made for an earlier request."""
         return False
 
-    def remembered(self, ready: Ready, outcome: Outcome, engine: Engine, cost: Estimate) -> CachedRequest | None:
-        """Cache what is left to do when the same comes with other tensors; None where that is all of it.
-
-        `cost` is what `cost` said.
-        """
+    def cache_entry(self, ready: Ready, outcome: Outcome, engine: Engine, cost: Estimate) -> CachedRequest | None:
+        """Return the cache entry for repetitions with other tensors, at this `cost`; None if caching saves nothing."""
         return None
 
 
 def cost_of_analysis(program: Program, times: int = 1) -> Estimate:
-    """Estimate a call that looks at every node, so many times over."""
+    """Estimate a call that visits every node, `times` times."""
     return Estimate(times * planning_seconds(program.size))
 
 
 AnyExecution = CallExecution[Any, Any, Any]
 
 
-#: seconds that planning may take even where what is over a time is not to be run: it is done once
+#: seconds that planning may take even if longer tasks are not to be run: it is done once
 PLANNING: Final = 0.05
-#: what is expected of a task that was not planned in that time
+#: estimate for a task that could not be planned in that time
 UNPLANNED: Final = Estimate(1.0, 0, 0)
 
 
 class TaskContext:
-    """A task from the moment on that a worker takes it up; what takes longer than `most_seconds` is not to be run."""
+    """Task in a worker: its deadlines and phases. If it would take more than `most_seconds`, it is not to be run."""
 
-    __slots__ = ("_backward", "_marks", "deadline", "most_seconds", "own", "task")
+    __slots__ = ("_backward", "_marks", "deadline", "most_seconds", "task", "translated")
 
     def __init__(self, task: Task, most_seconds: float | None) -> None:
         self._marks = [perf_counter()]
         self._backward = 0.0
         self.task = task
         self.most_seconds = most_seconds
-        #: what it comes to, where it is of another protocol
-        self.own: OwnRequest | None = None
+        #: the call that a task of another protocol was translated to
+        self.translated: OwnRequest | None = None
         self.deadline = Deadline(task.timeout, start=task.expires - task.timeout, stop=task.stop)
 
     def patience(self, seconds: float) -> Deadline:
-        """Return the deadline of a part of the work that is to take no longer than this, if the task is to be short."""
+        """Return the deadline of a step that may take `seconds` at most, if the task has to be short."""
         if self.most_seconds is None:
             return self.deadline
         start = monotonic()
@@ -204,32 +202,33 @@ class TaskContext:
 
     @property
     def is_reading(self) -> bool:
-        """Whether the request is still being read: none of its parts is over."""
+        """Whether the request is still being read: no phase has ended."""
         return len(self._marks) == 1
 
     def is_too_long(self, cost: Estimate, patience: float = 0.0) -> bool:
-        """Whether this is not to be done now. What takes no longer than `patience` always is."""
+        """Return whether the task is too long to be run here. A cost up to `patience` is always accepted."""
         return self.most_seconds is not None and cost.seconds > max(self.most_seconds, patience)
 
     def mark(self) -> float:
-        """Note the end of a part, decoding, planning, or execution, and return its time."""
+        """Note the end of a phase (decoding, planning or execution), and return the time."""
         now = perf_counter()
         self._marks.append(now)
         return now
 
     def mark_read(self) -> None:
-        """Note the end of decoding, where nothing is to be planned, nor executed."""
+        """Note the end of decoding if nothing is to be planned or executed."""
         for _ in ("decoding", "planning", "execution"):
             self.mark()
 
     def ran(self) -> float:
-        """Note the end of execution, and return its time."""
+        """Note the end of execution, and return the time."""
         if self.deadline.turned is not None:
             self._backward = monotonic() - self.deadline.turned
         return self.mark()
 
     def timings(self) -> Timings:
-        """Return the times of all parts, now that the last one is over, which is encoding."""
+        """Return the times of all phases; encoding ends with this call."""
+        # The front knows when the task was sent, and fills in the time that it waited.
         began, decoded, planned, executed = self._marks
         ended = perf_counter()
         return Timings(0.0, decoded - began, planned - decoded, executed - planned, self._backward, ended - executed)

@@ -1,4 +1,4 @@
-"""Executions of the calls that answer about a graph: plan, check and differentiate."""
+"""Executions of the calls that report about a graph: plan, check and differentiate."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from service.workers.task import Estimate
 
 @dataclass(frozen=True)
 class Planning:
-    """A call whose cost is asked for; its answer would be in `encoding`. Nothing is run."""
+    """Call whose cost is asked for, with the `encoding` that its answer would have. Nothing is run."""
 
     program: Program
     types: Mapping[int, TensorType]
@@ -55,7 +55,7 @@ class Planning:
 
 @dataclass(frozen=True)
 class Forecast:
-    """Needs of a request, whether they are within the budgets, and these."""
+    """Cost of a request, whether it is within the limits, and the limits."""
 
     analysis: Analysis
     response_bytes: int
@@ -69,20 +69,23 @@ class PlanExecution(CallExecution[Planning, Planning, Forecast]):
     description = PlanCall
 
     def read_call(self, request: ParsedRequest) -> Planning:
-        """Return the call that is to be planned; tensors that it takes beside feeds are given no types yet."""
-        stated = _computing(request.fields["call"]) if "call" in request.fields else None
+        """Return the call to be planned; tensors other than feeds have no types yet."""
+        named = _computing(request.fields["call"]) if "call" in request.fields else None
         outputs, wrt = request.fields.get("outputs"), request.fields.get("wrt") or request.program.parameters
-        planned = stated or _computing("gradients" if wrt or "of" in request.fields else "forward")
+        planned = named or _computing("gradients" if wrt or "of" in request.fields else "forward")
         described = planned.description
         nodes = {"cotangents": outputs or [len(request.program.statements) - 1], "tangents": wrt, "vectors": wrt}
+        # Tensors other than feeds are planned as if all were given, except the optional cotangent of `gradients`.
         taken = () if described.name == "gradients" else described.beside
         unknown = TensorType((), np.dtype(np.float64))
-        beside = {role: tuple((node, unknown) for node in nodes[role] if role in taken) for role in described.beside}
-        call = planned.call(CallArguments(request.program, request.types, request.fields, beside))
+        other_types = {
+            role: tuple((node, unknown) for node in nodes[role] if role in taken) for role in described.beside
+        }
+        call = planned.call(CallArguments(request.program, request.types, request.fields, other_types))
         return Planning(request.program, request.types, call, request.encoding, request.memory_budget)
 
     def run_call(self, ready: Planning, engine: Engine, deadline: Deadline) -> Forecast:
-        """Analyse the call; exceeding a budget of bytes or FLOPs is no error here."""
+        """Analyse the call; to exceed a limit of bytes or FLOPs is no error here."""
         memory = ready.memory_budget
         analysis = analyse(engine.compiler.request(ready.program, ready.types, ready.call, deadline, memory=memory))
         _check_extents(analysis, ready.program)
@@ -91,7 +94,7 @@ class PlanExecution(CallExecution[Planning, Planning, Forecast]):
         return Forecast(analysis, response, admitted, engine.limits)
 
     def write_body(self, outcome: Forecast, ready: Planning, encoding: str) -> AnswerBody:
-        """Costs, node by node and in all."""
+        """Write the costs, node by node and in total."""
         analysis, statements = outcome.analysis, ready.program.statements
         nodes = [
             {
@@ -124,7 +127,7 @@ class PlanExecution(CallExecution[Planning, Planning, Forecast]):
 
 
 def _check_extents(analysis: Analysis, program: Program) -> None:
-    """Raise Refusal for an extent beyond 64 bits: no reader of the answer would take it. Bytes are no limit here."""
+    """Raise Refusal for an extent of more than 64 bits, which clients could not read. Bytes are not limited here."""
     for cost in analysis.nodes:
         if max(cost.type.shape, default=0) >= 2**63:
             detail = f"node {cost.node} ({program.statements[cost.node].op.name}) has an extent beyond 64 bits"
@@ -133,18 +136,18 @@ def _check_extents(analysis: Analysis, program: Program) -> None:
 
 def _computing(name: object) -> Computing:
     """Return the execution of the call of this name. Raises Refusal."""
-    known = {call: found for call, found in executions().items() if isinstance(found, Computing)}
+    known = {call: execution for call, execution in executions().items() if isinstance(execution, Computing)}
     if isinstance(name, str) and name in known:
         return known[name]
     expected = f"one of {', '.join(known)}"
-    got = f"“{printable(name)}”" if isinstance(name, str) else json_kind(name)
-    detail = f"call must be {expected}, but is {got}"
-    raise Refusal("invalid_field", detail, expected=expected, got=got, pointer="/call")
+    received = f"“{printable(name)}”" if isinstance(name, str) else json_kind(name)
+    detail = f"call must be {expected}, but is {received}"
+    raise Refusal("invalid_field", detail, expected=expected, got=received, pointer="/call")
 
 
 @dataclass(frozen=True)
 class Checking:
-    """Gradients to compare with differences."""
+    """Gradients to be compared with finite differences."""
 
     program: Program
     feeds: Mapping[int, HostArray]
@@ -155,12 +158,12 @@ class Checking:
 
 
 class CheckExecution(CallExecution[Checking, Checking, tuple[Certificate, RunStats]]):
-    """A certificate for gradients."""
+    """Certificate for gradients."""
 
     description = CheckCall
 
     def read_call(self, request: ParsedRequest) -> Checking:
-        """Feeds, gradients, and how thoroughly."""
+        """Return feeds and gradients, and how thorough the check is."""
         program = request.program
         return Checking(
             program=program,
@@ -172,7 +175,7 @@ class CheckExecution(CallExecution[Checking, Checking, tuple[Certificate, RunSta
         )
 
     def cost(self, ready: Checking) -> Estimate:
-        """Estimate the work: every link of the chain is compared in each direction."""
+        """Estimate the work: every node on the way is compared in each direction."""
         return cost_of_analysis(ready.program, 10 * ready.directions)
 
     def run_call(self, ready: Checking, engine: Engine, deadline: Deadline) -> tuple[Certificate, RunStats]:
@@ -204,13 +207,13 @@ class CheckExecution(CallExecution[Checking, Checking, tuple[Certificate, RunSta
 
     def write_body(self, outcome: tuple[Certificate, RunStats], ready: Checking, encoding: str) -> AnswerBody:
         """Write the certificate: the error of each gradient, and the nodes that were not compared."""
-        found, stats = outcome
+        certificate, stats = outcome
         answer = {
-            "passed": found.passed,
-            "errors": [{"node": node, "relative_error": error} for node, error in found.errors],
-            "uncertified": [open_._asdict() for open_ in found.uncertified],
+            "passed": certificate.passed,
+            "errors": [{"node": node, "relative_error": error} for node, error in certificate.errors],
+            "uncertified": [open_._asdict() for open_ in certificate.uncertified],
             "directions": ready.directions,
-            "tolerance": found.tolerance,
+            "tolerance": certificate.tolerance,
             "stats": stats_fields(stats),
         }
         return write_answer(answer, encoding)
@@ -218,7 +221,7 @@ class CheckExecution(CallExecution[Checking, Checking, tuple[Certificate, RunSta
 
 @dataclass(frozen=True)
 class Differentiation:
-    """Gradients to export as a graph."""
+    """Gradients to be exported as a graph."""
 
     program: Program
     types: Mapping[int, TensorType]
@@ -227,12 +230,12 @@ class Differentiation:
 
 
 class DifferentiateExecution(CallExecution[Differentiation, Differentiation, Exported]):
-    """The gradient as a graph."""
+    """Gradient as a graph."""
 
     description = DifferentiateCall
 
     def read_call(self, request: ParsedRequest) -> Differentiation:
-        """Return the gradients, of leaves of these types."""
+        """Return the gradients, with the types of the leaves."""
         program = request.program
         call = Gradients.of_program(program, *request.get("of", "wrt"))
         return Differentiation(program, request.types, call, request.graph)
@@ -242,13 +245,13 @@ class DifferentiateExecution(CallExecution[Differentiation, Differentiation, Exp
         return export_gradients(ready.program, ready.types, ready.call, engine.compiler.limits, deadline)
 
     def write_body(self, outcome: Exported, ready: Differentiation, encoding: str) -> AnswerBody:
-        """Write the graph; constants that came beside the JSON go back beside it."""
+        """Write the graph; if the constants came beside the JSON, they are returned beside it."""
         constants: list[tuple[Label, HostArray]] = []
 
-        def value(at: NodePlace, array: HostArray) -> Tensor | None:
+        def value(place: NodePlace, array: HostArray) -> Tensor | None:
             if encoding != "binary":
                 return cast("Tensor", encode(array, encoding))
-            constants.append((Label(at.kind("constants"), (at.node,)), array))
+            constants.append((Label(place.kind("constants"), (place.node,)), array))
             return None
 
         answer = {

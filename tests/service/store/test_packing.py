@@ -15,8 +15,8 @@ from service.store.commit_objects import (
     Damaged,
     Item,
     commit_key,
-    decoded,
-    encoded,
+    decode_head,
+    encode_commit,
     items_of,
     read_head,
     read_item,
@@ -33,7 +33,7 @@ BATCH = put(
 
 
 def packed(batch: list[Commit] = BATCH, sequence: int = 7) -> tuple[bytes, Contents]:
-    pieces, contents = encoded(sequence, "token", list(items_of(batch, sequence).values()))
+    pieces, contents = encode_commit(sequence, "token", list(items_of(batch, sequence).values()))
     return b"".join(pieces), contents
 
 
@@ -45,7 +45,7 @@ def read_wholly(raw: bytes, sequence: int = 7) -> list[tuple[Item, bytes]]:
 
 def test_what_is_packed_is_read() -> None:
     raw, contents = packed()
-    assert decoded(raw) == contents
+    assert decode_head(raw) == contents
     assert contents.nbytes == len(raw)
     found = {(item.kind, item.name): data for item, data in read_wholly(raw)}
     assert found["tensor", "w"] == np.full(5, 3.0).tobytes()
@@ -127,7 +127,7 @@ def test_a_later_format_is_told() -> None:
     with pytest.raises(
         Damaged, match=f"“gradserve commit 3”, where this version of gradserve reads “{COMMIT_FORMAT}” and"
     ):
-        decoded(covered + zlib.crc32(covered).to_bytes(8, "little"))
+        decode_head(covered + zlib.crc32(covered).to_bytes(8, "little"))
 
 
 def test_bytes_of_another_item_are_found() -> None:

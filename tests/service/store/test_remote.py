@@ -143,7 +143,7 @@ def test_a_bucket_that_is_not_there() -> None:
 def test_a_server_that_is_not_there(s3_place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from datetime import timedelta
 
-    monkeypatch.setattr("service.store.remote._REPEAT", timedelta(milliseconds=1))
+    monkeypatch.setattr("service.store.remote._RETRY", timedelta(milliseconds=1))
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with pytest.raises(RuntimeError) as refused:
         open_state(s3_place)

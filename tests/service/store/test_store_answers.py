@@ -101,7 +101,7 @@ def test_what_is_not_refused_is_in_doubt_and_sent_once(store: Answering, status:
 def test_a_race_and_a_fault_mean_to_look_again(
     store: Answering, statuses: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.store.ownership._SOON", 0.001)
+    monkeypatch.setattr("service.store.ownership._FIRST_PAUSE", 0.001)
     journal = ObjectJournal(open_remote("s3://bucket/x"), "the place", LAZY)
     store.statuses = list(statuses)
     assert values(journal.load()) == {}

@@ -214,7 +214,7 @@ def test_what_is_replaced_while_it_is_moved_is_not_brought_back(monkeypatch: pyt
 
 
 def test_a_server_that_ends_waits_for_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.store.object_journal._DELETED", 3)
+    monkeypatch.setattr("service.store.object_journal._DELETED_AT_ONCE", 3)
     objects = MemoryObjects()
     tidied = ObjectJournal(objects, "the place", LAZY)
     tidied.load()

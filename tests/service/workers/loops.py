@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from service.workers import frames
-from service.workers.frames import Inbox, Whereabouts
+from service.workers.frames import BodyPlace, Inbox
 from service.workers.shared_memory import ControlPage, DescriptorChannel, Vitals
 from service.workers.task import Task, TaskResult
 from service.workers.worker_main import Opened, WorkerLoop
@@ -50,4 +50,4 @@ class Loop:
 
 def sent(slot: int, body: bytes = b"{}", most: float | None = 1.0, **stated: Any) -> bytes:
     """A job in a slot, as the front sends it."""
-    return frames.task_frame(slot, job(body, **stated), Whereabouts(0, len(body)), most, None)
+    return frames.task_frame(slot, job(body, **stated), BodyPlace(0, len(body)), most, None)

@@ -36,7 +36,7 @@ class Puppet:
         self.served = 0
         self.reason: str | None = None
         self.long: Ticket | None = None
-        self.seen: set[object] = set()
+        self.known_kinds: set[object] = set()
         self.tickets: list[Ticket] = []
         self.executing: Ticket | None = None
         self.stopped: list[Ticket] = []
@@ -60,7 +60,7 @@ class Puppet:
 
     def send_long(self, ticket: Ticket) -> None:
         self.long = ticket
-        self.seen.add(ticket.kind)
+        self.known_kinds.add(ticket.kind)
         self.send(ticket)
 
     def stop(self, ticket: Ticket) -> None:
@@ -80,7 +80,7 @@ class Puppet:
     def forget(self, number: int) -> None:
         self.hidden.append(number)
 
-    def step_back(self) -> None:
+    def lower_priority(self) -> None:
         self.steps_back += 1
 
     def finish(self, reason: str) -> None:
@@ -123,12 +123,12 @@ class Puppet:
     def come(self, device: str = "cpu") -> None:
         """Be ready."""
         self.device, self.ready = device, True
-        self.supervisor.came(self)
+        self.supervisor.became_ready(self)
 
     def end(self) -> None:
         """Be no more."""
         self.ready, self.ended = False, True
-        self.supervisor.went(self)
+        self.supervisor.exited(self)
         self.supervisor.accounted_for(self)
         self.reaped.set_result(None)
 

@@ -22,7 +22,7 @@ class Sides:
         self.answers = AnswerBuffers(DescriptorChannel(ours), lambda kind, number: self.said.append((kind, number)))
 
     def write(self, *parts: bytes | memoryview) -> int:
-        number = self.answers.written(parts, sum(map(len, parts)))
+        number = self.answers.write(parts, sum(map(len, parts)))
         assert isinstance(number, int)
         return number
 
@@ -50,7 +50,7 @@ def test_what_the_front_has_is_not_written_again(sides: Sides) -> None:
 def test_a_buffer_that_was_released_serves_again_and_nothing_is_left_in_it(sides: Sides) -> None:
     first = sides.write(b"a longer secret")
     assert not sides.answers.buffers.waiting
-    sides.answers.released(first)
+    sides.answers.release(first)
     assert sides.answers.buffers.waiting
     assert sides.seen(first, 15) == bytes(15)
     assert sides.write(b"short") == first
@@ -60,18 +60,18 @@ def test_a_buffer_that_was_released_serves_again_and_nothing_is_left_in_it(sides
 
 def test_what_is_large_is_dropped_and_the_front_is_told(sides: Sides) -> None:
     number = sides.write(bytes(LARGEST + 1))
-    sides.answers.released(number)
+    sides.answers.release(number)
     assert sides.said == [(frames.FORGET, number)]
     assert not sides.answers.buffers.waiting
     with pytest.raises(KeyError):
-        sides.answers.released(number)
+        sides.answers.release(number)
 
 
 def test_what_nobody_uses_for_a_while_goes_back_and_is_shown_anew(
     sides: Sides, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     number = sides.write(b"one")
-    sides.answers.released(number)
+    sides.answers.release(number)
     sides.answers.buffers.trim()
     assert sides.answers.buffers.waiting
     monkeypatch.setattr(shared_buffers, "UNUSED", -1.0)

@@ -47,7 +47,7 @@ def attended(first: bytes, *then: bytes) -> tuple[int, list[tuple[int, str]]]:
         inbox, found = Inbox(), []
         while data := front.recv(1 << 20):
             for kind, frame, at in inbox.feed(data):
-                is_text = kind in (frames.CAME, frames.FAILED)
+                is_text = kind in (frames.READY, frames.FAILED)
                 found.append((kind, frames.read_text(frame, at) if is_text else str(frames.slot_of(frame, at))))
             if then and len(found) == 1:
                 front.sendall(b"".join(then))
@@ -61,7 +61,7 @@ def settings(workers: int) -> bytes:
 
 @pytest.mark.slow
 def test_it_says_what_it_has_opened_does_its_jobs_and_ends_with_the_socket() -> None:
-    assert attended(settings(1), sent(3)) == (0, [(frames.CAME, "the device"), (frames.REPLY, "3")])
+    assert attended(settings(1), sent(3)) == (0, [(frames.READY, "the device"), (frames.REPLY, "3")])
 
 
 @pytest.mark.slow

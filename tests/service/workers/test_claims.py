@@ -100,7 +100,7 @@ def test_who_waits_and_does_not_come_back_is_waited_for_no_longer(monkeypatch: p
 def test_answers_that_are_there_make_others_let_go() -> None:
     claims = Claims(100)
     large = Letting(claims.claim("a", 90))
-    claims.held_anyway("b", 30)
+    claims.claim_existing("b", 30)
     assert len(large.refusals) == 1
     assert claims.held == 30
 

@@ -24,7 +24,7 @@ def test_a_new_page_says_nothing(pages: tuple[ControlPage, ControlPage]) -> None
     front, _ = pages
     assert (front.executing, front.since, front.vitals) == (None, 0.0, Vitals(0, 0))
     assert [bytes(stop) for stop in front.stops] == [b"\0"] * SLOTS
-    assert bytes(front.witness) == bytes(CRASH_RECORD_BYTES)
+    assert bytes(front.crash_record) == bytes(CRASH_RECORD_BYTES)
 
 
 @pytest.mark.parametrize("slot", [0, 1, 31, 32, SLOTS - 1])
@@ -49,15 +49,15 @@ def test_the_front_sees_one_of_the_slots_whatever_a_worker_gone_wrong_writes(
 def test_the_worker_sees_which_jobs_are_to_stop_and_no_words_overlap(pages: tuple[ControlPage, ControlPage]) -> None:
     front, worker = pages
     worker.begin(SLOTS - 1, 1.5)
-    worker.tell(Vitals(2**63, 2**40))
+    worker.report(Vitals(2**63, 2**40))
     for stop in front.stops:
         stop[0] = 1
-    front.witness[:] = b"w" * CRASH_RECORD_BYTES
+    front.crash_record[:] = b"w" * CRASH_RECORD_BYTES
     assert all(stop[0] == 1 for stop in worker.stops)
     front.stops[9][0] = 0
     assert [slot for slot in range(SLOTS) if not worker.stops[slot][0]] == [9]
     assert (front.executing, front.since, front.vitals) == (SLOTS - 1, 1.5, Vitals(2**63, 2**40))
-    assert bytes(worker.witness) == b"w" * CRASH_RECORD_BYTES
+    assert bytes(worker.crash_record) == b"w" * CRASH_RECORD_BYTES
 
 
 def test_of_a_worker_that_is_gone_nothing_is_executed_whatever_it_had_said() -> None:

@@ -21,21 +21,21 @@ def job(body: bytes = b"{}", **stated: Any) -> Task:
 def model(*seconds: float, plan: Estimate = PLAN, planned: bool = False) -> CostModel:
     """One that knows one kind's plan, and has measured it so often."""
     known = CostModel()
-    known.planned(KIND, plan)
+    known.add_plan(KIND, plan)
     for each in seconds:
-        known.measured(KIND, None, each, planned=planned)
+        known.record(KIND, None, each, planned=planned)
     return known
 
 
 def expected(known: CostModel, kind: TaskKind = KIND) -> float:
     """What a kind of its plan is expected to take."""
-    return known.planned(kind, PLAN).seconds
+    return known.add_plan(kind, PLAN).seconds
 
 
 def test_what_nobody_has_planned_costs_nothing_to_look_up() -> None:
     assert CostModel().known(job()) == (None, None)
     known = CostModel()
-    known.planned(kind_of(job(tenant="a")), PLAN)
+    known.add_plan(kind_of(job(tenant="a")), PLAN)
     assert known.known(job(tenant="b")) == (None, None), "of whom nothing is known, no kind is made out"
     assert known.known(job(tenant="a")) == (kind_of(job(tenant="a")), PLAN)
     assert known.known(job(b"[]", tenant="a")) == (kind_of(job(b"[]", tenant="a")), None)
@@ -52,7 +52,7 @@ def test_a_kind_takes_what_it_was_measured_to_take_the_last_time_counting_three_
     assert expected(model(3.0)) == pytest.approx(3.0)
     assert expected(model(3.0, 5.0)) == pytest.approx(0.7 * 3 + 0.3 * 5)
     assert expected(model(3.0, 5.0, 1.0)) == pytest.approx(0.7 * (0.7 * 3 + 0.3 * 5) + 0.3 * 1)
-    assert model(3.0).planned(KIND, Estimate(9.0, 1, 2)) == (3.0, 1, 2), "in the memory that the last plan says"
+    assert model(3.0).add_plan(KIND, Estimate(9.0, 1, 2)) == (3.0, 1, 2), "in the memory that the last plan says"
 
 
 def test_a_run_that_planned_first_says_nothing_of_the_next_but_how_far_plans_are_off() -> None:
@@ -76,38 +76,38 @@ def test_the_margin_is_narrower_once_three_were_compared() -> None:
 def test_what_no_plan_speaks_of_is_compared_with_nothing() -> None:
     known = CostModel()
     for _ in range(5):
-        known.measured(KIND, None, 3.0, planned=False)
+        known.record(KIND, None, 3.0, planned=False)
     assert known.margin("a") == 1.25
     assert expected(known) == pytest.approx(3.0)
 
 
 def test_a_kind_that_turns_out_to_be_short_is_forgotten() -> None:
     known = model(3.0)
-    known.measured(KIND, None, QUICK / 2, planned=False)
-    assert known.settled(KIND, 0) is not None, "that is not short yet"
-    known.measured(KIND, None, QUICK / 2.1, planned=False)
+    known.record(KIND, None, QUICK / 2, planned=False)
+    assert known.lower_bound(KIND, 0) is not None, "that is not short yet"
+    known.record(KIND, None, QUICK / 2.1, planned=False)
     assert known.known(job(tenant="a")) == (None, None)
 
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_kind_is_settled_once_each_worker_has_planned_and_compiled_it(workers: int) -> None:
     known = model(*[9.0] * 2 * workers)
-    assert known.settled(KIND, workers) is None
-    known.measured(KIND, None, 4.0, planned=False)
-    assert known.settled(KIND, workers) == (4.0, 5, 7), "at the least, of the last three"
+    assert known.lower_bound(KIND, workers) is None
+    known.record(KIND, None, 4.0, planned=False)
+    assert known.lower_bound(KIND, workers) == (4.0, 5, 7), "at the least, of the last three"
     for _ in range(3):
-        known.measured(KIND, None, 6.0, planned=False)
-    assert known.settled(KIND, workers) == (6.0, 5, 7)
-    assert known.settled(None, workers) is None
-    assert known.settled(TaskKind("a", "other"), workers) is None
+        known.record(KIND, None, 6.0, planned=False)
+    assert known.lower_bound(KIND, workers) == (6.0, 5, 7)
+    assert known.lower_bound(None, workers) is None
+    assert known.lower_bound(TaskKind("a", "other"), workers) is None
 
 
 def test_what_is_remembered_is_bounded_and_goes_from_who_has_most() -> None:
     known = CostModel()
     for tenant in ("modest", "greedy"):
-        known.planned(kind_of(job(tenant=tenant)), PLAN)
+        known.add_plan(kind_of(job(tenant=tenant)), PLAN)
     for number in range(4200):
-        known.planned(TaskKind("greedy", number), PLAN)
+        known.add_plan(TaskKind("greedy", number), PLAN)
     assert known.known(job(tenant="modest"))[1] == PLAN
     assert known.known(job(tenant="greedy"))[1] is None, "the first of them is the first to go"
 

@@ -9,7 +9,7 @@ import pytest
 from service.api.media import JSON, PROBLEM, SAFETENSORS
 from service.store.writes import Stored
 from service.workers import frames
-from service.workers.frames import Inbox, TensorFrame, Whereabouts
+from service.workers.frames import BodyPlace, Inbox, TensorFrame
 from service.workers.task import (
     Estimate,
     NeedsGraph,
@@ -56,16 +56,16 @@ def compared(job: Task) -> tuple[object, ...]:
 @pytest.mark.parametrize("graph", [None, b"", b"{graph}"])
 @pytest.mark.parametrize("most", [None, 0.0, 0.002])
 def test_a_job(job: Task, graph: bytes | None, most: float | None) -> None:
-    frame = frames.task_frame(63, job, Whereabouts(0, len(job.body)), most, graph)
+    frame = frames.task_frame(63, job, BodyPlace(0, len(job.body)), most, graph)
     slot, read, place, bound = frames.read_task(b"before" + frame + b"behind", 6)
-    assert (slot, place, bound) == (63, Whereabouts(0, len(job.body)), most)
+    assert (slot, place, bound) == (63, BodyPlace(0, len(job.body)), most)
     assert compared(read) == compared(job)
     assert read.graph_bytes == graph
 
 
 def test_a_body_in_a_buffer_is_not_in_the_frame() -> None:
     job = Task("forward", b"x" * 100_000, "id", 1.0, 2.0)
-    frame = frames.task_frame(0, job, Whereabouts(7, 100_000), None, b"{}")
+    frame = frames.task_frame(0, job, BodyPlace(7, 100_000), None, b"{}")
     assert len(frame) < 1000
     _, read, place, _ = frames.read_task(frame, 0)
     assert (read.body, read.graph_bytes, place) == (b"", b"{}", (7, 100_000))
@@ -74,7 +74,7 @@ def test_a_body_in_a_buffer_is_not_in_the_frame() -> None:
 @pytest.mark.parametrize("reply", REPLIES)
 def test_a_reply(reply: Reply) -> None:
     whole = len(reply.body) + sum(map(len, reply.kept))
-    frame = frames.reply_frame(5, reply, Whereabouts(0, whole), 10.0, 12.0)
+    frame = frames.reply_frame(5, reply, BodyPlace(0, whole), 10.0, 12.0)
     assert frames.slot_of(b"behind" + frame, 6) == 5
     read, buffer, nbytes, begun, ended = frames.read_reply(b"before" + frame + b"behind", 6, 9.5)
     assert (begun, ended, buffer, nbytes) == (10.0, 12.0, 0, whole)
@@ -96,14 +96,14 @@ def test_a_job_that_was_not_done(why: NotDone) -> None:
 
 
 def test_a_reply_in_a_buffer_has_no_pieces_yet() -> None:
-    frame = frames.reply_frame(0, Reply(200, JSON, [b"x" * 100_000]), Whereabouts(3, 100_000), 0.0, 0.0)
+    frame = frames.reply_frame(0, Reply(200, JSON, [b"x" * 100_000]), BodyPlace(3, 100_000), 0.0, 0.0)
     read, buffer, nbytes, _, _ = frames.read_reply(frame, 0, 0.0)
     assert (tuple(read.parts), buffer, nbytes) == ((), 3, 100_000)
 
 
 def test_what_is_kept_lies_behind_the_answer_in_a_buffer() -> None:
     reply = Reply(200, JSON, [b"x" * 100_000], stored=STORED, kept=[b"\1" * 24, b"", b"\2\3"])
-    frame = frames.reply_frame(0, reply, Whereabouts(3, 100_026), 0.0, 0.0)
+    frame = frames.reply_frame(0, reply, BodyPlace(3, 100_026), 0.0, 0.0)
     assert len(frame) < 1000
     read, buffer, nbytes, _, _ = frames.read_reply(frame, 0, 0.0)
     assert (buffer, nbytes, tuple(read.stored)) == (3, 100_026, tuple(STORED))
@@ -126,14 +126,14 @@ def test_a_tensor(told: TensorFrame) -> None:
 
 @pytest.mark.parametrize("may_ask", [False, True])
 def test_whether_a_job_may_ask(may_ask: bool) -> None:
-    frame = frames.task_frame(0, replace(JOBS[0], may_ask=may_ask), Whereabouts(0, 2), None, None)
+    frame = frames.task_frame(0, replace(JOBS[0], may_ask=may_ask), BodyPlace(0, 2), None, None)
     assert frames.read_task(frame, 0)[1].may_ask == may_ask
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 64, 10_000])
 def test_frames_arrive_in_any_pieces(size: int) -> None:
-    sent = [frames.task_frame(i, job, Whereabouts(0, len(job.body)), None, None) for i, job in enumerate(JOBS)]
-    sent += [frames.note(frames.SKIPPED, 9), frames.text(frames.CAME, "cpu"), frames.text(frames.FAILED, "")]
+    sent = [frames.task_frame(i, job, BodyPlace(0, len(job.body)), None, None) for i, job in enumerate(JOBS)]
+    sent += [frames.note(frames.SKIPPED, 9), frames.text(frames.READY, "cpu"), frames.text(frames.FAILED, "")]
     inbox, whole, found = Inbox(), b"".join(sent), []
     for start in range(0, len(whole), size):
         for kind, frame, at in inbox.feed(whole[start : start + size]):

@@ -114,6 +114,6 @@ def test_its_worker_is_told_to_let_go_and_since_when(state: TaskState) -> None:
     ticket, worker, before = ticket_in(TaskState.WAITING), RecordingWorker(), time.monotonic()
     ticket.sent_to(cast("Carrier", worker), 0)
     assert not ticket.is_stopped
-    assert before <= ticket.stop(state) == ticket.stopped <= time.monotonic()
+    assert before <= ticket.stop(state) == ticket.stopped_at <= time.monotonic()
     assert (ticket.state, ticket.is_stopped, worker.stopped) == (state, True, [ticket])
     assert ticket.is_wanted == (state is TaskState.RETURNING)

@@ -178,26 +178,28 @@ def test_the_cost_model_learns() -> None:
     known, long = CostModel(), job({"a": 1})
     assert known.known(long) == (None, None)
     kind = kind_of(long)
-    assert known.planned(kind, Estimate(2.0, 5, 7)) == (2.0, 5, 7)
-    known.measured(kind, None, 9.0, planned=True)
+    assert known.add_plan(kind, Estimate(2.0, 5, 7)) == (2.0, 5, 7)
+    known.record(kind, None, 9.0, planned=True)
     assert known.known(long) == (kind, (pytest.approx(2.0 * 1.9), 5, 7)), "as its plan says, corrected a little"
-    known.measured(kind, None, 2.0, planned=False)
-    known.measured(kind, None, 3.0, planned=False)
+    known.record(kind, None, 2.0, planned=False)
+    known.record(kind, None, 3.0, planned=False)
     assert known.known(long) == (kind, (pytest.approx(2.0 * 0.7 + 3.0 * 0.3), 5, 7)), "as it was measured"
     other = job({"b": 1})
     assert known.known(other) == (kind_of(other), None)
     factor = ((1.0 * 0.7 + 4.0 * 0.3) * 0.7 + 1.0 * 0.3) * 0.7 + 1.5 * 0.3
-    assert known.planned(kind_of(other), Estimate(4.0, 0, 0)).seconds == pytest.approx(4 * factor), "as the others were"
-    known.measured(kind, None, QUICK / 3, planned=False)
+    assert known.add_plan(kind_of(other), Estimate(4.0, 0, 0)).seconds == pytest.approx(4 * factor), (
+        "as the others were"
+    )
+    known.record(kind, None, QUICK / 3, planned=False)
     assert known.known(long)[1] is None, "forgotten, since it is short"
 
 
 def test_the_margin_falls_with_measurements() -> None:
     known, kind = CostModel(), kind_of(job({}, tenant="a"))
     unsure = known.margin("a")
-    known.planned(kind, Estimate(1.0, 0, 0))
+    known.add_plan(kind, Estimate(1.0, 0, 0))
     for _ in range(3):
-        known.measured(kind, None, 1.0, planned=False)
+        known.record(kind, None, 1.0, planned=False)
     assert 1.0 < known.margin("a") < unsure == known.margin("b")
 
 
@@ -205,19 +207,19 @@ def test_nobody_learns_from_what_others_send() -> None:
     """Neither of a body like theirs, nor of how far the cost model is off."""
     known, told = CostModel(), {"a": 1}
     kind = kind_of(job(told, tenant="greedy"))
-    known.planned(kind, Estimate(5.0, 0, 0))
+    known.add_plan(kind, Estimate(5.0, 0, 0))
     for _ in range(5):
-        known.measured(kind, None, 20.0, planned=False)
+        known.record(kind, None, 20.0, planned=False)
     assert known.known(job(told, tenant="greedy"))[1] is not None
     assert known.known(job(told, tenant="modest"))[1] is None
-    assert known.planned(kind_of(job(told, tenant="modest")), Estimate(1.0, 0, 0)).seconds == 1.0
+    assert known.add_plan(kind_of(job(told, tenant="modest")), Estimate(1.0, 0, 0)).seconds == 1.0
 
 
 def test_kinds_of_one_caller_displace_none_of_another() -> None:
     known, own = CostModel(), job({}, tenant="modest")
-    known.planned(kind_of(own), Estimate(1.0, 0, 0))
+    known.add_plan(kind_of(own), Estimate(1.0, 0, 0))
     for number in range(6000):
-        known.planned(TaskKind("greedy", number), Estimate(1.0, 0, 0))
+        known.add_plan(TaskKind("greedy", number), Estimate(1.0, 0, 0))
     assert known.known(own)[1] is not None
     assert len(known._kinds) == 4096
 
@@ -240,7 +242,7 @@ def test_a_large_body_is_not_for_the_quick_worker() -> None:
 def test_kinds_are_not_remembered_for_ever() -> None:
     known = CostModel()
     for number in range(5000):
-        known.planned(TaskKind("", number), Estimate(1.0, 0, 0))
+        known.add_plan(TaskKind("", number), Estimate(1.0, 0, 0))
     assert len(known._kinds) == 4096
 
 

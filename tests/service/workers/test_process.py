@@ -14,7 +14,7 @@ from engine.runtime.crash_record import LastWords
 from service.api.media import JSON
 from service.workers import frames
 from service.workers.admission import Account
-from service.workers.frames import Inbox, Whereabouts, reply_frame
+from service.workers.frames import BodyPlace, Inbox, reply_frame
 from service.workers.shared_memory import SLOTS
 from service.workers.task import Reply
 from service.workers.ticket import Ticket
@@ -42,10 +42,10 @@ class Noted:
     def __init__(self) -> None:
         self.said: list[Any] = []
 
-    def came(self, worker: WorkerProcess) -> None:
+    def became_ready(self, worker: WorkerProcess) -> None:
         self.said.append(("came", worker.device))
 
-    def went(self, worker: WorkerProcess) -> None:
+    def exited(self, worker: WorkerProcess) -> None:
         self.said.append(("went", [ticket.slot for ticket in worker.tickets]))
 
     def signalled(self, worker: WorkerProcess, number: int, said: LastWords) -> None:
@@ -65,7 +65,7 @@ class Noted:
 async def process(folder: Any, *said: bytes) -> AsyncIterator[tuple[WorkerProcess, Noted]]:
     """One that says so, and the rest once it is ready."""
     noted = Noted()
-    spoken = b"".join([frames.text(frames.CAME, "cpu"), *said])
+    spoken = b"".join([frames.text(frames.READY, "cpu"), *said])
     command: Sequence[str] = (sys.executable, "-S", "-E", "-c", PROGRAM, spoken.hex(), str(folder / "heard"))
     worker = WorkerProcess(noted, cast("Any", noted), "the settings", command, {"GRADSERVE_TEST_TOLD": "environment"})
     worker.start()
@@ -106,7 +106,7 @@ async def test_it_is_told_the_settings_first_and_ends_when_it_is_let_finish(tmp_
 @running
 async def test_its_replies_come_to_the_jobs_of_their_slots(tmp_path: Any) -> None:
     body = b"answer"
-    said = reply_frame(SLOTS - 1, Reply(200, JSON, [body]), Whereabouts(0, len(body)), 1.0, 3.5)
+    said = reply_frame(SLOTS - 1, Reply(200, JSON, [body]), BodyPlace(0, len(body)), 1.0, 3.5)
     async with process(tmp_path, said, frames.note(frames.SKIPPED, SLOTS - 2)) as (worker, noted):
         first, second = ticket(), ticket()
         for each in (first, second):

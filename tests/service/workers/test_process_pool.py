@@ -73,7 +73,7 @@ async def test_a_job_that_is_too_long_goes_to_another_worker_with_room_for_its_a
         puppets[0].not_done(puppets[0].tickets[0], TooLong(Estimate(1.0, 0, 1000)))
         ticket = puppets[1].long
         assert ticket is not None
-        assert (ticket.bound, pool.stats().reserved) == (None, 1000)
+        assert (ticket.most_seconds, pool.stats().reserved) == (None, 1000)
         asked(pool, job(b"[]"))
         assert len(puppets[0].tickets) == 1, "short ones pass it"
         puppets[1].reply(ticket, seconds=1.0)
@@ -101,7 +101,7 @@ async def test_what_a_worker_asks_for_comes_with_the_job_again_but_not_twice(
             (ticket,) = puppets[0].tickets
             puppets[0].not_done(ticket, why)
             assert puppets[0].tickets == [ticket]
-            assert (ticket.graph_wanted, [*ticket.wanted]) == ((True, []) if why == () else (False, ["w"]))
+            assert (ticket.needs_graph, [*ticket.wanted]) == ((True, []) if why == () else (False, ["w"]))
             puppets[0].not_done(ticket, why)
             assert codes(replies) == ["internal_error"]
         assert settled(pool)

@@ -14,7 +14,7 @@ from service.workers import frames
 from service.workers import residents as replica
 from service.workers.frames import Inbox
 from service.workers.memory import COPIED, TensorMemory
-from service.workers.residents import BURDEN, News, Replica
+from service.workers.residents import LARGE_VERSION, Replica, Updates
 
 W, V = ("", "w"), ("", "v")
 
@@ -53,7 +53,7 @@ def store(memory: TensorMemory) -> Store:
     return Store(memory)
 
 
-def said(news: News) -> list[Any]:
+def said(news: Updates) -> list[Any]:
     """Of each frame: the name, and the number of its version, 0 for none any more."""
     found = []
     for kind, frame, at in Inbox().feed(b"".join(news.frames)):
@@ -65,52 +65,52 @@ def said(news: News) -> list[Any]:
 
 def test_a_worker_is_told_what_it_asks_for_once(store: Store) -> None:
     store.place(W)
-    assert said(store.replica.news([W])) == [("w", 1, b"\1" * 8)]
-    assert store.replica.news([W]) == ([], [], [])
-    assert store.replica.news([V]) == ([], [], []), "there is no such thing"
+    assert said(store.replica.updates([W])) == [("w", 1, b"\1" * 8)]
+    assert store.replica.updates([W]) == ([], [], [])
+    assert store.replica.updates([V]) == ([], [], []), "there is no such thing"
 
 
 def test_what_it_does_not_know_is_not_news(store: Store) -> None:
     assert not store.place(W)
-    assert store.replica.news([]) == ([], [], [])
+    assert store.replica.updates([]) == ([], [], [])
 
 
 def test_what_has_changed_of_what_it_knows_is_told_unasked(store: Store) -> None:
     store.place(W)
-    store.replica.news([W])
+    store.replica.updates([W])
     store.place(W)
     store.place(W)
-    assert said(store.replica.news([])) == [("w", 3, b"\3" * 8)], "the last one alone"
+    assert said(store.replica.updates([])) == [("w", 3, b"\3" * 8)], "the last one alone"
     assert not store.replica.stale
     store.drop(W)
-    assert said(store.replica.news([])) == [("w", 0, b"")]
-    assert store.replica.news([W]) == ([], [], [])
+    assert said(store.replica.updates([])) == [("w", 0, b"")]
+    assert store.replica.updates([W]) == ([], [], [])
 
 
 def test_another_namespace_s_tensor_is_another(store: Store) -> None:
     store.place(W)
     store.place(("other", "w"))
-    assert said(store.replica.news([W])) == [("w", 1, b"\1" * 8)]
-    assert said(store.replica.news([("other", "w")])) == [("w", 2, b"\2" * 8)]
+    assert said(store.replica.updates([W])) == [("w", 1, b"\1" * 8)]
+    assert said(store.replica.updates([("other", "w")])) == [("w", 2, b"\2" * 8)]
 
 
 def test_a_large_one_is_shown_and_not_copied(store: Store) -> None:
     store.place(W, COPIED + 1)
-    news = store.replica.news([W])
+    news = store.replica.updates([W])
     assert said(news) == [("w", 1, b"")]
     first = store.current[W].memory.buffer  # type: ignore[attr-defined]
     assert (news.buffers, news.hidden) == ([first], [])
     store.place(W, COPIED + 1)
-    news = store.replica.news([])
+    news = store.replica.updates([])
     second = store.current[W].memory.buffer  # type: ignore[attr-defined]
     assert (news.buffers, news.hidden) == ([second], [first.number])
 
 
-@pytest.mark.parametrize(("nbytes", "burden"), [(BURDEN - 1, False), (BURDEN, True)])
+@pytest.mark.parametrize(("nbytes", "burden"), [(LARGE_VERSION - 1, False), (LARGE_VERSION, True)])
 def test_a_version_is_a_burden_from_a_mebibyte_on(store: Store, nbytes: int, burden: bool) -> None:
     store.place(W, nbytes)
     assert not store.place(W, nbytes), "the worker has none yet"
-    store.replica.news([W])
+    store.replica.updates([W])
     assert store.place(W) == burden
 
 
@@ -118,23 +118,23 @@ def test_what_was_asked_for_longest_ago_is_forgotten(store: Store, monkeypatch: 
     monkeypatch.setattr(replica, "MOST_KNOWN", 2)
     for name in "abc":
         store.place(("", name))
-    store.replica.news([("", "a")])
-    store.replica.news([("", "b")])
+    store.replica.updates([("", "a")])
+    store.replica.updates([("", "b")])
     store.place(("", "x"))
-    assert said(store.replica.news([("", "a"), ("", "c")]))[-1] == ("b", 0, b"")
-    assert said(store.replica.news([("", "b")]))[-1] == ("a", 0, b""), "c was asked for as lately"
+    assert said(store.replica.updates([("", "a"), ("", "c")]))[-1] == ("b", 0, b"")
+    assert said(store.replica.updates([("", "b")]))[-1] == ("a", 0, b""), "c was asked for as lately"
 
 
 def test_bytes_are_bounded_but_not_those_of_what_is_shown(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replica, "TENSOR_BYTES", 100)
     store.place(V, COPIED + 1)
-    store.replica.news([V])
+    store.replica.updates([V])
     store.place(W, 60)
-    assert len(said(store.replica.news([W]))) == 1
+    assert len(said(store.replica.updates([W]))) == 1
     store.place(("", "u"), 60)
-    assert [name for name, *_ in said(store.replica.news([("", "u")]))] == ["u", "v", "w"]
+    assert [name for name, *_ in said(store.replica.updates([("", "u")]))] == ["u", "v", "w"]
     store.place(W, 40)
-    assert [name for name, *_ in said(store.replica.news([W]))] == ["w"], "what was forgotten counts no more"
+    assert [name for name, *_ in said(store.replica.updates([W]))] == ["w"], "what was forgotten counts no more"
 
 
 def test_nothing_that_a_job_needs_is_forgotten_for_the_rest_of_it(
@@ -144,9 +144,9 @@ def test_nothing_that_a_job_needs_is_forgotten_for_the_rest_of_it(
     names = [("", name) for name in "abcd"]
     for key in names:
         store.place(key)
-    assert [name for name, *_ in said(store.replica.news(names))] == ["a", "b", "c", "d"]
+    assert [name for name, *_ in said(store.replica.updates(names))] == ["a", "b", "c", "d"]
     store.place(V)
-    assert [number for _, number, _ in said(store.replica.news([V]))] == [5, 0, 0, 0]
+    assert [number for _, number, _ in said(store.replica.updates([V]))] == [5, 0, 0, 0]
 
 
 def test_bytes_of_what_is_shown_are_bounded_where_versions_never_change(memory: TensorMemory) -> None:
@@ -155,6 +155,6 @@ def test_bytes_of_what_is_shown_are_bounded_where_versions_never_change(memory: 
     store.replica = Replica(store.current, most_mapped=3 * COPIED)
     for name in "abc":
         store.place(("", name), COPIED + 1)
-        news = store.replica.news([("", name)])
+        news = store.replica.updates([("", name)])
     assert ([name for name, *_ in said(news)], len(news.hidden)) == (["c", "a"], 1)
-    assert said(store.replica.news([("", "b")])) == []
+    assert said(store.replica.updates([("", "b")])) == []

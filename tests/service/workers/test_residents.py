@@ -25,7 +25,7 @@ from service.store.tables import TensorVersion
 from service.workers import frames
 from service.workers import memory as tensor_memory
 from service.workers import residents as replica
-from service.workers.frames import Inbox, TensorFrame, Whereabouts
+from service.workers.frames import BodyPlace, Inbox, TensorFrame
 from service.workers.memory import COPIED
 from service.workers.pool import Pool, awaited
 from service.workers.process_pool import ProcessPool
@@ -330,7 +330,7 @@ def test_a_job_reads_what_was_said_before_it() -> None:
         data = bytes([version]) * 10
         sent.append(frames.tensor_frame(TensorFrame("", "w", f"{version:016x}", "uint8", (10,), 0, data)))
         asked = job({"read": ["w"]})
-        place = Whereabouts(0, len(asked.body))
+        place = BodyPlace(0, len(asked.body))
         sent += [frames.task_frame(version * 4 + k, asked, place, 1.0, None) for k in range(4)]
     (front, back), (ours, theirs), page = socket.socketpair(), socket.socketpair(), ControlPage.create()
     with front, back, ours, theirs:

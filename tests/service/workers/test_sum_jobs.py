@@ -76,7 +76,7 @@ def test_pieces_come_to_the_bits_of_the_whole(size: int) -> None:
     whole = orjson.loads(WORKER(job()).body)
     pieces = [piece(at, min(at + size, 32)) for at in range(0, 32, size)]
     data = b"".join(each.body for each in pieces)
-    total = job(part=Total(len(pieces), 2, 1.5, "compiled", "tf32", 1, len(data)), beside=data)
+    total = job(part=Total(len(pieces), 2, 1.5, "compiled", "tf32", 1, len(data)), sums=data)
     answer = orjson.loads(WORKER(total).body)
     assert answer["gradients"] == whole["gradients"]
     assert answer["values"] == whole["values"]
@@ -97,7 +97,7 @@ def test_the_last_piece_may_have_fewer_blocks_and_examples() -> None:
     whole = orjson.loads(WORKER(job(asked)).body)
     pieces = [WORKER(job(asked, part=Piece(at, min(at + 8, 31)))) for at in range(0, 31, 8)]
     data = b"".join(each.body for each in pieces)
-    total = WORKER(job(asked, part=Total(4, 0, 0.0, "uncompiled", "float32", 1, len(data)), beside=data))
+    total = WORKER(job(asked, part=Total(4, 0, 0.0, "uncompiled", "float32", 1, len(data)), sums=data))
     assert orjson.loads(total.body)["gradients"] == whole["gradients"]
 
 

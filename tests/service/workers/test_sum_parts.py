@@ -5,14 +5,24 @@ from __future__ import annotations
 import pytest
 
 from engine.ir.run_report import RunReport
-from service.workers.task import Piece, PieceRequest, SumPart, Total, least, part_text, read_part, read_run, run_header
+from service.workers.task import (
+    Piece,
+    PieceRequest,
+    SumPart,
+    Total,
+    combine_reports,
+    read_part,
+    read_run,
+    run_header,
+    write_part,
+)
 
 
 @pytest.mark.parametrize(
     "part", [Piece(0, 4), PieceRequest(4, 5), Total(3, 1, 0.5, "compiled", "tf32", 7, 24)], ids=repr
 )
 def test_a_part_is_read_as_it_was_written(part: SumPart) -> None:
-    text = part_text(part)
+    text = write_part(part)
     assert "\n" not in text
     assert read_part(text) == part
     assert type(read_part(text)) is type(part)
@@ -32,4 +42,4 @@ def test_what_does_not_say_so_is_refused(stated: str) -> None:
 
 def test_a_whole_is_what_its_least_piece_is() -> None:
     reports = [RunReport("compiled", "tf32"), RunReport("partly_compiled", "float32"), RunReport("compiled")]
-    assert least(reports) == RunReport("partly_compiled", "tf32")
+    assert combine_reports(reports) == RunReport("partly_compiled", "tf32")

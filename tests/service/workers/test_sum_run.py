@@ -9,7 +9,7 @@ import pytest
 
 from service.workers import sums as sum_run
 from service.workers.admission import Account
-from service.workers.sums import SumRun, blocks_of_a_piece
+from service.workers.sums import SumRun, piece_size
 from service.workers.task import Divisible, Task
 from service.workers.ticket import Ticket
 
@@ -30,8 +30,8 @@ from service.workers.ticket import Ticket
 def test_how_many_blocks_a_piece_has(
     blocks: int, seconds: float, reading: float, nbytes: int, workers: int, expected: int
 ) -> None:
-    why = Divisible(blocks, seconds, reading, nbytes, 1000, ())
-    assert blocks_of_a_piece(why, workers) == expected
+    divisible = Divisible(blocks, seconds, reading, nbytes, 1000, ())
+    assert piece_size(divisible, workers) == expected
 
 
 class Clock:
@@ -50,7 +50,7 @@ def run_of(pieces: int) -> SumRun:
 def sent(run: SumRun) -> sum_run.PieceWork:
     piece = run.waiting[0]
     run.begin(piece)
-    run.send(piece)
+    run.mark_remote(piece)
     return piece
 
 
@@ -58,37 +58,37 @@ def test_others_get_more_as_long_as_they_are_as_quick(monkeypatch: pytest.Monkey
     Clock(monkeypatch)
     run = run_of(64)
     run.seconds = [1.0, 1.0, 1.0]
-    assert (sent(run), sent(run), run.may_ask) == (run.pieces[0], run.pieces[1], False)
-    run.came_back(run.pieces[0], 1.5)
-    assert (run.most_away, run.away, run.may_ask) == (3, 1, True)
-    run.came_back(run.pieces[1], 2.5)
-    assert (run.most_away, run.away) == (2, 0)
+    assert (sent(run), sent(run), run.may_send_remote) == (run.pieces[0], run.pieces[1], False)
+    run.returned(run.pieces[0], 1.5)
+    assert (run.remote_limit, run.remote_count, run.may_send_remote) == (3, 1, True)
+    run.returned(run.pieces[1], 2.5)
+    assert (run.remote_limit, run.remote_count) == (2, 0)
     for _ in range(40):
-        run.came_back(sent(run), 0.5)
-    assert run.most_away == 16
+        run.returned(sent(run), 0.5)
+    assert run.remote_limit == 16
 
 
 def test_who_turns_pieces_away_is_asked_less_and_later(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, run = Clock(monkeypatch), run_of(8)
     piece = sent(run)
-    assert run.turned_away(piece) == 0.05
+    assert run.declined(piece) == 0.05
     run.put_back(piece)
-    assert (run.waiting[0], run.away, run.most_away, run.may_ask) == (piece, 0, 1, False)
+    assert (run.waiting[0], run.remote_count, run.remote_limit, run.may_send_remote) == (piece, 0, 1, False)
     clock.now += 0.06
-    assert run.may_ask
-    assert [run.turned_away(piece) for _ in range(7)] == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
-    run.came_back(piece, 0.1)
-    assert run.turned_away(piece) == 0.05
+    assert run.may_send_remote
+    assert [run.declined(piece) for _ in range(7)] == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
+    run.returned(piece, 0.1)
+    assert run.declined(piece) == 0.05
 
 
 def test_a_piece_that_is_begun_again_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     Clock(monkeypatch)
     run = run_of(4)
     piece = sent(run)
-    run.turned_away(piece)
+    run.declined(piece)
     run.put_back(piece)
     run.begin(piece)
     assert (run.repeated, len(run.waiting), run.in_flight) == (1, 3, {piece})
     run.end(piece)
     run.end(piece)
-    assert (run.away, run.in_flight) == (0, set())
+    assert (run.remote_count, run.in_flight) == (0, set())

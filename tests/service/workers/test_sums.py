@@ -93,9 +93,9 @@ def finely(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
     def cut(pieces: int) -> None:
         monkeypatch.setattr(sum_run, "_LEAST_SECONDS", 0.0)
-        monkeypatch.setattr(sum_run, "_TIMES_THE_READING", 0)
-        monkeypatch.setattr(sum_run, "_PIECES_EACH", pieces)
-        monkeypatch.setattr(sum_run, "_LATE", 1e6)
+        monkeypatch.setattr(sum_run, "_READING_FACTOR", 0)
+        monkeypatch.setattr(sum_run, "_PIECES_PER_WORKER", pieces)
+        monkeypatch.setattr(sum_run, "_LATE_FACTOR", 1e6)
 
     return cut
 

@@ -45,7 +45,7 @@ def test_at_first_it_waits_and_nothing_is_known_of_it() -> None:
     assert (made.state, made.submitted, made.worker, made.length) == (TaskState.WAITING, 3.5, None, Length.SHORT)
     assert made.is_wanted
     assert not made.is_stopped
-    assert (made.kind, made.estimate, made.promised, made.memory, made.bound, made.deaths) == (None,) * 5 + (0,)
+    assert (made.kind, made.estimate, made.reserved, made.memory, made.most_seconds, made.deaths) == (None,) * 5 + (0,)
 
 
 def test_lengths_are_in_order_so_that_a_job_only_grows_longer_and_one_alone_is_long() -> None:
@@ -83,7 +83,7 @@ def test_its_worker_hears_of_a_stop_once_it_is_in_that_state(state: TaskState) -
     worker = Worker()
     made, before = sent(worker), time.monotonic()
     when = made.stop(state)
-    assert before <= when == made.stopped <= time.monotonic()
+    assert before <= when == made.stopped_at <= time.monotonic()
     assert worker.stopped == [(made, state)]
     assert made.is_stopped
     assert made.is_wanted == (state is TaskState.RETURNING)

@@ -88,7 +88,7 @@ def stopped(worker: Worker, ago: float, state: TaskState = TaskState.STOPPING) -
     made = ticket()
     made.sent_to(cast("Any", worker), 0)
     made.stop(state)
-    made.stopped -= ago
+    made.stopped_at -= ago
     return made
 
 
@@ -96,7 +96,7 @@ def watching(workers: Workers, *tickets: Ticket, **stated: Any) -> tuple[Watch, 
     seen, by_job = Seen(), {each.task: each for each in tickets}
     settings = Settings(**{"device": "cpu", "worker_bytes": 0, **stated})
     watch = Watch(seen, by_job, cast("Any", workers), settings)
-    watch.at(time.monotonic())
+    watch.check_at(time.monotonic())
     return watch, seen
 
 
@@ -110,11 +110,11 @@ def test_a_job_whose_time_is_up_is_late_and_another_is_not() -> None:
 def test_nothing_is_looked_at_before_there_is_something_to_be_seen() -> None:
     late = ticket(-1.0)
     watch, seen = watching(Workers(), late)
-    watch.at(time.monotonic() + 1000)  # which does not put the other off
+    watch.check_at(time.monotonic() + 1000)  # which does not put the other off
     watch.look()
     again, noted = watching(Workers(), ticket())
     again.look()
-    again.at(time.monotonic() + 1000)
+    again.check_at(time.monotonic() + 1000)
     again.look()
     assert (seen.late, noted.late) == ([late], [])
 
@@ -127,7 +127,7 @@ def test_the_next_look_is_when_the_first_of_all_is_late() -> None:
     watch = Watch(seen, tickets, cast("Any", Workers()), Settings(device="cpu"))
     watch.look()
     assert seen.late == [], "nobody has said when"
-    watch.at(first.task.expires)
+    watch.check_at(first.task.expires)
     watch.look()
     tickets[second.task] = second
     watch.look()
