@@ -273,7 +273,7 @@ class TestWriting:
                 (connected,) = opened.state.clients
                 assert isinstance(connected, Connection)
                 await turns(lambda: connected.reading_paused)
-                assert len(connected.rest) < 256 << 10
+                assert len(connected.pending_bytes) < 256 << 10
                 assert len(opened.pool.jobs) == 1
                 sending.cancel()
 

@@ -231,4 +231,4 @@ def test_what_is_there_for_plans_is_divided() -> None:
     made = worker.Worker(Settings(device="cpu", compile="off", plan_cache_bytes=1000))
     assert made._executor.instances.bytes == 250  # type: ignore[attr-defined]
     assert made.engine.compiler.plans.bytes == 625
-    assert made._programs._kept.bytes == 125
+    assert made._programs._cache.bytes == 125
