@@ -73,6 +73,7 @@ def test_a_program_that_ends_is_started_again_a_few_times(around: Servers) -> No
     assert found[2] != found[3]
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 def test_all_cases_are_asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for name, language in (("right", echo()), ("wrong", echo("a bit"))):
