@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradserve_client.errors import InputError
-from gradserve_client.recording.traced import DType, Shape, Traced
+from gradserve_client.recording.recorder import DType, Shape, Traced
 from gradserve_client.recording.trees import Structure, flatten
 from gradserve_client.resident import Resident
 from gradserve_client.tensors import Array, as_array

@@ -11,7 +11,7 @@ from gradserve_client.recording.indexing import getitem, setitem
 from gradserve_client.recording.info import DEVICE
 from gradserve_client.recording.lines import RecordingError, pointing, users_line
 from gradserve_client.recording.manipulation import matrix_transpose, permute_dims
-from gradserve_client.recording.traced import Traced
+from gradserve_client.recording.recorder import Traced
 
 #: versions of the standard of which the namespace has all that ops can express
 VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12")

@@ -11,7 +11,7 @@ from gradserve_client.recording import calls
 from gradserve_client.recording.arguments import is_array
 from gradserve_client.recording.call import Source
 from gradserve_client.recording.recorded import Steps
-from gradserve_client.recording.traced import Traced
+from gradserve_client.recording.recorder import Traced
 from gradserve_client.recording.trees import flatten
 
 P = ParamSpec("P")

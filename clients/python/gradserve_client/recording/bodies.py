@@ -10,8 +10,7 @@ import numpy as np
 from gradserve_client.graph import Graph, GraphFunction, Node
 from gradserve_client.recording.arguments import LeafType
 from gradserve_client.recording.emitting import common_dtype, is_scalar, lifted
-from gradserve_client.recording.recorder import RecordedGraph, current
-from gradserve_client.recording.traced import Traced
+from gradserve_client.recording.recorder import RecordedGraph, Traced, current
 from gradserve_client.recording.trees import Structure, flatten
 
 

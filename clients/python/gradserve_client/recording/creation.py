@@ -24,7 +24,7 @@ from gradserve_client.recording.emitting import (
 )
 from gradserve_client.recording.lines import pointing
 from gradserve_client.recording.manipulation import broadcast_to, extents, reshape, stack
-from gradserve_client.recording.traced import Scalar, Traced
+from gradserve_client.recording.recorder import Scalar, Traced
 from gradserve_client.tensors import Array
 
 #: whole numbers up to which the op `full` has them exactly

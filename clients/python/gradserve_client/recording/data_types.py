@@ -8,7 +8,7 @@ import numpy as np
 
 from gradserve_client.recording.emitting import cast, common_dtype, dtype_of
 from gradserve_client.recording.lines import pointing
-from gradserve_client.recording.traced import DType, Traced
+from gradserve_client.recording.recorder import DType, Traced
 
 bool: Final[DType] = np.dtype("bool")
 int8: Final[DType] = np.dtype("int8")

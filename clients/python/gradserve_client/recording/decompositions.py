@@ -13,8 +13,8 @@ from gradserve_client.recording.lines import pointing
 from gradserve_client.recording.manipulation import expand_dims
 from gradserve_client.recording.matrices import matrices_of, square_of
 from gradserve_client.recording.products import matmul
+from gradserve_client.recording.recorder import DType, Shape, Traced
 from gradserve_client.recording.reductions import count_nonzero, max, sum
-from gradserve_client.recording.traced import DType, Shape, Traced
 
 #: what the gradient of vectors is where values are equal
 Degenerate = Literal["nan", "whole"]

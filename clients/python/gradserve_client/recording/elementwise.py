@@ -22,7 +22,7 @@ from gradserve_client.recording.emitting import (
     promoted,
 )
 from gradserve_client.recording.lines import pointing
-from gradserve_client.recording.traced import Traced
+from gradserve_client.recording.recorder import Traced
 
 Unary = Callable[[Traced], Traced]
 Binary = Callable[[Operand, Operand], Traced]

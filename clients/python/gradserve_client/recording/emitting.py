@@ -8,8 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradserve_client.errors import InputError
-from gradserve_client.recording.recorder import current
-from gradserve_client.recording.traced import DType, Scalar, Traced
+from gradserve_client.recording.recorder import DType, Scalar, Traced, current
 from gradserve_client.tensors import DTYPES, PARTS, as_array
 
 #: what stands for an array in an expression

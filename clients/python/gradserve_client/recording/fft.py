@@ -13,7 +13,7 @@ from gradserve_client.recording.elementwise import conj
 from gradserve_client.recording.emitting import axes_of, complex_of, constant, dtype_of, emit, lifted, part_of
 from gradserve_client.recording.lines import pointing
 from gradserve_client.recording.manipulation import roll
-from gradserve_client.recording.traced import DType, Traced
+from gradserve_client.recording.recorder import DType, Traced
 
 __all__ = [
     "fft",

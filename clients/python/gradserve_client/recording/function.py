@@ -16,7 +16,7 @@ from gradserve_client.recording.call import Source
 from gradserve_client.recording.default_client import default_client
 from gradserve_client.recording.maps import Map
 from gradserve_client.recording.recorded import Recorded, Steps
-from gradserve_client.recording.traced import Traced
+from gradserve_client.recording.recorder import Traced
 from gradserve_client.recording.trees import flatten
 
 P = ParamSpec("P")

@@ -10,8 +10,8 @@ from gradserve_client.errors import InputError
 from gradserve_client.recording.elementwise import add, equal, multiply, where
 from gradserve_client.recording.emitting import BOOL, DEFAULT_INT, broadcast_shape, cast, constant, emit, lifted
 from gradserve_client.recording.manipulation import broadcast_to, moveaxis, permute_dims, reshape
+from gradserve_client.recording.recorder import Traced
 from gradserve_client.recording.searching import from_the_front, take
-from gradserve_client.recording.traced import Traced
 from gradserve_client.tensors import Array
 
 _UNKNOWN: Final = "how many elements a mask chooses is known only when the graph runs"

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradserve_client.errors import InputError
 from gradserve_client.recording import data_types, missing
-from gradserve_client.recording.traced import DType
+from gradserve_client.recording.recorder import DType
 
 DEVICE: Final = "server"
 #: axes that a server admits unless it is told otherwise

@@ -13,7 +13,7 @@ from gradserve_client.recording.arguments import LeafType
 from gradserve_client.recording.bodies import Arrays, Body, Kind, arrays_of, run, type_of
 from gradserve_client.recording.emitting import BOOL, DEFAULT_FLOAT, DEFAULT_INT, FLOATING, lifted
 from gradserve_client.recording.lines import RecordingError, users_line
-from gradserve_client.recording.traced import Traced
+from gradserve_client.recording.recorder import Traced
 
 Tree = Any
 #: of loops that may end early, behind their carries: how many steps ran, and whether it was not the bound that ended it

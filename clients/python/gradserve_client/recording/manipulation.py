@@ -16,7 +16,7 @@ from gradserve_client.recording.emitting import (
     promoted,
 )
 from gradserve_client.recording.lines import pointing
-from gradserve_client.recording.traced import Shape, Traced
+from gradserve_client.recording.recorder import Shape, Traced
 
 
 def extents(shape: int | Sequence[int]) -> Shape:

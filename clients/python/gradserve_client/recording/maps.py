@@ -14,7 +14,7 @@ import numpy as np
 
 from gradserve_client.client import Client
 from gradserve_client.graph import Graph, Node
-from gradserve_client.recording.traced import DType, Shape
+from gradserve_client.recording.recorder import DType, Shape
 from gradserve_client.registered import Registered
 from gradserve_client.resident import Resident
 from gradserve_client.tensors import Array

@@ -12,8 +12,8 @@ from gradserve_client.recording.elementwise import conj, multiply, subtract
 from gradserve_client.recording.emitting import Operand, axes_of, broadcast_shape, emit, part_of, promoted
 from gradserve_client.recording.lines import pointing
 from gradserve_client.recording.manipulation import broadcast_to, matrix_transpose, picked, reshape
+from gradserve_client.recording.recorder import Traced
 from gradserve_client.recording.reductions import sum
-from gradserve_client.recording.traced import Traced
 
 
 def matrices_of(x: Traced) -> Traced:

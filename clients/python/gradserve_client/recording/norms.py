@@ -13,8 +13,8 @@ from gradserve_client.recording.emitting import axes_of, cast, emit, part_of, pr
 from gradserve_client.recording.lines import pointing
 from gradserve_client.recording.manipulation import expand_dims, moveaxis, reshape
 from gradserve_client.recording.matrices import inv, matrices_of
+from gradserve_client.recording.recorder import Traced
 from gradserve_client.recording.reductions import Axis, max, min, reduced, sum
-from gradserve_client.recording.traced import Traced
 
 Order = int | float
 MatrixOrder = Order | Literal["fro", "nuc"]

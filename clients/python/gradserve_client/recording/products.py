@@ -11,8 +11,8 @@ from gradserve_client.errors import InputError
 from gradserve_client.recording.elementwise import conj, multiply
 from gradserve_client.recording.emitting import Operand, axes_of, emit, promoted
 from gradserve_client.recording.lines import pointing
+from gradserve_client.recording.recorder import Traced
 from gradserve_client.recording.reductions import sum
-from gradserve_client.recording.traced import Traced
 
 
 @pointing

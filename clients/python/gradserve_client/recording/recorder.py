@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -12,14 +13,57 @@ import numpy as np
 from gradserve_client.errors import InputError
 from gradserve_client.graph import Graph, Line, Node
 from gradserve_client.recording.lines import RecordingError, users_line
-from gradserve_client.recording.traced import DType, Traced
 from gradserve_client.tensors import Array, dtype_name
 
+DType = np.dtype[Any]
+Shape = tuple[int, ...]
+#: a number of Python's, which takes the dtype of the array that it meets
+Scalar = bool | int | float | complex
 #: gives the value of a node of a graph that is being written, whose leaves are these
 Look = Callable[[Graph, Sequence[Node], Node], Array]
 #: whole numbers up to which float64, in which guards are compared, tells neighbours apart
 _EXACT: Final = 2**53
 _CURRENT: Final[ContextVar[Recorder | None]] = ContextVar("recorder", default=None)
+
+
+class Traced:
+    """An array of which the server will know the elements."""
+
+    # NumPy leaves operators with its arrays to this class.
+    __array_ufunc__ = None
+
+    def __init__(self, recorder: Recorder, node: Node, shape: Sequence[int], dtype: DType) -> None:
+        self.recorder = recorder
+        self.node = node
+        self.shape: Shape = tuple(map(int, shape))
+        self.dtype = dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def told(self) -> str:
+        """Dtype and shape, as messages have them."""
+        return f"{self.dtype.name}{list(self.shape)}"
+
+    def become(self, other: Traced) -> None:
+        """Stand for another node from now on, as after an assignment to elements.
+
+        Raises RecordingError for an array of the function around, which is not this one's to change.
+        """
+        if other.recorder is not self.recorder:
+            raise RecordingError(
+                f"in place ({users_line()}): {self.told} is of the function around this one, which would not see that "
+                "it is another: make it a carry, or give it back"
+            )
+        self.node, self.shape, self.dtype = other.node, other.shape, other.dtype
 
 
 class Guard(NamedTuple):

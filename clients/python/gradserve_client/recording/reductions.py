@@ -20,7 +20,7 @@ from gradserve_client.recording.emitting import (
 )
 from gradserve_client.recording.lines import pointing
 from gradserve_client.recording.manipulation import cut, joined, reshape
-from gradserve_client.recording.traced import DType, Shape, Traced
+from gradserve_client.recording.recorder import DType, Shape, Traced
 
 Axis = int | Sequence[int] | None
 

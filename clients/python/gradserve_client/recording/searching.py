@@ -24,8 +24,8 @@ from gradserve_client.recording.emitting import (
 from gradserve_client.recording.lines import pointing
 from gradserve_client.recording.manipulation import flip, moveaxis, picked, reshape
 from gradserve_client.recording.missing import SHAPES
+from gradserve_client.recording.recorder import Traced
 from gradserve_client.recording.reductions import count_nonzero, reduced_shape
-from gradserve_client.recording.traced import Traced
 
 
 def _extreme(op: str, x: Traced, axis: int | None, *, keepdims: bool) -> Traced:

@@ -9,7 +9,7 @@ from typing import NoReturn
 from gradserve_client.errors import InputError
 from gradserve_client.recording.emitting import Operand, broadcast_shape, emit, promoted
 from gradserve_client.recording.lines import pointing
-from gradserve_client.recording.traced import Traced
+from gradserve_client.recording.recorder import Traced
 
 __all__ = [
     "betainc",

@@ -13,8 +13,8 @@ from gradserve_client.recording.lines import pointing
 from gradserve_client.recording.manipulation import broadcast_to, expand_dims, squeeze
 from gradserve_client.recording.matrices import matrices_of, square_of
 from gradserve_client.recording.products import matmul
+from gradserve_client.recording.recorder import Traced
 from gradserve_client.recording.searching import argsort
-from gradserve_client.recording.traced import Traced
 
 #: SciPy's words for which system is solved
 _TRANSPOSED = {0: False, "N": False, 1: True, "T": True, 2: True, "C": True}
