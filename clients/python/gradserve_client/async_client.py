@@ -225,7 +225,7 @@ class AsyncClient:
         """Delete a registered graph from the server, and return its summary."""
         graph_id = graph.graph_id if isinstance(graph, Registered) else graph
         request = requests.delete_graph(graph_id)
-        return await self._run(flows.answered(self._policy, request, GraphSummary.from_wire))
+        return await self._run(flows.send_and_read(self._policy, request, GraphSummary.from_wire))
 
     async def graphs(self, *, limit: int | None = None) -> AsyncIterator[GraphSummary]:
         """Iterate over all registered graphs in order of registration, `limit` per page."""
@@ -271,7 +271,7 @@ class AsyncClient:
     async def delete(self, tensor: Resident | str, *, if_match: Resident | str | None = None) -> Resident:
         """Delete a tensor from the server, and return the metadata of the deleted version."""
         request = requests.delete(name_of(tensor), if_match=if_match)
-        return await self._run(flows.answered(self._policy, request, Resident.from_wire))
+        return await self._run(flows.send_and_read(self._policy, request, Resident.from_wire))
 
     async def tensors(self, *, limit: int | None = None) -> AsyncIterator[Resident]:
         """Iterate over all resident tensors by name, `limit` per page."""
@@ -306,14 +306,14 @@ class AsyncClient:
 
     async def model(self, name: str) -> AsyncModel:
         """Fetch the current version of a model. Raises NotFoundError if the server does not have it."""
-        summary = await self._run(flows.answered(self._policy, requests.model(name), ModelSummary.from_wire))
+        summary = await self._run(flows.send_and_read(self._policy, requests.model(name), ModelSummary.from_wire))
         return AsyncModel(self, summary)
 
     async def delete_model(self, model: NamedModel | str, *, if_match: NamedModel | str | None = None) -> ModelSummary:
         """Delete a model, and return the summary of the deleted version. Its graph and tensors stay."""
         name = model.name if isinstance(model, NamedModel) else model
         request = requests.delete_model(name, if_match=if_match)
-        return await self._run(flows.answered(self._policy, request, ModelSummary.from_wire))
+        return await self._run(flows.send_and_read(self._policy, request, ModelSummary.from_wire))
 
     async def models(self, *, limit: int | None = None) -> AsyncIterator[AsyncModel]:
         """Iterate over all models by name, `limit` per page."""
@@ -322,7 +322,7 @@ class AsyncClient:
 
     async def ops(self) -> dict[str, Any]:
         """Return the server's op catalogue: `opset`, and `ops` with operands, attributes, gradients and dtypes."""
-        return await self._run(flows.answered(self._policy, requests.catalogue(), dict))
+        return await self._run(flows.send_and_read(self._policy, requests.catalogue(), dict))
 
     async def _entries(self, kind: str, limit: int | None) -> AsyncIterator[dict[str, Any]]:
         after = None

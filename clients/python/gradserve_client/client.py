@@ -238,7 +238,7 @@ class Client:
         """Delete a registered graph from the server, and return its summary."""
         graph_id = graph.graph_id if isinstance(graph, Registered) else graph
         request = requests.delete_graph(graph_id)
-        return self._run(flows.answered(self._policy, request, GraphSummary.from_wire))
+        return self._run(flows.send_and_read(self._policy, request, GraphSummary.from_wire))
 
     def graphs(self, *, limit: int | None = None) -> Iterator[GraphSummary]:
         """Iterate over all registered graphs in order of registration, `limit` per page."""
@@ -283,7 +283,7 @@ class Client:
     def delete(self, tensor: Resident | str, *, if_match: Resident | str | None = None) -> Resident:
         """Delete a tensor from the server, and return the metadata of the deleted version."""
         request = requests.delete(name_of(tensor), if_match=if_match)
-        return self._run(flows.answered(self._policy, request, Resident.from_wire))
+        return self._run(flows.send_and_read(self._policy, request, Resident.from_wire))
 
     def tensors(self, *, limit: int | None = None) -> Iterator[Resident]:
         """Iterate over all resident tensors by name, `limit` per page."""
@@ -317,14 +317,14 @@ class Client:
 
     def model(self, name: str) -> Model:
         """Fetch the current version of a model. Raises NotFoundError if the server does not have it."""
-        summary = self._run(flows.answered(self._policy, requests.model(name), ModelSummary.from_wire))
+        summary = self._run(flows.send_and_read(self._policy, requests.model(name), ModelSummary.from_wire))
         return Model(self, summary)
 
     def delete_model(self, model: NamedModel | str, *, if_match: NamedModel | str | None = None) -> ModelSummary:
         """Delete a model, and return the summary of the deleted version. Its graph and tensors stay."""
         name = model.name if isinstance(model, NamedModel) else model
         request = requests.delete_model(name, if_match=if_match)
-        return self._run(flows.answered(self._policy, request, ModelSummary.from_wire))
+        return self._run(flows.send_and_read(self._policy, request, ModelSummary.from_wire))
 
     def models(self, *, limit: int | None = None) -> Iterator[Model]:
         """Iterate over all models by name, `limit` per page."""
@@ -332,7 +332,7 @@ class Client:
 
     def ops(self) -> dict[str, Any]:
         """Return the server's op catalogue: `opset`, and `ops` with operands, attributes, gradients and dtypes."""
-        return self._run(flows.answered(self._policy, requests.catalogue(), dict))
+        return self._run(flows.send_and_read(self._policy, requests.catalogue(), dict))
 
     def _entries(self, kind: str, limit: int | None) -> Iterator[dict[str, Any]]:
         after = None

@@ -43,7 +43,7 @@ def stream_arguments(request: Request, deadline: Deadline) -> dict[str, Any]:
     Raises DeadlineError if there is no time left.
     """
     remaining = deadline.remaining()
-    request = request.within(remaining)
+    request = request.with_timeout(remaining)
     headers = {**request.headers, "Content-Length": str(request.length)} if request.body else request.headers
     timeout = None if remaining is None else max(remaining, _MIN_TIMEOUT)
     arguments = {"method": request.method, "url": request.path, "params": request.query, "headers": headers}
@@ -56,7 +56,7 @@ def translate_error(error: httpx.HTTPError, request: Request, deadline: Deadline
     The timeout of httpx is the time left until the deadline, so a timeout means that the deadline has passed.
     """
     if isinstance(error, httpx.TimeoutException):
-        return deadline.passed()
+        return deadline.error()
     if isinstance(error, httpx.TransportError) and not isinstance(error, httpx.LocalProtocolError):
         return ConnectionFailed(f"{request.method} {request.path}: {type(error).__name__}: {error}")
     return InputError(f"{request.method} {request.path} cannot be sent: {type(error).__name__}")
