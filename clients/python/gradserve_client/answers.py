@@ -225,8 +225,9 @@ class Gradients(Values):
 
     @cached_property
     def gradients(self) -> Results[Array]:
-        """The gradients by node of `wrt`, each with the shape of its node, after the leading axis K if `vjp` was
-        batched.
+        """The gradients by node of `wrt`, each with the shape of its node.
+
+        If `vjp` was called with `batched=True`, each has the axis K in front.
         """
         return self._arrays("gradients")
 
@@ -311,9 +312,7 @@ class Certificate(Answer):
 
     @cached_property
     def uncertified(self) -> Results[str]:
-        """Reasons by node, for the nodes that were not compared: such as "kink" or "roundoff" (docs/wire.md lists
-        them).
-        """
+        """Reasons by node, such as "kink" or "roundoff", for the nodes that were not compared. See docs/wire.md."""
         entries = self.fields["uncertified"]
         return Results(self._graph, [(e["node"],) for e in entries], [e["reason"] for e in entries])
 

@@ -125,10 +125,10 @@ class BatchFields(HessianFields, total=False):
 
 
 class CheckFields(CallFields, total=False):
-    """Fields of `check`: `directions` per node, 1 to 64 (default 4), and `tolerance`, the largest relative error
-    (default 10⁻⁶).
+    """Fields of `check`.
 
-    `memory_budget` and `precision` are those of `RunFields`.
+    `directions` is the number of directions per node, from 1 to 64, by default 4. `tolerance` is the largest relative
+    error that passes, by default 10⁻⁶. `memory_budget` and `precision` are those of `RunFields`.
     """
 
     of: NodeLike

@@ -65,9 +65,7 @@ class Exchange:
 def compute(
     policy: Policy, call: str, answer_class: type[A], graph: Graph | Registered, options: Mapping[str, Any]
 ) -> Flow[A]:
-    """Run a call on a graph or a registered graph. A registered graph is registered first if the server does not know
-    it.
-    """
+    """Run a call on a graph or a registered graph, which is registered first if the server does not know it."""
     deadline = policy.deadline(options.get("timeout", policy.timeout))
     local_graph = graph.graph if isinstance(graph, Registered) else graph
     registered_nodes = graph.node_count if isinstance(graph, Registered) else None

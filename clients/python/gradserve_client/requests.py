@@ -91,13 +91,13 @@ class Message:
         """Return the media type and the body. Raises InputError if a field cannot be written as JSON."""
         if form == "safetensors":
             tensors = {name: array for name, _, _, array in self._tensors}
-            return SAFETENSORS, safetensors.encode(tensors, {"request": _to_json(self.fields)})
+            return SAFETENSORS, safetensors.encode(tensors, {"request": _dump_json(self.fields)})
         for _, holder, key, array in self._tensors:
             holder[key] = to_json(array, form)
-        return JSON, [_to_json(self.fields).encode()]
+        return JSON, [_dump_json(self.fields).encode()]
 
 
-def _to_json(fields: object) -> str:
+def _dump_json(fields: object) -> str:
     try:
         return json.dumps(fields, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -271,7 +271,7 @@ def _encode_single(array: Array, form: Form | None) -> tuple[str, list[Buffer]]:
     form = form or default_form(array.nbytes)
     if form == "safetensors":
         return SAFETENSORS, safetensors.encode({_TENSOR_NAME: array}, {})
-    return JSON, [_to_json(to_json(array, form)).encode()]
+    return JSON, [_dump_json(to_json(array, form)).encode()]
 
 
 def get(
@@ -294,7 +294,7 @@ def put_model(
     """Build the request that stores a model. Without a condition it is idempotent. Raises InputError."""
     conditions = _conditions(if_match, if_none_match)
     headers = {"Content-Type": JSON, "Accept": JSON, **conditions}
-    body = [_to_json(model_fields).encode()]
+    body = [_dump_json(model_fields).encode()]
     return Request("PUT", _model_path(name), {}, headers, body, accepts_timeout=True, stores=bool(conditions))
 
 
