@@ -83,7 +83,9 @@ class Incoming:
 
     def _require_length(self, length: int) -> None:
         if length > self._max_response_bytes:
-            raise AnswerTooLarge(f"the answer has more than {self._most} bytes (max_response_bytes), and was not read")
+            raise AnswerTooLarge(
+                f"the answer has more than {self._max_response_bytes} bytes (max_response_bytes), and was not read"
+            )
 
     def whole(self) -> Response:
         """Return the complete response."""

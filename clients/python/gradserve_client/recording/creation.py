@@ -18,11 +18,11 @@ from gradserve_client.recording.emitting import (
     dtype_of,
     emit,
     is_scalar,
-    lifted,
-    ordered,
-    promoted,
+    lift,
+    promote,
+    require_ordered,
 )
-from gradserve_client.recording.lines import pointing
+from gradserve_client.recording.lines import locates_errors
 from gradserve_client.recording.manipulation import broadcast_to, extents, reshape, stack
 from gradserve_client.recording.recorder import Scalar, Traced
 from gradserve_client.tensors import Array
@@ -32,7 +32,7 @@ _EXACT: Final = 2**53
 Number = Scalar | Traced
 
 
-@pointing
+@locates_errors
 def asarray(obj: object, /, *, dtype: object = None, device: object = None, copy: bool | None = None) -> Traced:
     """An array of anything like one: numbers, NumPy's arrays, lists, also of recorded arrays."""
     wanted = None if dtype is None else dtype_of(dtype)
@@ -48,11 +48,11 @@ def _holds_traced(obj: object) -> bool:
 
 def _stacked(obj: object) -> Traced:
     if not isinstance(obj, list | tuple):
-        return lifted(obj)
-    return stack(promoted(*(each if is_scalar(each) else _stacked(each) for each in obj)))
+        return lift(obj)
+    return stack(promote(*(each if is_scalar(each) else _stacked(each) for each in obj)))
 
 
-@pointing
+@locates_errors
 def full(shape: int | Sequence[int], fill_value: Number, *, dtype: object = None, device: object = None) -> Traced:
     """An array of one number, which may be a recorded one."""
     wanted = None if dtype is None else dtype_of(dtype)
@@ -65,49 +65,49 @@ def full(shape: int | Sequence[int], fill_value: Number, *, dtype: object = None
     return broadcast_to(constant(stated), shape)
 
 
-@pointing
+@locates_errors
 def zeros(shape: int | Sequence[int], *, dtype: object = None, device: object = None) -> Traced:
     """Zeros."""
     return full(shape, 0.0, dtype=dtype or DEFAULT_FLOAT)
 
 
-@pointing
+@locates_errors
 def ones(shape: int | Sequence[int], *, dtype: object = None, device: object = None) -> Traced:
     """Ones."""
     return full(shape, 1.0, dtype=dtype or DEFAULT_FLOAT)
 
 
-@pointing
+@locates_errors
 def empty(shape: int | Sequence[int], *, dtype: object = None, device: object = None) -> Traced:
     """Zeros, too: nothing here is without a value."""
     return zeros(shape, dtype=dtype)
 
 
-@pointing
+@locates_errors
 def full_like(x: Traced, /, fill_value: Number, *, dtype: object = None, device: object = None) -> Traced:
     """An array of one number, of the shape of another, and its dtype unless one is given."""
     return full(x.shape, fill_value, dtype=dtype or x.dtype)
 
 
-@pointing
+@locates_errors
 def zeros_like(x: Traced, /, *, dtype: object = None, device: object = None) -> Traced:
     """Zeros of the shape of another array."""
     return full_like(x, 0, dtype=dtype)
 
 
-@pointing
+@locates_errors
 def ones_like(x: Traced, /, *, dtype: object = None, device: object = None) -> Traced:
     """Ones of the shape of another array."""
     return full_like(x, 1, dtype=dtype)
 
 
-@pointing
+@locates_errors
 def empty_like(x: Traced, /, *, dtype: object = None, device: object = None) -> Traced:
     """Zeros of the shape of another array."""
     return zeros_like(x, dtype=dtype)
 
 
-@pointing
+@locates_errors
 def arange(
     start: float, /, stop: float | None = None, step: float = 1, *, dtype: object = None, device: object = None
 ) -> Traced:
@@ -124,14 +124,14 @@ def arange(
 def _number(value: Number) -> float:
     """A number while recording; of a recorded array, what a look at it gives. Raises InputError for complex ones."""
     if isinstance(value, Traced):
-        return ordered(value).recorder.value(value, "a bound")
+        return require_ordered(value).recorder.value(value, "a bound")
     number: Scalar = value.item() if isinstance(value, np.generic) else value
     if isinstance(number, complex):
         raise InputError(f"bounds are real numbers, and {number} is complex")
     return number
 
 
-@pointing
+@locates_errors
 def linspace(
     start: Number, stop: Number, /, num: int, *, dtype: object = None, device: object = None, endpoint: bool = True
 ) -> Traced:
@@ -140,13 +140,13 @@ def linspace(
     if not isinstance(start, Traced) and not isinstance(stop, Traced):
         spaced_here: Array = np.linspace(start, stop, num, endpoint=endpoint)
         return constant(spaced_here if wanted is None else spaced_here.astype(wanted))
-    first, last = promoted(start, stop, floating=True)
+    first, last = promote(start, stop, floating=True)
     parts = constant(np.linspace(0.0, 1.0, num, endpoint=endpoint), first.dtype)
     spaced = add(first, multiply(subtract(last, first), cast(parts, first.dtype)))
     return spaced if wanted is None else cast(spaced, wanted)
 
 
-@pointing
+@locates_errors
 def eye(
     n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: object = None, device: object = None
 ) -> Traced:
@@ -156,27 +156,27 @@ def eye(
 
 def _triangle(op: Literal["tril", "triu"], x: Traced, k: int) -> Traced:
     if x.ndim < 2:
-        raise InputError(f"matrices have two axes, and {x.told} has {x.ndim}")
+        raise InputError(f"matrices have two axes, and {x.type_name} has {x.ndim}")
     return emit(op, [x], x.shape, x.dtype, offset=k)
 
 
-@pointing
+@locates_errors
 def tril(x: Traced, /, *, k: int = 0) -> Traced:
     """The part on and below a diagonal, and zeros above."""
     return _triangle("tril", x, k)
 
 
-@pointing
+@locates_errors
 def triu(x: Traced, /, *, k: int = 0) -> Traced:
     """The part on and above a diagonal, and zeros below."""
     return _triangle("triu", x, k)
 
 
-@pointing
+@locates_errors
 def meshgrid(*arrays: Traced, indexing: Literal["xy", "ij"] = "xy") -> list[Traced]:
     """The coordinates of a grid, an array for each of those of its axes."""
     if any(array.ndim != 1 for array in arrays):
-        raise InputError(f"coordinates have one axis: {', '.join(array.told for array in arrays)}")
+        raise InputError(f"coordinates have one axis: {', '.join(array.type_name for array in arrays)}")
     order = [*range(len(arrays))]
     if indexing == "xy" and len(order) > 1:
         order[:2] = [1, 0]

@@ -16,12 +16,12 @@ from gradserve_client.recording.emitting import (
     common_dtype,
     emit,
     is_scalar,
-    lifted,
-    ordered,
-    part_of,
-    promoted,
+    lift,
+    promote,
+    real_dtype,
+    require_ordered,
 )
-from gradserve_client.recording.lines import pointing
+from gradserve_client.recording.lines import locates_errors
 from gradserve_client.recording.recorder import Traced
 
 Unary = Callable[[Traced], Traced]
@@ -32,7 +32,7 @@ Bound = Operand | None
 def _named(function: Callable[..., Traced], name: str, op: str) -> Callable[..., Traced]:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"As the standard's `{name}`, by the op `{op}`."
-    return pointing(function)
+    return locates_errors(function)
 
 
 def _floating(name: str, op: str | None = None, *, instead: str | None = None) -> Unary:
@@ -43,7 +43,7 @@ def _floating(name: str, op: str | None = None, *, instead: str | None = None) -
     op = op or name
 
     def function(x: Traced, /) -> Traced:
-        (x,) = promoted(x, floating=True)
+        (x,) = promote(x, floating=True)
         if instead:
             _check_real(x, instead)
         return emit(op, [x], x.shape, x.dtype)
@@ -53,7 +53,7 @@ def _floating(name: str, op: str | None = None, *, instead: str | None = None) -
 
 def _check_real(x: Traced, instead: str) -> None:
     if x.dtype.kind == "c":
-        raise InputError(f"no op has this of complex numbers, as {x.told} is: {instead}")
+        raise InputError(f"no op has this of complex numbers, as {x.type_name} is: {instead}")
 
 
 def _numeric(name: str, op: str | None = None, *, orders: bool = False) -> Unary:
@@ -61,14 +61,14 @@ def _numeric(name: str, op: str | None = None, *, orders: bool = False) -> Unary
     op = op or name
 
     def function(x: Traced, /) -> Traced:
-        x = ordered(_numbers(x)) if orders else _numbers(x)
+        x = require_ordered(_numbers(x)) if orders else _numbers(x)
         return emit(op, [x], x.shape, x.dtype)
 
     return _named(function, name, op)
 
 
 def _numbers(x: Operand) -> Traced:
-    x = lifted(x)
+    x = lift(x)
     if x.dtype == BOOL:
         raise InputError("this is of numbers, and bool is none: astype() makes some of it")
     return x
@@ -93,10 +93,10 @@ def _arithmetic(
         if commutes and is_scalar(x1):
             x1, x2 = x2, x1
         if scalar and _is_attribute(x2, x1):
-            (x,) = promoted(x1)
+            (x,) = promote(x1)
             return emit(scalar, [x], x.shape, x.dtype, **{attr: float(x2)})  # type: ignore[arg-type] # a number
-        x, y = promoted(x1, x2, floating=floating)
-        _numbers(ordered(x) if orders else x)
+        x, y = promote(x1, x2, floating=floating)
+        _numbers(require_ordered(x) if orders else x)
         if op == "pow":
             _check_real(x, "its exponents are real numbers of Python's; write exp(y * log(x))")
         return emit(op, [x, y], broadcast_shape(x, y), x.dtype)
@@ -113,9 +113,9 @@ def _is_attribute(number: Operand, x: Operand) -> bool:
 
 def _comparison(name: str, *, orders: bool = True) -> Binary:
     def function(x1: Operand, x2: Operand, /) -> Traced:
-        x, y = promoted(x1, x2)
+        x, y = promote(x1, x2)
         if orders:
-            ordered(x)
+            require_ordered(x)
         return emit(name, [x, y], broadcast_shape(x, y), BOOL)
 
     return _named(function, name, name)
@@ -168,14 +168,14 @@ _LN_2: Final = math.log(2)
 _LN_10: Final = math.log(10)
 
 
-@pointing
+@locates_errors
 def abs(x: Traced, /) -> Traced:
     """The size of x, which is real."""
     x = _numbers(x)
-    return emit("abs", [x], x.shape, part_of(x.dtype))
+    return emit("abs", [x], x.shape, real_dtype(x.dtype))
 
 
-@pointing
+@locates_errors
 def sign(x: Traced, /) -> Traced:
     """−1, 0 or 1; of a complex number x / |x|, and 0 of 0."""
     x = _numbers(x)
@@ -185,89 +185,89 @@ def sign(x: Traced, /) -> Traced:
     return divide(x, where(equal(size, 0), 1, size))
 
 
-@pointing
+@locates_errors
 def tan(x: Traced, /) -> Traced:
     """The tangent; of complex numbers tan x = −i tanh i x, which is finite far from the real axis, too."""
-    (x,) = promoted(x, floating=True)
+    (x,) = promote(x, floating=True)
     if x.dtype.kind != "c":
         return emit("tan", [x], x.shape, x.dtype)
     return multiply(tanh(multiply(x, 1j)), -1j)
 
 
-@pointing
+@locates_errors
 def log2(x: Traced, /) -> Traced:
     """log₂ x; of complex numbers ln x / ln 2."""
-    (x,) = promoted(x, floating=True)
+    (x,) = promote(x, floating=True)
     return divide(log(x), _LN_2) if x.dtype.kind == "c" else emit("log2", [x], x.shape, x.dtype)
 
 
-@pointing
+@locates_errors
 def log10(x: Traced, /) -> Traced:
     """log₁₀ x = ln x / ln 10."""
     return divide(log(x), _LN_10)
 
 
-@pointing
+@locates_errors
 def positive(x: Traced, /) -> Traced:
     """x, as an array of its own."""
     x = _numbers(x)
     return x.recorder.array(x.node, x.shape, x.dtype)
 
 
-@pointing
+@locates_errors
 def conj(x: Traced, /) -> Traced:
     """x with its imaginary part negated; real numbers as they are."""
     x = _numbers(x)
     return emit("conj", [x], x.shape, x.dtype) if x.dtype.kind == "c" else positive(x)
 
 
-@pointing
+@locates_errors
 def real(x: Traced, /) -> Traced:
     """The real part; of real numbers themselves."""
     x = _numbers(x)
-    return emit("real", [x], x.shape, part_of(x.dtype)) if x.dtype.kind == "c" else positive(x)
+    return emit("real", [x], x.shape, real_dtype(x.dtype)) if x.dtype.kind == "c" else positive(x)
 
 
-@pointing
+@locates_errors
 def imag(x: Traced, /) -> Traced:
     """The imaginary part; of real numbers 0."""
     x = _numbers(x)
-    return emit("imag", [x], x.shape, part_of(x.dtype)) if x.dtype.kind == "c" else multiply(positive(x), 0)
+    return emit("imag", [x], x.shape, real_dtype(x.dtype)) if x.dtype.kind == "c" else multiply(positive(x), 0)
 
 
-@pointing
+@locates_errors
 def angle(x: Traced, /) -> Traced:
     """The angle of x in [−π, π]; of real numbers 0 or π. It is NumPy's: the standard has none."""
-    (x,) = promoted(x, floating=True)
-    return emit("angle", [x], x.shape, part_of(x.dtype))
+    (x,) = promote(x, floating=True)
+    return emit("angle", [x], x.shape, real_dtype(x.dtype))
 
 
-@pointing
+@locates_errors
 def trunc(x: Traced, /) -> Traced:
     """x without its fraction: towards 0."""
-    x = ordered(_numbers(x))
+    x = require_ordered(_numbers(x))
     return x if x.dtype.kind != "f" else where(less(x, 0), ceil(x), floor(x))
 
 
-@pointing
+@locates_errors
 def hypot(x1: Operand, x2: Operand, /) -> Traced:
     """√(x1² + x2²), without overflow on the way; its gradient at the origin is 0."""
-    x, y = promoted(x1, x2, floating=True)
-    ordered(x)
+    x, y = promote(x1, x2, floating=True)
+    require_ordered(x)
     shape = broadcast_shape(x, y)
     spread = [emit("broadcast_to", [each], shape, x.dtype, shape=shape) for each in (x, y)]
     pair = emit("stack", spread, (2, *shape), x.dtype, axis=0)
     return emit("norm", [pair], shape, x.dtype, axes=[0])
 
 
-@pointing
+@locates_errors
 def floor_divide(x1: Operand, x2: Operand, /) -> Traced:
     """⌊x1 / x2⌋, by way of the remainder, as NumPy has it: the quotient alone may be rounded to the next number.
 
     Whole numbers are exact up to 2⁵³, and divided by 0 they give 0.
     """
-    x, y = promoted(x1, x2)
-    ordered(x)
+    x, y = promote(x1, x2)
+    require_ordered(x)
     rest = remainder(x, y)
     quotient = round(divide(subtract(x, rest), y))
     if x.dtype.kind == "f":
@@ -275,45 +275,45 @@ def floor_divide(x1: Operand, x2: Operand, /) -> Traced:
     return cast(where(equal(y, 0), 0.0, quotient), x.dtype)
 
 
-@pointing
+@locates_errors
 def signbit(x: Traced, /) -> Traced:
     """Whether x is below 0 or −0. Of NaN it is false."""
     return less(atan2(x, -1.0), 0)
 
 
-@pointing
+@locates_errors
 def copysign(x1: Operand, x2: Operand, /) -> Traced:
     """x1 with the sign of x2."""
-    x, y = promoted(x1, x2, floating=True)
-    size = abs(ordered(x))
+    x, y = promote(x1, x2, floating=True)
+    size = abs(require_ordered(x))
     return where(signbit(y), negative(size), size)
 
 
-@pointing
+@locates_errors
 def isfinite(x: Traced, /) -> Traced:
     """Whether x is neither infinite nor NaN."""
     x = _numbers(x)
     return emit("is_finite", [x], x.shape, BOOL)
 
 
-@pointing
+@locates_errors
 def isnan(x: Traced, /) -> Traced:
     """Whether x is NaN, which differs from itself."""
     x = _numbers(x)
     return not_equal(x, x)
 
 
-@pointing
+@locates_errors
 def isinf(x: Traced, /) -> Traced:
     """Whether x is ∞ or −∞."""
     x = _numbers(x)
     return equal(abs(x), math.inf)
 
 
-@pointing
+@locates_errors
 def clip(x: Traced, /, min: Bound = None, max: Bound = None) -> Traced:
     """x, but at least min and at most max; in x's dtype."""
-    x = ordered(_numbers(x))
+    x = require_ordered(_numbers(x))
     bounds = {name: bound for name, bound in (("min", min), ("max", max)) if bound is not None}
     if all(_is_attribute(bound, x) for bound in bounds.values()):
         return emit("clamp", [x], x.shape, x.dtype, **bounds) if bounds else positive(x)
@@ -330,7 +330,7 @@ def _logical(name: str, op: str) -> Binary:
 
 
 def _truth(x: Operand) -> Traced:
-    x = lifted(x)
+    x = lift(x)
     if x.dtype != BOOL:
         raise InputError(f"this is of bool, and not of {x.dtype.name}: compare it with 0")
     return x
@@ -341,7 +341,7 @@ logical_or = _logical("logical_or", "logical_or")
 logical_xor = _logical("logical_xor", "not_equal")
 
 
-@pointing
+@locates_errors
 def logical_not(x: Traced, /) -> Traced:
     """Not x, of bool."""
     x = _truth(x)
@@ -367,9 +367,9 @@ bitwise_xor = _bitwise("bitwise_xor", logical_xor)
 bitwise_invert = _bitwise("bitwise_invert", logical_not)
 
 
-@pointing
+@locates_errors
 def where(condition: Operand, x1: Operand, x2: Operand, /) -> Traced:
     """x1 where the condition holds, else x2. Each gets its gradient where it was chosen, and 0 elsewhere."""
     chooser = _truth(condition)
-    x, y = promoted(x1, x2)
+    x, y = promote(x1, x2)
     return emit("where", [chooser, x, y], broadcast_shape(chooser, x, y), x.dtype)

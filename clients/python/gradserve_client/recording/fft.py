@@ -10,8 +10,16 @@ import numpy as np
 from gradserve_client.errors import InputError
 from gradserve_client.recording import missing
 from gradserve_client.recording.elementwise import conj
-from gradserve_client.recording.emitting import axes_of, complex_of, constant, dtype_of, emit, lifted, part_of
-from gradserve_client.recording.lines import pointing
+from gradserve_client.recording.emitting import (
+    complex_dtype,
+    constant,
+    dtype_of,
+    emit,
+    lift,
+    normalize_axes,
+    real_dtype,
+)
+from gradserve_client.recording.lines import locates_errors
 from gradserve_client.recording.manipulation import roll
 from gradserve_client.recording.recorder import DType, Traced
 
@@ -44,12 +52,12 @@ _OTHER: Final[dict[Norm, Norm]] = {"backward": "forward", "ortho": "ortho", "for
 
 def _transformed(op: str, x: Traced, sizes: Sizes, axes: Sequence[int] | None, norm: Norm | None) -> Traced:
     """The op over axes, with so many points on each; −1 points are those that there are."""
-    x = lifted(x)
+    x = lift(x)
     if sizes is not None and axes is None:
         axes = range(-len(sizes), 0)
-    along = axes_of(axes, x.ndim)
+    along = normalize_axes(axes, x.ndim)
     if not along:
-        raise InputError(f"a transform is over an axis, and {x.told} has none to go over")
+        raise InputError(f"a transform is over an axis, and {x.type_name} has none to go over")
     if sizes is not None and len(sizes) != len(along):
         raise InputError(f"{len(sizes)} sizes are not for the {len(along)} axes of the transform")
     if norm not in (None, *_OTHER):
@@ -70,17 +78,19 @@ def _points(op: str, x: Traced, axes: Sequence[int], sizes: Sizes) -> list[int]:
         own[-1] = 2 * (own[-1] - 1)
     points = [one if wanted in (None, -1) else int(wanted) for one, wanted in zip(own, sizes or own, strict=True)]
     if min(points) < 1:
-        raise InputError(f"a transform is of points, and of {x.told} there would be {points} on the axes {[*axes]}")
+        raise InputError(
+            f"a transform is of points, and of {x.type_name} there would be {points} on the axes {[*axes]}"
+        )
     return points
 
 
 def _dtype(op: str, x: Traced) -> DType:
     """The dtype of the result, as NumPy's. Raises InputError for the half spectrum of complex numbers."""
     if op == "rfft" and x.dtype.kind == "c":
-        raise InputError(f"half of a spectrum says all of a real array, and {x.told} is complex: take fft or fftn")
+        raise InputError(f"half of a spectrum says all of a real array, and {x.type_name} is complex: take fft or fftn")
     if op != "irfft":
-        return complex_of(x.dtype)
-    return x.dtype if x.dtype.name == "float16" else part_of(complex_of(x.dtype))
+        return complex_dtype(x.dtype)
+    return x.dtype if x.dtype.name == "float16" else real_dtype(complex_dtype(x.dtype))
 
 
 def _one(name: str, says: str) -> Callable[..., Traced]:
@@ -106,7 +116,7 @@ def _several(name: str, op: str, says: str, default: tuple[int, ...] | None) -> 
 def _named(function: Callable[..., Traced], name: str, says: str) -> Callable[..., Traced]:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = says
-    return pointing(function)
+    return locates_errors(function)
 
 
 fft = _one("fft", "The discrete Fourier transform along an axis, with n points: cut, or padded with zeros.")
@@ -123,13 +133,13 @@ rfftn = _several("rfftn", "rfft", "`rfft` along axes, halved along the last of t
 irfftn = _several("irfftn", "irfft", "The inverse of `rfftn`.", None)
 
 
-@pointing
+@locates_errors
 def hfft(x: Traced, /, *, n: int | None = None, axis: int = -1, norm: Norm | None = None) -> Traced:
     """The real spectrum, of n points, of an array of which this is one half, and the conjugates the other."""
     return _transformed("irfft", conj(x), None if n is None else [n], [axis], _OTHER[norm or "backward"])
 
 
-@pointing
+@locates_errors
 def ihfft(x: Traced, /, *, n: int | None = None, axis: int = -1, norm: Norm | None = None) -> Traced:
     """The inverse of `hfft`."""
     return conj(_transformed("rfft", x, None if n is None else [n], [axis], _OTHER[norm or "backward"]))
@@ -139,13 +149,13 @@ def _frequencies(found: object, dtype: object) -> Traced:
     return constant(np.asarray(found, np.float64 if dtype is None else dtype_of(dtype)))
 
 
-@pointing
+@locates_errors
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: object = None, device: object = None) -> Traced:
     """The frequencies of the entries of `fft` of n points that are d apart."""
     return _frequencies(np.fft.fftfreq(n, d), dtype)
 
 
-@pointing
+@locates_errors
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: object = None, device: object = None) -> Traced:
     """The frequencies of the entries of `rfft` of n points that are d apart."""
     return _frequencies(np.fft.rfftfreq(n, d), dtype)
@@ -153,18 +163,18 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: object = None, device: object 
 
 def _shifted(x: Traced, axes: int | Sequence[int] | None, sign: int) -> Traced:
     """Each axis moved by half of its extent, which is the smaller half where `sign` is 1."""
-    along = axes_of(axes, x.ndim)
+    along = normalize_axes(axes, x.ndim)
     shifts = tuple(sign * (x.shape[axis] // 2) for axis in along)
     return roll(x, shifts, axis=tuple(along)) if along else x
 
 
-@pointing
+@locates_errors
 def fftshift(x: Traced, /, *, axes: int | Sequence[int] | None = None) -> Traced:
     """With frequency 0 in the middle of axes, by default of all."""
     return _shifted(x, axes, 1)
 
 
-@pointing
+@locates_errors
 def ifftshift(x: Traced, /, *, axes: int | Sequence[int] | None = None) -> Traced:
     """The inverse of `fftshift`."""
     return _shifted(x, axes, -1)

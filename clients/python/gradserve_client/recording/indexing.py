@@ -8,10 +8,10 @@ import numpy as np
 
 from gradserve_client.errors import InputError
 from gradserve_client.recording.elementwise import add, equal, multiply, where
-from gradserve_client.recording.emitting import BOOL, DEFAULT_INT, broadcast_shape, cast, constant, emit, lifted
+from gradserve_client.recording.emitting import BOOL, DEFAULT_INT, broadcast_shape, cast, constant, emit, lift
 from gradserve_client.recording.manipulation import broadcast_to, moveaxis, permute_dims, reshape
 from gradserve_client.recording.recorder import Traced
-from gradserve_client.recording.searching import from_the_front, take
+from gradserve_client.recording.searching import normalize_indices, take
 from gradserve_client.tensors import Array
 
 _UNKNOWN: Final = "how many elements a mask chooses is known only when the graph runs"
@@ -50,7 +50,7 @@ def _parts(x: Traced, key: Any) -> list[Any]:
     parts = [chosen for part in parts for chosen in (_positions(part) if _is_mask(part) else [part])]
     named = sum(part is not None and part is not Ellipsis for part in parts)
     if named > x.ndim:
-        raise IndexError(f"{x.told} has {x.ndim} axes, and {named} are indexed")
+        raise IndexError(f"{x.type_name} has {x.ndim} axes, and {named} are indexed")
     places = [i for i, part in enumerate(parts) if part is Ellipsis]
     if len(places) > 1:
         raise InputError("an index has one Ellipsis only")
@@ -131,7 +131,7 @@ def _advanced(x: Traced, parts: list[Any]) -> Traced:
     places = [i for i, part in enumerate(parts) if isinstance(part, Traced | int)]
     basic = [slice(None) if i in places else part for i, part in enumerate(parts)]
     x = _basic(x, basic)
-    indices = [from_the_front(lifted(parts[i]), x.shape[i]) for i in places]
+    indices = [normalize_indices(lift(parts[i]), x.shape[i]) for i in places]
     where_they_go = places[0] if places[-1] - places[0] == len(places) - 1 else 0
     if len(places) == 1:
         return take(x, indices[0], axis=places[0])
@@ -160,7 +160,7 @@ def setitem(x: Traced, key: Any, value: Any) -> Traced:
 
     Masks are of one element, or of x's shape. Of positions that name one place twice, the last counts.
     """
-    new = cast(lifted(value, x.dtype), x.dtype)
+    new = cast(lift(value, x.dtype), x.dtype)
     if _is_mask(key) and x.recorder.known(key) is None:
         return _masked(x, key, new)
     parts = _parts(x, key)
@@ -195,7 +195,7 @@ def _fitting(new: Traced, ndim: int) -> Traced:
 
 def _masked(x: Traced, mask: Traced, new: Traced) -> Traced:
     if mask.shape != x.shape[: mask.ndim]:
-        raise InputError(f"a mask {mask.told} does not fit {x.told}")
+        raise InputError(f"a mask {mask.type_name} does not fit {x.type_name}")
     if new.ndim > x.ndim - mask.ndim:
         raise InputError(f"{_UNKNOWN}: choose with where(), or assign one element")
     return where(reshape(mask, mask.shape + (1,) * (x.ndim - mask.ndim)), new, x)
@@ -208,7 +208,7 @@ def _is_one_position(parts: list[Any], axis: int) -> bool:
 
 def _at_one_position(x: Traced, parts: list[Any], axis: int, new: Traced) -> Traced:
     """Where the position along one axis is known only when the graph runs, and all of the others are assigned to."""
-    place = from_the_front(parts[axis], x.shape[axis])
+    place = normalize_indices(parts[axis], x.shape[axis])
     shape = [x.shape[axis] if i == axis else 1 for i in range(x.ndim)]
     chosen = equal(reshape(constant(np.arange(x.shape[axis])), shape), place)
     rest = [extent for i, extent in enumerate(x.shape) if i != axis]
@@ -228,10 +228,10 @@ def _at_positions(x: Traced, parts: list[Any], new: Traced) -> Traced:
     places = [i for i, part in enumerate(parts) if isinstance(part, Traced | int)]
     taken = [slice(None) if i in places else part for i, part in enumerate(parts)]
     within = _basic(x, taken)
-    indices = [lifted(parts[i]) for i in places]
+    indices = [lift(parts[i]) for i in places]
     for index in indices:
         if index.dtype.kind not in "iu":
-            raise InputError(f"positions are whole numbers, and these are {index.told}")
+            raise InputError(f"positions are whole numbers, and these are {index.type_name}")
     wide = [cast(index, DEFAULT_INT) for index in indices]
     shape = _shape_at(within, places, indices)
     update = broadcast_to(_fitting(new, len(shape)), shape)

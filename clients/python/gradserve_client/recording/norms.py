@@ -9,12 +9,12 @@ from typing import Final, Literal
 from gradserve_client.errors import InputError
 from gradserve_client.recording.decompositions import svdvals
 from gradserve_client.recording.elementwise import abs, divide, multiply, not_equal, pow
-from gradserve_client.recording.emitting import axes_of, cast, emit, part_of, promoted
-from gradserve_client.recording.lines import pointing
+from gradserve_client.recording.emitting import cast, emit, normalize_axes, promote, real_dtype
+from gradserve_client.recording.lines import locates_errors
 from gradserve_client.recording.manipulation import expand_dims, moveaxis, reshape
-from gradserve_client.recording.matrices import inv, matrices_of
+from gradserve_client.recording.matrices import as_matrices, inv
 from gradserve_client.recording.recorder import Traced
-from gradserve_client.recording.reductions import Axis, max, min, reduced, sum
+from gradserve_client.recording.reductions import Axis, max, min, reduce_axes, sum
 
 Order = int | float
 MatrixOrder = Order | Literal["fro", "nuc"]
@@ -26,12 +26,12 @@ def _real(x: Traced) -> Traced:
     return abs(x) if x.dtype.kind == "c" else x
 
 
-@pointing
+@locates_errors
 def vector_norm(x: Traced, /, *, axis: Axis = None, keepdims: bool = False, ord: Order = 2) -> Traced:
     """The norm of vectors: (Σ |x|ᵖ)^(1/p), the largest or least size for ∞ and −∞, how many are not 0 for 0."""
-    (x,) = promoted(x, floating=True)
+    (x,) = promote(x, floating=True)
     if ord == 2:
-        return reduced("norm", _real(x), part_of(x.dtype), axis, keepdims=keepdims)
+        return reduce_axes("norm", _real(x), real_dtype(x.dtype), axis, keepdims=keepdims)
     size = abs(x)
     if math.isinf(ord):
         return (max if ord > 0 else min)(size, axis=axis, keepdims=keepdims)
@@ -42,15 +42,15 @@ def vector_norm(x: Traced, /, *, axis: Axis = None, keepdims: bool = False, ord:
     return pow(sum(pow(size, float(ord)), axis=axis, keepdims=keepdims), 1 / ord)
 
 
-@pointing
+@locates_errors
 def matrix_norm(x: Traced, /, *, keepdims: bool = False, ord: MatrixOrder = "fro") -> Traced:
     """The norm of matrices: Frobenius', or the largest or least sum of sizes over a column (±1) or a row (±∞).
 
     By singular values, the largest (2), the least (−2), and the sum of all ("nuc").
     """
-    x = matrices_of(x)
+    x = as_matrices(x)
     if ord == "fro":
-        return reduced("norm", _real(x), part_of(x.dtype), (-2, -1), keepdims=keepdims)
+        return reduce_axes("norm", _real(x), real_dtype(x.dtype), (-2, -1), keepdims=keepdims)
     if ord in _OF_SINGULAR_VALUES:
         found = _OF_SINGULAR_VALUES[ord](svdvals(x), axis=-1)
         return expand_dims(found, axis=(-2, -1)) if keepdims else found
@@ -62,7 +62,7 @@ def matrix_norm(x: Traced, /, *, keepdims: bool = False, ord: MatrixOrder = "fro
     return chosen if keepdims else reshape(chosen, x.shape[:-2])
 
 
-@pointing
+@locates_errors
 def norm(
     x: Traced,
     /,
@@ -73,7 +73,7 @@ def norm(
     """NumPy's: of vectors along one axis, of matrices over two; of all elements where neither is given."""
     if ord is None and axis is None:
         return vector_norm(x, keepdims=keepdims)
-    along = axes_of(axis, x.ndim)
+    along = normalize_axes(axis, x.ndim)
     if len(along) == 2:
         found = matrix_norm(moveaxis(x, tuple(along), (-2, -1)), ord="fro" if ord is None else ord)
         return expand_dims(found, axis=tuple(along)) if keepdims else found
@@ -84,12 +84,12 @@ def norm(
     return vector_norm(x, axis=along[0], ord=2 if ord is None else ord, keepdims=keepdims)
 
 
-@pointing
+@locates_errors
 def cond(x: Traced, /, p: MatrixOrder | None = None) -> Traced:
     """NumPy's: the condition of matrices, by the 2-norm, or by another norm of the matrix and of its inverse."""
-    x = matrices_of(x)
+    x = as_matrices(x)
     if p is None or p == 2:
-        return emit("cond_number", [x], x.shape[:-2], part_of(x.dtype))
+        return emit("cond_number", [x], x.shape[:-2], real_dtype(x.dtype))
     if p == -2:
         s = svdvals(x)
         return divide(min(s, axis=-1), max(s, axis=-1))

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from gradserve_client.errors import InputError
-from gradserve_client.recording.emitting import Operand, broadcast_shape, emit, promoted
-from gradserve_client.recording.lines import pointing
+from gradserve_client.recording.emitting import Operand, broadcast_shape, emit, promote
+from gradserve_client.recording.lines import locates_errors
 from gradserve_client.recording.recorder import Traced
 
 __all__ = [
@@ -46,14 +46,14 @@ def _function(name: str, op: str, of: int) -> Callable[..., Traced]:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"SciPy's `{name}`, by the op `{op}`, elementwise."
-    return pointing(function)
+    return locates_errors(function)
 
 
 def _emitted(op: str, *arrays: Operand, **attrs: int) -> Traced:
-    operands = promoted(*arrays, floating=True)
+    operands = promote(*arrays, floating=True)
     first = operands[0]
     if first.dtype.kind == "c" and op != "sigmoid":
-        raise InputError(f"no op has this of complex numbers, as {first.told} is")
+        raise InputError(f"no op has this of complex numbers, as {first.type_name} is")
     return emit(op, operands, broadcast_shape(*operands), first.dtype, **attrs)
 
 
@@ -78,13 +78,13 @@ xlog1py = _function("xlog1py", "xlog1py", 2)
 xlogy = _function("xlogy", "xlogy", 2)
 
 
-@pointing
+@locates_errors
 def polygamma(n: int, x: Operand, /) -> Traced:
     """SciPy's `polygamma`, by the op: the n-th derivative of `digamma`, n a number."""
     return _emitted("polygamma", x, order=operator.index(n))
 
 
-@pointing
+@locates_errors
 def zeta(x: Operand, q: Operand | None = None, /) -> Traced:
     """SciPy's `zeta`, by the op: Hurwitz' function Σ (q + k)⁻ˣ; Riemann's, of q = 1, where that is not given."""
     return _emitted("zeta", x, 1 if q is None else q)

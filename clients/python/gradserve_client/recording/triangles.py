@@ -8,10 +8,10 @@ import numpy as np
 
 from gradserve_client.errors import InputError
 from gradserve_client.recording.elementwise import conj, equal
-from gradserve_client.recording.emitting import DEFAULT_INT, Operand, cast, emit, part_of, promoted
-from gradserve_client.recording.lines import pointing
+from gradserve_client.recording.emitting import DEFAULT_INT, Operand, cast, emit, promote, real_dtype
+from gradserve_client.recording.lines import locates_errors
 from gradserve_client.recording.manipulation import broadcast_to, expand_dims, squeeze
-from gradserve_client.recording.matrices import matrices_of, square_of
+from gradserve_client.recording.matrices import as_matrices, as_square_matrices
 from gradserve_client.recording.products import matmul
 from gradserve_client.recording.recorder import Traced
 from gradserve_client.recording.searching import argsort
@@ -28,10 +28,10 @@ class LUResult(NamedTuple):
     u: Traced
 
 
-@pointing
+@locates_errors
 def lu(a: Traced, /, *, permute_l: bool = False, p_indices: bool = False) -> LUResult | tuple[Traced, Traced]:
     """SciPy's `lu`: (p, l, u) with a = p l u; of `p_indices`, a = l[p] u; of `permute_l`, (p l, u)."""
-    a = matrices_of(a)
+    a = as_matrices(a)
     *batch, m, n = a.shape
     k = np.minimum(m, n).item()
     results = [((*batch, m), DEFAULT_INT), ((*batch, m, k), a.dtype), ((*batch, k, n), a.dtype)]
@@ -41,11 +41,11 @@ def lu(a: Traced, /, *, permute_l: bool = False, p_indices: bool = False) -> LUR
     places = argsort(order)
     if p_indices and not permute_l:
         return LUResult(places, lower, upper)
-    rows = cast(equal(expand_dims(places, axis=-1), np.arange(m)), part_of(a.dtype))
+    rows = cast(equal(expand_dims(places, axis=-1), np.arange(m)), real_dtype(a.dtype))
     return (matmul(rows, lower), upper) if permute_l else LUResult(rows, lower, upper)
 
 
-@pointing
+@locates_errors
 def solve_triangular(
     a: Traced, b: Operand, /, *, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False
 ) -> Traced:
@@ -53,14 +53,14 @@ def solve_triangular(
 
     b is a vector, or has a right side in each column. Raises InputError for a `unit_diagonal`: no op has one.
     """
-    x, y = promoted(a, b, floating=True)
-    x = square_of(x)
+    x, y = promote(a, b, floating=True)
+    x = as_square_matrices(x)
     if unit_diagonal:
         raise InputError("no op takes ones for a diagonal: divide a and b by it, row by row")
     if trans not in _TRANSPOSED:
         raise InputError(f"trans is 0, 1 or 2, or N, T or C, and not {trans!r}")
     if y.ndim == 0 or y.shape[-1 if y.ndim == 1 else -2] != x.shape[-1]:
-        raise InputError(f"right sides have as many rows as {x.told}, and {y.told} has not")
+        raise InputError(f"right sides have as many rows as {x.type_name}, and {y.type_name} has not")
     matrix = conj(x) if trans in (2, "C") and x.dtype.kind == "c" else x
     columns = expand_dims(y, axis=-1) if y.ndim == 1 else y
     batch = np.broadcast_shapes(matrix.shape[:-2], columns.shape[:-2])
