@@ -1,4 +1,4 @@
-"""What `linalg` has: functions of matrices that ops can express."""
+"""The functions of `linalg` on matrices that are single ops."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gradserve_client.recording.reductions import sum
 
 
 def as_matrices(x: Traced) -> Traced:
-    """Matrices of floats or complex numbers."""
+    """Return matrices, with integers converted to float64. Raises InputError for fewer than two axes."""
     (x,) = promote(x, floating=True)
     if x.ndim < 2:
         raise InputError(f"matrices have two axes, and {x.type_name} has {x.ndim}")
@@ -25,7 +25,7 @@ def as_matrices(x: Traced) -> Traced:
 
 
 def as_square_matrices(x: Traced) -> Traced:
-    """Square matrices of floats or complex numbers."""
+    """Return square matrices, with integers converted to float64. Raises InputError for other shapes."""
     (x,) = promote(x, floating=True)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise InputError(f"square matrices are needed, and {x.type_name} has none")
@@ -34,7 +34,7 @@ def as_square_matrices(x: Traced) -> Traced:
 
 @locates_errors
 def cholesky(x: Traced, /, *, upper: bool = False) -> Traced:
-    """The triangular root of positive definite matrices."""
+    """Return the Cholesky factors of positive definite matrices, of shape (…, n, n): lower, or `upper`, triangular."""
     x = as_square_matrices(x)
     lower = emit("cholesky", [x], x.shape, x.dtype)
     if not upper:
@@ -44,28 +44,31 @@ def cholesky(x: Traced, /, *, upper: bool = False) -> Traced:
 
 @locates_errors
 def inv(x: Traced, /) -> Traced:
-    """The inverse of matrices. For a system of equations, `solve` is quicker and more accurate."""
+    """Return the inverses of square matrices. To solve a linear system, `solve` is faster and more accurate."""
     x = as_square_matrices(x)
     return emit("inv", [x], x.shape, x.dtype)
 
 
 @locates_errors
 def solve(x1: Traced, x2: Traced, /) -> Traced:
-    """y with x1 y = x2; x2 is a vector where it has one axis, else matrices."""
+    """Return y with x1 y = x2, for x1 of shape (…, n, n).
+
+    x2 is a vector if it has one axis, otherwise matrices of shape (…, n, k).
+    """
     a, b = promote(x1, x2, floating=True)
-    a, rows = as_square_matrices(a), b.ndim - 2 if b.ndim > 1 else 0
-    if not b.ndim or b.shape[rows] != a.shape[-1]:
+    a, row_axis = as_square_matrices(a), b.ndim - 2 if b.ndim > 1 else 0
+    if not b.ndim or b.shape[row_axis] != a.shape[-1]:
         raise InputError(f"{b.type_name} is no right side of {a.type_name}")
     if b.ndim == 1:
         return emit("solve", [a, b], a.shape[:-1], a.dtype)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    # With all of its axes it cannot be taken for a vector for each matrix.
+    # With all batch axes, the op cannot mistake b for one vector per matrix.
     b = broadcast_to(b, (*batch, *b.shape[-2:]))
     return emit("solve", [a, b], b.shape, a.dtype)
 
 
 class SlogdetResult(NamedTuple):
-    """The sign of a determinant, complex where the matrix is, and the logarithm of its size."""
+    """The sign of the determinant, which is complex for complex matrices, and the logarithm of its absolute value."""
 
     sign: Traced
     logabsdet: Traced
@@ -73,23 +76,23 @@ class SlogdetResult(NamedTuple):
 
 @locates_errors
 def slogdet(x: Traced, /) -> SlogdetResult:
-    """Sign and logarithm of the determinant of matrices."""
+    """Return the sign and the logarithm of the determinant of square matrices, each of shape (…)."""
     x = as_square_matrices(x)
-    both, shape = emit("slogdet", [x], x.shape, x.dtype), x.shape[:-2]
+    node_array, shape = emit("slogdet", [x], x.shape, x.dtype), x.shape[:-2]
     dtypes = (x.dtype, real_dtype(x.dtype))
-    return SlogdetResult(*(emit("get_output", [both], shape, dtype, index=i) for i, dtype in enumerate(dtypes)))
+    return SlogdetResult(*(emit("get_output", [node_array], shape, dtype, index=i) for i, dtype in enumerate(dtypes)))
 
 
 @locates_errors
 def det(x: Traced, /) -> Traced:
-    """The determinant of matrices. Its gradient holds for singular ones, too."""
+    """Return the determinant of square matrices, of shape (…). Its gradient holds for singular matrices too."""
     x = as_square_matrices(x)
     return emit("det", [x], x.shape[:-2], x.dtype)
 
 
 @locates_errors
 def diagonal(x: Traced, /, *, offset: int = 0) -> Traced:
-    """The diagonals of matrices."""
+    """Return the diagonals `offset` of matrices, along a new last axis."""
     if x.ndim < 2:
         raise InputError(f"matrices have two axes, and {x.type_name} has {x.ndim}")
     rows, columns = x.shape[-2:]
@@ -99,13 +102,13 @@ def diagonal(x: Traced, /, *, offset: int = 0) -> Traced:
 
 @locates_errors
 def trace(x: Traced, /, *, offset: int = 0, dtype: object = None) -> Traced:
-    """The sums of diagonals."""
+    """Return the sums of the diagonals `offset` of matrices. Integers are summed in int64, unless `dtype` is given."""
     return sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
 
 
 @locates_errors
 def outer(x1: Operand, x2: Operand, /) -> Traced:
-    """The products of each element of a vector with each of another."""
+    """Return the outer product of vectors of shape (m,) and (n,), of shape (m, n)."""
     x, y = promote(x1, x2)
     if x.ndim != 1 or y.ndim != 1:
         raise InputError(f"vectors have one axis: {x.type_name}, {y.type_name}")
@@ -114,22 +117,22 @@ def outer(x1: Operand, x2: Operand, /) -> Traced:
 
 @locates_errors
 def cross(x1: Operand, x2: Operand, /, *, axis: int = -1) -> Traced:
-    """The vector products of vectors of three along an axis."""
+    """Return the cross product of vectors, of three elements along `axis`."""
     x, y = promote(x1, x2)
     shape = broadcast_shape(x, y)
     x, y = broadcast_to(x, shape), broadcast_to(y, shape)
     along = normalize_axes(axis, len(shape))[0]
     if shape[along] != 3:
         raise InputError(f"vector products are of vectors of three, and axis {axis} of {list(shape)} has others")
-    ahead, behind = np.array([1, 2, 0]), np.array([2, 0, 1])
+    next_axis, previous_axis = np.array([1, 2, 0]), np.array([2, 0, 1])
     return subtract(
-        multiply(pick_slices(x, ahead, along), pick_slices(y, behind, along)),
-        multiply(pick_slices(x, behind, along), pick_slices(y, ahead, along)),
+        multiply(pick_slices(x, next_axis, along), pick_slices(y, previous_axis, along)),
+        multiply(pick_slices(x, previous_axis, along), pick_slices(y, next_axis, along)),
     )
 
 
 @locates_errors
 def matrix_power(x: Traced, n: int, /) -> Traced:
-    """The product of so many equal matrices, of their inverses where n < 0."""
+    """Return the n-th power of square matrices, for negative n that of the inverse."""
     x = as_square_matrices(x)
     return emit("matrix_power", [x], x.shape, x.dtype, k=operator.index(n))

@@ -1,4 +1,4 @@
-"""Sums of products: of matrices, vectors and tensors."""
+"""Sums of products of vectors, matrices and tensors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gradserve_client.recording.reductions import sum
 
 @locates_errors
 def matmul(x1: Operand, x2: Operand, /) -> Traced:
-    """The product of matrices; of a vector as a row on the left, and as a column on the right."""
+    """Return the matrix product of (…, m, k) and (…, k, n). A vector on the left is a row, on the right a column."""
     x, y = promote(x1, x2)
     if not x.ndim or not y.ndim or x.shape[-1] != y.shape[max(y.ndim - 2, 0)]:
         raise InputError(
@@ -32,7 +32,7 @@ def matmul(x1: Operand, x2: Operand, /) -> Traced:
 
 @locates_errors
 def vecdot(x1: Operand, x2: Operand, /, *, axis: int = -1) -> Traced:
-    """The products of vectors along an axis, which is counted from the end. A complex first one is conjugated."""
+    """Return the dot product of vectors along a negative `axis`. A complex x1 is conjugated."""
     x, y = promote(x1, x2)
     if axis >= 0 or axis < -min(x.ndim, y.ndim) or x.shape[axis] != y.shape[axis]:
         raise InputError(f"{x.type_name} and {y.type_name} have no vectors of the same length along axis {axis}")
@@ -41,23 +41,23 @@ def vecdot(x1: Operand, x2: Operand, /, *, axis: int = -1) -> Traced:
 
 @locates_errors
 def tensordot(x1: Traced, x2: Traced, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Traced:
-    """The sum of products over pairs of axes: so many of the last and first ones, or those that are named."""
+    """Return the sum of products over pairs of axes: the last and first `axes` ones, or the given ones."""
     x, y = promote(x1, x2)
-    first, second = _summed(x, y, axes)
-    if [x.shape[i] for i in first] != [y.shape[i] for i in second]:
-        raise InputError(f"{x.type_name} and {y.type_name} differ along the axes {first} and {second}")
+    x_summed, y_summed = _summed_axes(x, y, axes)
+    if [x.shape[i] for i in x_summed] != [y.shape[i] for i in y_summed]:
+        raise InputError(f"{x.type_name} and {y.type_name} differ along the axes {x_summed} and {y_summed}")
     letters = iter(ascii_letters)
-    of_x = [next(letters) for _ in x.shape]
-    pairs = dict(zip(second, first, strict=True))
-    of_y = [of_x[pairs[i]] if i in pairs else next(letters) for i in range(y.ndim)]
-    left = [i for i in range(x.ndim) if i not in first]
-    right = [i for i in range(y.ndim) if i not in second]
-    result = "".join([of_x[i] for i in left] + [of_y[i] for i in right])
-    shape = [x.shape[i] for i in left] + [y.shape[i] for i in right]
-    return emit("einsum", [x, y], shape, x.dtype, equation=f"{''.join(of_x)},{''.join(of_y)}->{result}")
+    x_letters = [next(letters) for _ in x.shape]
+    pairs = dict(zip(y_summed, x_summed, strict=True))
+    y_letters = [x_letters[pairs[i]] if i in pairs else next(letters) for i in range(y.ndim)]
+    x_axes = [i for i in range(x.ndim) if i not in x_summed]
+    y_axes = [i for i in range(y.ndim) if i not in y_summed]
+    result = "".join([x_letters[i] for i in x_axes] + [y_letters[i] for i in y_axes])
+    shape = [x.shape[i] for i in x_axes] + [y.shape[i] for i in y_axes]
+    return emit("einsum", [x, y], shape, x.dtype, equation=f"{''.join(x_letters)},{''.join(y_letters)}->{result}")
 
 
-def _summed(x: Traced, y: Traced, axes: int | tuple[Sequence[int], Sequence[int]]) -> tuple[list[int], list[int]]:
+def _summed_axes(x: Traced, y: Traced, axes: int | tuple[Sequence[int], Sequence[int]]) -> tuple[list[int], list[int]]:
     if not isinstance(axes, int):
         return normalize_axes(axes[0], x.ndim), normalize_axes(axes[1], y.ndim)
     if axes > min(x.ndim, y.ndim):
