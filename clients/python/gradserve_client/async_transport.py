@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import httpx
 
 from gradserve_client.answers import Response
-from gradserve_client.incoming import Incoming, options_of, stream_arguments, translate_error
+from gradserve_client.incoming import ResponseReader, client_options, stream_arguments, translate_error
 from gradserve_client.requests import Request
 from gradserve_client.retries import Deadline
 
@@ -18,7 +18,7 @@ class AsyncTransport:
     def __init__(
         self, url: str, api_key: str | None, max_response_bytes: int, transport: httpx.AsyncBaseTransport | None
     ) -> None:
-        self._http = httpx.AsyncClient(**options_of(url, api_key), transport=transport)
+        self._http = httpx.AsyncClient(**client_options(url, api_key), transport=transport)
         self._max_response_bytes = max_response_bytes
 
     async def close(self) -> None:
@@ -30,10 +30,10 @@ class AsyncTransport:
         content = _pieces(request) if request.body else None
         try:
             async with self._http.stream(**stream_arguments(request, deadline), content=content) as response:
-                incoming = Incoming(response, self._max_response_bytes, deadline)
+                reader = ResponseReader(response, self._max_response_bytes, deadline)
                 async for chunk in response.aiter_bytes():
-                    incoming.add(chunk)
-                return incoming.whole()
+                    reader.add(chunk)
+                return reader.finish()
         except httpx.HTTPError as error:
             raise translate_error(error, request, deadline) from error
 

@@ -21,7 +21,7 @@ _MIN_TIMEOUT: Final = 0.05
 _KEY: Final = re.compile(r"[\x21-\x7e]+")
 
 
-def options_of(url: str, api_key: str | None) -> dict[str, Any]:
+def client_options(url: str, api_key: str | None) -> dict[str, Any]:
     """Return the constructor arguments of an httpx client. Raises InputError, with messages that never show the key."""
     key = os.environ.get(KEY_VARIABLE) if api_key is None else api_key
     if key and not _KEY.fullmatch(key):
@@ -62,7 +62,7 @@ def translate_error(error: httpx.HTTPError, request: Request, deadline: Deadline
     return InputError(f"{request.method} {request.path} cannot be sent: {type(error).__name__}")
 
 
-class Incoming:
+class ResponseReader:
     """A response that is being received. Raises AnswerTooLarge beyond the limit, and MalformedAnswer."""
 
     def __init__(self, response: httpx.Response, max_response_bytes: int, deadline: Deadline) -> None:
@@ -87,6 +87,6 @@ class Incoming:
                 f"the answer has more than {self._max_response_bytes} bytes (max_response_bytes), and was not read"
             )
 
-    def whole(self) -> Response:
+    def finish(self) -> Response:
         """Return the complete response."""
         return Response(self._status, self._headers, self._body)

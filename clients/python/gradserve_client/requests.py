@@ -119,9 +119,9 @@ def call_request(
         if value is not None and name not in _CLIENT_FIELDS:
             message.fields[name] = _field_to_wire(name, value, graph, message)
     if options.get("cotangent") is not None:
-        of = graph.find(options.get("of", (registered_nodes or len(graph)) - 1))
-        array = _array_for(of, "cotangent", options["cotangent"])
-        message.place(array, f"cotangents.{of.id}", message.fields, "cotangent")
+        differentiated = graph.find(options.get("of", (registered_nodes or len(graph)) - 1))
+        array = _array_for(differentiated, "cotangent", options["cotangent"])
+        message.place(array, f"cotangents.{differentiated.id}", message.fields, "cotangent")
     message.fields.update(options.get("extra", {}))
     form = message.form(options.get("form"))
     if form != "safetensors":

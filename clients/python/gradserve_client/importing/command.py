@@ -120,7 +120,7 @@ def _table(tally: Tally | None, refused: ImportRefused | None = None) -> list[st
     blocked = {obstacle.op for obstacle in refused.obstacles} if refused is not None else set()
     rows = [("op", "times", "nodes each")]
     for op, count in sorted((tally or Tally()).occurrences.items()):
-        fewest, most = (tally or Tally()).nodes_of(op)
+        fewest, most = (tally or Tally()).node_counts(op)
         node_count = str(fewest) if fewest == most else f"{fewest} to {most}"
         rows.append((op, str(count), "refused" if op in blocked else node_count))
     widths = [max(len(row[i]) for row in rows) for i in range(3)]

@@ -35,7 +35,7 @@ class Tally:
         self.occurrences[op] += 1
         self._node_ops.setdefault(op, []).append(tuple(node_ops))
 
-    def nodes_of(self, op: str) -> tuple[int, int]:
+    def node_counts(self, op: str) -> tuple[int, int]:
         """Return the smallest and the largest number of nodes that an occurrence of the op became."""
         counts = [len(node_ops) for node_ops in self._node_ops.get(op, [()])]
         return min(counts), max(counts)

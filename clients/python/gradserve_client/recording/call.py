@@ -162,8 +162,8 @@ class FunctionCall:
         """Return a call that computes the guards, in each example if there are many."""
         options = {"feeds": self.feeds(recorded), "outputs": [guard.node for guard in recorded.guards]}
         if not self._mapped:
-            return recorded.ask("forward", **options)
-        return recorded.ask("batch", mapped=self.mapped(recorded), **options)
+            return recorded.request("forward", **options)
+        return recorded.request("batch", mapped=self.mapped(recorded), **options)
 
     def _record(self) -> Recorded:
         recorder = Recorder(RecordedArray, self._read_value if self._source.value_client else None)

@@ -20,7 +20,9 @@ from gradserve_client.tensors import as_array
 def value(source: Source, /, *args: Any, **kwargs: Any) -> Steps[Any]:
     """Return the function's result, with NumPy arrays."""
     call = yield from source.bind(args, kwargs)
-    recorded, answer = yield from call.run(lambda r: r.ask("forward", feeds=call.feeds(r), outputs=r.requested_nodes))
+    recorded, answer = yield from call.run(
+        lambda r: r.request("forward", feeds=call.feeds(r), outputs=r.requested_nodes)
+    )
     return recorded.values(answer.values)
 
 
@@ -43,7 +45,7 @@ def _value_and_grad(
 ) -> Steps[tuple[Any, Any]]:
     call = yield from source.bind(args, kwargs, wrt)
     recorded, answer = yield from call.run(
-        lambda r: r.ask(
+        lambda r: r.request(
             "gradients", feeds=call.feeds(r), of=r.scalar_output(name), wrt=call.wrt(r), outputs=r.requested_nodes
         )
     )
@@ -58,7 +60,7 @@ def vjp(source: Source, /, *args: Any, cotangents: Any, wrt: Selector = 0, **kwa
     """
     call = yield from source.bind(args, kwargs, wrt)
     recorded, answer = yield from call.run(
-        lambda r: r.ask(
+        lambda r: r.request(
             "vjp",
             feeds=call.feeds(r),
             cotangents=_cotangents(r, cotangents),
@@ -77,7 +79,7 @@ def jvp(source: Source, /, *args: Any, tangents: Any, wrt: Selector = 0, **kwarg
     """
     call = yield from source.bind(args, kwargs, wrt)
     recorded, answer = yield from call.run(
-        lambda r: r.ask(
+        lambda r: r.request(
             "jvp",
             feeds=call.feeds(r),
             tangents=call.tangents_by_leaf(r, tangents, "tangents"),
@@ -94,7 +96,7 @@ def hvp(source: Source, /, *args: Any, vectors: Any, wrt: Selector = 0, **kwargs
     """
     call = yield from source.bind(args, kwargs, wrt)
     recorded, answer = yield from call.run(
-        lambda r: r.ask(
+        lambda r: r.request(
             "hvp",
             feeds=call.feeds(r),
             of=r.scalar_output("hvp"),
@@ -114,7 +116,7 @@ def hessian(source: Source, /, *args: Any, wrt: Selector = 0, **kwargs: Any) -> 
     """
     call = yield from source.bind(args, kwargs, wrt)
     recorded, answer = yield from call.run(
-        lambda r: r.ask(
+        lambda r: r.request(
             "hessian", feeds=call.feeds(r), of=r.scalar_output("hessian"), wrt=call.wrt(r), outputs=r.requested_nodes
         )
     )
@@ -131,7 +133,7 @@ def jacobian(source: Source, /, *args: Any, wrt: Selector = 0, **kwargs: Any) ->
     """
     call = yield from source.bind(args, kwargs, wrt)
     recorded, answer = yield from call.run(
-        lambda r: r.ask("jacobian", feeds=call.feeds(r), wrt=call.wrt(r), outputs=_require_floats(r, "jacobian"))
+        lambda r: r.request("jacobian", feeds=call.feeds(r), wrt=call.wrt(r), outputs=_require_floats(r, "jacobian"))
     )
     nodes = call.wrt(recorded)
     return recorded.build(lambda out: call.build(answer.jacobian[out.node, node] for node in nodes))
@@ -159,11 +161,11 @@ def batch(
         return (yield from _reduce(call, wrt, reduce, block))
     if wrt is None:
         recorded, answer = yield from call.run(
-            lambda r: r.ask("batch", feeds=call.feeds(r), mapped=call.mapped(r), outputs=r.requested_nodes)
+            lambda r: r.request("batch", feeds=call.feeds(r), mapped=call.mapped(r), outputs=r.requested_nodes)
         )
         return recorded.values(answer.values)
     recorded, answer = yield from call.run(
-        lambda r: r.ask_each(
+        lambda r: r.request_each(
             "batch", feeds=call.feeds(r), mapped=call.mapped(r), wrt=call.wrt(r), outputs=r.requested_nodes
         )
     )
@@ -177,9 +179,9 @@ def _reduce(call: FunctionCall, wrt: Selector | None, reduce: Reduction, block: 
     options["outputs"] = [*dict.fromkeys(output.node for output in recorded.outputs)]
     options |= {"feeds": call.feeds(recorded), "mapped": call.mapped(recorded)}
     if wrt is None:
-        answer = yield recorded.ask("batch", **options)
+        answer = yield recorded.request("batch", **options)
         return recorded.values(answer.values)
-    answer = yield recorded.ask_each("batch", wrt=call.wrt(recorded), **options)
+    answer = yield recorded.request_each("batch", wrt=call.wrt(recorded), **options)
     return recorded.values(answer.values), call.by_argument(recorded, answer.gradients)
 
 
@@ -205,7 +207,7 @@ def check(
         "directions": directions,
         "tolerance": tolerance,
     }
-    certificate: Certificate = yield recorded.ask("check", feeds=call.feeds(recorded), **options)
+    certificate: Certificate = yield recorded.request("check", feeds=call.feeds(recorded), **options)
     return certificate
 
 
@@ -234,7 +236,7 @@ def plan(
     options |= {"types": function_call.types(recorded), "call": call}
     if call == "batch":
         options |= {"mapped": function_call.mapped(recorded), "reduce": reduce, "block": block}
-    forecast: Forecast = yield (recorded.ask_each if call == "batch" else recorded.ask)("plan", **options)
+    forecast: Forecast = yield (recorded.request_each if call == "batch" else recorded.request)("plan", **options)
     return forecast
 
 

@@ -66,7 +66,7 @@ class Recorded:
             self._map = Map(client, self.registered, inputs, self.outputs)
         return self._map
 
-    def ask(self, call: str, /, **options: Any) -> ClientCall:
+    def request(self, call: str, /, **options: Any) -> ClientCall:
         """Return a call on the graph."""
         return ClientCall(call, self.registered, options)
 
@@ -93,7 +93,7 @@ class Recorded:
             )
         return self.outputs[0].node
 
-    def ask_each(self, call: str, /, **options: Any) -> ClientCall:
+    def request_each(self, call: str, /, **options: Any) -> ClientCall:
         """Return a call that differentiates the only output in each example. With several elements, it has Jacobians.
 
         Raises InputError unless the function returns one array of floats.
