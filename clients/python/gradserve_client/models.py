@@ -155,8 +155,8 @@ class NamedModel:
 
         Raises InputError for an unknown name.
         """
-        chosen = self.outputs if names is None else names
-        return [*dict.fromkeys(self._output(name).node for name in chosen)]
+        selected = self.outputs if names is None else names
+        return [*dict.fromkeys(self._output(name).node for name in selected)]
 
     def node_of(self, of: str | None) -> int:
         """Return the node of an output; of the only output if `of` is None. Raises InputError."""
@@ -172,12 +172,12 @@ class NamedModel:
     def leaves_of(self, wrt: Sequence[str] | None) -> list[int]:
         """Return the nodes of inputs; of all inputs with a float dtype if `wrt` is None. Raises InputError."""
         floats = [name for name, value in self.inputs.items() if value.dtype.startswith("float")]
-        chosen = floats if wrt is None else wrt
-        unknown = [name for name in chosen if name not in self.inputs]
-        if unknown or not chosen:
+        selected = floats if wrt is None else wrt
+        unknown = [name for name in selected if name not in self.inputs]
+        if unknown or not selected:
             problem = f"{unknown[0]!r} is none" if unknown else "there is none to differentiate by"
             raise InputError(f"the inputs of the model {self.name} are {_list_names(self.inputs)}: {problem}")
-        return [self.inputs[name].node for name in chosen]
+        return [self.inputs[name].node for name in selected]
 
 
 class NamedValues:

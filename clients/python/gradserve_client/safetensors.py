@@ -72,7 +72,7 @@ def decode(file: Buffer) -> File:
     metadata = header.pop(_METADATA, {})
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
         raise MalformedAnswer(f"{_METADATA} of the safetensors file holds something else than strings")
-    entries = {name: _Entry.of(name, stated) for name, stated in header.items()}
+    entries = {name: _Entry.parse(name, fields) for name, fields in header.items()}
     complex_names = _complex_names(metadata.pop(_COMPLEX, None), entries)
     data = view[_LENGTH_BYTES + length :]
     _require_contiguous(entries.values(), len(data))
@@ -88,7 +88,7 @@ class _Entry(NamedTuple):
     shape: list[int]
 
     @classmethod
-    def of(cls, name: str, fields: object) -> _Entry:
+    def parse(cls, name: str, fields: object) -> _Entry:
         match fields:
             case {"dtype": str(dtype), "shape": list(shape), "data_offsets": [int(start), int(end)]} if (
                 0 <= start <= end

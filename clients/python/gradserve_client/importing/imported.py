@@ -108,14 +108,14 @@ class Imported:
 
 def _valid_names(names: Iterable[str], kind: str) -> dict[str, str]:
     """Return each name with invalid characters replaced. Raises InputError if one is too long, or two are the same."""
-    valid, taken = {name: _INVALID.sub("_", name) or "_" for name in names}, dict[str, str]()
+    valid, originals = {name: _INVALID.sub("_", name) or "_" for name in names}, dict[str, str]()
     for name, valid_name in valid.items():
         if len(valid_name) > _MAX_LENGTH:
             article = "an" if kind[0] in "io" else "a"
             raise InputError(
                 f"{valid_name!r} is longer than the name of {article} {kind} may be, {_MAX_LENGTH} characters"
             )
-        if valid_name in taken:
-            raise InputError(f"{taken[valid_name]!r} and {name!r} would both be the {kind} {valid_name!r}")
-        taken[valid_name] = name
+        if valid_name in originals:
+            raise InputError(f"{originals[valid_name]!r} and {name!r} would both be the {kind} {valid_name!r}")
+        originals[valid_name] = name
     return valid

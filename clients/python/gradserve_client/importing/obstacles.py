@@ -38,8 +38,8 @@ class Obstacle:
 
     def __str__(self) -> str:
         count = len(self.places)
-        shown = ", ".join(self.places[:_MAX_PLACES]) + (", …" if count > _MAX_PLACES else "")
-        where = f"{count} times, at {shown}" if count > 1 else f"at {shown}"
+        listed = ", ".join(self.places[:_MAX_PLACES]) + (", …" if count > _MAX_PLACES else "")
+        where = f"{count} times, at {listed}" if count > 1 else f"at {listed}"
         return f"{self.op} ({where}): {self.reason}" + (f"; {self.way_round}" if self.way_round else "")
 
 

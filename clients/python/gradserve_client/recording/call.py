@@ -168,8 +168,8 @@ class FunctionCall:
     def _record(self) -> Recorded:
         recorder = Recorder(RecordedArray, self._read_value if self._source.value_client else None)
         with recorder.recording():
-            named = zip(self._arguments.names, self._example_types, strict=True)
-            leaves = [recorder.leaf(name, leaf_type.shape, leaf_type.dtype) for name, leaf_type in named]
+            named_types = zip(self._arguments.names, self._example_types, strict=True)
+            leaves = [recorder.leaf(name, leaf_type.shape, leaf_type.dtype) for name, leaf_type in named_types]
             args, kwargs = self._arguments.replace_arrays(leaves)
             result_leaves, structure = flatten(self._source.function(*args, **kwargs), is_array)
             if not result_leaves:
@@ -197,5 +197,5 @@ class FunctionCall:
             raise RecordingError(f"a look at a value ({users_line()}): the arguments have no values yet, only types")
         if position not in self._mapped:
             return array
-        whole = client.get(array).array if isinstance(array, Resident) else array
-        return np.ascontiguousarray(whole[0])
+        full_array = client.get(array).array if isinstance(array, Resident) else array
+        return np.ascontiguousarray(full_array[0])

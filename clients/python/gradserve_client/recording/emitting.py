@@ -134,11 +134,11 @@ def normalize_axes(axis: int | Sequence[int] | None, ndim: int) -> list[int]:
     """Return axes as non-negative numbers; all if `axis` is None. Raises InputError for invalid and repeated axes."""
     if axis is None:
         return [*range(ndim)]
-    given = [axis] if isinstance(axis, int) else [*axis]
-    for each in given:
+    raw_axes = [axis] if isinstance(axis, int) else [*axis]
+    for each in raw_axes:
         if not -ndim <= each < ndim:
             raise InputError(f"there is no axis {each} in an array of {ndim}")
-    axes = [int(each) % ndim for each in given]
+    axes = [int(each) % ndim for each in raw_axes]
     if len({*axes}) < len(axes):
-        raise InputError(f"{given} names an axis twice")
+        raise InputError(f"{raw_axes} names an axis twice")
     return axes

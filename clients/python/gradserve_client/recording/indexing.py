@@ -290,5 +290,5 @@ def _scattered(x: Traced, parts: list[Any], value_array: Traced) -> Traced:
     # Each element of the result as its position in x followed by the new values.
     sources = np.arange(x.size)
     sources[positions.reshape(-1)] = x.size + np.arange(positions.size)
-    both = emit("cat", [reshape(x, (-1,)), update], (x.size + positions.size,), x.dtype, axis=0)
-    return reshape(take(both, constant(sources)), x.shape)
+    candidates = emit("cat", [reshape(x, (-1,)), update], (x.size + positions.size,), x.dtype, axis=0)
+    return reshape(take(candidates, constant(sources)), x.shape)

@@ -37,8 +37,8 @@ LINALG: Final[Mapping[str, str]] = {
 }
 
 
-def refuse(name: str, called: str, missing: Mapping[str, str]) -> NoReturn:
+def refuse(name: str, qualified_name: str, missing: Mapping[str, str]) -> NoReturn:
     """Raise NotRecorded for a name of the standard, and AttributeError for any other name."""
     if name in missing:
-        raise NotRecorded(f"{called} ({users_line()}): {missing[name]}")
-    raise AttributeError(f"the Array API standard has no {called}")
+        raise NotRecorded(f"{qualified_name} ({users_line()}): {missing[name]}")
+    raise AttributeError(f"the Array API standard has no {qualified_name}")
