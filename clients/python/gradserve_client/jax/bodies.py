@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradserve_client.graph import Graph, GraphFunction, Node
 from gradserve_client.importing import Blocked, SourceGraph
+from gradserve_client.jax.context import Context
 from gradserve_client.jax.values import KnownCall, Scope, Value
-
-if TYPE_CHECKING:
-    from gradserve_client.jax.translator import Translator
 
 #: functions within one another that a graph may have
 _DEPTH = 14
@@ -22,7 +20,7 @@ def known_places(operands: Sequence[Value], places: Collection[int]) -> set[int]
 
 
 def function(
-    translator: Translator,
+    context: Context,
     scope: Scope,
     closed: Any,
     operands: Sequence[Value],
@@ -41,7 +39,7 @@ def function(
         assert isinstance(graph, SourceGraph)
         given = [value if i in inside else value.with_node(graph.input()) for i, value in enumerate(operands)]
         inner = Scope(graph, known(given) if known is not None else (), scope.depth + 1, scope.rules)
-        return [inner.node_of(result) for result in translator.walk(closed, given, inner)]
+        return [inner.node_of(result) for result in context.walk(closed, given, inner)]
 
     name = closed.jaxpr.debug_info.func_name if closed.jaxpr.debug_info is not None else ""
     return scope.graph.function(write, name if name.isidentifier() else None)

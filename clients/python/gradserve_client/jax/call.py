@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import jax
 import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked, SourceGraph
-from gradserve_client.jax.values import Scope, Value
+from gradserve_client.jax.context import Context
+from gradserve_client.jax.values import Scope, Value, typed
 from gradserve_client.tensors import Array
-
-if TYPE_CHECKING:
-    from gradserve_client.jax.translator import Translator
 
 #: what says a result: a node; an array, where the function alone decides it; a value that there is already
 Result = Node | Array | Value
@@ -34,7 +33,7 @@ class Call:
         operands: Sequence[Value],
         results: Sequence[Value],
         scope: Scope,
-        translator: Translator,
+        context: Context,
         equation: Any = None,
     ) -> None:
         self.op = op
@@ -42,7 +41,7 @@ class Call:
         self.operands = operands
         self.results = results
         self.scope = scope
-        self.translator = translator
+        self.context = context
         self.equation = equation
 
     @property
@@ -108,8 +107,8 @@ class Call:
 
     def inline(self, closed: Any, operands: Sequence[Value] | None = None) -> list[Value]:
         """The results of a jaxpr on these operands, or on the call's own, whose nodes are put in place of this one."""
-        return self.translator.walk(closed, self.operands if operands is None else operands, self.scope)
+        return self.context.walk(closed, self.operands if operands is None else operands, self.scope)
 
     def expanded(self, function: Callable[..., Any], *operands: Value) -> list[Value]:
         """The results of another function of JAX on these operands, in place of this primitive."""
-        return self.inline(self.translator.traced(function, operands), operands)
+        return self.inline(jax.make_jaxpr(function)(*(typed(value) for value in operands)), operands)

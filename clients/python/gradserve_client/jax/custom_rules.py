@@ -11,7 +11,7 @@ import numpy as np
 
 from gradserve_client.importing import Blocked
 from gradserve_client.jax.call import Call
-from gradserve_client.jax.values import Value
+from gradserve_client.jax.values import Value, typed
 
 _WAY_ROUND = "custom_rules='body' differentiates its body in place of its rule"
 
@@ -86,10 +86,3 @@ def bound(equation: Any, operands: Sequence[Any]) -> list[Any]:
     params = equation.primitive.get_bind_params(equation.params)
     found = equation.primitive.bind(*operands, **params)
     return list(found) if equation.primitive.multiple_results else [found]
-
-
-def typed(value: Value) -> Any:
-    """The type of a value, as JAX traces with."""
-    if value.is_key:
-        return jax.eval_shape(jax.random.wrap_key_data, jax.ShapeDtypeStruct(value.node_shape, value.dtype))
-    return jax.ShapeDtypeStruct(value.shape, value.dtype)

@@ -14,8 +14,9 @@ from gradserve_client.errors import InputError
 from gradserve_client.graph import Node
 from gradserve_client.importing import DEFAULT_LIMITS, Blocked, Budget, ImportLimits, SourceGraph
 from gradserve_client.importing.free_extents import NOTHING_FREE, Free, joined, require_second
+from gradserve_client.jax.context import CustomRules
 from gradserve_client.jax.imported_function import ImportedFunction, places_of
-from gradserve_client.jax.translator import CustomRules, Translator
+from gradserve_client.jax.translator import Translator
 from gradserve_client.jax.trees import RESULT, Tree, argument_names
 from gradserve_client.jax.values import Scope, Value, require_threefry, unsendable, words_of
 from gradserve_client.tensors import Array

@@ -13,6 +13,7 @@ from gradserve_client.jax.families import (  # noqa: F401 - each puts its rules 
     elementwise,
     factors,
     indexing,
+    integers,
     linear_algebra,
     products,
     randomness,
@@ -20,7 +21,6 @@ from gradserve_client.jax.families import (  # noqa: F401 - each puts its rules 
     scattering,
     shapes,
     spectra,
-    whole_numbers,
     windows,
 )
 from gradserve_client.jax.families.refused import REFUSED

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import jax
 import numpy as np
@@ -14,17 +13,16 @@ from jax.extend.core import Literal as Number
 from jax.interpreters import partial_eval
 
 from gradserve_client.graph import Node
-from gradserve_client.importing import Blocked, Budget, Note, Obstacles, SourceGraph
+from gradserve_client.importing import Blocked, Budget, Obstacles, SourceGraph
 from gradserve_client.importing.notes import Tally
 from gradserve_client.jax.call import Call, Result, Said
-from gradserve_client.jax.custom_rules import bound, typed
+from gradserve_client.jax.context import Context, CustomRules
+from gradserve_client.jax.custom_rules import bound
 from gradserve_client.jax.families.complex_numbers import TAKE_COMPLEX
 from gradserve_client.jax.families.refused import COMPUTED
 from gradserve_client.jax.rules import RULES, refusal_of
 from gradserve_client.jax.values import Scope, Value, require_threefry, unsendable
 
-#: whose rule is that of the function that they run
-CustomRules = Literal["keep", "body"]
 #: what draws: its numbers are made by the server, and are no constants of the graph
 _DRAWS: Final = frozenset({"random_bits"})
 #: constants of more elements are not folded, unless what they are made of is as large
@@ -36,7 +34,7 @@ _LEAVES: Final = ("constant", "input", "parameter")
 _HIDDEN: Final = (str(Path(jax.__file__).parent), str(Path(__file__).parent), "<frozen")
 
 
-class Translator:
+class Translator(Context):
     """Says the equations of one function. What it cannot say is in `obstacles`, what it said in `tally`."""
 
     def __init__(
@@ -46,24 +44,11 @@ class Translator:
         unroll: bool = False,
         custom_rules: CustomRules = "keep",
     ) -> None:
-        self.budget = budget
+        super().__init__(budget, max_steps, unroll, custom_rules)
         self.obstacles = Obstacles()
         self.tally = Tally()
-        #: what is to be told beside the counts
-        self.remarks: list[Note] = []
-        self.max_steps = max_steps
-        self.unroll = unroll
-        self.custom_rules = custom_rules
         #: the equations that the one at hand is within, and itself
         self._around: list[Any] = []
-
-    def remark(self, note: Note) -> None:
-        """Tell something, once."""
-        for i, other in enumerate(self.remarks):
-            if (other.about, other.sentence) == (note.about, note.sentence):
-                self.remarks[i] = replace(other, times=other.times + 1)
-                return
-        self.remarks.append(note)
 
     def walk(self, closed: Any, operands: Sequence[Value], scope: Scope) -> list[Value]:
         """The results of a jaxpr on these operands, in the graph of the scope: of what its results need alone."""
@@ -83,10 +68,6 @@ class Translator:
             results = self._results(equation, [find(atom) for atom in equation.invars], scope)
             known |= dict(zip(equation.outvars, results, strict=True))
         return [find(atom) for atom in jaxpr.outvars]
-
-    def traced(self, function: Callable[..., Any], operands: Sequence[Value]) -> Any:
-        """The jaxpr of a function of JAX for operands of these types."""
-        return jax.make_jaxpr(function)(*(typed(value) for value in operands))
 
     def _results(self, equation: Any, operands: Sequence[Value], scope: Scope) -> list[Value]:
         op, before = equation.primitive.name, len(scope.graph)

@@ -106,6 +106,13 @@ def require_threefry(aval: Any) -> None:
         raise Blocked("it draws by the older rules of threefry", "set jax_threefry_partitionable")
 
 
+def typed(value: Value) -> Any:
+    """The type of a value, as JAX traces with."""
+    if value.is_key:
+        return jax.eval_shape(jax.random.wrap_key_data, jax.ShapeDtypeStruct(value.node_shape, value.dtype))
+    return jax.ShapeDtypeStruct(value.shape, value.dtype)
+
+
 def words_of(keys: Any) -> Array:
     """The words of JAX's keys."""
     return np.asarray(jax.random.key_data(keys))

@@ -5,7 +5,7 @@ resident          `ResidentModule`: layers whose parameters stay with the server
 arrays            tensors of PyTorch as arrays that are fed, and back
 importer          `import_module`: from a module and example arguments to what `gradserve_client.importing` gives
 exporting         from a module to a program of ops that have rules, by torch.export
-marks             where a program stops gradients, marked before that is forgotten
+stop_gradients    where a program stops gradients, marked before that is forgotten
 leaves            what a program reads: parameters, buffers, constants, inputs
 translator        the walk over the nodes of a program: folds, asks rules
 values            what their results are

@@ -16,8 +16,8 @@ from torch.utils import _pytree as pytree
 
 from gradserve_client.errors import InputError
 from gradserve_client.importing import Blocked, ImportRefused, Note, Obstacles
-from gradserve_client.torch.marks import mark
 from gradserve_client.torch.rules import RULES
+from gradserve_client.torch.stop_gradients import mark
 
 #: every `apply` of an autograd.Function asks it whether the class has a context of its own
 _FUNCTIONS: Final = torch.autograd.function

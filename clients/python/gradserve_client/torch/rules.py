@@ -5,8 +5,9 @@ from __future__ import annotations
 from gradserve_client.importing import Blocked
 from gradserve_client.torch.families import (  # noqa: F401 - each puts its rules into the table
     activations,
-    attending,
+    attention,
     borders,
+    clamping,
     comparisons,
     complex_numbers,
     constants,
@@ -15,12 +16,12 @@ from gradserve_client.torch.families import (  # noqa: F401 - each puts its rule
     elementwise,
     factors,
     indexing,
+    integers,
     losses,
     normalisation,
     ordering,
     pools,
     products,
-    ranges,
     recurrent,
     reductions,
     resampling,
@@ -28,7 +29,6 @@ from gradserve_client.torch.families import (  # noqa: F401 - each puts its rule
     scattering,
     shapes,
     spectra,
-    whole,
 )
 from gradserve_client.torch.families.refused import REFUSED
 from gradserve_client.torch.families.table import RULES

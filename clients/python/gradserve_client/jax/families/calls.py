@@ -49,7 +49,7 @@ def remat(call: Call) -> Said:
     inside = known_places(call.operands, range(len(call.operands)))
     if len(inside) == len(call.operands):
         return call.inline(jaxpr)
-    body = function(call.translator, call.scope, jaxpr, call.operands, inside)
+    body = function(call.context, call.scope, jaxpr, call.operands, inside)
     passed = [call.node(i) for i in range(len(call.operands)) if i not in inside]
     return several(call.graph.call(*passed, body=body, recompute=True), len(call.results))
 
@@ -88,9 +88,9 @@ def custom(call: Call) -> Said:
     for known in call.scope.known:
         if known.is_of(who, call.operands):
             return [*known.results]
-    if call.translator.custom_rules == "body":
+    if call.context.custom_rules == "body":
         sentence = "is differentiated as its body is, and not by its rule: custom_rules='body'"
-        call.translator.remark(Note("op", f"{call.op} {_name(call)}", 1, sentence))
+        call.context.remark(Note("op", f"{call.op} {_name(call)}", 1, sentence))
         return call.inline(closed)
     if not any(value.is_float for value in call.operands if not value.is_constant):
         return call.inline(closed)
@@ -112,7 +112,7 @@ def _rule_of(call: Call, passed: list[int], source: str) -> Any:
             if not orders:
                 raise
     sentence = f"is run by a rule, and has derivatives up to order {orders}: those beyond are NaN"
-    call.translator.remark(Note("op", source, 1, sentence))
+    call.context.remark(Note("op", source, 1, sentence))
     return not_followed(call, passed)
 
 
@@ -123,14 +123,14 @@ def _with_rule(call: Call, closed: Any, who: str) -> list[Node]:
     passed = [i for i in range(count) if i not in inside]
     source = f"{call.op} {_name(call)}"
     if any(i < call.params["num_consts"] and call.operands[i].is_float for i in passed):
-        call.translator.remark(Note("op", source, 1, _AROUND))
+        call.context.remark(Note("op", source, 1, _AROUND))
     rule = _rule_of(call, passed, source)
     everything = [*call.operands, *call.results, *cotangents]
 
     def known(given: Any) -> list[KnownCall]:
         return [KnownCall(who, given[:count], given[count : count + len(call.results)])]
 
-    body = function(call.translator, call.scope, closed, call.operands, inside)
-    back = function(call.translator, call.scope.within(source), rule, everything, inside, known=known)
+    body = function(call.context, call.scope, closed, call.operands, inside)
+    back = function(call.context, call.scope.within(source), rule, everything, inside, known=known)
     made = call.graph.call(*(call.node(i) for i in passed), body=body, derivative=back)
     return several(made, len(call.results))

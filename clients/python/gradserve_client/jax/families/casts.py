@@ -8,7 +8,7 @@ import numpy as np
 
 from gradserve_client.importing import Blocked
 from gradserve_client.jax.call import Call, Said
-from gradserve_client.jax.families.drawn import drawn_of
+from gradserve_client.jax.families.random_bits import drawn_of
 from gradserve_client.jax.families.table import RULES
 from gradserve_client.jax.values import Value, unsendable
 

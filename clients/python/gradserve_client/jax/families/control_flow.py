@@ -23,11 +23,11 @@ def scan(call: Call) -> Said:
     """`scan` of a function; its steps one behind the other with `unroll`."""
     consts, carries = int(call.params["num_consts"]), int(call.params["num_carry"])
     closed, length = call.params["jaxpr"], int(call.params["length"])
-    if call.translator.unroll:
+    if call.context.unroll:
         return _unrolled(call, closed, consts, carries, length)
     places = known_places(call.operands, range(consts))
     entries = [_entry(value) for value in call.operands[consts + carries :]]
-    body = function(call.translator, call.scope, closed, [*call.operands[: consts + carries], *entries], places)
+    body = function(call.context, call.scope, closed, [*call.operands[: consts + carries], *entries], places)
     found = call.graph.scan(
         *(node for i, node in _passed(call, places)),
         body=body,
@@ -54,7 +54,7 @@ def _unrolled(call: Call, closed: Any, consts: int, carries: int, length: int) -
     rows: dict[int, list[Value]] = {}
     steps = range(length)
     for step in reversed(steps) if call.params["reverse"] else steps:
-        call.translator.budget.add_steps()
+        call.context.budget.add_steps()
         entries = [_entry(value).with_node(call.scope.node_of(value).select(step)) for value in sequences]
         results = call.inline(closed, [*given, *carried, *entries])
         carried, rows[step] = results[:carries], results[carries:]
@@ -70,7 +70,7 @@ def _unrolled(call: Call, closed: Any, consts: int, carries: int, length: int) -
 @RULES("while")
 def while_(call: Call) -> Said:
     """`while`, of at most `max_steps` steps. Floats of a loop that these did not end are NaN."""
-    most = call.translator.max_steps
+    most = call.context.max_steps
     if most is None:
         raise Blocked("it goes on until its data say otherwise", _BOUND)
     tests, consts = int(call.params["cond_nconsts"]), int(call.params["body_nconsts"])
@@ -102,7 +102,7 @@ def _beside(call: Call, closed: Any, inside: set[int], own: tuple[int, int], oth
     def reads(values: Sequence[Value]) -> list[Value]:
         return [*values[own[0] : own[0] + own[1]], *values[all_consts:]]
 
-    return function(call.translator, call.scope, _Reading(closed, reads), call.operands, inside)
+    return function(call.context, call.scope, _Reading(closed, reads), call.operands, inside)
 
 
 class _Reading:
@@ -123,7 +123,7 @@ def cond(call: Call) -> Said:
     if call.is_constant(0) or not last:
         return call.inline(branches[min(max(0, int(call.known(0))), last) if last else 0], operands)
     inside = known_places(operands, range(len(operands)))
-    functions = [function(call.translator, call.scope, branch, operands, inside) for branch in branches]
+    functions = [function(call.context, call.scope, branch, operands, inside) for branch in branches]
     passed = [call.scope.node_of(value) for i, value in enumerate(operands) if i not in inside]
     index = call.node() if call.dtype().kind != "b" else call.node().cast("int32")
     dtype = call.dtype() if call.dtype().kind != "b" else np.dtype(np.int32)

@@ -10,8 +10,8 @@ import numpy as np
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
 from gradserve_client.jax.call import Call, Said
+from gradserve_client.jax.families.integers import quotient, remainder
 from gradserve_client.jax.families.table import RULES
-from gradserve_client.jax.families.whole_numbers import quotient, remainder
 
 #: primitives that are one of ours on the same operands
 SAME: Final[Mapping[str, str]] = {

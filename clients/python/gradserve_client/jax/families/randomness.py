@@ -7,7 +7,7 @@ import numpy as np
 from gradserve_client.importing import Blocked
 from gradserve_client.importing.writing import size
 from gradserve_client.jax.call import Call, Said
-from gradserve_client.jax.families.drawn import Drawn, each_key, marked
+from gradserve_client.jax.families.random_bits import Drawn, each_key, marked
 from gradserve_client.jax.families.table import RULES
 
 

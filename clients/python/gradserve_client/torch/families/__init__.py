@@ -4,10 +4,10 @@ table             the table that they are put into
 refused           ops that no graph can say, by reason
 helpers           what several families write
 elementwise       numbers one by one: arithmetic, functions, powers, remainders, casts
-whole             quotients and bits of whole numbers
+integers          quotients and bits of whole numbers
 comparisons       comparisons, logic, choices
 activations       elementwise functions of neural networks, and dropout that drops nothing
-ranges            bounds, and what is flat beyond them
+clamping          bounds, and what is flat beyond them
 reductions        sums and the like over axes
 ordering          sorting, largest entries and where they are, running sums
 shapes            shapes, joining, cutting, repeating
@@ -20,7 +20,7 @@ indexing          reading at positions that tensors hold
 scattering        writing at positions that tensors hold
 resampling        resizing by constant matrices
 sampling          reading images between their positions
-attending         attention
+attention         attention
 recurrent         RNN, GRU and LSTM as scans
 distances         distances between rows
 losses            losses whose derivative is not that of their parts

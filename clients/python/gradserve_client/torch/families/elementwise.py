@@ -12,7 +12,7 @@ from gradserve_client.graph import Node
 from gradserve_client.torch.call import Call, Said
 from gradserve_client.torch.families.helpers import with_derivative
 from gradserve_client.torch.families.table import RULES
-from gradserve_client.torch.marks import STOP_NAME
+from gradserve_client.torch.stop_gradients import STOP_NAME
 
 #: functions of floats, by their names there, and here where they are others
 _FUNCTIONS: Final = {

@@ -9,7 +9,7 @@ import numpy as np
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
 from gradserve_client.jax.call import Call, Said
-from gradserve_client.jax.families.drawn import drawn_of, marked
+from gradserve_client.jax.families.random_bits import drawn_of, marked
 from gradserve_client.jax.families.table import RULES
 
 _INT64 = np.dtype(np.int64)
