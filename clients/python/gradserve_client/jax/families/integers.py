@@ -1,4 +1,4 @@
-"""Division, logic of bits and shifts of whole numbers, said in arithmetic."""
+"""Integer division, bitwise logic and shifts, expressed by arithmetic: there are no ops for bits."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
-from gradserve_client.jax.call import Call, Said
-from gradserve_client.jax.families.random_bits import drawn_of, marked
+from gradserve_client.jax.call import Call, Results
+from gradserve_client.jax.families.random_bits import random_bits_of, with_marker
 from gradserve_client.jax.families.table import RULES
 
 _INT64 = np.dtype(np.int64)
@@ -20,24 +20,24 @@ def _constant(node: Node, value: Any, dtype: Any) -> Node:
 
 
 def quotient(call: Call) -> Node:
-    """a / b towards zero, of whole numbers; by 0 all bits are 1."""
+    """Divide integers, rounding toward zero. Division by 0 gives all ones, as in XLA."""
     a, b = call.nodes
-    made = a.trunc_div(b)
+    result = a.trunc_div(b)
     if not _may_be_zero(call):
-        return made
-    nothing = np.iinfo(call.dtype()).max if call.dtype().kind == "u" else -1
-    return b.equal(call.like(0)).where(call.like(nothing), made)
+        return result
+    all_ones = np.iinfo(call.dtype()).max if call.dtype().kind == "u" else -1
+    return b.equal(call.like(0)).where(call.like(all_ones), result)
 
 
 def remainder(call: Call) -> Node:
-    """What is left of a by b, with the sign of a; of a whole number by 0, that number."""
+    """Return the remainder of a by b, with the sign of a. For integers, the remainder by 0 is a, as in XLA."""
     a, b = call.nodes
-    made = a.rem(b)
-    return made if call.is_float() or not _may_be_zero(call) else b.equal(call.like(0)).where(a, made)
+    result = a.rem(b)
+    return result if call.is_float() or not _may_be_zero(call) else b.equal(call.like(0)).where(a, result)
 
 
 def _may_be_zero(call: Call) -> bool:
-    return not call.is_constant(1) or not bool(np.all(call.known(1)))
+    return not call.is_constant(1) or not bool(np.all(call.constant_value(1)))
 
 
 def _width(call: Call) -> int:
@@ -45,26 +45,26 @@ def _width(call: Call) -> int:
 
 
 @RULES("not")
-def not_(call: Call) -> Said:
-    """`logical_not`; of whole numbers −1 − x, and of unsigned ones the largest less x."""
+def not_(call: Call) -> Results:
+    """`logical_not`; for signed integers, −1 − x; for unsigned ones, the maximum minus x."""
     if call.dtype().kind == "b":
         return call.node().logical_not()
     return call.like(np.iinfo(call.dtype()).max if call.dtype().kind == "u" else -1).sub(call.node())
 
 
 def _logic(op: str) -> Any:
-    def say(call: Call) -> Said:
+    def rule(call: Call) -> Results:
         if call.dtype().kind == "b":
             made: Node = call.graph.op(op, *call.nodes)
             return made
-        drawn = drawn_of(call.operands[0]) if call.op == "or" and call.is_constant(1) else None
-        number = drawn.with_exponent(call.known(1)) if drawn is not None else None
-        if number is not None:
-            return marked(call, number) if _width(call) > 32 else marked(call, number, _bitwise(call, op))
+        bits = random_bits_of(call.operands[0]) if call.op == "or" and call.is_constant(1) else None
+        marker = bits.with_exponent(call.constant_value(1)) if bits is not None else None
+        if marker is not None:
+            return with_marker(call, marker) if _width(call) > 32 else with_marker(call, marker, _bitwise(call, op))
         return _bitwise(call, op)
 
-    say.__doc__ = f"`{op}`; of whole numbers bit by bit, up to 32 of them."
-    return say
+    rule.__doc__ = f"`{op}`; for integers of up to 32 bits, bit by bit."
+    return rule
 
 
 for _name, _op in {"and": "logical_and", "or": "logical_or", "xor": "not_equal"}.items():
@@ -72,58 +72,58 @@ for _name, _op in {"and": "logical_and", "or": "logical_or", "xor": "not_equal"}
 
 
 def _bitwise(call: Call, op: str) -> Node:
-    """The remainders by powers of two say which bits are there."""
+    """Extract the bits as remainders by powers of two, combine them, and add them up again."""
     width = _width(call)
     low = _low_mask(call) if op == "logical_and" else None
     if low is not None:
-        other, ones = low
-        return call.node(other).mod(call.like(ones))
+        masked, power = low
+        return call.node(masked).mod(call.like(power))
     if width > 32:
         raise Blocked(f"it is of {call.dtype()}, whose highest bits no remainder in int64 tells", "cast it to int32")
-    places = np.int64(2) ** np.arange(width)
-    one, other_bits = (_bits(call, i, places) for i in (0, 1))
-    combined: Node = call.graph.op(op, one, other_bits)
-    return combined.where(call.constant(places), call.constant(0, _INT64)).sum(axes=[-1]).cast(call.dtype().name)
+    powers = np.int64(2) ** np.arange(width)
+    left, right = (_bits(call, i, powers) for i in (0, 1))
+    combined: Node = call.graph.op(op, left, right)
+    return combined.where(call.constant(powers), call.constant(0, _INT64)).sum(axes=[-1]).cast(call.dtype().name)
 
 
 def _low_mask(call: Call) -> tuple[int, int] | None:
-    """The operand that keeps its lowest bits alone, and 2 to the power of how many."""
+    """Return the operand masked to its n lowest bits by the other one, a constant 2ⁿ − 1, and 2ⁿ. Else return None."""
     for i in (0, 1):
         if call.is_constant(i) and not call.shape(i):
-            ones = int(call.known(i)) + 1
-            if 1 < ones <= np.iinfo(call.dtype()).max and ones & (ones - 1) == 0:
-                return 1 - i, ones
+            power = int(call.constant_value(i)) + 1
+            if 1 < power <= np.iinfo(call.dtype()).max and power & (power - 1) == 0:
+                return 1 - i, power
     return None
 
 
-def _bits(call: Call, i: int, places: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Node:
-    """[…, bits]: whether each is there."""
+def _bits(call: Call, i: int, powers: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Node:
+    """Return whether each bit is set, [..., bits]."""
     wide = call.node(i).cast("int64").unsqueeze(axes=[call.rank(i)])
-    return wide.mod(call.constant(2 * places)).greater_equal(call.constant(places))
+    return wide.mod(call.constant(2 * powers)).greater_equal(call.constant(powers))
 
 
 @RULES("shift_left", "shift_right_arithmetic")
-def shift(call: Call) -> Said:
-    """Products and quotients with powers of two. By all bits and more, nothing is left but the sign of what goes right.
+def shift(call: Call) -> Results:
+    """Products and quotients with powers of two, up to 32 bits. A shift by all bits or more leaves only the sign.
 
-    Raises Blocked for int64.
+    Raises Blocked for 64-bit integers.
     """
     _require_narrow(call)
     x, by = (call.node(i).cast("int64") for i in (0, 1))
-    return _shifted(call, x, by)
+    return _shift(call, x, by)
 
 
 @RULES("shift_right_logical")
-def shift_right_logical(call: Call) -> Said:
-    """Quotients of what the bits are without a sign; of random bits, what `bitcast_convert_type` makes floats of."""
-    drawn = drawn_of(call.operands[0])
-    mantissa = drawn.shifted(call.known(1)) if drawn is not None and call.is_constant(1) else None
+def shift_right_logical(call: Call) -> Results:
+    """Quotients of the bits read as an unsigned integer. Random bits become floats in `bitcast_convert_type`."""
+    bits = random_bits_of(call.operands[0])
+    mantissa = bits.shifted(call.constant_value(1)) if bits is not None and call.is_constant(1) else None
     if mantissa is not None and _width(call) > 32:
-        return marked(call, mantissa)
+        return with_marker(call, mantissa)
     _require_narrow(call)
     x, by = (call.node(i).cast("int64") for i in (0, 1))
-    made = _shifted(call, x.mod(call.constant(2 ** _width(call), _INT64)), by)
-    return made if mantissa is None else marked(call, mantissa, made)
+    result = _shift(call, x.mod(call.constant(2 ** _width(call), _INT64)), by)
+    return result if mantissa is None else with_marker(call, mantissa, result)
 
 
 def _require_narrow(call: Call) -> None:
@@ -131,20 +131,20 @@ def _require_narrow(call: Call) -> None:
         raise Blocked(f"it shifts {call.dtype()}, whose bits go beyond int64", "cast it to int32")
 
 
-def _shifted(call: Call, x: Node, by: Node) -> Node:
-    """In int64, where 32 bits have room on both sides."""
+def _shift(call: Call, x: Node, by: Node) -> Node:
+    """Shift in int64, which cannot overflow for 32-bit operands."""
     width, zero = _width(call), call.constant(0, _INT64)
-    whole = by.greater_equal(zero).logical_and(by.less(call.constant(width, _INT64)))
-    factor = call.constant(2, _INT64).pow(whole.where(by, zero))
+    in_range = by.greater_equal(zero).logical_and(by.less(call.constant(width, _INT64)))
+    factor = call.constant(2, _INT64).pow(in_range.where(by, zero))
     if call.op == "shift_left":
-        return whole.where(x.mul(factor), zero).cast(call.dtype().name)
+        return in_range.where(x.mul(factor), zero).cast(call.dtype().name)
     sign = x.less(zero).where(call.constant(-1, _INT64), zero)
-    return whole.where(x.floor_div(factor), sign).cast(call.dtype().name)
+    return in_range.where(x.floor_div(factor), sign).cast(call.dtype().name)
 
 
 @RULES("population_count")
-def population_count(call: Call) -> Said:
-    """How many bits are there, of 32 at most."""
+def population_count(call: Call) -> Results:
+    """The number of bits that are set, of up to 32."""
     if _width(call) > 32:
         raise Blocked(f"it is of {call.dtype()}, whose highest bits no remainder in int64 tells", "cast it to int32")
     return _bits(call, 0, np.int64(2) ** np.arange(_width(call))).sum(axes=[-1]).cast(call.dtype().name)
