@@ -1,4 +1,4 @@
-"""The table of rules, with those of all families; and what is refused by name, with the reason."""
+"""The complete table of rules, and the reasons why other ops are unsupported."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ __all__ = ["RULES", "refusal_of"]
 
 
 def refusal_of(op: str) -> Blocked | None:
-    """Why an op is refused whatever its operands are, or None."""
-    stated = REFUSED.get(op)
-    return None if stated is None else Blocked(*stated)
+    """Return why an op is unsupported regardless of its operands, or None."""
+    reason = REFUSED.get(op)
+    return None if reason is None else Blocked(*reason)

@@ -1,7 +1,11 @@
-"""Where a program stops gradients: marked before it is decomposed, since decomposing forgets it.
+"""Marks for stopped gradients, set before a program is decomposed.
 
-`detach` becomes an alias, and the region of `no_grad` is put inline. So each `detach`, and each float that a region
-reads, becomes an op of its own before, which nothing decomposes, and which is said as `stop_gradient`.
+Decompositions turn `detach` into an alias and inline the region of `no_grad`, so the stop of the gradient is lost. Each
+`detach`, and each float that a `no_grad` region reads, is therefore replaced by the custom op
+`gradserve_client::stop_gradient`, which has no decomposition. Its rule writes `stop_gradient`.
+
+A mark is a copy. If the program changes the detached memory in place afterwards, the copy would miss the change: that
+is reported as an obstacle. `_Aliases` finds such writes by a union-find over nodes that share memory.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ _LIBRARY: Final = torch.library.Library("gradserve_client", "DEF")
 _LIBRARY.define("stop_gradient(Tensor x) -> Tensor")
 _LIBRARY.impl("stop_gradient", torch.clone, "CompositeExplicitAutograd")
 STOP: Final = torch.ops.gradserve_client.stop_gradient.default
-#: as the table of rules has it
+#: name in the table of rules
 STOP_NAME: Final = "gradserve_client.stop_gradient"
 _DETACHES: Final = (torch.ops.aten.detach.default, torch.ops.aten.detach_.default)
 _REGION: Final = torch.ops.higher_order.wrap_with_set_grad_enabled
@@ -30,7 +34,7 @@ _SHARED: Final = Blocked(
 
 
 def mark(program: Any, obstacles: Obstacles) -> None:
-    """Mark what a program of torch.export stops gradients at, and note what would change a value behind a mark."""
+    """Mark the stopped gradients of an exported program. Record in-place writes that a mark would miss as obstacles."""
     module = program.graph_module
     buffers = {
         each.arg.name for each in program.graph_signature.input_specs if each.kind.name in ("BUFFER", "CONSTANT_TENSOR")
@@ -40,43 +44,45 @@ def mark(program: Any, obstacles: Obstacles) -> None:
         if node.op != "call_function":
             continue
         if node.target in _DETACHES:
-            _detached(module.graph, node, aliases, obstacles)
+            _mark_detach(module.graph, node, aliases, obstacles)
         elif node.target is _REGION and not node.args[0]:
-            _region(module, node, buffers, aliases, obstacles)
+            _mark_region(module, node, buffers, aliases, obstacles)
     module.recompile()
 
 
-def _detached(graph: Graph, node: Node, aliases: _Aliases, obstacles: Obstacles) -> None:
-    for changed in aliases.changed_after(node):
-        obstacles.meet(_name(changed), place_of(changed), _SHARED)
+def _mark_detach(graph: Graph, node: Node, aliases: _Aliases, obstacles: Obstacles) -> None:
+    for writer in aliases.writers_after(node):
+        obstacles.meet(_name(writer), place_of(writer), _SHARED)
     with graph.inserting_before(node):
-        mark = graph.call_function(STOP, (node.args[0],))
-    mark.meta = dict(node.meta)
-    node.replace_all_uses_with(mark)
+        stop = graph.call_function(STOP, (node.args[0],))
+    stop.meta = dict(node.meta)
+    node.replace_all_uses_with(stop)
     graph.erase_node(node)
 
 
-def _region(module: GraphModule, node: Node, buffers: Collection[str], aliases: _Aliases, obstacles: Obstacles) -> None:
-    """What a region reads has no gradient there. What it changes may be buffers alone, which have none anyway."""
+def _mark_region(
+    module: GraphModule, node: Node, buffers: Collection[str], aliases: _Aliases, obstacles: Obstacles
+) -> None:
+    """Mark the floats that a region reads. Tensors that it writes must be buffers, which need no gradient."""
     inner = getattr(module, node.args[1].target)
-    within = _Aliases(inner)
+    inner_aliases = _Aliases(inner)
     placeholders = [each for each in inner.graph.nodes if each.op == "placeholder"]
-    for given, inside in zip(node.args[2:], placeholders, strict=True):
-        changes = [*within.changed_after(inside)]
-        if changes:
-            sole = getattr(given, "name", "") in buffers and [*aliases.changed(given)] == [node]
-            for changed in [] if sole else changes:
-                obstacles.meet(_name(changed), place_of(changed), _SHARED)
-        elif inside.meta["val"].is_floating_point():
-            _marked(inner.graph, inside)
+    for operand, placeholder in zip(node.args[2:], placeholders, strict=True):
+        writers = [*inner_aliases.writers_after(placeholder)]
+        if writers:
+            only_here = getattr(operand, "name", "") in buffers and [*aliases.writers(operand)] == [node]
+            for writer in [] if only_here else writers:
+                obstacles.meet(_name(writer), place_of(writer), _SHARED)
+        elif placeholder.meta["val"].is_floating_point():
+            _mark_read(inner.graph, placeholder)
     inner.recompile()
 
 
-def _marked(graph: Graph, read: Node) -> None:
+def _mark_read(graph: Graph, read: Node) -> None:
     with graph.inserting_after(read):
-        mark = graph.call_function(STOP, (read,))
-    mark.meta = dict(read.meta)
-    read.replace_all_uses_with(mark, delete_user_cb=lambda user: user is not mark and user.op != "output")
+        stop = graph.call_function(STOP, (read,))
+    stop.meta = dict(read.meta)
+    read.replace_all_uses_with(stop, delete_user_cb=lambda user: user is not stop and user.op != "output")
 
 
 def _name(node: Node) -> str:
@@ -84,25 +90,26 @@ def _name(node: Node) -> str:
 
 
 class _Aliases:
-    """Which nodes of a graph share memory, and which of them change it."""
+    """Groups of nodes that share memory, and the nodes that write to it in place."""
 
     def __init__(self, module: GraphModule) -> None:
         self._module = module
         self._order: dict[Node, int] = {}
         self._parent: dict[Node, Node] = {}
-        self._changes: list[tuple[Node, Node]] = []
+        #: pairs of a node and the operand that it writes to
+        self._writes: list[tuple[Node, Node]] = []
         for node in module.graph.nodes:
             self._order[node] = len(self._order)
-            self._read(node)
+            self._add(node)
 
-    def changed(self, tensor: Node) -> Iterator[Node]:
-        """The nodes that change what shares memory with this one."""
+    def writers(self, tensor: Node) -> Iterator[Node]:
+        """Yield the nodes that write to the memory of a tensor."""
         root = self._root(tensor)
-        yield from (by for by, what in self._changes if self._root(what) is root)
+        yield from (writer for writer, target in self._writes if self._root(target) is root)
 
-    def changed_after(self, node: Node) -> Iterator[Node]:
-        """Those that stand behind it."""
-        yield from (by for by in self.changed(node) if self._order[by] > self._order[node])
+    def writers_after(self, node: Node) -> Iterator[Node]:
+        """Yield the nodes after this one that write to its memory."""
+        yield from (writer for writer in self.writers(node) if self._order[writer] > self._order[node])
 
     def _root(self, node: Node) -> Node:
         while node in self._parent:
@@ -114,32 +121,34 @@ class _Aliases:
         if a is not b:
             self._parent[a] = b
 
-    def _read(self, node: Node) -> None:
+    def _add(self, node: Node) -> None:
         if node.op != "call_function":
             return
         if node.target is _REGION:
-            self._read_region(node)
+            self._add_region(node)
         elif not isinstance(node.target, torch._ops.OpOverload):
             for operand in node.all_input_nodes:
                 self._join(node, operand)
         else:
-            self._read_op(node)
+            self._add_op(node)
 
-    def _read_region(self, node: Node) -> None:
+    def _add_region(self, node: Node) -> None:
         inner = getattr(self._module, node.args[1].target)
-        within = _Aliases(inner)
-        for given, inside in zip(node.args[2:], (n for n in inner.graph.nodes if n.op == "placeholder"), strict=True):
-            self._join(node, given)
-            if any(within.changed(inside)):
-                self._changes.append((node, given))
+        inner_aliases = _Aliases(inner)
+        for operand, placeholder in zip(
+            node.args[2:], (n for n in inner.graph.nodes if n.op == "placeholder"), strict=True
+        ):
+            self._join(node, operand)
+            if any(inner_aliases.writers(placeholder)):
+                self._writes.append((node, operand))
 
-    def _read_op(self, node: Node) -> None:
-        for place, stated in enumerate(node.target._schema.arguments):
-            if stated.alias_info is None:
+    def _add_op(self, node: Node) -> None:
+        for position, argument in enumerate(node.target._schema.arguments):
+            if argument.alias_info is None:
                 continue
-            given = node.args[place] if place < len(node.args) else node.kwargs.get(stated.name)
-            for operand in given if isinstance(given, list | tuple) else [given]:
+            operands = node.args[position] if position < len(node.args) else node.kwargs.get(argument.name)
+            for operand in operands if isinstance(operands, list | tuple) else [operands]:
                 if isinstance(operand, Node):
                     self._join(node, operand)
-                    if stated.alias_info.is_write:
-                        self._changes.append((node, operand))
+                    if argument.alias_info.is_write:
+                        self._writes.append((node, operand))
