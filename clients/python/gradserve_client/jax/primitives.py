@@ -50,7 +50,7 @@ def _remote(map_: Map, operands: Sequence[Any], mapped: Mapped) -> list[Any]:
 
 def _linear(map_: Map, wrt: Places, operands: Sequence[Any], tangents: Sequence[Any], mapped: Mapped) -> list[Any]:
     """Return the derivatives of the float outputs along tangents of the operands at `wrt`."""
-    along = (*mapped, *(mapped[place] for place in wrt))
+    along = (*mapped, *(mapped[position] for position in wrt))
     outputs: list[Any] = LINEAR.bind(*operands, *tangents, map_=map_, wrt=wrt, mapped=along)
     return outputs
 

@@ -130,14 +130,14 @@ class KnownCall:
         """Return whether it is a call of this function on the same operands."""
         if key != self.key or len(operands) != len(self.operands):
             return False
-        return all(_is_same(one, other) for one, other in zip(operands, self.operands, strict=True))
+        return all(_is_same(first, second) for first, second in zip(operands, self.operands, strict=True))
 
 
-def _is_same(one: Value, other: Value) -> bool:
-    if one is other:
+def _is_same(first: Value, second: Value) -> bool:
+    if first is second:
         return True
-    constants = one.is_constant and other.is_constant and not one.is_key and not other.is_key
-    return constants and one.shape == other.shape and bool(np.array_equal(one.constant, other.constant))
+    constants = first.is_constant and second.is_constant and not first.is_key and not second.is_key
+    return constants and first.shape == second.shape and bool(np.array_equal(first.constant, second.constant))
 
 
 class Scope:

@@ -68,8 +68,8 @@ _MAX_SQUARED_EXPONENT: Final = 64
 
 def _same(op: str) -> Any:
     def rule(call: Call) -> Results:
-        made: Node = call.graph.op(op, *call.nodes)
-        return made
+        node: Node = call.graph.op(op, *call.nodes)
+        return node
 
     rule.__doc__ = f"`{op}`."
     return rule
@@ -96,10 +96,10 @@ def _commutative(op: str) -> Any:
         for i in (0, 1):
             number = _number(call, i)
             if number is not None:
-                scaled: Node = call.graph.op(f"{op}_scalar", call.node(1 - i), scalar=number)
-                return scaled
-        made: Node = call.graph.op(op, *call.nodes)
-        return made
+                node: Node = call.graph.op(f"{op}_scalar", call.node(1 - i), scalar=number)
+                return node
+        node: Node = call.graph.op(op, *call.nodes)
+        return node
 
     rule.__doc__ = f"`{op}`, or `{op}_scalar` if one operand is a number."
     return rule
@@ -139,8 +139,8 @@ def rem(call: Call) -> Results:
 
 def _extreme(op: str, boolean: str) -> Any:
     def rule(call: Call) -> Results:
-        made: Node = call.graph.op(boolean if call.dtype().kind == "b" else op, *call.nodes)
-        return made
+        node: Node = call.graph.op(boolean if call.dtype().kind == "b" else op, *call.nodes)
+        return node
 
     rule.__doc__ = f"`{op}`; for bools, `{boolean}`."
     return rule
@@ -194,8 +194,8 @@ def tan(call: Call) -> Results:
     x = call.node()
     if not call.is_complex():
         return x.tan()
-    turned = x.imag().neg().make_complex(x.real()).tanh()
-    return turned.imag().make_complex(turned.real().neg())
+    rotated = x.imag().neg().make_complex(x.real()).tanh()
+    return rotated.imag().make_complex(rotated.real().neg())
 
 
 @RULES("exp2")
@@ -231,8 +231,8 @@ def clamp(call: Call) -> Results:
     low, x, high = call.nodes
     if not call.is_float():
         return x.maximum(low).minimum(high)
-    inside = low.less(x).logical_and(x.less(high))
-    flat_at_bounds = inside.where(x, x.stop_gradient())
+    in_range = low.less(x).logical_and(x.less(high))
+    flat_at_bounds = in_range.where(x, x.stop_gradient())
     return high.less(x).where(high, x.less(low).where(low, flat_at_bounds))
 
 

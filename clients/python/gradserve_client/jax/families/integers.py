@@ -55,8 +55,8 @@ def not_(call: Call) -> Results:
 def _logic(op: str) -> Any:
     def rule(call: Call) -> Results:
         if call.dtype().kind == "b":
-            made: Node = call.graph.op(op, *call.nodes)
-            return made
+            node: Node = call.graph.op(op, *call.nodes)
+            return node
         bits = random_bits_of(call.operands[0]) if call.op == "or" and call.is_constant(1) else None
         marker = bits.with_exponent(call.constant_value(1)) if bits is not None else None
         if marker is not None:
