@@ -15,7 +15,7 @@ _MAX_DEPTH = 14
 
 
 def constant_positions(operands: Sequence[Value], positions: Collection[int]) -> set[int]:
-    """Return those positions whose operands are constants, which a function can contain instead of taking them."""
+    """Return the positions of constant operands, which a function can contain instead of taking as parameters."""
     return {i for i in positions if operands[i].is_constant}
 
 

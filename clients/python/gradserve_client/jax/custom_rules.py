@@ -66,7 +66,7 @@ def derivative_jaxpr(call: Call, passed: Sequence[int]) -> Any:
 
 
 def nan_jaxpr(call: Call, passed: Sequence[int]) -> Any:
-    """Return a jaxpr of the same operands whose cotangents are NaN, so that a missing derivative does not go unseen."""
+    """Return a jaxpr of the same operands whose cotangents are NaN, which cannot be mistaken for a derivative."""
     floats = [i for i in passed if call.operands[i].is_float]
     return jax.make_jaxpr(lambda *values: [nan_like(values[i]) for i in floats])(*derivative_types(call))
 

@@ -120,7 +120,7 @@ def key_words(keys: Any) -> Array:
 
 @dataclass(frozen=True)
 class KnownCall:
-    """A call of a function with a custom rule, whose results its derivative receives and need not compute again."""
+    """A call of a function with a custom rule. Its results are operands of the derivative, which can reuse them."""
 
     key: str
     operands: Sequence[Value]

@@ -18,7 +18,7 @@ def _is_array(value: object) -> bool:
 
 
 def as_fed(value: Any) -> Fed:
-    """Convert a tensor to an array, without a copy if possible. Other values are treated as by NumPy clients.
+    """Convert a tensor to an array, without a copy if possible. Other values are converted by NumPy.
 
     Raises InputError for an unsupported dtype.
     """

@@ -89,8 +89,8 @@ def _cached_decompositions() -> Any:
 def _watch_gradients(module: torch.nn.Module, obstacles: Obstacles) -> Iterator[None]:
     """Record hooks and custom backward functions, which torch.export drops, as obstacles while a module is traced.
 
-    Hooks of the module are there already. Those that `forward` adds, and calls of autograd.Function, are seen by
-    patching PyTorch during the trace.
+    Hooks of the module exist before the trace. To detect hooks that `forward` adds, and calls of autograd.Function,
+    PyTorch is patched during the trace.
     """
     for path, submodule in module.named_modules():
         if submodule._backward_hooks or submodule._backward_pre_hooks:

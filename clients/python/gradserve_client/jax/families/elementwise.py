@@ -96,8 +96,8 @@ def _commutative(op: str) -> Any:
         for i in (0, 1):
             number = _number(call, i)
             if number is not None:
-                node: Node = call.graph.op(f"{op}_scalar", call.node(1 - i), scalar=number)
-                return node
+                scaled: Node = call.graph.op(f"{op}_scalar", call.node(1 - i), scalar=number)
+                return scaled
         node: Node = call.graph.op(op, *call.nodes)
         return node
 
