@@ -33,7 +33,7 @@ def is_jax_function(closed: Any) -> bool:
 
 @RULES("jit", "closed_call", "call", "composite", "custom_vmap_call")
 def inline(call: Call) -> Results:
-    """Inlined; some of JAX's own functions by their name."""
+    """The inlined jaxpr, or one op for some of JAX's own functions."""
     closed = next(call.params[name] for name in ("call_jaxpr", "jaxpr", "call") if name in call.params)
     if isinstance(closed, Jaxpr):
         closed = ClosedJaxpr(closed, ())
@@ -77,7 +77,7 @@ OWN: Final[Mapping[str, Any]] = {
 
 @RULES("custom_jvp_call", "custom_vjp_call")
 def custom(call: Call) -> Results:
-    """`call` with the rule as `derivative`, transposed if it is a rule for tangents. Some of JAX's own by name."""
+    """`call` with the rule as `derivative`, transposed if it is for tangents; one op for some of JAX's own."""
     closed = call.params["call_jaxpr"]
     info = closed.jaxpr.debug_info
     rule = OWN.get(info.func_name) if info is not None and is_jax_function(closed) else None

@@ -227,7 +227,7 @@ def round_(call: Call) -> Results:
 
 @RULES("clamp")
 def clamp(call: Call) -> Results:
-    """`maximum` and `minimum`; for floats, a choice by `where`, so that the derivative at a bound is 0 as in JAX."""
+    """`maximum` and `minimum`; for floats, `where`, so that the derivative at a bound is 0 as in JAX."""
     low, x, high = call.nodes
     if not call.is_float():
         return x.maximum(low).minimum(high)
