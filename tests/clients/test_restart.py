@@ -15,7 +15,7 @@ import pytest
 
 from clients.conformance.languages import LANGUAGES
 from clients.conformance.programs import Program
-from clients.conformance.proxy import Answer, Passing, served_by
+from clients.conformance.proxy import Answer, ForwardingHandler, served_by
 from tests.clients.building import built
 from tests.conftest import RunningServer
 
@@ -31,7 +31,7 @@ STEP = {
 CALLS = [{"do": "put", "name": "w", "tensor": ZERO}, STEP, {"do": "get", "name": "w"}]
 
 
-class Losing(Passing):
+class Losing(ForwardingHandler):
     """Kills the server when it has answered the first `POST`, whose answer is lost, and starts it again."""
 
     server: ClassVar[RunningServer]

@@ -20,9 +20,9 @@ from clients.conformance.making.exchange_parts import (
     SEEN,
     STATS,
     STEPS,
-    at,
     exchange,
     floats,
+    node_tensor,
     number,
     problem,
     raised,
@@ -82,7 +82,7 @@ def _forms() -> Iterator[Case]:
         seen, calls = SEEN | {"form": form}, [CALL | {"form": form}]
         for name, answer in (("json", OK), ("file", _FILE)):
             yield exchange(f"form-{form}-answered-as-{name}", [answer], [seen], [DONE], calls=calls)
-    large = at(0, bits_of(np.arange(512.0)))
+    large = node_tensor(0, bits_of(np.arange(512.0)))
     body = SEEN["body"] | {"feeds": [large]}
     calls = [CALL | {"feeds": [large]}]
     yield exchange("form-large-by-default", [_FILE], [SEEN | {"form": "binary", "body": body}], [DONE], calls=calls)
@@ -100,7 +100,7 @@ def _forms() -> Iterator[Case]:
     special = bits_of(np.array([np.nan, -0.0, -np.inf]).view("u8") + np.array([42, 0, 0], "u8")) | {"dtype": "float64"}
     packed = ANSWER | {"values": [{"node": 1, "tensor": to_json(special)}]}
     yield _answered(
-        "answer-of-nan-and-infinity", {"json": packed}, {"returned": RETURNED | {"values": [at(1, special)]}}
+        "answer-of-nan-and-infinity", {"json": packed}, {"returned": RETURNED | {"values": [node_tensor(1, special)]}}
     )
     fine = {"returned": RETURNED | {"disconnected": [0]}}
     yield _answered("answer-with-disconnected", {"json": ANSWER | {"disconnected": [0]}}, fine)
@@ -155,7 +155,10 @@ def _with_every_call(field: str, asked: Json, stats: Json) -> Iterator[Case]:
         name: (call, {part: [place | {"tensor": wire(bits)} for place, bits in row] for part, row in entries.items()})
         for name, (call, entries) in _parts().items()
     }
-    answers |= {"check": ({"feeds": [at(0, floats(1.0, 2.0))]}, _CERTIFICATE), "plan": ({"types": _TYPES}, _FORECAST)}
+    answers |= {
+        "check": ({"feeds": [node_tensor(0, floats(1.0, 2.0))]}, _CERTIFICATE),
+        "plan": ({"types": _TYPES}, _FORECAST),
+    }
     for name, (call, answer) in answers.items():
         body = {"graph": {"nodes": STEPS}} | call | asked
         seen = {"method": "POST", "path": f"/v1/{name}", "body": body}
@@ -170,7 +173,7 @@ def _name(part: str, place: Mapping[str, int]) -> str:
 
 def _parts() -> dict[str, tuple[Json, dict[str, list[tuple[Json, Bits]]]]]:
     """The fields of each call, and tensors of its answer."""
-    feeds = [at(0, floats(1.0, 2.0))]
+    feeds = [node_tensor(0, floats(1.0, 2.0))]
     value, slope = ({"node": 1}, floats(1.0, 4.0)), ({"node": 0}, floats(2.0, 4.0))
     both = [({"row": row, "column": column}, floats(row, column)) for row in (0, 1) for column in (1, 0)]
     block = [({"of": 1, "wrt": 0}, bits_of(np.diag([2.0, 4.0])))]
@@ -178,16 +181,16 @@ def _parts() -> dict[str, tuple[Json, dict[str, list[tuple[Json, Bits]]]]]:
     return {
         "forward": ({"feeds": feeds, "outputs": [1, 0]}, {"values": [value, ({"node": 0}, floats(1.0, 2.0))]}),
         "vjp": (
-            {"feeds": feeds, "cotangents": [at(1, floats(1.0, 1.0))], "wrt": [0]},
+            {"feeds": feeds, "cotangents": [node_tensor(1, floats(1.0, 1.0))], "wrt": [0]},
             {"values": [value], "gradients": [slope]},
         ),
         "jvp": (
-            {"feeds": feeds, "tangents": [at(0, floats(1.0, 1.0))]},
+            {"feeds": feeds, "tangents": [node_tensor(0, floats(1.0, 1.0))]},
             {"values": [value], "tangents": [({"node": 1}, floats(2.0, 4.0))]},
         ),
         "jacobian": ({"feeds": feeds, "wrt": [0]}, {"values": [value], "jacobian": block}),
         "hvp": (
-            {"feeds": feeds, "of": 1, "vectors": [at(0, floats(1.0, 0.0))]},
+            {"feeds": feeds, "of": 1, "vectors": [node_tensor(0, floats(1.0, 0.0))]},
             {"values": [value], "gradients": [slope], "hvp": [({"node": 0}, floats(2.0, 0.0))]},
         ),
         "hessian": (
@@ -195,7 +198,7 @@ def _parts() -> dict[str, tuple[Json, dict[str, list[tuple[Json, Bits]]]]]:
             {"values": [value], "gradients": [slope], "hessian": both},
         ),
         "batch": (
-            {"feeds": [at(0, matrix)], "mapped": [0], "of": 1},
+            {"feeds": [node_tensor(0, matrix)], "mapped": [0], "of": 1},
             {"values": [({"node": 1}, matrix)], "gradients": [({"node": 0}, matrix)]},
         ),
     }

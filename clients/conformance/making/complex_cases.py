@@ -10,7 +10,7 @@ import numpy as np
 from clients.conformance.bits import PARTS, Bits, Json, array_of, bits_of, file_of, to_json
 from clients.conformance.cases import Case
 from clients.conformance.compare import plain
-from clients.conformance.making.exchange_parts import ETAG, STATS, at, exchange, number, raised
+from clients.conformance.making.exchange_parts import ETAG, STATS, exchange, node_tensor, number, raised
 from clients.conformance.steps import graph_of, leaf, on
 
 _FORMS: Final = ("json", "binary")
@@ -19,10 +19,10 @@ _SINGLE: Final = bits_of(np.array([[1 + 2j], [-0.0 - 3j]], "complex64"))
 _SHORT: Final = bits_of(np.array([-(2**15), 2**15 - 1, 0], "int16"))
 #: the sum of |z|², whose gradient is 2 z
 _STEPS: Final = [leaf("parameter", "z"), on("abs", 0), on("square", 1), on("sum", 2)]
-_CALL: Final[Json] = {"do": "gradients", "graph": {"steps": _STEPS}, "feeds": [at(0, _Z)]}
+_CALL: Final[Json] = {"do": "gradients", "graph": {"steps": _STEPS}, "feeds": [node_tensor(0, _Z)]}
 _RETURNED: Final[Json] = {
-    "values": [at(3, number(25.25))],
-    "gradients": [at(0, bits_of(np.array([6 - 8j, -1j])))],
+    "values": [node_tensor(3, number(25.25))],
+    "gradients": [node_tensor(0, bits_of(np.array([6 - 8j, -1j])))],
     "disconnected": [],
 }
 
@@ -83,8 +83,8 @@ def _answers() -> Iterator[Case]:
             call = _CALL | {"form": form}
             result = {"returned": _RETURNED}
             yield exchange(f"complex-{form}-answered-as-{name}", [answer], [_seen(call, form)], [result], calls=[call])
-    short = {"values": [at(0, _SHORT)]}
-    call = {"do": "forward", "graph": {"steps": [leaf("input", "n", dtype="int16")]}, "feeds": [at(0, _SHORT)]}
+    short = {"values": [node_tensor(0, _SHORT)]}
+    call = {"do": "forward", "graph": {"steps": [leaf("input", "n", dtype="int16")]}, "feeds": [node_tensor(0, _SHORT)]}
     for form in _FORMS:
         for name, answer in _written(short).items():
             stated = call | {"form": form}
@@ -113,13 +113,16 @@ def _answers() -> Iterator[Case]:
 def _roles() -> Iterator[Case]:
     """Weights, directions and vectors that are complex."""
     steps = [leaf("parameter", "z"), on("conj", 0)]
-    graph, feeds = {"steps": steps}, [at(0, _Z)]
-    value, slope = {"values": [at(1, _Z)]}, {"gradients": [at(0, _Z)]}
+    graph, feeds = {"steps": steps}, [node_tensor(0, _Z)]
+    value, slope = {"values": [node_tensor(1, _Z)]}, {"gradients": [node_tensor(0, _Z)]}
     asked: dict[str, tuple[Json, Json]] = {
         "cotangent": ({"do": "gradients", "of": 1, "cotangent": _Z}, value | slope),
-        "cotangents": ({"do": "vjp", "cotangents": [at(1, _Z)]}, value | slope),
-        "tangents": ({"do": "jvp", "tangents": [at(0, _Z)]}, value | {"tangents": [at(1, _Z)]}),
-        "vectors": ({"do": "hvp", "of": 1, "vectors": [at(0, _Z)]}, value | slope | {"hvp": [at(0, _Z)]}),
+        "cotangents": ({"do": "vjp", "cotangents": [node_tensor(1, _Z)]}, value | slope),
+        "tangents": ({"do": "jvp", "tangents": [node_tensor(0, _Z)]}, value | {"tangents": [node_tensor(1, _Z)]}),
+        "vectors": (
+            {"do": "hvp", "of": 1, "vectors": [node_tensor(0, _Z)]},
+            value | slope | {"hvp": [node_tensor(0, _Z)]},
+        ),
     }
     for name, (fields, returned) in asked.items():
         for form in _FORMS:
@@ -206,7 +209,7 @@ def live_cases() -> Iterator[Case]:
         yield _live(f"int16-constant-{form}", _forward(shorts, _SHORT, form, more) | {"outputs": [2, 3]})
         for name, kept in (("complex128", _Z), ("complex64", _SINGLE), ("int16", _SHORT)):
             yield _live(f"{name}-put-and-get-{form}", *_resident(kept, form))
-    feeds = [at(0, _Z)]
+    feeds = [node_tensor(0, _Z)]
     yield _live("refused-complex-of-opset-1", {"do": "forward", "graph": {"steps": _STEPS, "opset": 1}, "feeds": feeds})
     yield _live("refused-complex-order", {"do": "forward", "graph": {"steps": [*_STEPS, on("max", 0)]}, "feeds": feeds})
 
@@ -216,20 +219,20 @@ def _live(name: str, *calls: Json) -> Case:
 
 
 def _forward(steps: list[Json], fed: Bits, form: str, more: Json) -> Json:
-    return {"do": "forward", "graph": {"steps": steps, "opset": 2} | more, "form": form, "feeds": [at(0, fed)]}
+    return {"do": "forward", "graph": {"steps": steps, "opset": 2} | more, "form": form, "feeds": [node_tensor(0, fed)]}
 
 
 def _differentiated(name: str, z: Bits, form: str, more: Json) -> Iterator[Case]:
     """All calls that take tensors like a complex leaf."""
     steps = [leaf("parameter", "z", dtype=z["dtype"]), on("exp", 0), on("abs", 1), on("square", 2), on("sum", 3)]
-    fed: Json = {"graph": {"steps": steps} | more, "form": form, "feeds": [at(0, z)]}
+    fed: Json = {"graph": {"steps": steps} | more, "form": form, "feeds": [node_tensor(0, z)]}
     turned = bits_of(array_of(z) * 1j)
     asked: dict[str, Json] = {
         "gradients": {"do": "gradients", "outputs": [4, 1]},
         "cotangent": {"do": "gradients", "of": 1, "cotangent": turned},
-        "vjp": {"do": "vjp", "outputs": [1], "cotangents": [at(1, turned)]},
-        "jvp": {"do": "jvp", "outputs": [1, 4], "tangents": [at(0, turned)]},
-        "hvp": {"do": "hvp", "vectors": [at(0, turned)]},
+        "vjp": {"do": "vjp", "outputs": [1], "cotangents": [node_tensor(1, turned)]},
+        "jvp": {"do": "jvp", "outputs": [1, 4], "tangents": [node_tensor(0, turned)]},
+        "hvp": {"do": "hvp", "vectors": [node_tensor(0, turned)]},
     }
     for call, fields in asked.items():
         yield _live(f"{name}-{call}", fed | fields)
@@ -240,7 +243,7 @@ def _transforms(x: Bits, form: str, more: Json) -> Json:
     steps: list[Json] = [leaf("parameter", "x"), on("rfft", 0), on("irfft", 1, sizes=[8]), on("fft", 0), on("ifft", 3)]
     steps += [on("real", 3), on("imag", 3), on("angle", 3), on("make_complex", 5, 6), on("conj", 8)]
     steps += [on("fft", 0, axes=[0], norm="ortho"), on("abs", 1), on("sum", 11)]
-    fed: Json = {"graph": {"steps": steps} | more, "form": form, "feeds": [at(0, x)]}
+    fed: Json = {"graph": {"steps": steps} | more, "form": form, "feeds": [node_tensor(0, x)]}
     return {"do": "gradients", "of": 12, "outputs": [1, 2, 3, 4, 7, 8, 9, 10]} | fed
 
 

@@ -31,12 +31,12 @@ def number(value: float) -> Bits:
     return bits_of(np.array(value))
 
 
-def at(node: int, tensor: Bits) -> Json:
+def node_tensor(node: int, tensor: Bits) -> Json:
     """A tensor for a node."""
     return {"node": node, "tensor": tensor}
 
 
-FEEDS: Final = [at(0, number(3.0))]
+FEEDS: Final = [node_tensor(0, number(3.0))]
 #: the square of 3, and its gradient
 CALL: Final[Json] = {"do": "gradients", "graph": {"steps": STEPS}, "feeds": FEEDS}
 STORING: Final[Json] = CALL | {"store": [{"node": 1, "tensor_id": "kept"}]}
@@ -82,7 +82,11 @@ def wire_at(node: int, tensor: Bits) -> Json:
     return {"node": node, "tensor": wire(tensor)}
 
 
-RETURNED: Final[Json] = {"values": [at(1, number(9.0))], "gradients": [at(0, number(6.0))], "disconnected": []}
+RETURNED: Final[Json] = {
+    "values": [node_tensor(1, number(9.0))],
+    "gradients": [node_tensor(0, number(6.0))],
+    "disconnected": [],
+}
 ANSWER: Final[Json] = {
     "values": [wire_at(1, number(9.0))],
     "gradients": [wire_at(0, number(6.0))],

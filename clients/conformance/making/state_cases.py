@@ -27,9 +27,9 @@ from clients.conformance.making.exchange_parts import (
     STEPS,
     STORED,
     STORING,
-    at,
     exchange,
     floats,
+    node_tensor,
     number,
     raised,
     refused,
@@ -224,12 +224,12 @@ def _got() -> Iterator[Case]:
 def _as_feeds() -> Iterator[Case]:
     """Tensors that are named, beside such as travel."""
     steps = [{"op": "input"}, {"op": "parameter", "name": "w"}, {"op": "mul", "operands": [0, 1]}]
-    feeds = [at(0, number(3.0)), {"node": 1, "tensor_id": "a.b-c_9"}]
+    feeds = [node_tensor(0, number(3.0)), {"node": 1, "tensor_id": "a.b-c_9"}]
     body = {"graph": {"nodes": steps}, "feeds": feeds}
     for form in ("json", "binary"):
         calls = [CALL | {"graph": {"steps": steps}, "feeds": feeds, "form": form}]
         yield exchange(f"named-feed-{form}", [OK], [SEEN | {"body": body, "form": form}], [DONE], calls=calls)
-    rows = [at(0, number(3.0)), {"node": 1, "tensor_id": "a.b-c_9", "rows": [2, 5]}]
+    rows = [node_tensor(0, number(3.0)), {"node": 1, "tensor_id": "a.b-c_9", "rows": [2, 5]}]
     for form in ("json", "binary"):
         calls = [CALL | {"graph": {"steps": steps}, "feeds": rows, "form": form}]
         saw = [SEEN | {"body": body | {"feeds": rows}, "form": form}]
@@ -301,7 +301,7 @@ def _refused_before() -> Iterator[Case]:
     """Nothing is sent of these; a call behind them is."""
     lacking = {"dtype": "bfloat16", "shape": [], "hex": "00" * 2}
     short = {"dtype": "float64", "shape": [3], "hex": "00" * 16}
-    vector = at("other", number(1.0))  # type: ignore[arg-type] # a node of another graph
+    vector = node_tensor("other", number(1.0))  # type: ignore[arg-type] # a node of another graph
     wrong: dict[str, Json] = {
         "feed-of-another-graph": CALL | {"feeds": [vector]},
         "of-another-graph": CALL | {"of": "other"},
@@ -317,8 +317,8 @@ def _refused_before() -> Iterator[Case]:
             "graph": CALL["graph"],
             "types": [{"node": "other", "dtype": "float64", "shape": []}],
         },
-        "feed-of-an-unknown-dtype": CALL | {"feeds": [at(0, lacking)]},
-        "feed-too-short": CALL | {"feeds": [at(0, short)]},
+        "feed-of-an-unknown-dtype": CALL | {"feeds": [node_tensor(0, lacking)]},
+        "feed-too-short": CALL | {"feeds": [node_tensor(0, short)]},
         "put-of-an-unknown-dtype": {"do": "put", "name": "w", "tensor": lacking},
         "put-too-short": {"do": "put", "name": "w", "tensor": short},
         "graph-with-nan": CALL | {"graph": {"steps": [STEPS[0], _nan()]}},
