@@ -39,7 +39,7 @@ def _live() -> Iterator[Case]:
     return chain(live_cases(), model_cases.live_cases(), function_cases.live_cases(), complex_cases.live_cases())
 
 
-MADE: Final[Mapping[str, Callable[[], Iterable[Case]]]] = {
+SOURCES: Final[Mapping[str, Callable[[], Iterable[Case]]]] = {
     "tensors": tensor_cases,
     "graphs": _graphs,
     "exchanges": _exchanges,
@@ -49,13 +49,13 @@ MADE: Final[Mapping[str, Callable[[], Iterable[Case]]]] = {
 
 def content(kind: str) -> str:
     """Return the text of the file of a kind, with one case per line."""
-    lines = ",\n".join(json.dumps(case, ensure_ascii=False) for case in MADE[kind]())
+    lines = ",\n".join(json.dumps(case, ensure_ascii=False) for case in SOURCES[kind]())
     return f'{{"kind": "{kind}", "cases": [\n{lines}\n]}}\n'
 
 
 def files() -> dict[Path, str]:
     """Return the text of each file, by path."""
-    return {GENERATED / f"{kind}.json": content(kind) for kind in MADE}
+    return {GENERATED / f"{kind}.json": content(kind) for kind in SOURCES}
 
 
 def main() -> None:

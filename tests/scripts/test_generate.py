@@ -26,7 +26,7 @@ def made() -> set[Path]:
     return {
         *(coefficients.FILE, bessel_coefficients.FILE, runner_ir.KEPT),
         *ops.PRINTERS,
-        *(conformance.GENERATED / f"{kind}.json" for kind in conformance.MADE),
+        *(conformance.GENERATED / f"{kind}.json" for kind in conformance.SOURCES),
         *(build_docs.pages().keys() - PARTLY),
         *(each.path for each in drawings()),
         *PLAYGROUND.iterdir(),
