@@ -257,8 +257,8 @@ def porting_page(rows: Iterable[Row], systems: Mapping[str, Any]) -> str:
     return "\n".join([PORTING_HEAD, *(part for key in systems for part in system_section(key, systems[key], rows))])
 
 
-def _check_notes(known: set[str], systems: Mapping[str, Any]) -> None:
-    unknown = sorted(f"{key}.{name}" for key in systems for name in systems[key]["notes"] if name not in known)
+def _check_notes(ops: set[str], systems: Mapping[str, Any]) -> None:
+    unknown = sorted(f"{key}.{name}" for key in systems for name in systems[key]["notes"] if name not in ops)
     if unknown:
         raise ValueError(f"{NOTES.name} has notes on ops that do not exist: {', '.join(unknown)}")
 

@@ -91,14 +91,14 @@ def _saved(plan: Plan, forward: Loop, backward: Step) -> Iterator[int]:
         yield forward.graph.outputs[results[slot]]
 
 
-def _drawn(name: str, title: str, loop: Loop, known: Sequence[str]) -> Iterator[str]:
-    """Yield a step: its nodes, dashed if the forward pass computes them too (`known`).
+def _drawn(name: str, title: str, loop: Loop, computed: Sequence[str]) -> Iterator[str]:
+    """Yield a step: its nodes, dashed if they are in `computed`, the formulas of the forward pass.
 
     The step's first results are the next carries.
     """
     yield f'  subgraph {name}["{title}"]'
     for i, (node, formula) in enumerate(zip(loop.graph.nodes, loop.formulas, strict=True)):
-        dashed = ":::again" if formula in known and not node.is_leaf else ""
+        dashed = ":::again" if formula in computed and not node.is_leaf else ""
         yield f"    {name}{i}{_label(node, loop.inputs)}{dashed}"
         yield from (f"    {name}{operand} --> {name}{i}" for operand in node.operands)
     carries = [position for position, label in enumerate(loop.inputs) if label.startswith("carry ")]

@@ -29,7 +29,7 @@ class FunctionKey(NamedTuple):
 
     file: str
     name: str
-    places: int
+    positions: int
 
 
 def key_of(code: CodeType) -> FunctionKey:
@@ -125,8 +125,8 @@ def _rebind(owner: Any, name: str, value: object) -> None:
     if _become(old, value):
         return
     importers = list(sys.modules.values()) if isinstance(owner, ModuleType) else []
-    for place in (owner, *(m for m in importers if vars(m).get(name) is old)):
-        setattr(place, name, value)
+    for target in (owner, *(m for m in importers if vars(m).get(name) is old)):
+        setattr(target, name, value)
 
 
 def _become(old: object, new: object) -> bool:

@@ -119,7 +119,7 @@ def _imported(path: Path, package: str) -> Iterator[str]:
     for node in _read(path).imports:
         if isinstance(node, ast.ImportFrom) and node.module == package:
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and (found := pattern.match(node.module)):
-            yield found[1]
+        elif isinstance(node, ast.ImportFrom) and node.module and (match := pattern.match(node.module)):
+            yield match[1]
         elif isinstance(node, ast.Import):
-            yield from (found[1] for alias in node.names if (found := pattern.match(alias.name)))
+            yield from (match[1] for alias in node.names if (match := pattern.match(alias.name)))

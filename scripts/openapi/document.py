@@ -112,8 +112,8 @@ def document(
     for path, methods in described["paths"].items():
         for method, operation in methods.items():
             needed = scope_of(method.upper(), path)
-            known = operations()[operation["operationId"]]
-            _complete(operation, replace(known, failures=(*known.failures, *denials(needed))), shown)
+            details = operations()[operation["operationId"]]
+            _complete(operation, replace(details, failures=(*details.failures, *denials(needed))), shown)
             if needed is None:
                 operation["security"] = []
     described["components"] = {
@@ -125,44 +125,44 @@ def document(
     return described
 
 
-def _complete(operation: Json, known: Operation, shown: _Shown) -> None:
+def _complete(operation: Json, details: Operation, shown: _Shown) -> None:
     operation["summary"], _, rest = operation.pop("description").partition("\n")
     operation["description"] = " ".join(rest.split()) or operation["summary"]
-    if known.parameters:
-        operation["parameters"] = list(known.parameters)
-    if known.request:
-        operation["requestBody"] = _body(known)
-    answers = _answers(known, shown)
+    if details.parameters:
+        operation["parameters"] = list(details.parameters)
+    if details.request:
+        operation["requestBody"] = _body(details)
+    answers = _answers(details, shown)
     operation["responses"] = {
-        **{status: _response(meaning, known, answers) for status, meaning in known.statuses.items()},
-        **{status: _response(meaning, known) for status, meaning in known.bodiless.items()},
-        **_problems(known, shown),
+        **{status: _response(meaning, details, answers) for status, meaning in details.statuses.items()},
+        **{status: _response(meaning, details) for status, meaning in details.bodiless.items()},
+        **_problems(details, shown),
     }
 
 
-def _response(meaning: str, known: Operation, answers: Json | None = None) -> Json:
-    return {"description": meaning, "headers": of_answers(known)} | ({"content": answers} if answers else {})
+def _response(meaning: str, details: Operation, answers: Json | None = None) -> Json:
+    return {"description": meaning, "headers": of_answers(details)} | ({"content": answers} if answers else {})
 
 
-def _body(known: Operation) -> Json:
-    shown = {name: {"value": body} for name, body in known.requests.items()}
-    content = {JSON: {"schema": _reference(known.request), "examples": shown}}
-    return {"required": True, "content": content | ({SAFETENSORS: _BINARY} if known.takes_binary else {})}
+def _body(details: Operation) -> Json:
+    shown = {name: {"value": body} for name, body in details.requests.items()}
+    content = {JSON: {"schema": _reference(details.request), "examples": shown}}
+    return {"required": True, "content": content | ({SAFETENSORS: _BINARY} if details.takes_binary else {})}
 
 
-def _answers(known: Operation, shown: _Shown) -> Json:
+def _answers(details: Operation, shown: _Shown) -> Json:
     """Return the answer in each of its media types."""
-    return {JSON: _answer(known, shown)} | ({SAFETENSORS: _BINARY} if known.is_binary else {})
+    return {JSON: _answer(details, shown)} | ({SAFETENSORS: _BINARY} if details.is_binary else {})
 
 
-def _answer(known: Operation, shown: _Shown) -> Json:
+def _answer(details: Operation, shown: _Shown) -> Json:
     """Return the answer of a call, with that to each example request."""
-    answers = {name: {"value": _answered(known, body, shown)} for name, body in known.requests.items()}
-    return {"schema": _reference(known.answer)} | ({"examples": answers} if answers else {})
+    answers = {name: {"value": _answered(details, body, shown)} for name, body in details.requests.items()}
+    return {"schema": _reference(details.answer)} | ({"examples": answers} if answers else {})
 
 
-def _answered(known: Operation, body: Json, shown: _Shown) -> Json:
-    answer: Json = shown.reply(known, orjson.dumps(body))
+def _answered(details: Operation, body: Json, shown: _Shown) -> Json:
+    answer: Json = shown.reply(details, orjson.dumps(body))
     if "stats" in answer:
         answer["stats"]["execute_ms"] = EXECUTE_MS
     if "etag" in answer:
@@ -170,16 +170,16 @@ def _answered(known: Operation, body: Json, shown: _Shown) -> Json:
     return answer
 
 
-def _problems(known: Operation, shown: _Shown) -> Json:
+def _problems(details: Operation, shown: _Shown) -> Json:
     """Return a response for each status, with an example for each code."""
     by_status: defaultdict[int, list[Failure]] = defaultdict(list)
-    for failure in known.failures:
+    for failure in details.failures:
         by_status[KINDS[failure.code].status].append(failure)
-    return {str(status): _refused(known, by_status[status], shown) for status in sorted(by_status)}
+    return {str(status): _refused(details, by_status[status], shown) for status in sorted(by_status)}
 
 
-def _refused(known: Operation, failures: Sequence[Failure], shown: _Shown) -> Json:
-    examples = {failure.code: _example(known, failure, shown) for failure in failures}
+def _refused(details: Operation, failures: Sequence[Failure], shown: _Shown) -> Json:
+    examples = {failure.code: _example(details, failure, shown) for failure in failures}
     return {
         "description": ", ".join(examples),
         "headers": of_refusals(failures),
@@ -187,12 +187,12 @@ def _refused(known: Operation, failures: Sequence[Failure], shown: _Shown) -> Js
     }
 
 
-def _example(known: Operation, failure: Failure, shown: _Shown) -> Json:
+def _example(details: Operation, failure: Failure, shown: _Shown) -> Json:
     """Return an example object. Its `x-request` is a request that provokes it."""
     if failure.stated is not None:
         problem = dict(failure.stated.problem(REQUEST_ID))
     else:
-        problem = shown.reply(known, failure.raw.encode() if failure.raw is not None else orjson.dumps(failure.body))
+        problem = shown.reply(details, failure.raw.encode() if failure.raw is not None else orjson.dumps(failure.body))
     return {"value": problem} | ({"x-request": failure.request} if failure.request else {})
 
 

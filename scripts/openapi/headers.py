@@ -35,10 +35,10 @@ HEADERS: Final[Mapping[str, Json]] = {
 }
 
 
-def of_answers(known: Operation) -> Json:
+def of_answers(operation: Operation) -> Json:
     """Return the headers of an operation's successful responses."""
-    replayed = [REPLAYED] if IDEMPOTENCY_KEY in known.parameters else []
-    return _references([*known.headers, *replayed, REQUEST_ID])
+    replayed = [REPLAYED] if IDEMPOTENCY_KEY in operation.parameters else []
+    return _references([*operation.headers, *replayed, REQUEST_ID])
 
 
 def of_refusals(failures: Iterable[Failure]) -> Json:

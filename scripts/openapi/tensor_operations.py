@@ -53,15 +53,15 @@ LIMIT: Final = _parameter(
 AFTER: Final = _parameter("after", "query", "`next` of the page before", _TEXT)
 
 
-def name_of(what: str, example: str) -> Json:
+def name_of(noun: str, example: str) -> Json:
     """Return the parameter for a name in a path."""
-    return _parameter("name", "path", f"name of {what}", _TEXT, required=True, example=example)
+    return _parameter("name", "path", f"name of {noun}", _TEXT, required=True, example=example)
 
 
-def conditions(what: str) -> tuple[Json, Json]:
+def conditions(noun: str) -> tuple[Json, Json]:
     """Return the headers that state conditions."""
-    of_any = f"etags, in quotation marks, of which the {what} must have one; * where any will do"
-    of_none = f"etags that the {what} must not have; * where it must not be there"
+    of_any = f"etags, in quotation marks, of which the {noun} must have one; * where any will do"
+    of_none = f"etags that the {noun} must not have; * where it must not be there"
     return (
         _parameter("If-Match", "header", of_any, _TEXT),
         _parameter("If-None-Match", "header", of_none, _TEXT),

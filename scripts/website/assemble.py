@@ -63,9 +63,9 @@ def assemble(target: Path) -> None:
         (target / path).parent.mkdir(parents=True, exist_ok=True)
         (target / path).write_text(text, encoding="utf-8")
     for picture in DOCS.rglob("*.svg"):
-        place = target / picture.relative_to(DOCS)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(picture, place)
+        path_in_site = target / picture.relative_to(DOCS)
+        path_in_site.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(picture, path_in_site)
 
 
 def written_pages() -> dict[str, str]:
@@ -148,8 +148,8 @@ def _target(link: str, source: PurePosixPath, places: dict[PurePosixPath, str], 
     return _relative(_source_page(target), places[source])
 
 
-def _relative(page: str, place: str) -> str:
-    return os.path.relpath(page, PurePosixPath(place).parent)
+def _relative(page: str, source: str) -> str:
+    return os.path.relpath(page, PurePosixPath(source).parent)
 
 
 def _source_page(path: PurePosixPath) -> str:

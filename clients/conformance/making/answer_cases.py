@@ -118,10 +118,14 @@ def _every_call() -> Iterator[Case]:
     for name, (call, entries) in _parts().items():
         sent = {"do": name, "graph": {"steps": STEPS}} | call
         seen = {"method": "POST", "path": f"/v1/{name}", "body": {"graph": {"nodes": STEPS}} | call}
-        returned = {part: [place | {"tensor": bits} for place, bits in listed] for part, listed in entries.items()}
-        written = {part: [place | {"tensor": wire(bits)} for place, bits in listed] for part, listed in entries.items()}
-        response = {part: [place for place, _ in listed] for part, listed in entries.items()} | {"stats": STATS}
-        tensors = {_name(part, place): bits for part, listed in entries.items() for place, bits in listed}
+        returned = {
+            part: [location | {"tensor": bits} for location, bits in listed] for part, listed in entries.items()
+        }
+        written = {
+            part: [location | {"tensor": wire(bits)} for location, bits in listed] for part, listed in entries.items()
+        }
+        response = {part: [location for location, _ in listed] for part, listed in entries.items()} | {"stats": STATS}
+        tensors = {_name(part, location): bits for part, listed in entries.items() for location, bits in listed}
         for form, answer in (
             ("json", {"json": written | {"stats": STATS}}),
             ("file", {"file": {"response": response, "tensors": tensors}}),
@@ -152,7 +156,10 @@ def _precisions() -> Iterator[Case]:
 def _with_every_call(field: str, fields_added: Json, stats: Json) -> Iterator[Case]:
     """Yield a field in each call that computes, and in `plan`, whose answer has no stats."""
     answers: dict[str, tuple[Json, Json]] = {
-        name: (call, {part: [place | {"tensor": wire(bits)} for place, bits in row] for part, row in entries.items()})
+        name: (
+            call,
+            {part: [location | {"tensor": wire(bits)} for location, bits in row] for part, row in entries.items()},
+        )
         for name, (call, entries) in _parts().items()
     }
     answers |= {
@@ -167,8 +174,8 @@ def _with_every_call(field: str, fields_added: Json, stats: Json) -> Iterator[Ca
         yield exchange(f"{field}-of-{name}", [{"json": answer | receipt}], [seen], [{"returned": {}}], calls=calls)
 
 
-def _name(part: str, place: Mapping[str, int]) -> str:
-    return ".".join([part, *map(str, place.values())])
+def _name(part: str, location: Mapping[str, int]) -> str:
+    return ".".join([part, *map(str, location.values())])
 
 
 def _parts() -> dict[str, tuple[Json, dict[str, list[tuple[Json, Bits]]]]]:

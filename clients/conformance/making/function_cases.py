@@ -238,21 +238,21 @@ def _in_answers() -> Iterator[Case]:
 
 
 def _in_errors() -> Iterator[Case]:
-    places: dict[str, Json] = {
+    locations: dict[str, Json] = {
         "use": {"node": 2, "function": 0, "function_node": 3, "operand": 1, "pointer": "/graph/functions/0/nodes/3"},
         "form": {"function": 1, "function_node": 0, "pointer": "/graph/functions/1/nodes/0"},
         "result": {"node": 2, "function": 1, "pointer": "/graph/functions/1"},
     }
-    for name, place in places.items():
+    for name, location in locations.items():
         problem = {"status": 422, "code": "shape_mismatch", "detail": "It does not fit.", "request_id": REQUEST_ID}
-        sent = problem | {"type": "/docs/errors/shape_mismatch", "title": "Shapes do not fit"} | place
-        error = raised("graph", 422, "shape_mismatch", detail="It does not fit.", request_id=REQUEST_ID, **place)
+        sent = problem | {"type": "/docs/errors/shape_mismatch", "title": "Shapes do not fit"} | location
+        error = raised("graph", 422, "shape_mismatch", detail="It does not fit.", request_id=REQUEST_ID, **location)
         seen = {"method": "POST", "path": "/v1/forward"}
         calls = [{"do": "forward", "graph": DECAY}]
         answer: Json = {"status": 422, "json": sent}
         yield exchange(f"functions-refused-{name}", [answer], [seen], [error], calls=calls)
         errors = [sent, sent | {"function": 2}]
-        error = raised("graph", 422, "shape_mismatch", errors=[place, place | {"function": 2}])
+        error = raised("graph", 422, "shape_mismatch", errors=[location, location | {"function": 2}])
         answer = {"status": 422, "json": sent | {"errors": errors}}
         yield exchange(f"functions-refused-{name}-and-more", [answer], [seen], [error], calls=calls)
 

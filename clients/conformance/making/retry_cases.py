@@ -243,7 +243,7 @@ def _keys() -> Iterator[Case]:
 def _keys_of_state() -> Iterator[Case]:
     """Yield deletions and conditional writes, which send a key, and other writes, which send none."""
     summary = {"tensor_id": "w", "dtype": "float64", "shape": [1], "bytes": 8, "etag": ETAG, "durable": True}
-    found: Json = {"json": summary}
+    ok: Json = {"json": summary}
     deleted: Json = {"method": "DELETE", "path": "/v1/tensors/w", "idempotency_key": "case-1"}
     put: Json = {"method": "PUT", "path": "/v1/tensors/w", "body": floats(1.0)}
     conditional = put | {"idempotency_key": "case-1", "headers": {"if-match": f'"{ETAG}"'}}
@@ -257,7 +257,7 @@ def _keys_of_state() -> Iterator[Case]:
         "register": ({"do": "register", "steps": ON_REGISTERED["graph"]["steps"]}, SEEN_REGISTERING),
     }
     for name, (call, seen) in calls.items():
-        answers = [_BUSY, _BEFORE, CREATED if name == "register" else found]
+        answers = [_BUSY, _BEFORE, CREATED if name == "register" else ok]
         returned = {"graph_id": CREATED["json"]["graph_id"]} if name == "register" else summary
         more: Json = {"calls": [call], "waits": [375, 750]}
         yield exchange(f"key-or-none-of-{name}", answers, [seen] * 3, [{"returned": returned}], **more)

@@ -81,22 +81,22 @@ class Bodies:
         return [*distinct.values()]
 
     def function(
-        self, body: GraphProto, consts: Sequence[Value], given: Sequence[BodyInput], finish: Finish, **fixed: Any
+        self, body: GraphProto, consts: Sequence[Value], inputs: Sequence[BodyInput], finish: Finish, **fixed: Any
     ) -> tuple[GraphFunction, TranslatedBody]:
-        """Translate a body into a function of `consts` and `given`. `fixed` are names of the body that are constants.
+        """Translate a body into a function of `consts` and `inputs`. `fixed` are names of the body that are constants.
 
         Raises Unknown if an output cannot be translated.
         """
         translated: list[TranslatedBody] = []
 
         def write(graph: Graph) -> Sequence[Node]:
-            translated.append(self._written(graph, body, consts, given, fixed))
+            translated.append(self._written(graph, body, consts, inputs, fixed))
             return finish(translated[0])
 
         return self._scope.graph.function(write, body.name if body.name.isidentifier() else None), translated[0]
 
     def trial(
-        self, body: GraphProto, consts: Sequence[Value], given: Sequence[BodyInput], **fixed: Any
+        self, body: GraphProto, consts: Sequence[Value], inputs: Sequence[BodyInput], **fixed: Any
     ) -> TranslatedBody:
         """Translate a body in a scratch graph, to inspect its outputs.
 
@@ -104,7 +104,7 @@ class Bodies:
         """
         scratch = Bodies(self._walk.fork(), self._scope)
         outer = SourceGraph(budget=self._scope.graph.budget)
-        return scratch._written(SourceGraph(outer=outer), body, consts, given, fixed)
+        return scratch._written(SourceGraph(outer=outer), body, consts, inputs, fixed)
 
     def inline(self, body: GraphProto) -> list[Value]:
         """Translate a body without inputs into the graph of the scope, and return its outputs."""
@@ -115,16 +115,21 @@ class Bodies:
         return [_known_value(inside, output.name) for output in body.output]
 
     def _written(
-        self, graph: Graph, body: GraphProto, consts: Sequence[Value], given: Sequence[BodyInput], fixed: dict[str, Any]
+        self,
+        graph: Graph,
+        body: GraphProto,
+        consts: Sequence[Value],
+        inputs: Sequence[BodyInput],
+        fixed: dict[str, Any],
     ) -> TranslatedBody:
         assert isinstance(graph, SourceGraph)
         inside = Scope(graph, self._scope.opsets, self._scope, self._scope.expanded)
         for const in consts:
-            passed = Value(const.name, const.example, Known.DATA, const.roots, graph.input())
+            operand = Value(const.name, const.example, Known.DATA, const.roots, graph.input())
             for name in self._names_of(const, body):
-                inside[name] = passed
-        parameters = tuple(graph.input() for _ in given)
-        for each, node in zip(given, parameters, strict=True):
+                inside[name] = operand
+        parameters = tuple(graph.input() for _ in inputs)
+        for each, node in zip(inputs, parameters, strict=True):
             if each.name is not None:
                 inside[each.name] = Value(each.name, each.example, Known.DATA, each.roots, node)
         stated = {each.name: array_of(each) for each in body.initializer}
@@ -145,8 +150,8 @@ def _known_value(scope: Scope, name: str) -> Value:
     return value
 
 
-def require_same(what: str, before: Array, after: Array) -> None:
+def require_same(label: str, before: Array, after: Array) -> None:
     """Raise Blocked if the dtype or shape of a value differs between a loop's iterations, or between branches."""
     if (before.dtype, before.shape) != (after.dtype, after.shape):
         types = " and ".join(f"{each.dtype}{[*each.shape]}" for each in (before, after))
-        raise Blocked(f"{what} is of two types, {types}, and a loop's is of one")
+        raise Blocked(f"{label} is of two types, {types}, and a loop's is of one")

@@ -110,8 +110,8 @@ class Call:
         """Return whether the file fixes the value of operand i, so that it is not trained."""
         return self.has(i) and self.value(i).known is Known.CONSTANT
 
-    def static(self, i: int, what: str) -> Array:
-        """Return the value of operand i, which the graph is specialised for. `what` names it in messages.
+    def static(self, i: int, label: str) -> Array:
+        """Return the value of operand i, which the graph is specialised for. `label` names it in messages.
 
         Raises Blocked if the value depends on the data.
         """
@@ -121,7 +121,7 @@ class Call:
             suggestion = (
                 f"name {names} in `constants`, and the example's values become part of the graph" if names else ""
             )
-            reason = f"its {what} would come from the data, which the graph is made without"
+            reason = f"its {label} would come from the data, which the graph is made without"
             raise Blocked(reason, suggestion, sorted(value.roots))
         return np.asarray(value.example)
 

@@ -79,15 +79,15 @@ def _by_name(model: ModelProto, inputs: Inputs) -> dict[str, Any]:
     """Return example inputs by name. Raises InputError if they are not the inputs of the model."""
     initialisers = {each.name for each in model.graph.initializer}
     names = [each.name for each in inputs_of(model)]
-    given = dict(inputs) if isinstance(inputs, Mapping) else dict(zip(names, inputs, strict=False))
+    examples = dict(inputs) if isinstance(inputs, Mapping) else dict(zip(names, inputs, strict=False))
     expected = ", ".join(repr(name) for name in names) or "none"
     if not isinstance(inputs, Mapping) and len(inputs) != len(names):
         raise InputError(f"the inputs of the model are {expected}: {len(names)}, and not {len(inputs)}")
-    unknown, missing = [*given.keys() - {*names} - initialisers], [*{*names} - given.keys()]
+    unknown, missing = [*examples.keys() - {*names} - initialisers], [*{*names} - examples.keys()]
     if unknown or missing:
         problem = f"{min(unknown)!r} is none" if unknown else f"{min(missing)!r} is missing"
         raise InputError(f"the inputs of the model are {expected}: {problem}")
-    return {each.name: _example(each, given[each.name]) for each in model.graph.input if each.name in given}
+    return {each.name: _example(each, examples[each.name]) for each in model.graph.input if each.name in examples}
 
 
 def dtype_of(stated: ValueInfoProto) -> np.dtype[Any]:

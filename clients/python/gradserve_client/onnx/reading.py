@@ -168,7 +168,7 @@ def _inside(folder: Path, location: str, name: str) -> Path:
     return path
 
 
-def _whole(stated: str, what: str, name: str) -> int:
+def _whole(stated: str, key: str, name: str) -> int:
     if not (stated.isascii() and stated.isdecimal() and len(stated) < 20):
-        raise InputError(f"the external data of the tensor {name!r} have the {what} {stated!r}, which is no position")
+        raise InputError(f"the external data of the tensor {name!r} have the {key} {stated!r}, which is no position")
     return int(stated)

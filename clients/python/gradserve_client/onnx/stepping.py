@@ -32,11 +32,11 @@ def run_stepwise(
     attrs = {each.name: helper.get_attribute_value(each) for each in node.attribute}
     operands = [values[name] if name else None for name in node.input]
 
-    def run(body: GraphProto, given: Sequence[Any]) -> list[Any]:
+    def run(body: GraphProto, inputs: Sequence[Any]) -> list[Any]:
         budget.add_steps()
         # the values of an iteration are released when it ends
         with budget.temporary():
-            return _body_outputs(body, given, values, lambda each, seen: evaluate(each, seen, opsets, budget))
+            return _body_outputs(body, inputs, values, lambda each, seen: evaluate(each, seen, opsets, budget))
 
     if node.op_type == "If":
         return run(attrs["then_branch" if bool(np.all(operands[0])) else "else_branch"], [])
@@ -48,13 +48,13 @@ def run_stepwise(
 
 def _body_outputs(
     body: GraphProto,
-    given: Sequence[Any],
+    inputs: Sequence[Any],
     outer_values: Mapping[str, Any],
     evaluate: Callable[[NodeProto, Mapping[str, Any]], list[Any]],
 ) -> list[Any]:
     """Return the outputs of a body for its inputs and the values of the scope around it."""
     values = {**outer_values, **{each.name: array_of(each) for each in body.initializer}}
-    values |= {each.name: value for each, value in zip(body.input, given, strict=True)}
+    values |= {each.name: value for each, value in zip(body.input, inputs, strict=True)}
     for node in body.node:
         values |= dict(zip(node.output, evaluate(node, values), strict=True))
     return [values[each.name] for each in body.output]
@@ -84,7 +84,7 @@ def _scan(operands: Sequence[Any], attrs: Mapping[str, Any], run: Run, budget: B
     axes = attrs.get("scan_input_axes") or [0] * count
     backwards = attrs.get("scan_input_directions") or [0] * count
     first_axis = [np.moveaxis(each, axis, 0) for each, axis in zip(sequences, axes, strict=True)]
-    ordered = [each[::-1] if back else each for each, back in zip(first_axis, backwards, strict=True)]
+    ordered = [each[::-1] if backward else each for each, backward in zip(first_axis, backwards, strict=True)]
     rows: list[list[Any]] = []
     for entries in zip(*ordered, strict=True):
         after = run(body, [*states, *entries])
@@ -97,7 +97,7 @@ def _scan(operands: Sequence[Any], attrs: Mapping[str, Any], run: Run, budget: B
     out_axes = attrs.get("scan_output_axes") or [0] * len(stacks)
     out_backwards = attrs.get("scan_output_directions") or [0] * len(stacks)
     outputs = zip(stacks, out_axes, out_backwards, strict=True)
-    return [*states, *(np.moveaxis(stack[::-1] if back else stack, 0, axis) for stack, axis, back in outputs)]
+    return [*states, *(np.moveaxis(stack[::-1] if backward else stack, 0, axis) for stack, axis, backward in outputs)]
 
 
 def _stacks(rows: Sequence[Sequence[Any]], template: Sequence[Any]) -> list[Any]:

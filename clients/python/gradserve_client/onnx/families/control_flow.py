@@ -53,20 +53,20 @@ def loop(call: Call) -> RuleResult:
     iteration, condition, *names = (each.name for each in body.input)
     carried = [call.value(i) for i in range(2, len(call))]
     consts = call.bodies.consts(body)
-    given = [
+    carries = [
         BodyInput(name, np.asarray(value.example), value.roots) for name, value in zip(names, carried, strict=True)
     ]
     counter = BodyInput(iteration, np.asarray(0, np.int64))
     starts = not call.has(1) or (call.value(1).known is not Known.DATA and bool(call.static(1, "condition").all()))
     if starts:
-        next_condition = call.bodies.trial(body, consts, [*given, counter], **{condition: np.True_}).outputs[0]
+        next_condition = call.bodies.trial(body, consts, [*carries, counter], **{condition: np.True_}).outputs[0]
         if next_condition.known is Known.CONSTANT and bool(np.all(next_condition.example)):
-            return _for(call, body, consts, given, counter, condition)
-    return _while(call, body, consts, given, counter, condition)
+            return _for(call, body, consts, carries, counter, condition)
+    return _while(call, body, consts, carries, counter, condition)
 
 
 def _for(
-    call: Call, body: GraphProto, consts: list[Value], given: list[BodyInput], counter: BodyInput, condition: str
+    call: Call, body: GraphProto, consts: list[Value], carries: list[BodyInput], counter: BodyInput, condition: str
 ) -> RuleResult:
     """Translate to a scan with the stated number of iterations."""
     if not call.has(0):
@@ -74,12 +74,12 @@ def _for(
     steps = int(call.static(0, "number of iterations").reshape(-1)[0])
     fixed = {condition: np.True_}
     function, translated = call.bodies.function(
-        body, consts, [*given, counter], lambda translated: translated.nodes[1:], **fixed
+        body, consts, [*carries, counter], lambda translated: translated.nodes[1:], **fixed
     )
-    _require_carried(given, translated.outputs[1:])
+    _require_carried(carries, translated.outputs[1:])
     counters = call.constant(np.arange(steps), np.int64)
-    operands = [*(call.scope.node_of(const) for const in consts), *(call.node(i + 2) for i in range(len(given)))]
-    results = call.graph.scan(*operands, counters, body=function, carries=len(given), sequences=1)
+    operands = [*(call.scope.node_of(const) for const in consts), *(call.node(i + 2) for i in range(len(carries)))]
+    results = call.graph.scan(*operands, counters, body=function, carries=len(carries), sequences=1)
     return several(results, len(translated.outputs) - 1)
 
 
@@ -89,16 +89,21 @@ def _require_carried(carried: Sequence[BodyInput], after: Sequence[Value]) -> No
 
 
 def _while(
-    call: Call, body: GraphProto, consts: list[Value], given: list[BodyInput], counter: BodyInput, condition: str
+    call: Call,
+    body: GraphProto,
+    consts: list[Value],
+    model_carries: list[BodyInput],
+    counter: BodyInput,
+    condition: str,
 ) -> RuleResult:
     """Translate to a `while`. Its carries are the iteration counter, the condition, and the model's own carries."""
-    if len(body.output) - 1 > len(given):
+    if len(body.output) - 1 > len(model_carries):
         if call.has(1):
             call.static(1, "condition")
         raise Blocked("how many rows its stacked results have depends on the data, as its condition does")
     max_steps = _bound(call)
-    holds = BodyInput(condition, np.asarray(True))
-    carries = [counter, holds, *given]
+    condition_input = BodyInput(condition, np.asarray(True))
+    carries = [counter, condition_input, *model_carries]
 
     def step(translated: TranslatedBody) -> Sequence[Node]:
         one = translated.scope.graph.constant(np.asarray(1, np.int64))
@@ -106,15 +111,15 @@ def _while(
         return [translated.parameters[0].add(one), after.reshape(shape=[]), *carried]
 
     function, translated = call.bodies.function(body, consts, carries, step)
-    _require_carried(given, translated.outputs[1:])
+    _require_carried(model_carries, translated.outputs[1:])
     test = call.graph.function(_condition(len(consts), len(carries), call.has(0)), "goes_on")
     limit = [call.node(0).reshape(shape=[]).cast("int64")] if call.has(0) else []
     start = [call.constant(0, np.int64), call.node(1).reshape(shape=[]) if call.has(1) else call.constant(np.True_)]
     const_nodes = [call.scope.node_of(const) for const in consts]
     function = call.graph.function(_with_unused_consts(function, len(limit)), "step") if limit else function
-    operands = [*limit, *const_nodes, *start, *(call.node(i + 2) for i in range(len(given)))]
+    operands = [*limit, *const_nodes, *start, *(call.node(i + 2) for i in range(len(model_carries)))]
     results = call.graph.while_(*operands, condition=test, body=function, carries=len(carries), max_steps=max_steps)
-    return [results.get_output(i + 2) for i in range(len(given))]
+    return [results.get_output(i + 2) for i in range(len(model_carries))]
 
 
 def _bound(call: Call) -> int:
@@ -135,8 +140,8 @@ def _condition(consts: int, carries: int, limited: bool) -> Any:
         limit = graph.input() if limited else None
         for _ in range(consts):
             graph.input()
-        counter, holds, *_ = (graph.input() for _ in range(carries))
-        return holds if limit is None else holds.logical_and(counter.less(limit))
+        counter, running, *_ = (graph.input() for _ in range(carries))
+        return running if limit is None else running.logical_and(counter.less(limit))
 
     return write
 
@@ -164,14 +169,14 @@ def scan(call: Call) -> RuleResult:
     backwards = call.attrs.get("scan_input_directions") or [0] * count
     names = [each.name for each in body.input]
     examples = [np.moveaxis(np.asarray(call.value(states + i).example), axes[i], 0) for i in range(count)]
-    given = [BodyInput(names[i], np.asarray(call.value(i).example), call.value(i).roots) for i in range(states)]
-    entries = [
+    state_inputs = [BodyInput(names[i], np.asarray(call.value(i).example), call.value(i).roots) for i in range(states)]
+    entry_inputs = [
         BodyInput(names[states + i], _entry(example), call.value(states + i).roots)
         for i, example in enumerate(examples)
     ]
     consts = call.bodies.consts(body)
-    function, translated = call.bodies.function(body, consts, [*given, *entries], _outputs)
-    _require_carried(given, translated.outputs)
+    function, translated = call.bodies.function(body, consts, [*state_inputs, *entry_inputs], _outputs)
+    _require_carried(state_inputs, translated.outputs)
     sequences = [_first_axis(call, states + i, axes[i], bool(backwards[i])) for i in range(count)]
     operands = [*(call.scope.node_of(const) for const in consts), *(call.node(i) for i in range(states)), *sequences]
     results = several(call.graph.scan(*operands, body=function, carries=states, sequences=count), states + stacks)

@@ -162,8 +162,8 @@ def _body(cell: Cell, consts: int, states: int, step: Step) -> Callable[[Graph],
         consts_of_body = [graph.input() for _ in range(consts)]
         before = [graph.input() for _ in range(states)]
         x = graph.input()
-        given = consts_of_body[:-1] if lengths else consts_of_body
-        after = [*step(cell, graph, given, x, before)]
+        step_consts = consts_of_body[:-1] if lengths else consts_of_body
+        after = [*step(cell, graph, step_consts, x, before)]
         if not lengths:
             return [*after, after[0]]
         running = graph.input().less(consts_of_body[-1])

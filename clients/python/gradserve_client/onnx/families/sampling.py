@@ -22,7 +22,7 @@ class Points(NamedTuple):
     """Sample positions of an image.
 
     `image` is flattened to [batch, channels, elements], with its `extents`. `places` holds the positions on each axis,
-    [batch, 1, n]. `beyond` is the padding mode, `zeros`, `border` or `reflection`; `aligned` puts the borders at the
+    [batch, 1, n]. `padding_mode` is `zeros`, `border` or `reflection`; `aligned` puts the borders at the
     centres of the outer pixels, else they are at their edges.
     """
 

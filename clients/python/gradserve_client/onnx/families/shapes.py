@@ -154,8 +154,8 @@ def constant_of_shape(call: Call) -> RuleResult:
 @RULES("Range", since=11)
 def arange(call: Call) -> RuleResult:
     """Return a constant. Its length, and so all three operands, must not depend on the data."""
-    for i, what in enumerate(("start", "limit", "delta")):
-        call.static(i, what)
+    for i, label in enumerate(("start", "limit", "delta")):
+        call.static(i, label)
     return np.asarray(call.results[0])
 
 
