@@ -23,7 +23,7 @@ BACKWARD: Final = ("const k", "carry ȳ", "carry k̄")
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop of a plan: its step as a graph, and the formula of each node in terms of the step's inputs."""
+    """Loop of a plan: its step as a graph, and the formula of each node in terms of the step's inputs."""
 
     step: Step
     graph: Graph

@@ -19,7 +19,10 @@ def cost_only() -> frozenset[str]:
 
 
 def only_for_costs(texts: Iterable[str]) -> frozenset[str]:
-    """Return such names for modules of these texts. A name that anything else uses, anywhere, is excluded."""
+    """Return the names of functions that only cost functions call, in modules of these texts.
+
+    A name that anything else uses, anywhere, is excluded.
+    """
     users: dict[str, set[str]] = defaultdict(set)
     defined = set()
     for name, inside in (use for text in texts for use in _uses(ast.parse(text), "")):

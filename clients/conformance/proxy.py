@@ -17,8 +17,8 @@ from clients.conformance.rewriting import grown_body
 _HOP: Final = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length", "host", "upgrade"})
 
 
-class Answer(NamedTuple):
-    """Response of the server."""
+class Response(NamedTuple):
+    """A server's response."""
 
     status: int
     headers: Message
@@ -26,7 +26,7 @@ class Answer(NamedTuple):
 
 
 class ForwardingHandler(BaseHTTPRequestHandler):
-    """Forwards requests to the server at `origin`, host and port, and returns its responses."""
+    """Request handler that forwards requests to the server at `origin`, host and port, and returns its responses."""
 
     origin: str
     protocol_version = "HTTP/1.1"
@@ -37,36 +37,36 @@ class ForwardingHandler(BaseHTTPRequestHandler):
 
     do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815 - names that http.server requires
 
-    def ask(self) -> Answer:
+    def ask(self) -> Response:
         """Send the request to the server, and return its response."""
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         headers = {name: value for name, value in self.headers.items() if name.lower() not in _HOP}
         connection = HTTPConnection(self.origin, timeout=60)
         try:
             connection.request(self.command, self.path, body, headers)
-            answer = connection.getresponse()
-            return Answer(answer.status, answer.headers, answer.read())
+            response = connection.getresponse()
+            return Response(response.status, response.headers, response.read())
         finally:
             connection.close()
 
-    def send(self, answer: Answer) -> None:
+    def send(self, response: Response) -> None:
         """Send a response to the client."""
-        self.send_response(answer.status)
-        for name, value in answer.headers.items():
+        self.send_response(response.status)
+        for name, value in response.headers.items():
             if name.lower() not in _HOP:
                 self.send_header(name, value)
-        self.send_header("Content-Length", str(len(answer.content)))
+        self.send_header("Content-Length", str(len(response.content)))
         self.end_headers()
-        self.wfile.write(answer.content)
+        self.wfile.write(response.content)
 
     def log_message(self, *_: object) -> None:
         """Log nothing."""
 
 
 class _Growing(ForwardingHandler):
-    def send(self, answer: Answer) -> None:
-        media_type = answer.headers.get("Content-Type", "")
-        super().send(answer._replace(content=grown_body(media_type, answer.content)))
+    def send(self, response: Response) -> None:
+        media_type = response.headers.get("Content-Type", "")
+        super().send(response._replace(content=grown_body(media_type, response.content)))
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import pytest
 
 from clients.conformance.languages import LANGUAGES
 from clients.conformance.programs import Program
-from clients.conformance.proxy import Answer, ForwardingHandler, served_by
+from clients.conformance.proxy import ForwardingHandler, Response, served_by
 from tests.clients.building import built
 from tests.conftest import RunningServer
 
@@ -38,10 +38,10 @@ class Losing(ForwardingHandler):
     start: ClassVar[Callable[[], RunningServer]]
     replayed: ClassVar[list[bool]]
 
-    def send(self, answer: Answer) -> None:
+    def send(self, response: Response) -> None:
         kind = type(self)
         if self.command == "POST":
-            kind.replayed.append("Idempotency-Replayed" in answer.headers)
+            kind.replayed.append("Idempotency-Replayed" in response.headers)
             if len(kind.replayed) == 1:
                 kind.server.process.kill()
                 kind.server.process.wait()
@@ -49,7 +49,7 @@ class Losing(ForwardingHandler):
                 kind.origin = urlsplit(kind.server.url).netloc
                 self.close_connection = True
                 return
-        super().send(answer)
+        super().send(response)
 
 
 @contextmanager

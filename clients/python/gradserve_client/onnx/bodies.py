@@ -77,6 +77,7 @@ class Bodies:
     def consts(self, *bodies: GraphProto) -> list[Value]:
         """Return the non-constant values that bodies read from the scope around them, to pass as operands."""
         values = [self._scope.find(name) for name in read_around(bodies)]
+        # aliases of a name share one value, which is passed once
         distinct = {id(value): value for value in values if value is not None and value.known is not Known.CONSTANT}
         return [*distinct.values()]
 

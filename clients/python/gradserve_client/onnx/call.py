@@ -98,7 +98,7 @@ class Call:
         """Return the dtype of operand i."""
         return self.value(i).dtype
 
-    def asked(self, i: int) -> bool:
+    def is_requested(self, i: int) -> bool:
         """Return whether result i is requested."""
         return i < len(self.results) and self.results[i] is not None
 

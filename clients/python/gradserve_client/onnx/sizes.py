@@ -81,6 +81,7 @@ def _result_types(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[st
     if not all(isinstance(array, np.ndarray) for array in arrays.values()):
         return {}  # an operand is a sequence or an optional
     types = {name: _type_of(array) for name, array in arrays.items()}
+    # results' shapes may depend on the values of small operands, such as the shape of a Reshape
     small = {
         name: numpy_helper.from_array(array)
         for name, array in arrays.items()

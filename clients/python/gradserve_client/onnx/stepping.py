@@ -101,7 +101,7 @@ def _scan(operands: Sequence[Any], attrs: Mapping[str, Any], run: Run, budget: B
 
 
 def _stacks(rows: Sequence[Sequence[Any]], template: Sequence[Any]) -> list[Any]:
-    """Stack the rows of all steps. Without any step, return empty stacks of the types of `like`."""
+    """Stack the rows of all steps. Without any step, return empty stacks of the types of `template`."""
     return [
         np.stack([row[i] for row in rows]) if rows else np.zeros((0, *np.shape(each)), np.asarray(each).dtype)
         for i, each in enumerate(template)

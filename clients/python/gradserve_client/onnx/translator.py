@@ -53,7 +53,7 @@ _DEPTH = 32
 
 
 class Translator:
-    """Translates the nodes of one model. `obstacles` collects unsupported nodes, `tally` counts translated ones."""
+    """Translator of the nodes of one model. `obstacles` collects unsupported nodes, `tally` counts translated ones."""
 
     def __init__(self, functions: Functions, budget: Budget, max_steps: int | None = None) -> None:
         self.obstacles = Obstacles()
@@ -99,6 +99,7 @@ class Translator:
         """Translate one node, and put its outputs into the scope."""
         if not scope.expanded:
             step.read()
+        # the nodes from here on are those that this step adds, for the tally
         before = len(scope.graph)
         try:
             results = self._translate(step)
@@ -121,6 +122,7 @@ class Translator:
         has_rules = step.node.domain in _DEFAULT and not self._is_own(step.node)
         rule = RULES.find(step.node.op_type) if has_rules else None
         may_fold = step.is_constant and step.node.op_type not in _NOT_FOLDED and not self._is_own(step.node)
+        # an op without a rule that is a function is expanded instead, and its nodes are folded one by one
         if may_fold and (rule is not None or self._body(step) is None):
             return step.folded(self._budget)
         if rule is None:
@@ -185,6 +187,7 @@ class Translator:
                 inside[name] = operand
         schema = None if self._is_own(step.node) else schema_of(step.node, step.scope.opsets)
         before = len(self.obstacles)
+        # its obstacles are collected separately, to report them under the op of the model's node
         inner = self.fork(_key(step.node))
         inner.walk(substituted(function.node, attributes_for(step.node, function, schema)), inside)
         if inner.narrowed:

@@ -38,7 +38,7 @@ def attention(call: Call) -> RuleResult:
 def _require_plain(call: Call) -> None:
     """Raise ByDefinition for variants the op lacks, and for float16, where the definition rounds at each step."""
     attrs = call.attrs
-    unsupported = attrs.get("softcap") or call.has(6) or call.asked(3) or call.dtype() == np.float16
+    unsupported = attrs.get("softcap") or call.has(6) or call.is_requested(3) or call.dtype() == np.float16
     old_mask = call.has(4) and call.version < _OFFSET_SINCE
     short_mask = call.has(3) and call.shape(3)[-1] != _extents(call)[1]
     other_precision = attrs.get("softmax_precision") not in {None, 1 if call.dtype() == np.float32 else 11}
@@ -81,6 +81,7 @@ def _attended(call: Call, q: Node, k: Node, v: Node) -> Node:
     if mask is None:
         return q.attention(k, v, **options)
     hidden = call.constant(-np.inf, call.dtype())
+    # softmax over −∞ alone is NaN, in the value and in the gradient
     has_keys = mask.greater(hidden).any(axes=[-1], keepdims=True)
     zero = call.like(0)
     return has_keys.where(q.attention(k, v, has_keys.where(mask, zero), **options), zero)

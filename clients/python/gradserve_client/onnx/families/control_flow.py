@@ -59,6 +59,7 @@ def loop(call: Call) -> RuleResult:
     counter = BodyInput(iteration, np.asarray(0, np.int64))
     starts = not call.has(1) or (call.value(1).known is not Known.DATA and bool(call.static(1, "condition").all()))
     if starts:
+        # with the condition fixed to true, a constant true as the next condition means that all iterations run
         next_condition = call.bodies.trial(body, consts, [*carries, counter], **{condition: np.True_}).outputs[0]
         if next_condition.known is Known.CONSTANT and bool(np.all(next_condition.example)):
             return _for(call, body, consts, carries, counter, condition)
@@ -201,7 +202,7 @@ def _placed(call: Call, stack: Node, result: int, i: int) -> Node:
     axes, backwards = call.attrs.get("scan_output_axes"), call.attrs.get("scan_output_directions")
     if backwards and backwards[i]:
         stack = stack.flip(axes=[0])
-    rank = len(call.result_shape(result)) if call.asked(result) else 0
+    rank = len(call.result_shape(result)) if call.is_requested(result) else 0
     axis = axes[i] % rank if axes and rank else 0
     if not axis:
         return stack

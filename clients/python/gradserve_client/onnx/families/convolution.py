@@ -12,7 +12,7 @@ from gradserve_client.importing.writing import bordered, size
 from gradserve_client.onnx.call import Call, RuleResult
 from gradserve_client.onnx.families.sampling import Points, sampled
 from gradserve_client.onnx.families.table import RULES
-from gradserve_client.onnx.families.windows import listed, span_of, windows_of
+from gradserve_client.onnx.families.windows import per_axis, span_of, windows_of
 
 
 def _require_axes(axes: int) -> None:
@@ -50,7 +50,7 @@ def conv_transpose(call: Call) -> RuleResult:
     axes = len(kernel)
     _require_axes(axes)
     ones = [1] * axes
-    stride, dilation = listed(call, "strides", ones), listed(call, "dilations", ones)
+    stride, dilation = per_axis(call, "strides", ones), per_axis(call, "dilations", ones)
     extents = [
         (n - 1) * s + span for n, s, span in zip(call.shape()[2:], stride, span_of(kernel, dilation), strict=True)
     ]
@@ -80,9 +80,9 @@ def _cuts(call: Call, extents: Sequence[int]) -> tuple[list[int], list[int]]:
     result = call.result_shape()[2:]
     auto = call.text("auto_pad")
     if "output_shape" not in call.attrs and not auto.startswith("SAME"):
-        before = listed(call, "pads", [0] * (2 * axes))[:axes] if auto == "NOTSET" else [0] * axes
+        before = per_axis(call, "pads", [0] * (2 * axes))[:axes] if auto == "NOTSET" else [0] * axes
         return [-b for b in before], [r - e + b for r, e, b in zip(result, extents, before, strict=True)]
-    output_padding = listed(call, "output_padding", [0] * axes)
+    output_padding = per_axis(call, "output_padding", [0] * axes)
     totals = [e + x - r for e, x, r in zip(extents, output_padding, result, strict=True)]
     cropped = [total // 2 if auto == "SAME_UPPER" else total - total // 2 for total in totals]
     return [-b for b in cropped], [r - e + b for r, e, b in zip(result, extents, cropped, strict=True)]
@@ -95,10 +95,11 @@ def col2im(call: Call) -> RuleResult:
     block = [int(each) for each in call.static(2, "block's shape")]
     axes = len(image)
     ones = [1] * axes
-    stride, dilation = listed(call, "strides", ones), listed(call, "dilations", ones)
-    pads = listed(call, "pads", [0] * (2 * axes))
+    stride, dilation = per_axis(call, "strides", ones), per_axis(call, "dilations", ones)
+    pads = per_axis(call, "pads", [0] * (2 * axes))
     padded = [n + pads[i] + pads[axes + i] for i, n in enumerate(image)]
     counts = [(n - span) // s + 1 for n, span, s in zip(padded, span_of(block, dilation), stride, strict=True)]
+    # flat positions in the padded image that each column was read from: [taps, windows]
     taps, windows = np.indices(block).reshape(axes, -1, 1), np.indices(counts).reshape(axes, 1, -1)
     steps = np.asarray(dilation).reshape(-1, 1, 1), np.asarray(stride).reshape(-1, 1, 1)
     index = np.ravel_multi_index(tuple(taps * steps[0] + windows * steps[1]), tuple(padded)).reshape(1, -1)
@@ -121,8 +122,8 @@ def deform_conv(call: Call) -> RuleResult:
     features, per_group, *kernel = call.shape(1)
     groups, offset_groups, taps = call.attrs["group"], call.attrs["offset_group"], size(kernel)
     out_extents = call.shape(2)[2:]
-    pads = listed(call, "pads", [0] * 4)
-    stride, dilation = listed(call, "strides", [1, 1]), listed(call, "dilations", [1, 1])
+    pads = per_axis(call, "pads", [0] * 4)
+    stride, dilation = per_axis(call, "strides", [1, 1]), per_axis(call, "dilations", [1, 1])
     offsets = call.node(2).reshape(shape=[batch * offset_groups, taps, 2, *out_extents])
     grid = _undeformed(kernel, out_extents, pads, stride, dilation)
     flat_shape = [batch * offset_groups, 1, taps * size(out_extents)]

@@ -22,7 +22,7 @@ def batch_normalization(call: Call) -> RuleResult:
     """Normalise by the given statistics, or in training by those of the batch, which also update the running ones."""
     eps = call.attrs["epsilon"]
     training = bool(call.attrs.get("training_mode", 0))
-    if call.version < 14 and call.asked(1):
+    if call.version < 14 and call.is_requested(1):
         raise Blocked(
             "before opset 14 its further outputs are of another form of training", "convert it to opset 14 or newer"
         )
@@ -67,9 +67,9 @@ def layer_normalization(call: Call) -> RuleResult:
     else:
         y = as_dtype(x.layer_norm(axes=axes, eps=eps), _wide(dtype), dtype).mul(call.node(1))
         results = [y.add(call.node(2)) if call.has(2) else y]
-    if call.asked(1):
+    if call.is_requested(1):
         results.append(as_dtype(x.mean(axes=axes, keepdims=True), _wide(dtype), call.results[1].dtype))
-    if call.asked(2):
+    if call.is_requested(2):
         inverse = x.var(axes=axes, keepdims=True).add_scalar(eps).rsqrt()
         results.append(as_dtype(inverse, _wide(dtype), call.results[2].dtype))
     return results
@@ -128,4 +128,4 @@ def dropout(call: Call) -> RuleResult:
     if training and ratio:
         raise Blocked("it is random in training", "export the model for inference, or pass the mask as an input")
     results: list[Node | np.ndarray[tuple[int, ...], np.dtype[np.bool_]]] = [call.node().identity()]
-    return [*results, np.ones(call.shape(), np.bool_)] if call.asked(1) else results
+    return [*results, np.ones(call.shape(), np.bool_)] if call.is_requested(1) else results

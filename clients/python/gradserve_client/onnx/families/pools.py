@@ -22,7 +22,7 @@ def _windows(call: Call) -> Windows:
 def max_pool(call: Call) -> RuleResult:
     """Pool by an op for one to three axes. For more axes, or if indices are requested, stack the reads of all taps."""
     windows = _windows(call)
-    with_indices = call.asked(1)
+    with_indices = call.is_requested(1)
     if not with_indices and windows.axes <= 3:
         return _by_pool(call, windows)
     padded = bordered(call.node(), call.shape(), [0, 0, *windows.before], [0, 0, *windows.ends], _lowest(call))

@@ -31,7 +31,7 @@ class Windows(NamedTuple):
 
     @property
     def ceiled(self) -> list[int]:
-        """Number of windows that `ceil_mode` gives: those that begin before the end of the stated padding."""
+        """Number of windows with `ceil_mode`: the last one begins in the operand or in the padding before it."""
         counts = []
         for e, b, k, d, s in zip(self.extents, self.before, self.kernel, self.dilation, self.stride, strict=True):
             count = -(-(e + 2 * b - d * (k - 1) - 1) // s) + 1
@@ -49,7 +49,7 @@ def span_of(kernel: Sequence[int], dilation: Sequence[int]) -> list[int]:
     return [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
 
 
-def listed(call: Call, name: str, default: Sequence[int]) -> list[int]:
+def per_axis(call: Call, name: str, default: Sequence[int]) -> list[int]:
     """Return an attribute with a number for each spatial axis."""
     return [int(each) for each in call.attrs.get(name) or default]
 
@@ -58,7 +58,7 @@ def windows_of(call: Call, kernel: Sequence[int]) -> Windows:
     """Return the windows of operand 0, [batch, channels, extents…], as many as the example's result has."""
     extents = [*call.shape()[2:]]
     ones = [1] * len(extents)
-    stride, dilation = listed(call, "strides", ones), listed(call, "dilations", ones)
+    stride, dilation = per_axis(call, "strides", ones), per_axis(call, "dilations", ones)
     counts = call.result_shape()[2:]
     spans = span_of(kernel, dilation)
     reach = [(count - 1) * s + span for count, s, span in zip(counts, stride, spans, strict=True)]
@@ -75,5 +75,5 @@ def _around(call: Call, extents: Sequence[int], reach: Sequence[int]) -> tuple[l
         totals = [max(0, r - extent) for r, extent in zip(reach, extents, strict=True)]
         smaller, larger = [total // 2 for total in totals], [total - total // 2 for total in totals]
         return (smaller, larger) if auto == "SAME_UPPER" else (larger, smaller)
-    pads = listed(call, "pads", [0] * (2 * axes)) if auto == "NOTSET" else [0] * (2 * axes)
+    pads = per_axis(call, "pads", [0] * (2 * axes)) if auto == "NOTSET" else [0] * (2 * axes)
     return pads[:axes], pads[axes:]
