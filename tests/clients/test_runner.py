@@ -128,7 +128,7 @@ def small_client(folder: Path) -> Language:
 class Failing:
     """A real server that fails, asked without a client."""
 
-    def wanted(self, case: Case) -> dict[str, Any]:
+    def expected_results(self, case: Case) -> dict[str, Any]:
         return {"results": [{"raised": {"type": "server", "status": 500}}]}
 
     def clear(self) -> None:

@@ -276,7 +276,7 @@ def test_what_a_test_before_has_had_made_is_made_again(load: Load, monkeypatch: 
     monkeypatch.setattr("scripts.mutants.passes", lambda item: shapes(registry().ops["sin"], (), {}) == module.f(0))
     items = [cast("pytest.Item", Named(name)) for name in ("first", "again")]
     assert [m.called for m in measure_all(items, [module], 1)] == [set(changed(mutants[0]))] * 2
-    monkeypatch.setattr("scripts.mutants.remembering", lambda modules: [])
+    monkeypatch.setattr("scripts.mutants.cache_clearers", lambda modules: [])
     assert measure_all(items, [module], 1)[1].called == set()
 
 
