@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from gradserve_client.graph import Node
-from gradserve_client.importing.writing import TO_THE_END, bordered, several, size
+from gradserve_client.importing.writing import TO_THE_END, bordered, several
 from gradserve_client.jax.call import Call, Results
 from gradserve_client.jax.families.helpers import gapped_shape, insert_gaps, transpose_axes
 from gradserve_client.jax.families.table import RULES
@@ -150,8 +150,3 @@ def iota(call: Call) -> Results:
 def empty(call: Call) -> Results:
     """Zeros."""
     return call.graph.full(shape=[*call.results[0].shape], dtype=call.results[0].dtype.name)
-
-
-def rows_of(node: Node, shape: Sequence[int], leading: int) -> Node:
-    """Reshape a node of this shape to a table with a row for each index of the leading axes."""
-    return node.reshape(shape=[size(shape[:leading]), *shape[leading:]])
