@@ -45,7 +45,7 @@ def said_by(primitive: str) -> str:
     """The first paragraph of what a rule says of itself."""
     rule = RULES.find(primitive)
     assert rule is not None, "it is in the table"
-    written = inspect.getdoc(rule.say) or ""
+    written = inspect.getdoc(rule.translate) or ""
     sentence = " ".join(written.partition("\n\n")[0].split())
     assert sentence, f"the rule of {primitive} does not say what it does"
     return sentence.replace("|", "\\|")

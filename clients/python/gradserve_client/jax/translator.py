@@ -125,7 +125,7 @@ class Translator(Context):
         if op not in TAKE_COMPLEX and any(value.is_complex for value in (*operands, *results)):
             raise Blocked("no op computes it of complex numbers", "compute with real and imaginary parts apart")
         call = Call(op, equation.params, operands, results, scope, self, equation)
-        return _as_values(rule.say(call), results)
+        return _as_values(rule.translate(call), results)
 
 
 def _constant_value(aval: Any, value: Any) -> Value:

@@ -166,7 +166,7 @@ class Translator:
             self.narrowed += 1
         bodies = Bodies(self, step.scope)
         call = Call(step.node.op_type, schema.since_version, attrs, step.operands, results, step.scope, bodies)
-        return step.wrapped(rule.say(call), results)
+        return step.wrapped(rule.translate(call), results)
 
     def _expanded(self, step: _Step) -> list[Value]:
         """Translate a node by the nodes of its function."""

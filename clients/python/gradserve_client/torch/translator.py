@@ -136,7 +136,7 @@ class Translator:
         for position, kind in enumerate(results):
             if position in used:
                 require_supported(kind)
-        return self._as_values(step, rule.say(Call(name, arguments, results, used, self.graph)), results)
+        return self._as_values(step, rule.translate(Call(name, arguments, results, used, self.graph)), results)
 
     def _arguments(self, step: Step) -> dict[str, Any]:
         """Return all arguments by name, including defaults."""

@@ -25,7 +25,7 @@ def _axes(call: Call) -> list[int]:
 
 
 def _reduced(op: str, before: str | None, after: str | None) -> Any:
-    def say(call: Call) -> RuleResult:
+    def rule(call: Call) -> RuleResult:
         axes, dtype = _axes(call), call.dtype()
         if op in {"max", "min"} and not size([call.shape()[axis] for axis in axes]):
             neutral = lowest(dtype) if op == "max" else highest(dtype)
@@ -39,7 +39,7 @@ def _reduced(op: str, before: str | None, after: str | None) -> Any:
             return as_dtype(y, dtype_of_result, dtype)
         return as_dtype(call.graph.op(after, y), dtype_of_result if is_float(dtype_of_result) else np.float64, dtype)
 
-    return say
+    return rule
 
 
 def _reduced_dtype(op: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
