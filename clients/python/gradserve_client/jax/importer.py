@@ -162,10 +162,10 @@ class _Leaves:
         try:
             require_threefry(jax.typeof(leaf))
         except Blocked as blocked:
-            self.translator.obstacles.meet("input", repr(name), blocked)
+            self.translator.obstacles.add("input", repr(name), blocked)
         reason = unsupported(value.dtype)
         if reason is not None:
-            self.translator.obstacles.meet("input", repr(name), Blocked(f"it is of {reason}"))
+            self.translator.obstacles.add("input", repr(name), Blocked(f"it is of {reason}"))
             return value.with_node(self.scope.graph.input())
         shape = [*value.node_shape]
         declared: Mapping[str, Any] = {"dtype": value.dtype.name, "shape": shape or None, "zero_d": not shape or None}
@@ -187,7 +187,7 @@ class _Leaves:
             try:
                 node = self.scope.node_of(value)
             except Blocked as blocked:
-                self.translator.obstacles.meet("output", repr(name), blocked)
+                self.translator.obstacles.add("output", repr(name), blocked)
                 continue
             nodes[name] = node.identity() if node.id in used_ids else node
             used_ids.add(nodes[name].id)

@@ -93,7 +93,7 @@ class Translator(Context):
             self.budget.add_steps()
             return self._translate(equation, operands, results, scope)
         except Blocked as blocked:
-            self.obstacles.meet(op, self._place(), blocked)
+            self.obstacles.add(op, self._place(), blocked)
             # the import fails in the end: placeholders only let the walk find further obstacles
             return [value.with_node(scope.graph.input()) for value in results]
         finally:

@@ -173,7 +173,7 @@ def _inputs(
             continue
         reason = wire_obstacle(example)
         if reason is not None:
-            obstacles.meet(
+            obstacles.add(
                 "input", repr(name), Blocked(f"it is of {reason}", _TO_WIRE if "wire lacks" in reason else "")
             )
             scope[name] = Value(name, None)
@@ -206,7 +206,7 @@ def _outputs(model: ModelProto, scope: Scope, obstacles: Obstacles) -> dict[str,
         try:
             outputs[each.name] = scope.node_of(value)
         except Blocked as blocked:
-            obstacles.meet("output", repr(each.name), blocked)
+            obstacles.add("output", repr(each.name), blocked)
         except Unknown:
             pass  # the obstacle that it depends on has been recorded
     return outputs

@@ -104,7 +104,7 @@ class Translator:
         try:
             results = self._translate(step)
         except Blocked as blocked:
-            self.obstacles.meet(step.op, step.place, blocked)
+            self.obstacles.add(step.op, step.place, blocked)
             results = step.placeholders(self._budget)
         except Unknown:
             results = [Value(name, None) for name in step.node.output]
@@ -194,7 +194,7 @@ class Translator:
             self.remarks.append(Note("op", step.op, 1, f"{step.place} computes in float32 within, as ONNX defines it"))
         for obstacle in inner.obstacles:
             within = Blocked(f"within it, {obstacle.op}: {obstacle.reason}", obstacle.way_round, obstacle.reads)
-            self.obstacles.meet(step.op, step.place, within)
+            self.obstacles.add(step.op, step.place, within)
         if len(self.obstacles) > before:
             return step.placeholders(self._budget)
         values = [inside.find(name) for name in function.output]

@@ -93,7 +93,7 @@ def _results(program: Any, leaves: Leaves, translator: Translator) -> tuple[dict
         if kind == "BUFFER_MUTATION":
             _add_output(buffers, leaves.name_of(spec.target), result, translator)
         elif kind != "USER_OUTPUT":
-            translator.obstacles.meet("in place", repr(spec.target), _IN_PLACE)
+            translator.obstacles.add("in place", repr(spec.target), _IN_PLACE)
         else:
             _add_output(outputs, next(names), result, translator)
     return outputs, buffers
@@ -106,7 +106,7 @@ def _add_output(nodes: dict[str, Node], name: str, result: Any, translator: Tran
     try:
         nodes[name] = translator.value_of(result).node_in(translator.graph)
     except Blocked as blocked:
-        translator.obstacles.meet("output", repr(name), blocked)
+        translator.obstacles.add("output", repr(name), blocked)
     except Unknown:
         pass  # the node that it depends on is an obstacle already
 

@@ -99,7 +99,7 @@ class Translator:
         try:
             return self._apply_rule(step, name)
         except Blocked as blocked:
-            self.obstacles.meet(name, place_of(step), blocked)
+            self.obstacles.add(name, place_of(step), blocked)
             return self._placeholders(step)
         finally:
             if not step.all_input_nodes or not self._is_constant(step):
