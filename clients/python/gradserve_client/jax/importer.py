@@ -198,12 +198,12 @@ class _Leaves:
     ) -> ImportedFunction:
         """Build the result: a graph of the leaves and of the nodes that the outputs need."""
         kinds = (self.inputs, self.parameters, self.state, outputs)
-        part = self.scope.graph.part(node for kind in kinds for node in kind.values())
+        subgraph = self.scope.graph.subgraph(node for kind in kinds for node in kind.values())
         inputs, parameters, state, output_nodes = (
-            {name: part.nodes[node.id] for name, node in kind.items()} for kind in kinds
+            {name: subgraph.nodes[node.id] for name, node in kind.items()} for kind in kinds
         )
         return ImportedFunction(
-            graph=part.graph,
+            graph=subgraph.graph,
             inputs=inputs,
             parameters=parameters,
             values=self.values,

@@ -220,18 +220,20 @@ def _made(
     translator: Translator,
 ) -> Imported:
     """Build the result: all inputs, and the part of the graph that the outputs need."""
-    part = scope.graph.part([*fed.values(), *outputs.values()])
+    subgraph = scope.graph.subgraph([*fed.values(), *outputs.values()])
     parameters = {
         name: value
         for name, value in leaves.items()
-        if value.trained and value.node is not None and value.node.id in part.nodes
+        if value.trained and value.node is not None and value.node.id in subgraph.nodes
     }
     return Imported(
-        graph=part.graph,
-        inputs={name: part.nodes[node.id] for name, node in fed.items()},
-        parameters={name: part.nodes[value.node.id] for name, value in parameters.items() if value.node is not None},
+        graph=subgraph.graph,
+        inputs={name: subgraph.nodes[node.id] for name, node in fed.items()},
+        parameters={
+            name: subgraph.nodes[value.node.id] for name, value in parameters.items() if value.node is not None
+        },
         values={name: value.example for name, value in parameters.items()},
-        outputs={name: part.nodes[node.id] for name, node in outputs.items()},
+        outputs={name: subgraph.nodes[node.id] for name, node in outputs.items()},
         notes=(*translator.tally.notes(), *notes_of(leaves.values(), parameters), *translator.remarks),
         tally=translator.tally,
     )

@@ -129,19 +129,19 @@ def _build(
 ) -> Imported:
     """Build the result: a graph of all inputs and of the nodes that outputs and changed buffers need."""
     changed = [leaves.state[name] for name in buffers]
-    part = translator.graph.part([*leaves.inputs.values(), *changed, *outputs.values(), *buffers.values()])
+    subgraph = translator.graph.subgraph([*leaves.inputs.values(), *changed, *outputs.values(), *buffers.values()])
 
-    def in_part(nodes: Mapping[str, Node]) -> dict[str, Node]:
-        return {name: part.nodes[node.id] for name, node in nodes.items() if node.id in part.nodes}
+    def in_subgraph(nodes: Mapping[str, Node]) -> dict[str, Node]:
+        return {name: subgraph.nodes[node.id] for name, node in nodes.items() if node.id in subgraph.nodes}
 
-    parameters, state = in_part(leaves.parameters), in_part(leaves.state)
+    parameters, state = in_subgraph(leaves.parameters), in_subgraph(leaves.state)
     own = [*parameters, *state]
     return Imported(
-        graph=part.graph,
-        inputs=in_part(leaves.inputs),
+        graph=subgraph.graph,
+        inputs=in_subgraph(leaves.inputs),
         parameters=parameters,
         values={name: leaves.values[name] for name in own},
-        outputs=in_part(outputs),
+        outputs=in_subgraph(outputs),
         notes=(
             *translator.tally.notes(),
             *leaves.notes,
@@ -150,6 +150,6 @@ def _build(
             *remarks,
         ),
         state=state,
-        buffers=in_part(buffers),
+        buffers=in_subgraph(buffers),
         tally=translator.tally,
     )
