@@ -15,11 +15,11 @@ from gradserve_client.importing.obstacles import Blocked, Obstacles
 from gradserve_client.importing.source_graph import SourceGraph
 
 #: free axes by the names of inputs
-Free = Mapping[str, Collection[int]]
-NOTHING_FREE: Final[Free] = {}
+FreeAxes = Mapping[str, Collection[int]]
+NO_FREE_AXES: Final[FreeAxes] = {}
 
 
-def require_second(free: Free, first: Mapping[str, Any], second: Mapping[str, Any]) -> None:
+def check_second_example(free: FreeAxes, first: Mapping[str, Any], second: Mapping[str, Any]) -> None:
     """Raise InputError unless the shapes of the examples differ on all free axes, and nowhere else."""
     unknown = sorted(free.keys() - first.keys())
     if unknown:
@@ -39,7 +39,7 @@ def require_second(free: Free, first: Mapping[str, Any], second: Mapping[str, An
             )
 
 
-def joined(first: Imported, second: Imported, free: Free) -> Imported:
+def join_imports(first: Imported, second: Imported, free: FreeAxes) -> Imported:
     """Return the first import, with -1 for extents in which the second one differs.
 
     Raises ImportRefused if an attribute depends on a free extent, unless it is a single extent of a shape.

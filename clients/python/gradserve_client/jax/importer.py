@@ -13,7 +13,7 @@ import numpy as np
 from gradserve_client.errors import InputError
 from gradserve_client.graph import Node
 from gradserve_client.importing import DEFAULT_LIMITS, Blocked, Budget, ImportLimits, SourceGraph
-from gradserve_client.importing.free_extents import NOTHING_FREE, Free, joined, require_second
+from gradserve_client.importing.free_extents import NO_FREE_AXES, FreeAxes, check_second_example, join_imports
 from gradserve_client.jax.context import CustomRules
 from gradserve_client.jax.imported_function import ImportedFunction, normalize_argnums
 from gradserve_client.jax.translator import Translator
@@ -32,7 +32,7 @@ def import_function(
     max_steps: int | None = None,
     unroll: bool = False,
     custom_rules: CustomRules = "keep",
-    free: Free = NOTHING_FREE,
+    free: FreeAxes = NO_FREE_AXES,
     second: Sequence[Any] | None = None,
     limits: ImportLimits = DEFAULT_LIMITS,
 ) -> ImportedFunction:
@@ -60,8 +60,8 @@ def import_function(
     second_arguments = tuple(second) if second is not None else ()
     if len(second_arguments) != len(arguments):
         raise InputError(f"there are {len(arguments)} arguments, and the second example has {len(second_arguments)}")
-    require_second(free, *(options.inputs(each) for each in (arguments, second_arguments)))
-    joint = joined(first, options.run(second_arguments), free)
+    check_second_example(free, *(options.inputs(each) for each in (arguments, second_arguments)))
+    joint = join_imports(first, options.run(second_arguments), free)
     assert isinstance(joint, ImportedFunction)
     return joint
 

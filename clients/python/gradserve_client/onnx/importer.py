@@ -11,7 +11,7 @@ from onnx import ModelProto, TensorProto, ValueInfoProto, helper, numpy_helper
 from gradserve_client.errors import GradserveError, InputError
 from gradserve_client.graph import Node
 from gradserve_client.importing import DEFAULT_LIMITS, Blocked, Budget, Imported, ImportLimits, Obstacles, SourceGraph
-from gradserve_client.importing.free_extents import NOTHING_FREE, Free, joined, require_second
+from gradserve_client.importing.free_extents import NO_FREE_AXES, FreeAxes, check_second_example, join_imports
 from gradserve_client.onnx.notes_of import notes_of
 from gradserve_client.onnx.reading import Model, array_of, opsets_of, read_model
 from gradserve_client.onnx.scope import Known, Scope, Unknown, Value, named, wire_obstacle
@@ -31,7 +31,7 @@ def import_model(
     constants: Collection[str] = (),
     parameters: Collection[str] | None = None,
     max_steps: int | None = None,
-    free: Free = NOTHING_FREE,
+    free: FreeAxes = NO_FREE_AXES,
     second: Inputs | None = None,
     limits: ImportLimits = DEFAULT_LIMITS,
 ) -> Imported:
@@ -56,8 +56,8 @@ def import_model(
     if not free and second is None:
         return first
     examples = _by_name(parsed, inputs), _by_name(parsed, second if second is not None else {})
-    require_second(free, *examples)
-    return joined(first, _imported(parsed, examples[1], options), free)
+    check_second_example(free, *examples)
+    return join_imports(first, _imported(parsed, examples[1], options), free)
 
 
 class _Options(NamedTuple):

@@ -19,7 +19,7 @@ from gradserve_client.importing import (
     Obstacles,
     SourceGraph,
 )
-from gradserve_client.importing.free_extents import NOTHING_FREE, Free, joined, require_second
+from gradserve_client.importing.free_extents import NO_FREE_AXES, FreeAxes, check_second_example, join_imports
 from gradserve_client.tensors import Array
 from gradserve_client.torch.exporting import export
 from gradserve_client.torch.leaves import Leaves
@@ -34,7 +34,7 @@ def import_module(
     args: Sequence[Any],
     kwargs: Mapping[str, Any] | None = None,
     *,
-    free: Free | None = None,
+    free: FreeAxes | None = None,
     second: Sequence[Any] | None = None,
     second_kwargs: Mapping[str, Any] | None = None,
     limits: ImportLimits = DEFAULT_LIMITS,
@@ -58,9 +58,9 @@ def import_module(
     if not free and second is None and second_kwargs is None:
         return first_import[0]
     second_import = _import(module, second or (), second_kwargs or {}, limits)
-    free = free or NOTHING_FREE
-    require_second(free, first_import[1], second_import[1])
-    return joined(first_import[0], second_import[0], free)
+    free = free or NO_FREE_AXES
+    check_second_example(free, first_import[1], second_import[1])
+    return join_imports(first_import[0], second_import[0], free)
 
 
 def _import(

@@ -9,7 +9,7 @@ import pytest
 
 import gradserve_client as gs
 from gradserve_client.importing import Imported, ImportRefused, SourceGraph
-from gradserve_client.importing.free_extents import joined
+from gradserve_client.importing.free_extents import join_imports
 
 
 def imported(rows: int, build: Any) -> Imported:
@@ -19,7 +19,7 @@ def imported(rows: int, build: Any) -> Imported:
 
 
 def test_one_extent_of_a_reshape_may_be_free(client: gs.Client) -> None:
-    found = joined(
+    found = join_imports(
         *(imported(rows, lambda graph, x, rows: x.reshape(shape=[rows, 2, 2])) for rows in (3, 5)), {"x": [0]}
     )
     assert (found.inputs["x"].attrs["shape"], found.outputs["y"].attrs["shape"]) == ([-1, 4], [-1, 2, 2])
@@ -31,7 +31,7 @@ def test_functions_are_joined_as_well() -> None:
         body = graph.function(lambda inner: inner.input().reshape(shape=[2, rows]), "body")
         return graph.call(x, body=body).get_output(0)
 
-    found = joined(*(imported(rows, build) for rows in (3, 5)), {"x": [0]})
+    found = join_imports(*(imported(rows, build) for rows in (3, 5)), {"x": [0]})
     assert [node.attrs.get("shape") for node in found.graph.functions[0].nodes] == [None, [2, -1]]
 
 
@@ -50,5 +50,5 @@ REFUSED = {
 def test_what_depends_on_the_extent_otherwise_is_refused(name: str) -> None:
     build, sentence = REFUSED[name]
     with pytest.raises(ImportRefused) as caught:
-        joined(imported(3, build), imported(5, build), {"x": [0]})
+        join_imports(imported(3, build), imported(5, build), {"x": [0]})
     assert sentence in str(caught.value)
