@@ -38,7 +38,7 @@ def layer(f: Function) -> Callable[..., Any]:
         _require_dtypes(recorded.outputs)
         names = tuple((position, value.name) for position, value in enumerate(values) if isinstance(value, Resident))
         operands = [jnp.asarray(value) for value in values if not isinstance(value, Resident)]
-        return recorded.structure.build(iter(apply(map_.bound(names), operands)))
+        return recorded.structure.build(iter(apply(map_.with_residents(names), operands)))
 
     return call
 

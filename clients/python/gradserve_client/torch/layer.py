@@ -9,11 +9,11 @@ from typing import Any
 import torch
 
 from gradserve_client.recording.function import Function
-from gradserve_client.recording.maps import Map, Places
+from gradserve_client.recording.maps import Map, Positions
 from gradserve_client.torch.arrays import TORCH, as_fed, as_tensor, device_of
 
 #: computes the cotangents of a map's inputs: (map, positions of the inputs, its values, cotangents of its outputs)
-Pull = Callable[[Map, Places, Sequence[Any], Sequence[torch.Tensor]], Sequence[torch.Tensor]]
+Pull = Callable[[Map, Positions, Sequence[Any], Sequence[torch.Tensor]], Sequence[torch.Tensor]]
 
 
 def layer(f: Function) -> Callable[..., Any]:
@@ -55,7 +55,7 @@ def apply_map(
 
 
 def _pull_back(
-    map_: Map, wrt: Places, values: Sequence[Any], cotangents: Sequence[torch.Tensor]
+    map_: Map, wrt: Positions, values: Sequence[Any], cotangents: Sequence[torch.Tensor]
 ) -> Sequence[torch.Tensor]:
     return apply_map(map_.pullback(wrt), [*values, *cotangents])
 
@@ -67,7 +67,7 @@ class _Remote(torch.autograd.Function):  # type: ignore[misc] # without PyTorch 
     def forward(
         ctx: Any,
         map_: Map,
-        wrt: Places,
+        wrt: Positions,
         pull: Pull | None,
         anchor: torch.Tensor | None,  # noqa: ARG004 - PyTorch looks whether it requires a gradient
         *values: Any,

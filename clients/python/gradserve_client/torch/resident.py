@@ -12,7 +12,7 @@ import torch
 from gradserve_client.errors import InputError
 from gradserve_client.recording.arguments import NUMPY
 from gradserve_client.recording.function import Function, function
-from gradserve_client.recording.maps import Map, Places
+from gradserve_client.recording.maps import Map, Positions
 from gradserve_client.resident import Resident
 from gradserve_client.torch.arrays import TORCH, as_fed, as_tensor, device_of
 from gradserve_client.torch.layer import apply_map
@@ -68,7 +68,7 @@ class ResidentModule(torch.nn.Module):  # type: ignore[misc] # PyTorch has no ty
             raise InputError(
                 f"the update gives {types}, where {', '.join(each.name for each in targets)} are to be kept"
             )
-        map_.keep(values, [each.name for each in targets])
+        map_.call_and_store(values, [each.name for each in targets])
         self._has_gradients = False
         self._steps += 1
 
@@ -83,7 +83,7 @@ class ResidentModule(torch.nn.Module):  # type: ignore[misc] # PyTorch has no ty
         return {name: as_tensor(self._f.client.get(handle).array, cpu) for name, handle in self.residents.items()}
 
     def _pull(
-        self, steps: int, map_: Map, wrt: Places, values: Sequence[Any], cotangents: Sequence[torch.Tensor]
+        self, steps: int, map_: Map, wrt: Positions, values: Sequence[Any], cotangents: Sequence[torch.Tensor]
     ) -> Sequence[torch.Tensor]:
         """Return the gradients that PyTorch needs, and add the gradients of the parameters to those on the server."""
         if steps != self._steps:
@@ -96,12 +96,12 @@ class ResidentModule(torch.nn.Module):  # type: ignore[misc] # PyTorch has no ty
         pullback, operands = map_.pullback((*wrt, *positions)), [*values, *cotangents]
         if self._has_gradients:
             pullback, operands = (
-                pullback.plus(tuple(range(len(wrt), len(wrt) + len(positions)))),
+                pullback.with_summands(tuple(range(len(wrt), len(wrt) + len(positions)))),
                 [*operands, *gradients],
             )
         # the gradients of inputs come back as arrays, those of parameters are stored under these names
         names = [*(None for _ in wrt), *(gradient.name for gradient in gradients)]
-        arrays = pullback.keep([*map(as_fed, operands)], names)
+        arrays = pullback.call_and_store([*map(as_fed, operands)], names)
         self._has_gradients = True
         return [as_tensor(array, device_of(values)) for array in arrays]
 
