@@ -124,12 +124,12 @@ def _imported(model: ModelProto, inputs: Mapping[str, Any], options: _Options) -
     scope = Scope(SourceGraph(budget=budget), opsets_of(model))
     try:
         leaves = _initialisers(model, scope, inputs, options.parameters, budget)
-        fed = _inputs(scope, inputs, options.constants, translator.obstacles)
+        input_nodes = _inputs(scope, inputs, options.constants, translator.obstacles)
         _require_names(model)
         translator.walk(model.graph.node, scope)
         outputs = _outputs(model, scope, translator.obstacles)
         translator.obstacles.raise_all(name, translator.tally)
-        return _made(scope, fed, leaves, outputs, translator)
+        return _made(scope, input_nodes, leaves, outputs, translator)
     except GradserveError:
         raise
     except Exception as error:  # whatever a file contains, callers must only have to catch the importer's errors
@@ -166,7 +166,7 @@ def _inputs(
     unknown = sorted({*constants} - inputs.keys())
     if unknown:
         raise InputError(f"{unknown[0]!r} is no input of the model, and cannot be one of its constants")
-    fed = {}
+    input_nodes = {}
     for name, example in inputs.items():
         if name in constants:
             scope[name] = Value(name, example, Known.CONSTANT)
@@ -178,9 +178,9 @@ def _inputs(
             )
             scope[name] = Value(name, None)
             continue
-        fed[name] = scope.graph.input(named(name), **_declared(example))
-        scope[name] = Value(name, example, Known.DATA, frozenset({name}), fed[name])
-    return fed
+        input_nodes[name] = scope.graph.input(named(name), **_declared(example))
+        scope[name] = Value(name, example, Known.DATA, frozenset({name}), input_nodes[name])
+    return input_nodes
 
 
 def _declared(example: Array) -> dict[str, Any]:
@@ -214,13 +214,13 @@ def _outputs(model: ModelProto, scope: Scope, obstacles: Obstacles) -> dict[str,
 
 def _made(
     scope: Scope,
-    fed: Mapping[str, Node],
+    input_nodes: Mapping[str, Node],
     leaves: Mapping[str, Value],
     outputs: Mapping[str, Node],
     translator: Translator,
 ) -> Imported:
     """Build the result: all inputs, and the part of the graph that the outputs need."""
-    subgraph = scope.graph.subgraph([*fed.values(), *outputs.values()])
+    subgraph = scope.graph.subgraph([*input_nodes.values(), *outputs.values()])
     parameters = {
         name: value
         for name, value in leaves.items()
@@ -228,7 +228,7 @@ def _made(
     }
     return Imported(
         graph=subgraph.graph,
-        inputs={name: subgraph.nodes[node.id] for name, node in fed.items()},
+        inputs={name: subgraph.nodes[node.id] for name, node in input_nodes.items()},
         parameters={
             name: subgraph.nodes[value.node.id] for name, value in parameters.items() if value.node is not None
         },

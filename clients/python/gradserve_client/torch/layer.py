@@ -10,7 +10,7 @@ import torch
 
 from gradserve_client.recording.function import Function
 from gradserve_client.recording.maps import Map, Positions
-from gradserve_client.torch.arrays import TORCH, as_fed, as_tensor, device_of
+from gradserve_client.torch.arrays import TORCH, as_feed, as_tensor, device_of
 
 #: computes the cotangents of a map's inputs: (map, positions of the inputs, its values, cotangents of its outputs)
 Pull = Callable[[Map, Positions, Sequence[Any], Sequence[torch.Tensor]], Sequence[torch.Tensor]]
@@ -31,7 +31,7 @@ def layer(f: Function) -> Callable[..., Any]:
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
-        recorded, map_, values = f.mapped_for(TORCH, args, kwargs)
+        recorded, map_, values = f.map_for(TORCH, args, kwargs)
         return recorded.structure.build(iter(apply_map(map_, values)))
 
     return call
@@ -74,7 +74,7 @@ class _Remote(torch.autograd.Function):  # type: ignore[misc] # without PyTorch 
     ) -> tuple[torch.Tensor, ...]:
         # one request computes a scalar and its gradients, so a first-order backward pass needs no other
         has_gradients = map_.is_scalar and bool(wrt) and pull is None
-        arrays = (map_.with_gradients(wrt) if has_gradients else map_)([*map(as_fed, values)])
+        arrays = (map_.with_gradients(wrt) if has_gradients else map_)([*map(as_feed, values)])
         results = [as_tensor(array, device_of(values)) for array in arrays]
         outputs, gradients = results[: len(map_.outputs)], results[len(map_.outputs) :]
         ctx.mark_non_differentiable(*(output for output in outputs if not output.is_floating_point()))

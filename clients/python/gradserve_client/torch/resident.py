@@ -14,7 +14,7 @@ from gradserve_client.recording.arguments import NUMPY
 from gradserve_client.recording.function import Function, function
 from gradserve_client.recording.maps import Map, Positions
 from gradserve_client.resident import Resident
-from gradserve_client.torch.arrays import TORCH, as_fed, as_tensor, device_of
+from gradserve_client.torch.arrays import TORCH, as_feed, as_tensor, device_of
 from gradserve_client.torch.layer import apply_map
 
 
@@ -52,7 +52,7 @@ class ResidentModule(torch.nn.Module):  # type: ignore[misc] # PyTorch has no ty
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate the function with the current parameters on the server."""
-        recorded, map_, values = self._f.mapped_for(TORCH, args, {**kwargs, **self.residents})
+        recorded, map_, values = self._f.map_for(TORCH, args, {**kwargs, **self.residents})
         pull = functools.partial(self._pull, self._steps)
         return recorded.structure.build(iter(apply_map(map_, values, pull, self._anchor)))
 
@@ -61,7 +61,7 @@ class ResidentModule(torch.nn.Module):  # type: ignore[misc] # PyTorch has no ty
         if not self._has_gradients:
             raise InputError("there are no gradients to step by: they come with backward()")
         gradients = {name: _companion(handle, "grad") for name, handle in self.residents.items()}
-        recorded, map_, values = self._update.mapped_for(NUMPY, (self.residents, gradients, self._states, *args), {})
+        recorded, map_, values = self._update.map_for(NUMPY, (self.residents, gradients, self._states, *args), {})
         targets = [each for name, handle in self.residents.items() for each in (handle, *self._states[name])]
         types = [(each.dtype.name, each.shape) for each in recorded.outputs]
         if types != [(each.dtype, each.shape) for each in targets]:
@@ -101,7 +101,7 @@ class ResidentModule(torch.nn.Module):  # type: ignore[misc] # PyTorch has no ty
             )
         # the gradients of inputs come back as arrays, those of parameters are stored under these names
         names = [*(None for _ in wrt), *(gradient.name for gradient in gradients)]
-        arrays = pullback.call_and_store([*map(as_fed, operands)], names)
+        arrays = pullback.call_and_store([*map(as_feed, operands)], names)
         self._has_gradients = True
         return [as_tensor(array, device_of(values)) for array in arrays]
 

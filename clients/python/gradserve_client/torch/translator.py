@@ -85,8 +85,8 @@ class Translator:
 
     def _translate(self, step: Step) -> Any:
         if step.target is operator.getitem:
-            several, position = step.args
-            return self.value_of(several)[position]
+            node, position = step.args
+            return self.value_of(node)[position]
         name = name_of(step.target)
         if name in _CHECKS:
             return None
