@@ -12,7 +12,7 @@ from gradserve_client.errors import GradserveError, InputError
 from gradserve_client.graph import Node
 from gradserve_client.importing import DEFAULT_LIMITS, Blocked, Budget, Imported, ImportLimits, Obstacles, SourceGraph
 from gradserve_client.importing.free_extents import NO_FREE_AXES, FreeAxes, check_second_example, join_imports
-from gradserve_client.onnx.notes_of import notes_of
+from gradserve_client.onnx.leaf_notes import notes_of
 from gradserve_client.onnx.reading import Model, array_of, opsets_of, read_model
 from gradserve_client.onnx.scope import Known, Scope, Unknown, Value, named, wire_obstacle
 from gradserve_client.onnx.sizes import held_bytes

@@ -6,7 +6,7 @@ from gradserve_client.importing import Blocked
 from gradserve_client.onnx.families import (  # noqa: F401 - each puts its rules into the table
     activations,
     arithmetic,
-    attending,
+    attention,
     bits,
     control_flow,
     convolution,

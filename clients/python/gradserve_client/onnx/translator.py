@@ -28,8 +28,8 @@ from gradserve_client.importing import Blocked, Budget, Note, Obstacles, Rule, S
 from gradserve_client.importing.notes import Tally
 from gradserve_client.onnx.bodies import Bodies
 from gradserve_client.onnx.call import ByDefinition, Call, OpRule, Result, RuleResult
-from gradserve_client.onnx.evaluating import evaluate_node
-from gradserve_client.onnx.expanding import (
+from gradserve_client.onnx.evaluation import evaluate_node
+from gradserve_client.onnx.functions import (
     FunctionKey,
     Functions,
     attributes_for,
