@@ -32,7 +32,7 @@ from gradserve_client.jax.call import Call, Result, Results
 from gradserve_client.jax.context import Context, CustomRules
 from gradserve_client.jax.custom_rules import bind
 from gradserve_client.jax.families.complex_numbers import TAKE_COMPLEX
-from gradserve_client.jax.families.refused import COMPUTED
+from gradserve_client.jax.families.unsupported import COMPUTED
 from gradserve_client.jax.rules import RULES, refusal_of
 from gradserve_client.jax.values import Scope, Value, require_threefry, unsupported
 

@@ -9,8 +9,8 @@ from gradserve_client.graph import Graph, Node
 from gradserve_client.importing import Blocked
 from gradserve_client.importing.writing import outputs_of
 from gradserve_client.torch.call import Call, Results
-from gradserve_client.torch.families.refused import RANDOM
 from gradserve_client.torch.families.table import RULES
+from gradserve_client.torch.families.unsupported import RANDOM
 
 #: computes the new state: (gates of the input, state, weights of the step, width)
 Cell = Callable[[Node, Sequence[Node], Sequence[Node], int], Sequence[Node]]
