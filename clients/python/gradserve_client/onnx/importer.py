@@ -129,7 +129,7 @@ def _imported(model: ModelProto, inputs: Mapping[str, Any], options: _Options) -
         translator.walk(model.graph.node, scope)
         outputs = _outputs(model, scope, translator.obstacles)
         translator.obstacles.raise_all(name, translator.tally)
-        return _made(scope, input_nodes, leaves, outputs, translator)
+        return _build_import(scope, input_nodes, leaves, outputs, translator)
     except GradserveError:
         raise
     except Exception as error:  # whatever a file contains, callers must only have to catch the importer's errors
@@ -212,7 +212,7 @@ def _outputs(model: ModelProto, scope: Scope, obstacles: Obstacles) -> dict[str,
     return outputs
 
 
-def _made(
+def _build_import(
     scope: Scope,
     input_nodes: Mapping[str, Node],
     leaves: Mapping[str, Value],

@@ -127,9 +127,11 @@ def deform_conv(call: Call) -> RuleResult:
     offsets = call.node(2).reshape(shape=[batch * offset_groups, taps, 2, *out_extents])
     grid = _undeformed(kernel, out_extents, pads, stride, dilation)
     flat_shape = [batch * offset_groups, 1, taps * size(out_extents)]
-    places = [offsets.select(axis, axis=2).add(call.like(grid[axis], 2)).reshape(shape=flat_shape) for axis in range(2)]
+    positions = [
+        offsets.select(axis, axis=2).add(call.like(grid[axis], 2)).reshape(shape=flat_shape) for axis in range(2)
+    ]
     image = call.node().reshape(shape=[batch * offset_groups, channels // offset_groups, height * width])
-    samples = sampled(Points(call, image, [height, width], places, "zeros", False), "linear")
+    samples = sampled(Points(call, image, [height, width], positions, "zeros", False), "linear")
     if call.has(4):
         samples = samples.mul(call.node(4).reshape(shape=flat_shape))
     # n: batch, g: groups, c: channels of a group, t: taps, p: output positions, f: features of a group
@@ -145,5 +147,5 @@ def _undeformed(
     kernel: Sequence[int], out: Sequence[int], pads: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
 ) -> list[np.ndarray[tuple[int, ...], np.dtype[np.float64]]]:
     """Return the positions, without offsets, that taps read on each axis: [1, taps, out…]."""
-    taps, places = np.indices(kernel).reshape(2, -1, 1, 1), np.indices(out).reshape(2, 1, *out)
-    return [(taps[a] * dilation[a] + places[a] * stride[a] - pads[a])[None].astype(np.float64) for a in range(2)]
+    taps, positions = np.indices(kernel).reshape(2, -1, 1, 1), np.indices(out).reshape(2, 1, *out)
+    return [(taps[a] * dilation[a] + positions[a] * stride[a] - pads[a])[None].astype(np.float64) for a in range(2)]

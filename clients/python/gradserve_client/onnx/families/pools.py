@@ -30,7 +30,7 @@ def max_pool(call: Call) -> RuleResult:
     if not with_indices:
         return stacked.max(axes=[0])
     first = stacked.argmax(0, keepdims=True)
-    positions = call.constant(_flat_places(call, windows), np.int64).take_along(first, axis=0)
+    positions = call.constant(_flat_positions(call, windows), np.int64).take_along(first, axis=0)
     return [stacked.take_along(first, axis=0).squeeze(axes=[0]), positions.squeeze(axes=[0])]
 
 
@@ -71,12 +71,12 @@ def _taps(call: Call, padded: Node, windows: Windows) -> Node:
     return call.graph.stack(*reads, axis=0)
 
 
-def _flat_places(call: Call, windows: Windows) -> Array:
+def _flat_positions(call: Call, windows: Windows) -> Array:
     """Return [taps, batch, channels, windows…]: the flat position that each tap reads, as ONNX counts it."""
-    taps, places = np.indices(windows.kernel), np.indices(windows.counts)
+    taps, window_indices = np.indices(windows.kernel), np.indices(windows.counts)
     axes, spread = windows.axes, (-1, *[1] * windows.axes)
     positions = [
-        taps[a].reshape(spread) * windows.dilation[a] + places[a][None] * windows.stride[a] - windows.before[a]
+        taps[a].reshape(spread) * windows.dilation[a] + window_indices[a][None] * windows.stride[a] - windows.before[a]
         for a in range(axes)
     ]
     if call.attrs.get("storage_order"):
