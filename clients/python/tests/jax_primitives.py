@@ -62,9 +62,9 @@ def page() -> str:
     by_reason: dict[tuple[str, str], list[str]] = defaultdict(list)
     for primitive, stated in UNSUPPORTED.items():
         by_reason[stated].append(primitive)
-    for (reason, workaround), primitives in by_reason.items():
+    for (reason, way_round), primitives in by_reason.items():
         told = ", ".join(f"`{primitive}`" for primitive in sorted(primitives))
-        lines.append(f"| {told} | {reason} | {workaround} |")
+        lines.append(f"| {told} | {reason} | {way_round} |")
     return "\n".join(lines) + "\n"
 
 

@@ -90,5 +90,5 @@ class Budget:
 
     def _refusal(self, kind: str) -> ImportRefused:
         reason = f"the import would exceed its limit of {getattr(self.limits, kind)} {kind}"
-        workaround = f"raise it with limits=ImportLimits({kind}=...), or --limit-{kind}, if you trust the model"
-        return ImportRefused(self._model, [Obstacle(self._op, reason, workaround, (self._place(),))])
+        way_round = f"raise it with limits=ImportLimits({kind}=...), or --limit-{kind}, if you trust the model"
+        return ImportRefused(self._model, [Obstacle(self._op, reason, way_round, (self._place(),))])

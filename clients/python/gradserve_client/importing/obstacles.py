@@ -19,10 +19,10 @@ class Blocked(Exception):
     `reads` are the inputs of the model whose values would have to be constants of the graph.
     """
 
-    def __init__(self, reason: str, workaround: str = "", reads: Sequence[str] = ()) -> None:
+    def __init__(self, reason: str, way_round: str = "", reads: Sequence[str] = ()) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.workaround = workaround
+        self.way_round = way_round
         self.reads = tuple(reads)
 
 
@@ -32,7 +32,7 @@ class Obstacle:
 
     op: str
     reason: str
-    workaround: str
+    way_round: str
     places: tuple[str, ...]
     reads: tuple[str, ...] = ()
 
@@ -40,7 +40,7 @@ class Obstacle:
         count = len(self.places)
         listed = ", ".join(self.places[:_MAX_PLACES]) + (", …" if count > _MAX_PLACES else "")
         where = f"{count} times, at {listed}" if count > 1 else f"at {listed}"
-        return f"{self.op} ({where}): {self.reason}" + (f"; {self.workaround}" if self.workaround else "")
+        return f"{self.op} ({where}): {self.reason}" + (f"; {self.way_round}" if self.way_round else "")
 
 
 class ImportRefused(InputError):
@@ -71,12 +71,12 @@ class Obstacles:
         return len(self._places_by_obstacle)
 
     def __iter__(self) -> Iterator[Obstacle]:
-        for (op, reason, workaround), (places, reads) in self._places_by_obstacle.items():
-            yield Obstacle(op, reason, workaround, tuple(places), reads)
+        for (op, reason, way_round), (places, reads) in self._places_by_obstacle.items():
+            yield Obstacle(op, reason, way_round, tuple(places), reads)
 
     def add(self, op: str, place: str, blocked: Blocked) -> None:
         """Add an op that cannot be expressed at a place."""
-        places, _ = self._places_by_obstacle.setdefault((op, blocked.reason, blocked.workaround), ([], blocked.reads))
+        places, _ = self._places_by_obstacle.setdefault((op, blocked.reason, blocked.way_round), ([], blocked.reads))
         places.append(place)
 
     def raise_all(self, model: str, tally: Tally | None = None) -> None:

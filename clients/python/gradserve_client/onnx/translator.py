@@ -193,7 +193,7 @@ class Translator:
         if inner.narrowed:
             self.remarks.append(Note("op", step.op, 1, f"{step.place} computes in float32 within, as ONNX defines it"))
         for obstacle in inner.obstacles:
-            within = Blocked(f"within it, {obstacle.op}: {obstacle.reason}", obstacle.workaround, obstacle.reads)
+            within = Blocked(f"within it, {obstacle.op}: {obstacle.reason}", obstacle.way_round, obstacle.reads)
             self.obstacles.add(step.op, step.place, within)
         if len(self.obstacles) > before:
             return step.placeholders(self._budget)

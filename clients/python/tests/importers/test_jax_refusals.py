@@ -177,7 +177,7 @@ def test_a_rule_that_is_none_of_cotangents_is_refused_unless_the_body_may_be_use
     (obstacle,) = error.obstacles
     assert obstacle.op == "custom_jvp_call"
     assert obstacle.reason.startswith("its rule cannot be said as one of cotangents")
-    assert obstacle.workaround == "custom_rules='body' differentiates its body in place of its rule"
+    assert obstacle.way_round == "custom_rules='body' differentiates its body in place of its rule"
     model = import_function(clipped, X, custom_rules="body")
     assert "custom_jvp_call clipped: is differentiated as its body is, and not by its rule: custom_rules='body'" in [
         str(note) for note in model.notes
