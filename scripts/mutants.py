@@ -31,7 +31,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 import pytest
 from hypothesis import Phase, settings
@@ -57,6 +57,7 @@ OPTIONS = ("-oaddopts=--import-mode=importlib", "--assert=plain", "-s", "-pno:ca
 DECLARATIONS = ("tests/spec/", "tests/golden/", "tests/contract/test_documentation.py")
 MEMORY = 8 << 30
 TOO_LONG = "(a process that ended or took too long)"
+T = TypeVar("T")
 FORK = multiprocessing.get_context("fork")
 
 
@@ -238,6 +239,7 @@ class Session:
         self.measure(measure_all(self.items, modules, self.chosen.jobs))
         self.say(f"{len(self.items)} tests, {sum(self.seconds):.0f} s")
         pairs = [(m, module) for module, path in zip(modules, paths, strict=True) for m in self.mutants(path)]
+        pairs = spread(pairs, self.chosen.sample)
         works = (partial(self.killer, mutant, module) for mutant, module in pairs)
         for number, result in forked(works, self.chosen.jobs):
             self.note(pairs[number][0], result)
@@ -315,6 +317,11 @@ class Session:
         print(line, file=self.stream, flush=True)
 
 
+def spread(mutants: Sequence[T], count: int) -> list[T]:
+    """Return so many mutants, evenly spaced: the same ones for any set of tests."""
+    return [mutants[i * len(mutants) // count] for i in range(count)] if count < len(mutants) else [*mutants]
+
+
 def _within(pairs: Iterable[tuple[float, pytest.Item]], limit: float) -> list[tuple[float, pytest.Item]]:
     """Return tests, in order, that fit into the time of one mutant."""
     total, selected = 0.0, []
@@ -362,6 +369,8 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help=only)
     parser.add_argument("--rooms", nargs="+", default=ROOMS, metavar="PATH", help="folders whose files are changed")
     parser.add_argument("--tests", nargs="+", default=TESTS, metavar="PATH", help="what to run; all that call the ops")
+    parser.add_argument("--sample", type=int, default=sys.maxsize, help="how many mutants to try")
+    parser.add_argument("--all", action="store_true", help="run the tests of make test-all, and not those of make test")
     parser.add_argument("--seconds", type=int, default=30, help="processor time of tests that one mutant may take")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time; one for each core")
     parser.add_argument("--verbose", action="store_true", help="print killed mutants, too, with the test")
@@ -372,7 +381,8 @@ def main() -> int:
     """Return status 0, or 2 if the tests cannot run."""
     chosen = options().parse_args()
     session = Session(chosen, sys.stdout)
-    status = pytest.main([*OPTIONS, *(str(ROOT / path) for path in chosen.tests)], plugins=[session])
+    paths = [str(ROOT / path) for path in chosen.tests]
+    status = pytest.main([*OPTIONS, *["--all"] * chosen.all, *paths], plugins=[session])
     if status != pytest.ExitCode.OK or not session.tally.tried:
         print("no mutant was tried; do the tests pass as they are?")
         return 2

@@ -18,7 +18,7 @@ import pytest
 from engine import registry
 from engine.ir.attributes import Attr
 from engine.ir.graph import RuleCache
-from scripts.mutants import Measured, Session, Tally, forked, measure_all, options, report
+from scripts.mutants import Measured, Session, Tally, forked, measure_all, options, report, spread
 from scripts.mutants_apply import FunctionKey, NotApplied, alive, apply, changed
 from scripts.mutants_cost import only_for_costs
 from scripts.mutants_find import Mutant, find_mutants
@@ -362,3 +362,8 @@ def tally(mutant: Mutant, killed: int, survived: int) -> Tally:
 def test_report_counts_what_was_killed(load: Load) -> None:
     _, (mutant,) = load("y = 1\n")
     assert "all               20      19   95.0%" in report(tally(mutant, 19, 1))
+
+
+def test_a_sample_is_spread_over_all_mutants() -> None:
+    assert spread(range(10), 4) == [0, 2, 5, 7]
+    assert spread("abc", 3) == spread("abc", 4) == ["a", "b", "c"]
