@@ -114,10 +114,11 @@ cluster-chaos: $(CLUSTER)/.installed ## one fault after the other of servers tha
 	$(CLUSTER)/bin/python -m tests.cluster_chaos $(ARGS); status=$$?; \
 	  $(CLUSTER)/bin/python -m scripts.cluster_chaos_page && exit $$status
 
-check: $(VENV)/.dev ## lint, formatting and types
+check: $(VENV)/.dev ## lint, formatting, types and wording
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m scripts.phrases
 
 generate: $(VENV)/.dev $(if $(NPM),$(PLAYGROUND)/.installed) ## make every machine-made file, those of make docs, runner, drawings and playground too; ARGS="--check" says whether they are current
 	$(BIN)/python -m scripts.generate $(if $(NPM),--packages $(PLAYGROUND)) $(ARGS)
