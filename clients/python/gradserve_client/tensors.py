@@ -80,7 +80,7 @@ def as_array(value: ArrayLike, dtype: str | None = None) -> Array:
 
 def _require_supported(dtype: np.dtype[Any]) -> np.dtype[Any]:
     if dtype.name not in DTYPES:
-        raise InputError(f"{dtype.name} is no dtype of the wire, which has {', '.join(DTYPES)}")
+        raise InputError(f"unsupported dtype {dtype.name}; supported: {', '.join(DTYPES)}")
     return dtype
 
 
@@ -95,7 +95,7 @@ def from_bytes(raw: Buffer, dtype: str, shape: Sequence[int]) -> Array:
     Raises InputError for an unsupported dtype, and if the number of bytes does not match the shape.
     """
     if dtype not in DTYPES:
-        raise InputError(f"{dtype!r} is no dtype of the wire, which has {', '.join(DTYPES)}")
+        raise InputError(f"unsupported dtype {dtype!r}; supported: {', '.join(DTYPES)}")
     element = np.dtype(dtype).newbyteorder("<")
     expected = _size(shape) * element.itemsize
     if math.prod(extent or 1 for extent in shape) * element.itemsize >= _MAX_BYTES:

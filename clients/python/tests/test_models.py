@@ -180,7 +180,7 @@ UNDECLARED = "the input 'x' of the model is parameter (test_models.py:"
         (lambda nodes: {"x": nodes["w"]}, {"y": 2}, UNDECLARED),
         (lambda _: {"x": ("nobody", "float64", [2])}, {"y": 2}, "no node of the graph is called 'nobody'"),
         (lambda _: {"x": gs.Graph().input(dtype="float64", zero_d=True)}, {"y": 2}, "a node of another graph"),
-        (lambda _: {"x": (0, np.uint16, [2])}, {"y": 2}, "uint16 is no dtype of the wire"),
+        (lambda _: {"x": (0, np.uint16, [2])}, {"y": 2}, "unsupported dtype uint16"),
         (lambda _: {}, {"y": 9}, "there is no node 9 in a graph of 5"),
     ],
 )

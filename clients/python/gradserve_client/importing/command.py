@@ -23,7 +23,7 @@ from gradserve_client.recording.default_client import URL_VARIABLE
 
 #: the importer module for each file suffix, imported on demand because it requires an extra
 IMPORTERS: Final = {".onnx": "gradserve_client.onnx"}
-_DESCRIPTION: Final = "Have a server keep the model of a file: its graph, its weights, and its names."
+_DESCRIPTION: Final = "Store the model of a file on a server: its graph, its weights, and its names."
 
 
 def main(arguments: Sequence[str], out: TextIO | None = None) -> int:

@@ -55,7 +55,7 @@ class ImportRefused(InputError):
         self.obstacles = tuple(obstacles)
         count = "one thing" if len(self.obstacles) == 1 else f"{len(self.obstacles)} things"
         lines = "".join(f"\n  {obstacle}" for obstacle in self.obstacles)
-        super().__init__(f"{count} of {model} cannot be said:{lines}")
+        super().__init__(f"{count} of {model} cannot be imported:{lines}")
 
     def __reduce__(self) -> tuple[type[ImportRefused], tuple[str, tuple[Obstacle, ...], Tally | None]]:
         return type(self), (self.model, self.obstacles, self.tally)

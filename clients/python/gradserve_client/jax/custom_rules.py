@@ -59,7 +59,7 @@ def derivative_jaxpr(call: Call, passed: Sequence[int]) -> Any:
     except Exception as error:  # a user's rule can raise anything
         message = str(error).strip().splitlines()
         about = f"{type(error).__name__}: {message[0][:160]}" if message else type(error).__name__
-        raise Blocked(f"its rule cannot be said as one of cotangents ({about})", _WORKAROUND) from error
+        raise Blocked(f"its rule cannot be expressed as one of cotangents ({about})", _WORKAROUND) from error
     if any(isinstance(value, jax.core.Tracer) for value in closed.consts):
         raise Blocked("its rule reads values of the function around it", _WORKAROUND)
     return closed

@@ -52,7 +52,7 @@ def dtype_of(dtype: object) -> DType:
     try:
         result: DType = np.dtype(dtype)  # type: ignore[call-overload] # whatever it is, NumPy says
     except TypeError as error:
-        raise InputError(f"this is no dtype: {error}") from None
+        raise InputError(f"not a dtype: {error}") from None
     if result.name not in DTYPES:
         raise InputError(f"there are no arrays of {result.name}: the dtypes are {', '.join(DTYPES)}")
     return result

@@ -27,7 +27,7 @@ def as_feed(value: Any) -> Feed:
     try:
         return NUMPY.to_feed(value.numpy(force=True))
     except TypeError:
-        raise InputError(f"{value.dtype} is no dtype of the wire") from None
+        raise InputError(f"unsupported dtype {value.dtype}") from None
 
 
 TORCH: Final = Library(_is_array, as_feed)

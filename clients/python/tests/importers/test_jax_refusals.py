@@ -123,7 +123,7 @@ SENTENCES = {
 @pytest.mark.parametrize("function", SENTENCES, ids=lambda function: function.__name__)
 def test_a_refusal_is_a_sentence_with_a_place(function: Any) -> None:
     error = refused(function, X)
-    assert f"of the function '{function.__name__}' cannot be said" in str(error)
+    assert f"of the function '{function.__name__}' cannot be imported" in str(error)
     sentences = [line for line in str(error).splitlines()[1:] if SENTENCES[function] in line]
     assert sentences, str(error)
     assert line_of(function) in sentences[0]
@@ -176,7 +176,7 @@ def test_a_rule_that_is_none_of_cotangents_is_refused_unless_the_body_may_be_use
     error = refused(clipped, X)
     (obstacle,) = error.obstacles
     assert obstacle.op == "custom_jvp_call"
-    assert obstacle.reason.startswith("its rule cannot be said as one of cotangents")
+    assert obstacle.reason.startswith("its rule cannot be expressed as one of cotangents")
     assert obstacle.way_round == "custom_rules='body' differentiates its body in place of its rule"
     model = import_function(clipped, X, custom_rules="body")
     assert "custom_jvp_call clipped: is differentiated as its body is, and not by its rule: custom_rules='body'" in [

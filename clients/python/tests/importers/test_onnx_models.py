@@ -143,7 +143,7 @@ def test_an_extent_that_is_not_free_is_told_with_the_node() -> None:
     with pytest.raises(ImportRefused) as caught:
         import_model(model(text), single(4, x=(2, 4)), free={"x": [0]}, second=single(5, x=(3, 4)))
     assert str(caught.value) == (
-        "one thing of the model with free extents cannot be said:\n"
+        "one thing of the model with free extents cannot be imported:\n"
         "  constant (at node 1): its value is a tensor of shape [2, 1], "
         "and with the second example a tensor of shape [3, 1]"
     )

@@ -36,7 +36,7 @@ def test_all_that_is_in_the_way_is_told_at_once() -> None:
         y = Add (t, x)
     }""")
     assert str(error) == (
-        "3 things of the model 'several' cannot be said:\n"
+        "3 things of the model 'several' cannot be imported:\n"
         "  RandomNormalLike (2 times, at the node that gives 'a', the node that gives 'b'): it is random; "
         "pass the noise as an input of the model\n"
         "  Unique (at the node that gives 'u'): how large its result is depends on the values of the data\n"

@@ -49,7 +49,7 @@ def test_all_that_is_in_the_way_is_told_at_once() -> None:
     line = next(i for i, told in enumerate(Path(__file__).read_text().splitlines(), 1) if "rfft" in told)
     drops = "in training it is random; a graph draws no numbers by PyTorch's generator"
     assert str(error) == (
-        "3 things of the module Noisy cannot be said:\n"
+        "3 things of the module Noisy cannot be imported:\n"
         f"  native_dropout (2 times, at 'net.1', test_torch_refusals.py:{line - 1}, "
         f"'net.3', test_torch_refusals.py:{line - 1}): "
         f"{drops}; call module.eval(), or multiply with a mask that is an input\n"

@@ -28,7 +28,7 @@ def test_a_refusal_names_the_node_the_limit_and_how_to_raise_it() -> None:
     with pytest.raises(ImportRefused) as caught:
         used.add_steps()
     assert str(caught.value) == (
-        "one thing of the model 'm' cannot be said:\n"
+        "one thing of the model 'm' cannot be imported:\n"
         "  Loop (at 'decode'): the import would exceed its limit of 3 steps; "
         "raise it with limits=ImportLimits(steps=...), or --limit-steps, if you trust the model"
     )

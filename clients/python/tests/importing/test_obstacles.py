@@ -1,4 +1,4 @@
-"""What cannot be said is collected, and raised at once."""
+"""What cannot be imported is collected, and raised at once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_the_same_reason_is_one_obstacle_in_several_places() -> None:
         met.raise_all("the module Net")
     assert isinstance(caught.value, gs.InputError)
     assert str(caught.value) == (
-        "2 things of the module Net cannot be said:\n"
+        "2 things of the module Net cannot be imported:\n"
         "  sample (5 times, at line 0, line 1, line 2, …): it is random; pass the noise as an input\n"
         "  sample (at line 9): its shape is computed"
     )
@@ -37,4 +37,4 @@ def test_a_refusal_is_the_same_in_another_process() -> None:
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.obstacles) == (str(error), error.obstacles)
     assert again.obstacles[0].reads == ("x",)
-    assert str(error).startswith("one thing of the model cannot be said:\n")
+    assert str(error).startswith("one thing of the model cannot be imported:\n")
