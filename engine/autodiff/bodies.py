@@ -77,7 +77,7 @@ def derived(body: Body, graph: Graph, inputs: Sequence[TensorType]) -> Body:
     return result
 
 
-# Narrowing: remove results of a body that nobody reads, and the nodes that only they need.
+# Narrowing: remove unread results of a body, and the nodes that only they need.
 #
 # A derivative rule emits the cotangents of all operands at once. Without narrowing, the unused ones would run, and
 # forward mode would read the dummy cotangents that it seeds reverse mode with.

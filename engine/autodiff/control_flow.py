@@ -14,7 +14,7 @@ The gradient is a loop over the same steps in reverse order. Its body is the bac
 
 So cotangents of carries are carried, cotangents of consts are accumulated in carries that start at zero, and cotangents
 of sequences are stacked. After the last backward step h̄ is the cotangent of h_0. The carries h_t are not results of the
-forward loop, so it runs once more with a body that stacks them (`stacking`); both forward loops are later merged into
+forward loop, so a second one runs with a body that stacks them (`stacking`); both forward loops are later merged into
 one. Each backward step recomputes its forward values from h_t, except for values that the forward loop stacks, too (see
 `engine.autodiff.checkpointing`).
 

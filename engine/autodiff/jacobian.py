@@ -100,7 +100,7 @@ def _peak_bytes(builder: Builder, products: Sequence[Value], seed: Value) -> int
     last = {j: i for i in nodes for j in builder.nodes[i].operands} | {p.index: len(builder.nodes) for p in products}
     live = peak = seed.type.nbytes
     for i in nodes:
-        # Operands are freed after the node that reads them last; a result that nobody reads, after the node itself.
+        # Operands are freed after the node that reads them last; an unread result, after the node itself.
         live += size[i]
         peak = max(peak, live)
         live -= sum(size.get(j, 0) for j in {i, *builder.nodes[i].operands} if last.get(j, i) == i)

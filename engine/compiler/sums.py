@@ -178,7 +178,7 @@ class _Axes(NamedTuple):
 def split_sums(graph: Graph) -> Graph:
     """Split sums whose first part fuses into a kernel that exists anyway; return `graph` itself if there are none.
 
-    This changes the order of additions, and rounds a mean once more per row. `reuse_sums` runs first.
+    This changes the order of additions, and rounds a mean an additional time per row. `reuse_sums` runs first.
     """
     graph = reuse_sums(graph)
     candidates = {i: axes for i, node in enumerate(graph.nodes) if (axes := _axes(graph, node)) is not None}

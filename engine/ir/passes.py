@@ -301,9 +301,9 @@ class Pass(Protocol):
         """Return the other graph."""
 
 
-# Dead code is removed first: gradient rules emit cotangents for every operand, so that later passes would look at nodes
-# that nobody asked for. It is removed again at the end, since simplified nodes leave their operands behind. Folding
-# precedes simplifying: a value found to be one number everywhere can then be a neutral element.
+# Dead code is removed first: gradient rules emit cotangents for every operand, so that later passes would look at
+# unneeded nodes. It is removed again at the end, since simplified nodes leave their operands behind. Folding precedes
+# simplifying: a value found to be one number everywhere can then be a neutral element.
 PASSES: tuple[Pass, ...] = (dce, fold, simplify, cse, dce)
 
 

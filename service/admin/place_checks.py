@@ -41,7 +41,7 @@ def seconds_left(context: ssl.SSLContext, certificate: Path, now: float) -> floa
     """
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client.check_hostname = False
-    client.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # trust the certificate itself, whoever issued it
+    client.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # trust the certificate itself, no matter who issued it
     client.load_verify_locations(certificate)
     try:
         peer = _handshake(client, context)

@@ -111,7 +111,7 @@ def backup(place: str, file: Path) -> int:
 
 @contextmanager
 def _temporary_file(file: Path) -> Iterator[tuple[Path, IO[bytes]]]:
-    """Create a temporary file next to another, for its owner only, under a name that nobody could have prepared."""
+    """Create a temporary file next to another, for its owner only, under an unpredictable name."""
     part = file.with_name(f"{file.name}.{secrets.token_hex(8)}.part")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:

@@ -129,7 +129,7 @@ class Surroundings:
         return time.time()
 
     def sleep(self, seconds: float) -> None:
-        """Sleep for so many seconds."""
+        """Sleep for `seconds` seconds."""
         time.sleep(seconds)
 
     def lock(self) -> AbstractContextManager[object]:

@@ -72,7 +72,7 @@ _logger = logging.getLogger("gradserve.state")
 
 
 def put_hold(objects: Objects, seconds: float) -> str:
-    """Ask the server to delete nothing for so many seconds; return the key of the hold."""
+    """Ask the server to delete nothing for `seconds` seconds; return the key of the hold."""
     key = f"{HOLDS}{int(time.time() + seconds)}.{secrets.token_hex(8)}"
     objects.put(key, [])  # empty, so that it fits on a full disk
     return key
@@ -328,7 +328,7 @@ class ObjectJournal:
             return
         self._is_closing = True
         if not self._is_lost:
-            self._thread.submit(self._tidy)  # once more, as far as it is quick
+            self._thread.submit(self._tidy)  # again, as far as it is quick
         self._thread.shutdown()
         self._ownership.end()
         self._objects.close()

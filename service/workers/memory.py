@@ -83,7 +83,7 @@ class BodyAllocation:
         return self.buffer is not None
 
     def revoke(self, refusal: Refusal) -> None:
-        """Release the memory; whoever writes the body gets this refusal."""
+        """Release the memory; the writer of the body gets this refusal."""
         self._refusal = refusal
         self.give_back()
 
@@ -91,7 +91,7 @@ class BodyAllocation:
         """Release the buffer for another body. May be called twice."""
         buffer, self.buffer = self.buffer, None
         if buffer is not None:
-            # Whoever still writes gets an error, and never touches the next request's memory.
+            # A late writer gets an error, and never touches the next request's memory.
             self.view = memoryview(b"")
             self.claim.end()
             self._owner.take_back(buffer, self.written, still_referenced=self.still_referenced)

@@ -130,7 +130,7 @@ class ProcessPool:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._done.wait(), grace)
         all_done = not self._tickets
-        # Whoever still waits gets an answer before the workers are killed.
+        # Tasks that still wait are answered before the workers are killed.
         for ticket in tuple(self._tickets.values()):
             if ticket.is_wanted:
                 self._abandon(ticket, stopping())
@@ -399,7 +399,7 @@ class ProcessPool:
     def lost(self, tickets: Sequence[Ticket], executing: Ticket | None) -> None:
         """Put back the tasks of a worker that has ended.
 
-        The task that it executed may have killed it: it runs once more, as a long task, so that none waits behind it.
+        The task that it executed may have killed it: it runs again, as a long task, so that none waits behind it.
         The others are probably innocent, but are not retried indefinitely.
         """
         for ticket in tickets:
@@ -594,7 +594,7 @@ class ProcessPool:
             self._done.set()
 
     def _unread(self, keys: Sequence[TensorKey]) -> None:
-        """Tell workers that nobody reads the versions under these keys any more."""
+        """Tell workers that the versions under these keys have no readers any more."""
         for key in keys:
             for worker in self._supervisor:
                 worker.changed(key)

@@ -222,7 +222,7 @@ class VersionSets:
         return name
 
     def leave(self, name: str, versions: Mapping[str, TensorVersion]) -> list[TensorKey]:
-        """Count a reader less, and give the versions back; return the keys that nobody reads any more."""
+        """Count a reader less, and give the versions back; return the keys without readers."""
         unread = list[TensorKey]()
         self._readers[name] -= 1
         if not self._readers[name]:

@@ -116,7 +116,7 @@ def environment_of(allowed: AllowedFiles | None) -> dict[str, str]:
 def make_folders(allowed: AllowedFiles | None) -> None:
     """Create the folders that a worker may write to, which it cannot do itself."""
     for folder in () if allowed is None else allowed.writes:
-        with suppress(OSError):  # whoever needs the folder reports why it cannot be used
+        with suppress(OSError):  # the code that needs the folder reports why it cannot be used
             Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
 
 

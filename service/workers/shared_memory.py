@@ -263,7 +263,7 @@ class DescriptorChannel:
         return self._mapped[number]
 
     def body(self, number: int, nbytes: int) -> HostArray:
-        """View the other side's buffer as a read-only array. Whoever reads it holds a reference to this array."""
+        """View the other side's buffer as a read-only array. Its readers hold a reference to this array."""
         array = np.frombuffer(self.mapped(number), np.uint8, nbytes)
         array.flags.writeable = False
         return array

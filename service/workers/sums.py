@@ -369,7 +369,7 @@ class Sums:
             self._filling = False
 
     def drop(self, ticket: Ticket) -> bool:
-        """Stop a sum that nobody waits for; return False if it was not divided."""
+        """Stop a sum without waiters; return False if it was not divided."""
         run = self.runs.pop(ticket, None)
         if run is None:
             return False

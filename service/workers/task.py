@@ -52,7 +52,7 @@ TEXT_RATE: Final = 50e6
 class Piece(NamedTuple):
     """Piece of a sum: the sums over the blocks from `first` to `stop`, without an answer.
 
-    The reply has the bytes of the sums one after the other: whoever has the plan knows their types.
+    The reply has the bytes of the sums one after the other: the owner of the plan knows their types.
     """
 
     first: int
@@ -226,7 +226,7 @@ class Reply:
     may `kept`, the elements of the tensors to be `stored`. The front stores these before it answers, or refuses. A
     reply that has `consulted` resident tensors depends on their state.
 
-    Whoever sends the parts may tell the `claim` of their memory how it can be revoked. `recycle` is the reason for
+    The sender of the parts may tell the `claim` of their memory how it can be revoked. `recycle` is the reason for
     which the worker has to be replaced; only the pool reads it.
     """
 

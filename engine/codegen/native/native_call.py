@@ -307,7 +307,7 @@ class FollowedArray:
 
 def followed(array: HostArray, calls: Sequence[KernelCall]) -> FollowedArray:
     """Follow an array through all changes of the tables that point at it."""
-    # Whoever moves an array updates all tables that point at it, so any one of them tells where it is.
+    # Code that moves an array updates all tables that point at it, so any one of them tells where it is.
     places = places_of(array, calls)
     return FollowedArray(places[0] if places else array)
 

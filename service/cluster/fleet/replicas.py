@@ -101,7 +101,7 @@ class Ingress:
                     self._update_table(process, directory)
                     process.drain()
                     process.wait()
-        except Exception as error:  # noqa: BLE001 - told to whoever asks for the health
+        except Exception as error:  # noqa: BLE001 - reported by the health check
             self._failure = error
         finally:
             self._started.set()
