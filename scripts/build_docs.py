@@ -84,7 +84,7 @@ Graphs are written with [a client](../clients/README.md), whose methods have the
 [C++](guide/ten-minutes-cpp.md).
 A module of PyTorch or a model of ONNX is [imported](guide/importing.md) as it is.
 In Python, a function that is written with operators or against the Array API standard becomes a graph as it is: it is
-[recorded](guide/recording.md), and has `grad`, `hessian` and the like as methods, much as `jax.grad` gives them.
+[recorded](guide/recording.md), and has methods such as `grad` and `hessian`, which work like `jax.grad`.
 
 ## The same name, and not the same
 
@@ -137,7 +137,7 @@ passed, as a const, which comes first. Trees are lists: each leaf is an operand 
 - `jax.lax.custom_root`, and solvers of JAXopt and Optimistix: [`fixed_point`](ops.md#fixed_point), with its implicit
   gradient.
 - `jax.custom_vjp`, `torch.autograd.Function`: [`call`](ops.md#call) with `derivative`, which is given operands, results
-  and cotangents. What else it is to be given is one more result of the body.
+  and cotangents. Everything else that it needs is an additional result of the body.
 - `jax.checkpoint`, `torch.utils.checkpoint`: `call` with `recompute`. Of a loop nothing needs to be said.
 - `jax.random`: [`random_*`](guide/random.md), with the same keys and the same bits.
 - `x[mask]`, `nonzero`, `jnp.nonzero(mask, size=k)`, `jnp.compress`: [`compress` and `nonzero`](guide/masks.md), which
@@ -145,9 +145,9 @@ passed, as a const, which comes first. Trees are lists: each leaf is an operand 
 - `x[i, j]`, `x.at[i, j].add`, `index_put`: [`index`, `index_add`, `index_set`](guide/masks.md); `lax.dynamic_slice`:
   [`slice_at`](ops.md#slice_at).
 - Complex numbers: [`complex64`, `complex128`](guide/complex.md). Gradients are PyTorch's, and the conjugates of JAX's.
-- `fft`, `rfft` and the like, with `n` or `s`: [`fft`, `rfft`](guide/spectra.md), with `sizes`, which needs `axes`.
-  `torch.stft` has its last two axes the other way round, and pads.
-- `linalg.eigh`, `svd`, `qr`, `lu`, `pinv`, `lstsq`, `matrix_exp` and their like: ops of these names, with
+- Transforms such as `fft` and `rfft`, with `n` or `s`: [`fft`, `rfft`](guide/spectra.md), with `sizes`, which needs
+  `axes`. `torch.stft` has its last two axes the other way round, and pads.
+- Functions of `linalg`, such as `eigh`, `svd`, `qr`, `lu`, `pinv`, `lstsq` and `matrix_exp`: ops of these names, with
   [one answer at equal eigenvalues](guide/decompositions.md).
 - ONNX's `Scan`: `scan`. State variables are carries; the last `num_scan_inputs` operands are sequences, along axis 0.
 - ONNX's `Loop`: `while`. The trip count is `max_steps`, the condition a function, the iteration's number a carry. Where

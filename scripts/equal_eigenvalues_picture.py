@@ -156,7 +156,7 @@ def drawn(panels: Sequence[Answers]) -> str:
 
 def _description(panels: Sequence[Answers]) -> Iterator[str]:
     """Yield the content of the picture in words."""
-    yield "The gradient by the six entries of the matrix diag(2, 2, 1), turned by a rotation."
+    yield "The gradient with respect to the six entries of the matrix diag(2, 2, 1), turned by a rotation."
     for each in panels:
         verdicts = [f"{name} is {_verdict(each, name)}" for name in each.computed]
         yield f"Of {each.title}: {', '.join(verdicts)}."

@@ -42,7 +42,7 @@ PROMISES: Final[Mapping[str, str]] = {
     "18": "Servers that share a state, or take it from each other, are linearizable in each namespace, whatever "
     "is done to them; what one owned is kept again in 6 s.",
     "19": "Once `/health/ready` answers 200, no call waits for the start of a worker.",
-    "20": "What an answer tells of a tensor is what was there when the call took effect, whoever else writes it.",
+    "20": "What an answer tells of a tensor is what was there when the call took effect, no matter who else writes it.",
 }
 Row = Mapping[str, Any]
 Results = Mapping[str, Mapping[str, Row]]

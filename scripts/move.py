@@ -375,7 +375,7 @@ class Mover:
         return "\n".join(heads), apply(rest, cut).decode()
 
     def _sorted(self, olds: Sequence[str]) -> list[str]:
-        """Modules with those that they import before them."""
+        """Sort modules so that each comes after the modules that it imports."""
         among, done = {module_of(old): old for old in olds}, list[str]()
 
         def visit(old: str, path: tuple[str, ...] = ()) -> None:

@@ -171,7 +171,7 @@ def _code(*lines: str) -> str:
 def _ops() -> Iterator[str]:
     """Yield the op methods, one per line, with links to the ops."""
     yield "## Ops"
-    yield "Methods of nodes and graphs, each with what is said of the op that it appends. What is None is not stated."
+    yield "Methods of nodes and graphs, each with the description of its op. Attributes that are None are not sent."
     for kind in _tree(OPS).body:
         if isinstance(kind, ast.ClassDef):
             yield _prose(kind)
