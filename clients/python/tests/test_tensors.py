@@ -122,7 +122,7 @@ def test_a_word_may_be_newer_than_the_client_and_a_dtype_of_numpy_may_not() -> N
         (b"", "float64", [2**62, 0], "is too large"),
         (b"", "float64", [0, 2**62, 2**62], "is too large"),
         (b"", "float64", [2**50, 0], "is too large"),
-        (b"\0" * 8, "uint64", [1], "no dtype"),
+        (b"\0" * 8, "uint64", [1], "unsupported dtype"),
         (b"\0" * 8, "complex128", [1], "16 bytes"),
         (b"\2", "bool", [1], "0 and 1"),
         (b"", "float64", [0] * 65, "64 extents"),
