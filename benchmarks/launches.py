@@ -21,7 +21,7 @@ from engine.cuda.cudnn_plans import CudnnPlan, CudnnPlans, PlanRequest
 from engine.cuda.cudnn_recipes import CardTerms, CudnnAttention, CudnnConvolutions, CudnnRecipes
 from engine.cuda.kernels import cuda_fused_kernel
 from engine.ir.op import View
-from engine.ops.common.numerics import Source
+from engine.ops.common.numerics import NullaryOp
 from engine.runtime.interpreter import DEVICE_WORKSPACE
 from engine.runtime.tiers import compilable
 
@@ -101,7 +101,7 @@ def launches_of_plan(plan: Plan, terms: CardTerms = TERMS) -> Iterator[StepLaunc
     types = Storage(graph_of(plan, registry())).types
     for step in plan.steps:
         is_view = isinstance(step.op, View) and not step.places
-        if not is_view and not (isinstance(step.op, Source) and step.result not in plan.results):
+        if not is_view and not (isinstance(step.op, NullaryOp) and step.result not in plan.results):
             yield from _launches(step, [types[i] for i in step.operands], terms)
 
 

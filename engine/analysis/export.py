@@ -18,7 +18,7 @@ from engine.ir.passes import Allowance, optimise
 from engine.ir.program import Body, Function, Program, Statement
 from engine.ir.run_context import NO_DEADLINE, Deadline, Limits
 from engine.ir.tensor_type import TensorType
-from engine.ops.common.numerics import word_of
+from engine.ops.common.numerics import fill_word
 
 
 class PublicCopy:
@@ -95,7 +95,7 @@ class StatementWriter:
             for name, value in node.attrs.items()
             if value is not None and key(value) != key(node.op.attrs[name].default)
         }
-        if "fill_as" in node.op.attrs and (word := word_of(node.attrs["fill"])):
+        if "fill_as" in node.op.attrs and (word := fill_word(node.attrs["fill"])):
             del stated["fill"]
             stated["fill_as"] = word
         return stated

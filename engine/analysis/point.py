@@ -27,9 +27,9 @@ from engine.ir.passes import Allowance
 from engine.ir.program import Body, Function, Program, Statement
 from engine.ir.run_context import Deadline, Limits
 from engine.ir.tensor_type import BOOL, COMPLEX, COMPLEX128, FLOAT64, FLOATS, INT64, HostArray, TensorType
-from engine.ops.common.batching import bundled
+from engine.ops.common.batching import pack
 from engine.ops.control.fixed_point import emit_adjoint
-from engine.ops.index.slice import cut
+from engine.ops.index.slice import slice_axis
 from engine.runtime.interpreter import Executor
 
 #: appends a loop of a span of steps, and returns its results
@@ -58,7 +58,7 @@ class Peeled:
             return operands[0].output(node.attrs["index"])
         peel = _PEELS.get(node.op.name)
         results = peel(self, node, operands) if peel else None
-        return self.builder.copy(node, operands) if results is None else bundled(self.builder, results)
+        return self.builder.copy(node, operands) if results is None else pack(self.builder, results)
 
     def scan(self, node: Node, operands: Sequence[Value]) -> list[Value] | None:
         """Peel a scan, if it has any steps."""
@@ -123,7 +123,7 @@ class Peeled:
         unrolled = {0, length // 2, length - 1} if length else set[int]()
         for first, last in pairwise(sorted({0, length, *unrolled, *(k + 1 for k in unrolled)})):
             start, stop = (length - last, length - first) if reverse else (first, last)
-            span = Parts(parts.consts, state, [cut(x, 0, start, stop) for x in parts.sequences])
+            span = Parts(parts.consts, state, [slice_axis(x, 0, start, stop) for x in parts.sequences])
             if stop - start == 1:
                 results = self._single_step(body, span)
             else:

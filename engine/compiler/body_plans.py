@@ -44,8 +44,8 @@ from engine.ir.passes import Allowance, dce, optimise
 from engine.ir.program import Body
 from engine.ir.run_context import NO_DEADLINE, NO_LIMITS, Limits
 from engine.ir.tensor_type import BOOL, FLOAT64, DType, Shape, has_loops, promote
-from engine.ops.common.numerics import count
-from engine.ops.control.while_loop import While, asking
+from engine.ops.common.numerics import reduced_elements
+from engine.ops.control.while_loop import While, step_with_condition
 from engine.ops.elementwise.base import Elementwise
 from engine.ops.index.slice import UpdateSlice
 from engine.ops.reduce.logsumexp import Norm
@@ -143,7 +143,7 @@ def _planned(node: Node, options: _Options) -> Node:
     bodies = _functions_of(node)
     if isinstance(node.op, While):  # a step also evaluates the condition for the next one
         condition, body, carries = (node.attrs[name] for name in ("condition", "body", "carries"))
-        bodies = [condition, asking(body, condition, carries)]
+        bodies = [condition, step_with_condition(body, condition, carries)]
     try:
         plans = [_plan_of(body, options) for body in bodies]
     except OverMemory as error:
@@ -279,11 +279,11 @@ def _in_rows(lengths: Mapping[tuple[Shape, DType], set[int]], node: Node, operan
         return None
     axes = _axes(node, x.ndim)
     if not axes:
-        if op.is_one_of_one or not op.reduces:
+        if op.keeps_single_elements or not op.reduces:
             return None
         # Reduce a scalar as a row of one element.
         return x.builder.emit(op, (x.reshape(shape=(1,)),), {**node.attrs, "axes": (0,), "keepdims": False})
-    divisor = op.divisor(count(x.shape, axes)) if op.reduces else None
+    divisor = op.divisor(reduced_elements(x.shape, axes)) if op.reduces else None
     if divisor is None or divisor == 1:
         return _transposed(lengths, node, x, axes)
     total = x.sum(axes=axes, keepdims=node.attrs["keepdims"])

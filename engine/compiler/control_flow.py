@@ -28,9 +28,9 @@ from engine.ir.op import Array, Kernel, KernelCall, ResultTypes
 from engine.ir.program import Body, Program
 from engine.ir.run_context import NO_DEADLINE, NO_LIMITS, Deadline, Limits, RunContext, RunPlan
 from engine.ir.tensor_type import DTYPES, INTEGERS, TensorType, real_dtype
-from engine.ops.common.batching import bundled
-from engine.ops.elementwise.base import Elementwise, scalars_of
-from engine.ops.index.slice import cut
+from engine.ops.common.batching import pack
+from engine.ops.elementwise.base import Elementwise, scalar_type
+from engine.ops.index.slice import slice_axis
 
 #: bound plans of an op's bodies
 Bodies = Sequence[RunPlan]
@@ -129,7 +129,7 @@ class _RecurrenceWriter:
         if feed not in self._operand_inputs:
             if type.shape != self._type.shape or real_dtype(type.dtype).name not in (self._kernel.dtype, "bool"):
                 return None
-            kind = scalars_of(type.dtype)
+            kind = scalar_type(type.dtype)
             self._instructions.append(Instruction("load", (), len(self._operands), kind, Level.ELEMENT))
             self._operands.append(KernelOperand(Level.ELEMENT, kind))
             self._strides.append(self._element)
@@ -609,7 +609,7 @@ def nest(graph: Graph, levels: int, limits: Limits, deadline: Deadline = NO_DEAD
     builder = Builder(graph.registry, limits, deadline)
 
     def in_segments(node: Node, operands: Sequence[Value]) -> Value | None:
-        return bundled(builder, _nested(operands, levels, **node.attrs)) if _is_long(node) else None
+        return pack(builder, _nested(operands, levels, **node.attrs)) if _is_long(node) else None
 
     return builder.rewrite(graph, in_segments)
 
@@ -631,8 +631,10 @@ def _nested(
     parts = in_parts(operands, carries, sequences)
     steps = _steps(length, levels)
     segmented_length = length // steps * steps
-    segmented = [x if segmented_length == length else cut(x, 0, 0, segmented_length) for x in parts.sequences]
-    left_over = [cut(x, 0, segmented_length, length) for x in parts.sequences] if segmented_length < length else []
+    segmented = [x if segmented_length == length else slice_axis(x, 0, 0, segmented_length) for x in parts.sequences]
+    left_over = (
+        [slice_axis(x, 0, segmented_length, length) for x in parts.sequences] if segmented_length < length else []
+    )
     pieces = (Parts((), (), segmented), segmented_length), (Parts((), (), left_over), length - segmented_length)
     state, stacks = list(parts.carries), dict[int, list[Value]]()
     # A reverse scan begins with the last steps, which are those left over.

@@ -38,8 +38,8 @@ from engine.ir.graph import Graph, Node
 from engine.ir.op import View
 from engine.ir.passes import dce
 from engine.ir.tensor_type import Shape, Strided, TensorType, real_dtype
-from engine.ops.common.numerics import count
-from engine.ops.elementwise.base import Elementwise, scalars_of
+from engine.ops.common.numerics import reduced_elements
+from engine.ops.elementwise.base import Elementwise, scalar_type
 from engine.ops.reduce.sums import Rowwise
 
 #: FLOPs per element that a kernel may spend on recomputing values of another kernel
@@ -284,7 +284,7 @@ class _Writer:
         if any(type.dtype.kind not in "bfc" for type in self._inputs.values()):
             raise _NotFusible
         loads = {
-            key: self._builder.load(level, scalars_of(type.dtype))
+            key: self._builder.load(level, scalar_type(type.dtype))
             for (key, type), (level, _) in zip(self._inputs.items(), self.layout.operands, strict=True)
         }
         for i in self._order:
@@ -348,7 +348,7 @@ class _Writer:
     def _scalar(self, i: int, operands: Sequence[Scalar]) -> Scalar:
         node, member = self.nodes[i], self._member(i)
         if isinstance(node.op, Elementwise):
-            scalar = node.op.scalar_of(operands, node.attrs)
+            scalar = node.op.write_scalar(operands, node.attrs)
             assert scalar is not None, f"{node.op.name} is no member of a kernel"
             return scalar
         (x,) = operands
@@ -458,7 +458,7 @@ def _place(graph: Graph, kernel: WrittenKernel, nodes: list[Node], renumbered: d
 def _divisor(node: Node, shape: Shape) -> float:
     """Return the divisor of the sum that replaces a node: the number of elements for a mean, 1 for a sum."""
     assert isinstance(node.op, Rowwise)
-    divisor = node.op.divisor(count(shape, node.op.row_axes(node.attrs)))
+    divisor = node.op.divisor(reduced_elements(shape, node.op.row_axes(node.attrs)))
     assert divisor is not None, f"{node.op.name} is no sum"
     return divisor
 

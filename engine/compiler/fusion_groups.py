@@ -236,7 +236,7 @@ class Grouping:
         if isinstance(node.op, Elementwise):
             return self._elementwise(node)
         if isinstance(node.op, Rowwise):
-            if not node.op.joins_loops and not self._in_body:
+            if not node.op.joins_kernels and not self._in_body:
                 return None
             return self._reduction(node, node.op) if node.op.reduces else self._row_op(node)
         is_reshape = isinstance(node.op, View) and node.op.reshapes
@@ -277,7 +277,7 @@ class Grouping:
         if x.dtype != node.type.dtype or not has_loops(x.dtype):
             return None
         if not x.ndim:
-            return self._element(Domain((), x.dtype)) if op.is_one_of_one else None
+            return self._element(Domain((), x.dtype)) if op.keeps_single_elements else None
         total = self._total_of_rows(node, op, axes)
         if total is not None:
             return total
@@ -325,7 +325,7 @@ def _row_axes(graph: Graph, in_body: bool) -> dict[Domain, int]:
     """
     counts_of_domain: dict[Domain, Counter[int]] = {}
     for node in graph.nodes:
-        if isinstance(node.op, Rowwise) and (node.op.joins_loops or in_body):
+        if isinstance(node.op, Rowwise) and (node.op.joins_kernels or in_body):
             x = graph.nodes[node.operands[0]].type
             rows = _trailing(node.op, node.op.row_axes(node.attrs), x)
             if rows and math.prod(x.shape[x.ndim - rows :]) <= LONGEST_ROW:

@@ -13,7 +13,7 @@ from engine.codegen.microkernels.windows import DirectedPool, PoolDirection, Poo
 from engine.ir.op import Kernel
 from engine.ir.tensor_type import Shape, TensorType
 from engine.ops.conv.convolution import Correlation, KernelGradient, TransposedConvolution
-from engine.ops.conv.pooling import AvgPool2D, MaxPool2D, MaxPool2DBack, MaxPool2DIndices, placed
+from engine.ops.conv.pooling import AvgPool2D, MaxPool2D, MaxPool2DBack, MaxPool2DIndices, pool_windows
 from engine.ops.conv.windows import Windows
 from engine.ops.linalg.matmul import MatMul
 
@@ -115,7 +115,7 @@ def _max_back(_: TensorType, g: TensorType, x: TensorType, **attrs: Any) -> Dire
 
 def _pool(pooled: TensorType, x: TensorType, **attrs: Any) -> PoolGeometry:
     """Return the geometry of the windows over x, with one number of `pooled` per window."""
-    windows, positions = placed(**attrs), _pair(pooled.shape[-2:])
+    windows, positions = pool_windows(**attrs), _pair(pooled.shape[-2:])
     extents, size, stride, padding = map(_pair, (x.shape[-2:], windows.size, windows.stride, windows.padding))
     batch = x.shape[:-2]
     return PoolGeometry(x.dtype.name, x.dtype.itemsize, batch, extents, positions, size, stride, padding, _planes(x))

@@ -25,7 +25,7 @@ from engine.compiler.plan import Storage
 from engine.ir.graph import Graph, Node, inverse
 from engine.ir.tensor_type import FLOAT16, FLOAT32, FLOAT64, FLOATS, Shape, TensorType
 from engine.ops.elementwise.arithmetic import Add
-from engine.ops.linalg.layouts import LaidProduct, LaidProducts, LaidResults, operands_of
+from engine.ops.linalg.layouts import PermutedResults, StridedProduct, StridedProducts, operand_numbers
 from engine.ops.linalg.matmul import MatMul, is_readable
 from engine.ops.nn.attention_tiles import AttentionGradients, AttentionRows
 from engine.ops.shape.cat import Cat
@@ -99,7 +99,7 @@ class _Place(NamedTuple):
 class _Part(NamedTuple):
     """A product that writes a part of a result, and its operands."""
 
-    laid: LaidProduct
+    laid: StridedProduct
     operands: tuple[int, ...]
 
 
@@ -150,8 +150,8 @@ def _with_axis_orders(graph: Graph, orders: Mapping[int, Shape]) -> LaidGraph:
         new_node = node.on(tuple(renumbered[operand] for operand in node.operands))
         if i in makers:
             axis_orders = [by_result.get((i, k), tuple(range(type.ndim))) for k, type in enumerate(node.types)]
-            op = LaidResults(node.kernel, tuple(axis_orders))
-            new_node = new_node._replace(op=op, types=op.turned(node.types))
+            op = PermutedResults(node.kernel, tuple(axis_orders))
+            new_node = new_node._replace(op=op, types=op.permuted_types(node.types))
         elif node.op.name == "get_output" and (order := by_result.get((node.operands[0], node.attrs["index"]))):
             as_written[i] = len(nodes)
             numbers.append(i)
@@ -175,7 +175,7 @@ def _products_to_outputs(graph: Graph, fused: Container[int]) -> Graph:
             parts, visited = finder.parts_of(i)
             consumed |= visited
             if parts:
-                op = LaidProducts(nodes[i].type, [part.laid for part in parts])
+                op = StridedProducts(nodes[i].type, [part.laid for part in parts])
                 operands = tuple(operand for part in parts for operand in part.operands)
                 nodes[i], is_changed = Node(op, operands, {}, nodes[i].types, nodes[i].origin), True
     return graph.rewritten(nodes, graph.outputs) if is_changed else graph
@@ -240,7 +240,7 @@ class _ProductFinder:
         operands = node.operands if bias is None else (*node.operands, bias)
         if any(self._nodes[operand].type.dtype != node.type.dtype for operand in operands):
             raise _NotWritable
-        return _Part(LaidProduct(shape, *place, bias is not None), operands)
+        return _Part(StridedProduct(shape, *place, bias is not None), operands)
 
     def _parts_of_cat(self, node: Node, place: _Place, visited: set[int]) -> list[_Part]:
         axis = node.attrs["axis"]
@@ -380,7 +380,7 @@ def _is_read_by_products(
 
 def _reads_as_matrix(node: Node, i: int) -> bool:
     """Whether a node is a product that reads another node only as a matrix, not as a bias."""
-    if isinstance(node.op, LaidProducts):
-        parts = operands_of(node.op.parts)
+    if isinstance(node.op, StridedProducts):
+        parts = operand_numbers(node.op.parts)
         return all(node.operands[numbers[2]] != i for part, numbers in parts if part.has_bias)
     return isinstance(node.op, MatMul)

@@ -37,7 +37,7 @@ from engine.ops.elementwise.erf import Erfinv
 from engine.ops.elementwise.exponential import Pow, PowScalar
 from engine.ops.index.gather import Gather, ScatterAdd
 from engine.ops.linalg.lapack import is_for_lapack
-from engine.ops.linalg.matrices import unchecked
+from engine.ops.linalg.matrices import unchecked_gufunc
 from engine.ops.linalg.solve import Cholesky, Inv, Solve, TriangularSolve
 from engine.ops.reduce.cumulative import CumSum
 from engine.ops.reduce.extremes import ArgExtremum
@@ -170,7 +170,7 @@ def sum_recipe(_: Kernel, _out: TensorType, x: TensorType, *, axes: tuple[int, .
 
 def ufunc_recipe(op: Elementwise, out: TensorType, *types: TensorType, **_attrs: Any) -> Recipe | None:
     """Call the op's ufunc, if it needs no cast."""
-    if not op.ufunc or op.computes_by_itself:
+    if not op.ufunc or op.has_own_implementation:
         return None
     return ufunc_calls([UfuncCall(getattr(np, op.ufunc), tuple(range(len(types))))], out, types)
 
@@ -209,7 +209,7 @@ def search_recipe(op: ArgExtremum, _: TensorType, x: TensorType, *, axis: int, *
 
 def cholesky_recipe(_: Kernel, out: TensorType, x: TensorType) -> Recipe | None:
     """Factor small matrices after making them symmetric."""
-    ufunc = unchecked("cholesky")
+    ufunc = unchecked_gufunc("cholesky")
     if ufunc is None or out.dtype != FLOAT64 or is_for_lapack(x.shape):
         return None
     # (x + xᵀ) / 2, as the op's NumPy implementation computes it.
@@ -233,7 +233,7 @@ def running_recipe(_: Kernel, out: TensorType, x: TensorType, *, axis: int, **_a
 
 def matrix_recipe(op: Kernel, out: TensorType, *types: TensorType) -> Recipe | None:
     """Solve or invert small float64 matrices with NumPy's own LAPACK ufuncs."""
-    ufunc = unchecked(op.name)
+    ufunc = unchecked_gufunc(op.name)
     if ufunc is None or out.dtype != FLOAT64 or is_for_lapack(types[0].shape):
         return None
     n, m = out.shape[-2:]

@@ -61,7 +61,7 @@ from engine.ir.run_report import IEEE, Precision
 from engine.ir.tensor_type import Strided, TensorType
 from engine.ops import registry
 from engine.ops.index.gather import Gather, ScatterAdd
-from engine.ops.linalg.layouts import LaidProducts, LaidResults
+from engine.ops.linalg.layouts import PermutedResults, StridedProducts
 from engine.ops.nn.attention import HalfGradients, HalfRows
 from engine.ops.nn.attention_tiles import AttentionGradients, AttentionRows
 from engine.ops.reduce.segments import SegmentSum
@@ -95,7 +95,7 @@ _LIBRARY_ALIGNMENT: Final = 256
 def has_card_recipes(op: Kernel) -> bool:
     """Return whether ops of this class have GPU recipes."""
     is_listed = of_class(GEOMETRIES, op) is not None or of_class(CARD_RECIPES, op) is not None
-    return is_listed or isinstance(op, LaidProducts | LaidResults)
+    return is_listed or isinstance(op, StridedProducts | PermutedResults)
 
 
 def card_recipe_for(op: Kernel, terms: CardTerms, out: Any, *types: Any, **attrs: Any) -> CardRecipe | None:
@@ -103,12 +103,12 @@ def card_recipe_for(op: Kernel, terms: CardTerms, out: Any, *types: Any, **attrs
 
     Return None if the op's own implementation is as good, or if the recipe would need more workspace than it may use.
     """
-    if isinstance(op, LaidResults):
-        return card_recipe_for(op.op, terms, op.lying(out), *types, **attrs)
+    if isinstance(op, PermutedResults):
+        return card_recipe_for(op.op, terms, op.inner_types(out), *types, **attrs)
     geometry = geometry_of(op, out, *types, **attrs)
     if geometry is not None:
         recipe = GEOMETRY_CARD_RECIPES[type(geometry)](terms, geometry)
-    elif isinstance(op, LaidProducts):
+    elif isinstance(op, StridedProducts):
         recipe = laid_products_card_recipe(terms, op.parts, out, *types)
     else:
         build = of_class(CARD_RECIPES, op)

@@ -27,8 +27,8 @@ from engine.ir.op import Array, KernelCall, View
 from engine.ir.run_context import NO_DEADLINE, Deadline
 from engine.ir.run_report import IEEE, Precision, coarsest
 from engine.ir.tensor_type import HostArray
-from engine.ops.common.numerics import Source
-from engine.ops.index.indices import INDEX_NOTES
+from engine.ops.common.numerics import NullaryOp
+from engine.ops.index.indices import INDEX_ERRORS
 from engine.runtime.interpreter import Buffer, Executor, ReadyPlan, fed
 from engine.runtime.memory_layout import roots_of
 from engine.runtime.prepared_plan import CALL_BYTES, binding_into
@@ -265,7 +265,7 @@ class CudaPreparedPlan:
         return {feed: self._copies[feed] for feed in feeds}
 
     def _launch(self, variant: _Variant, deadline: Deadline) -> None:
-        token = INDEX_NOTES.set(variant.flags)
+        token = INDEX_ERRORS.set(variant.flags)
         self._context.deadline = deadline
         try:
             with np.errstate(all="ignore"):
@@ -274,7 +274,7 @@ class CudaPreparedPlan:
                     deadline.check()
                     segment.launch()
         finally:
-            INDEX_NOTES.reset(token)
+            INDEX_ERRORS.reset(token)
             self._context.deadline = NO_DEADLINE
 
     def _end(self, variant: _Variant, deadline: Deadline) -> None:
@@ -340,7 +340,7 @@ class CudaPreparedPlan:
         if not step.places and isinstance(step.op, View):
             slots[step.result] = step.op.view(self._executor.xp, operands[0], **step.attrs)
             return []
-        if isinstance(step.op, Source) and step.result not in self._results:
+        if isinstance(step.op, NullaryOp) and step.result not in self._results:
             if step.result not in self._constants:
                 self._constants[step.result] = step.op.tensor(self._context, step.types[0], **step.attrs)
             slots[step.result] = self._constants[step.result]

@@ -29,7 +29,7 @@ from engine.cuda.cudnn_recipes import CardTerms
 from engine.ir.run_context import aligned
 from engine.ir.run_report import IEEE
 from engine.ir.tensor_type import FLOAT32, Strided, TensorType
-from engine.ops.linalg.layouts import LaidProduct, operands_of
+from engine.ops.linalg.layouts import StridedProduct, operand_numbers
 
 _A: Final = CardPlace("operand", 0)
 _B: Final = CardPlace("operand", 1)
@@ -111,11 +111,11 @@ def product_card_recipe(terms: CardTerms, product: Product) -> CardRecipe | None
 
 
 def laid_products_card_recipe(
-    terms: CardTerms, parts: Sequence[LaidProduct], out: TensorType, *types: TensorType
+    terms: CardTerms, parts: Sequence[StridedProduct], out: TensorType, *types: TensorType
 ) -> CardRecipe | None:
     """Build the recipe of products, each with its bias, into parts of one result; None if cuBLASLt cannot."""
     phases, recipes = list[Phase](), list[CardRecipe]()
-    for part, numbers in operands_of(parts):
+    for part, numbers in operand_numbers(parts):
         result_type = Strided(out.with_shape(part.shape), [step * out.dtype.itemsize for step in part.strides])
         geometry = product_geometry(result_type, *(types[i] for i in numbers[:2]))
         recipe = geometry and product_card_recipe(terms, geometry)

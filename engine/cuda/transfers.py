@@ -25,7 +25,7 @@ from engine.compiler.plan import Step
 from engine.ir.graph import at_origin
 from engine.ir.op import Array
 from engine.ir.tensor_type import INT32, HostArray, TensorType
-from engine.ops.index.indices import outside
+from engine.ops.index.indices import index_error
 from engine.runtime.host_mapping import HostMapping, mapping_of
 from engine.runtime.interpreter import Buffer
 
@@ -208,11 +208,11 @@ class CudaFlags:
         """Expect notes from recipes' kernels, which report only the step."""
         self._has_notes = True
 
-    def note(self, index: Array, extent: int, operand: int, least: int) -> None:
-        """Launch a check of indices, as `IndexNotes` requires."""
+    def record(self, index: Array, extent: int, operand: int, lower: int) -> None:
+        """Launch a check of indices, as `IndexErrors` requires."""
         self._has_notes = True
-        self._ranges[self._step, operand] = (extent, least)
-        self._kernel(index, least, extent, operand + 1, self._flags[self._step : self._step + 1])
+        self._ranges[self._step, operand] = (extent, lower)
+        self._kernel(index, lower, extent, operand + 1, self._flags[self._step : self._step + 1])
 
     def begin(self) -> None:
         """Clear the flags before a run."""
@@ -235,7 +235,7 @@ class CudaFlags:
             if (step, operand) not in self._ranges:
                 return False
             extent, least = self._ranges[step, operand]
-            raise at_origin(outside(extent, operand, least), self._steps[step].origin)
+            raise at_origin(index_error(extent, operand, least), self._steps[step].origin)
         return True
 
     def _read_all(self) -> HostArray:

@@ -121,7 +121,7 @@ def _negation_operand(x: Value) -> Value | None:
     return source(x, "neg") if x.type.is_float else None
 
 
-def twice(op: str) -> RewriteRule:
+def involution(op: str) -> RewriteRule:
     """Make the rule f(f(x)) = x for the op f."""
     return rewrite(needs=[op])(lambda node, operands: source(operands[0], op))
 
@@ -241,7 +241,7 @@ def transpose_outwards(node: Node, operands: Sequence[Value]) -> Value | None:
 
 
 #: rules of every elementwise op
-MOVING: Final = (redundant_broadcast, transpose_outwards)
+ELEMENTWISE_RULES: Final = (redundant_broadcast, transpose_outwards)
 
 
 @rewrite(needs=["transpose"])

@@ -31,7 +31,7 @@ from engine.compiler.plan import Plan, Step
 from engine.ir.op import View
 from engine.ir.run_context import ALIGNMENT, aligned
 from engine.ir.tensor_type import HostArray, Strided, TensorType
-from engine.ops.common.numerics import Source
+from engine.ops.common.numerics import NullaryOp
 from engine.runtime.binding import Binder
 
 #: bytes below which feeds and results are copied; for larger ones, binding a few calls again is cheaper
@@ -76,7 +76,7 @@ class Lifetimes:
         self.constant = {
             step.result
             for step in sources
-            if isinstance(step.op, Source) and ("value" in step.attrs or self._reserve(step.types[0].nbytes))
+            if isinstance(step.op, NullaryOp) and ("value" in step.attrs or self._reserve(step.types[0].nbytes))
         }
         self.transient = {slot for slot in plan.feeds.values() if slot not in self.copied}
         self._result_places = {step.result: step.places for step in plan.steps if step.result in result_slots}
@@ -202,7 +202,7 @@ class BodyLayout:
         if not step.places and isinstance(step.op, View):
             self.slots[step.result] = step.op.view(np, operands[0], **step.attrs)
             return None
-        if isinstance(step.op, Source):
+        if isinstance(step.op, NullaryOp):
             self.slots[step.result] = constant(step)
             return None
         placed = zip(step.types, step.places, strict=True)
@@ -313,7 +313,7 @@ def _results_own_memory(plan: Plan) -> list[bool]:
     A buffer that a larger value used before does not count as owned: in a stack, that value would overwrite the next
     entry.
     """
-    sources = {step.result for step in plan.steps if isinstance(step.op, Source)}
+    sources = {step.result for step in plan.steps if isinstance(step.op, NullaryOp)}
     foreign_slots, own_memory, seen = sources.union(plan.feeds.values()), list[bool](), set[Root]()
     places, used_bytes = {step.result: step.places for step in plan.steps}, _used_bytes(plan)
     for root, type in zip(roots_of(plan), plan.result_types, strict=True):

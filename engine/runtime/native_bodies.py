@@ -36,7 +36,7 @@ from engine.ir.graph import Origin, at_origin
 from engine.ir.op import KernelCall
 from engine.ir.run_context import NO_DEADLINE, Deadline, RunContext
 from engine.ir.tensor_type import HostArray
-from engine.ops.common.numerics import Source
+from engine.ops.common.numerics import NullaryOp
 from engine.runtime.binding import Binder
 from engine.runtime.memory_layout import (
     BodyLayout,
@@ -189,7 +189,7 @@ def bind_body(
 
 
 def _constant(run: RunContext, step: Step) -> HostArray:
-    assert isinstance(step.op, Source)
+    assert isinstance(step.op, NullaryOp)
     constant: HostArray = step.op.tensor(run, step.types[0], **step.attrs)
     return constant
 

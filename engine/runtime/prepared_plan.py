@@ -44,7 +44,7 @@ from engine.ir.graph import Origin, at_origin
 from engine.ir.op import Array, KernelCall, View
 from engine.ir.run_context import NO_DEADLINE, Deadline, RunPlan, aligned
 from engine.ir.tensor_type import HostArray, Shape, TensorType
-from engine.ops.common.numerics import Source
+from engine.ops.common.numerics import NullaryOp
 from engine.runtime.binding import Binder
 from engine.runtime.crash_record import UNKNOWN_PLACE, crash_record, place_named
 from engine.runtime.interpreter import Buffer, Executor, ReadyPlan, fed
@@ -469,7 +469,7 @@ class PreparedPlan:
     def _bind_all(self, steps: Sequence[Step], lifetimes: Lifetimes) -> None:
         for step in steps:
             if step.result in lifetimes.constant:
-                assert isinstance(step.op, Source)
+                assert isinstance(step.op, NullaryOp)
                 self._slots[step.result] = step.op.tensor(self._run, step.types[0], **step.attrs)
                 continue
             lasting = lifetimes.lasting(step)

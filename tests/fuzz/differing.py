@@ -275,7 +275,7 @@ def arithmetic_of(node: Node) -> int:
         return 1
     builder = KernelBuilder("float64")
     loads = [builder.load(Level.ELEMENT) for _ in node.operands]
-    node.op.scalar_of(loads, node.attrs)
+    node.op.write_scalar(loads, node.attrs)
     return sum(each.op not in ("load", "constant") for each in builder.instructions)
 
 

@@ -26,10 +26,10 @@ from engine.ir.tensor_type import (
     to_average,
     to_complex,
 )
-from engine.ops.common.batching import shift
+from engine.ops.common.batching import shift_axes
 from engine.ops.common.numerics import with_extent
 from engine.ops.conv.windows import gather_windows, tap_positions
-from engine.ops.index.indices import column_of
+from engine.ops.index.indices import axis_shape
 
 #: normalisation of the adjoint: the transform in the other direction with the same factor
 _ADJOINT: Final = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
@@ -143,7 +143,7 @@ class Transform(Op):
 
     def batch(self, mapped: Sequence[bool], x: Value, *, axes: Shape, sizes: Shape, norm: str) -> Value:
         """Shift the axes by one."""
-        return x.builder.emit(self, (x,), {"axes": shift(axes), "sizes": sizes, "norm": norm})
+        return x.builder.emit(self, (x,), {"axes": shift_axes(axes), "sizes": sizes, "norm": norm})
 
     def flops(self, out: TensorType, *types: TensorType, axes: Shape, sizes: Shape, norm: str) -> int:
         """Return the customary 5 n log₂ n for each line of n points; half of that if x or the result is real."""
@@ -397,7 +397,7 @@ def _scale_inner(x: Value, factor: float, axes: Shape, sizes: Shape) -> Value:
     count = n // 2 + 1
     last = int(n % 2 == 0)
     inner = x.builder.full((count - 1 - last,), factor, real_dtype(x.dtype))
-    return x * inner.pad(pad_width=(1, last), fill=1.0).reshape(shape=column_of(x.ndim, axis, count))
+    return x * inner.pad(pad_width=(1, last), fill=1.0).reshape(shape=axis_shape(x.ndim, axis, count))
 
 
 class ShortTimeFft(Composite):

@@ -10,9 +10,9 @@ from engine.ir.op import Array, NoGradient
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
 from engine.ir.tensor_type import COMPLEX64, DTYPES, DType, promote, real_dtype, to_float
-from engine.ops.elementwise.arithmetic import unit_of, without_zeros
+from engine.ops.elementwise.arithmetic import nonzero_size, unit
 from engine.ops.elementwise.base import Binary, Unary, unbroadcast
-from engine.ops.rewrites import MOVING, twice
+from engine.ops.rewrites import ELEMENTWISE_RULES, involution
 
 _IN_VJP = NoGradient("written out in vjp")
 
@@ -139,7 +139,7 @@ class Conj(Unary):
     cost = 1
     gradient = "conj g"
     samples = ComplexPart.samples
-    rewrites = (twice("conj"), *MOVING)
+    rewrites = (involution("conj"), *ELEMENTWISE_RULES)
     partials = _IN_VJP
     truths = (
         Truth(
@@ -205,6 +205,6 @@ class Angle(Unary):
         """Turn the direction of x by 90°, and divide by |x|."""
         (x,) = xs
         size = x.abs()
-        direction = unit_of(x, size)
+        direction = unit(x, size)
         tangent = (-direction.imag()).make_complex(direction.real())
-        return (tangent * (g / without_zeros(size)),)
+        return (tangent * (g / nonzero_size(size)),)

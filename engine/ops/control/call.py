@@ -30,7 +30,7 @@ from engine.ir.op import Definition, Narrowed, ResultTypes
 from engine.ir.program import Body
 from engine.ir.sample import Real, Sample
 from engine.ir.tensor_type import BOOL, DTYPES, FLOAT64, TensorType, require_type, show_shape
-from engine.ops.common.batching import bundled, size
+from engine.ops.common.batching import batch_size, pack
 from engine.ops.control.scan import select_by_example
 
 
@@ -77,13 +77,13 @@ class FunctionCall(RunsFunctions):
         """Inline the body, unless the call has a derivative or recomputes."""
         if derivative is not None or recompute or not operands:
             return None
-        return bundled(operands[0].builder, tidy(body).inline_into(operands[0].builder, operands))
+        return pack(operands[0].builder, tidy(body).inline_into(operands[0].builder, operands))
 
     def lowered(self, *operands: Any, body: Body, derivative: Body | None, recompute: bool) -> Value | None:
         """Inline the body, unless the call recomputes."""
         if recompute or not operands:
             return None
-        return bundled(operands[0].builder, tidy(body).inline_into(operands[0].builder, operands))
+        return pack(operands[0].builder, tidy(body).inline_into(operands[0].builder, operands))
 
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
         """Drop unread results of the body; keep all if a derivative may need them."""
@@ -130,7 +130,7 @@ class FunctionCall(RunsFunctions):
         self, mapped: Sequence[bool], *operands: Value, body: Body, derivative: Body | None, recompute: bool
     ) -> Value:
         """Append a call of the batched body. It needs no derivative: batching comes after differentiation."""
-        batched_body = batched(body, mapped, size(mapped, operands)).body
+        batched_body = batched(body, mapped, batch_size(mapped, operands)).body
         attrs = {"body": batched_body, "derivative": None, "recompute": recompute}
         return operands[0].builder.emit(self, operands, attrs)
 
@@ -202,7 +202,7 @@ class Cond(RunsFunctions):
 
     def batch(self, mapped: Sequence[bool], predicate: Value, *operands: Value, then: Body, otherwise: Body) -> Value:
         """Run one function on all examples; if each example has its own predicate, run both and select."""
-        n = size(mapped, [predicate, *operands])
+        n = batch_size(mapped, [predicate, *operands])
         batched_then, batched_otherwise = (batched(body, mapped[1:], n).body for body in (then, otherwise))
         if not mapped[0]:
             return predicate.builder.emit(
@@ -210,7 +210,7 @@ class Cond(RunsFunctions):
             )
         yes, no = (emit_call(predicate.builder, body, operands) for body in (batched_then, batched_otherwise))
         results = range(len(then.outputs))
-        return bundled(predicate.builder, [select_by_example(predicate, yes.output(k), no.output(k)) for k in results])
+        return pack(predicate.builder, [select_by_example(predicate, yes.output(k), no.output(k)) for k in results])
 
 
 def _fill_gradients(body: Body, reached: Sequence[int], operands: Sequence[int]) -> Body:

@@ -27,7 +27,7 @@ from engine.ir.graph import Value
 from engine.ir.op import Narrowed, ResultTypes
 from engine.ir.program import Body
 from engine.ir.tensor_type import BOOL, FLOAT64, INT64, DType, TensorType, real_dtype
-from engine.ops.common.batching import bundled, size
+from engine.ops.common.batching import batch_size, pack
 from engine.ops.control.call import emit_call
 
 
@@ -116,12 +116,12 @@ class FixedPoint(RunsFunctions):
             return derived(body, builder.graph(self._emit_while(leaves, body=body, **attrs)), body.inputs)
 
         loop = body.made(("as a loop", *attrs.values()), make)
-        batched_loop = batched(loop, mapped, size(mapped, operands)).body
+        batched_loop = batched(loop, mapped, batch_size(mapped, operands)).body
         return emit_call(operands[0].builder, batched_loop, operands)
 
     def lowered(self, *operands: Value, **attrs: Any) -> Value | None:
         """Write the iteration as a `while` that also carries whether it has ended."""
-        return bundled(operands[0].builder, self._emit_while(operands, **attrs))
+        return pack(operands[0].builder, self._emit_while(operands, **attrs))
 
     def _emit_while(
         self, operands: Sequence[Value], *, body: Body, carries: int, tolerance: float, max_steps: int

@@ -46,8 +46,8 @@ from engine.ir.graph import Builder, Value
 from engine.ir.op import Narrowed, ResultTypes
 from engine.ir.program import Body
 from engine.ir.tensor_type import FLOAT64, TensorType, show_shape
-from engine.ops.common.batching import bundled, size
-from engine.ops.index.slice import cut
+from engine.ops.common.batching import batch_size, pack
+from engine.ops.index.slice import slice_axis
 
 #: default batch size of a map: bytes of all values that the body computes for the entries of one batch
 _BATCH_BYTES: Final = 1 << 26
@@ -154,7 +154,7 @@ class Scan(RunsFunctions):
         **attrs: Any,
     ) -> Value:
         """Append one loop that advances all examples together, and pack its results."""
-        n, sequences = size(mapped, operands), attrs["sequences"]
+        n, sequences = batch_size(mapped, operands), attrs["sequences"]
         flags = in_parts(mapped, carries, sequences)
         batched_body, mapped_carries = batch_carries(body, flags, n, len(body.outputs) - carries)
         parts = in_parts(operands, carries, sequences)
@@ -170,7 +170,7 @@ class Scan(RunsFunctions):
             add_batch_axis(loop.output(k), is_mapped, True, n) for k, is_mapped in enumerate(mapped_carries)
         ]
         stacks = [swap_leading_axes(loop.output(k)) for k in range(carries, len(body.outputs))]
-        return bundled(loop.builder, [*final_carries, *stacks])
+        return pack(loop.builder, [*final_carries, *stacks])
 
 
 class CountedScan(Scan):
@@ -224,7 +224,7 @@ class CountedScan(Scan):
         loop_parts = Parts(consts, initial, [step_numbers, *sequences_by_step])
         loop = _emit(counts, masked_body, loop_parts, length, reverse=attrs["reverse"], count=counts.max())
         stacks = [swap_leading_axes(loop.output(k)) for k in range(carries, len(body.outputs))]
-        return bundled(loop.builder, [*[loop.output(k) for k in range(carries)], *stacks])
+        return pack(loop.builder, [*[loop.output(k) for k in range(carries)], *stacks])
 
     def written_out(
         self, *operands: Value, body: Body, carries: int, sequences: int, length: int, reverse: bool
@@ -429,7 +429,7 @@ class Map(RunsFunctions):
         self, mapped: Sequence[bool], *operands: Value, body: Body, sequences: int, sums: int = 0, **attrs: Any
     ) -> Value:
         """Append a map of the batched body."""
-        n, parts, flags = size(mapped, operands), in_parts(operands, 0, sequences), in_parts(mapped, 0, sequences)
+        n, parts, flags = batch_size(mapped, operands), in_parts(operands, 0, sequences), in_parts(mapped, 0, sequences)
         sequences_by_entry = [
             swap_leading_axes(x) if m else x for x, m in zip(parts.sequences, flags.sequences, strict=True)
         ]
@@ -438,7 +438,7 @@ class Map(RunsFunctions):
             self, [*parts.consts, *sequences_by_entry], map_attrs | ({"sums": sums} if sums else {})
         )
         results = [loop.output(k) for k in range(len(body.outputs))]
-        return bundled(loop.builder, [*results[:sums], *map(swap_leading_axes, results[sums:])])
+        return pack(loop.builder, [*results[:sums], *map(swap_leading_axes, results[sums:])])
 
     def lowered(self, *operands: Value, body: Body, sequences: int, at_once: int | None, sums: int = 0) -> Value | None:
         """Write the map as a scan over batches, and one batch of the remaining entries."""
@@ -456,11 +456,11 @@ class Map(RunsFunctions):
         start = full_batches * batch if full_batches > 1 else 0
         if start < entries or not results:
             # the last, smaller batch is not a step of the scan, whose batches have one shape: it is inlined after it
-            remaining = [cut(x, 0, start, entries) if start else x for x in parts.sequences]
+            remaining = [slice_axis(x, 0, start, entries) if start else x for x in parts.sequences]
             mapped = (*[False] * len(parts.consts), *[True] * sequences)
             outputs = batched(body, mapped, entries - start).body.inline_into(builder, [*parts.consts, *remaining])
             results.append([*[x.sum(axes=(0,)) for x in outputs[:sums]], *outputs[sums:]])
-        return bundled(
+        return pack(
             builder,
             [_combine(k < sums, [batch_results[k] for batch_results in results]) for k in range(len(body.outputs))],
         )
@@ -509,7 +509,7 @@ def _move_shared_cotangents(backward: Body, consts: int, sequences: int, shared:
 def _scan_batches(builder: Builder, parts: Parts, body: Body, batch: int, steps: int, sums: int) -> list[Value]:
     """Append a scan over `steps` batches, and return the sums and the stacks of single entries."""
     batched_sequences = [
-        cut(x, 0, 0, batch * steps).reshape(shape=(steps, batch, *x.shape[1:])) for x in parts.sequences
+        slice_axis(x, 0, 0, batch * steps).reshape(shape=(steps, batch, *x.shape[1:])) for x in parts.sequences
     ]
     results = _accumulate(
         builder, Parts(parts.consts, (), batched_sequences), _batch_step(body, len(parts.consts), batch, sums), sums

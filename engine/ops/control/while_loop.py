@@ -38,7 +38,7 @@ from engine.ir.graph import Value
 from engine.ir.op import Narrowed, ResultTypes
 from engine.ir.program import Body
 from engine.ir.tensor_type import BOOL, FLOAT64, INT64, TensorType
-from engine.ops.common.batching import bundled, size
+from engine.ops.common.batching import batch_size, pack
 from engine.ops.control.call import emit_call
 from engine.ops.control.scan import (
     add_batch_axis,
@@ -154,7 +154,7 @@ class While(RunsFunctions):
         self, mapped: Sequence[bool], *operands: Value, condition: Body, body: Body, carries: int, max_steps: int
     ) -> Value:
         """Run all examples together as long as any continues; freeze each one that has ended."""
-        n, parts = size(mapped, operands), in_parts(operands, carries)
+        n, parts = batch_size(mapped, operands), in_parts(operands, carries)
         flags, stacks = in_parts(mapped, carries), len(body.outputs) - carries
         batched_body, mapped_carries = batch_carries(body, flags, n, stacks)
         batched_condition = batched(condition, (*flags.consts, *mapped_carries), n, (False,))
@@ -169,9 +169,7 @@ class While(RunsFunctions):
         loop = _emit(operands[0], batched_condition.body, batched_body, Parts(parts.consts, initial, ()), max_steps)
         result_flags = [*mapped_carries, False, False]
         results = [add_batch_axis(loop.output(k), m, True, n) for k, m in enumerate(result_flags)]
-        return bundled(
-            loop.builder, [*results, *[swap_leading_axes(loop.output(carries + 2 + k)) for k in range(stacks)]]
-        )
+        return pack(loop.builder, [*results, *[swap_leading_axes(loop.output(carries + 2 + k)) for k in range(stacks)]])
 
     def _batch_separate_ends(
         self, n: int, parts: Parts, flags: Parts, condition: Body, body: Body, max_steps: int
@@ -198,7 +196,7 @@ class While(RunsFunctions):
         finished = loop.output(carries).logical_not()
         steps_taken = loop.output(carries + 1).cast(dtype=INT64)
         results = [*[loop.output(k) for k in range(carries)], steps_taken, finished]
-        return bundled(builder, [*results, *[swap_leading_axes(loop.output(carries + 4 + k)) for k in range(stacks)]])
+        return pack(builder, [*results, *[swap_leading_axes(loop.output(carries + 4 + k)) for k in range(stacks)]])
 
 
 class StackingWhile(While):
@@ -226,7 +224,7 @@ class StackingWhile(While):
 _STACKING: Final = StackingWhile()
 
 
-def asking(body: Body, condition: Body, carries: int) -> Body:
+def step_with_condition(body: Body, condition: Body, carries: int) -> Body:
     """Build a step that also evaluates the condition: the new carries, their condition, then the stacked values."""
 
     def make() -> Body:
@@ -238,7 +236,7 @@ def asking(body: Body, condition: Body, carries: int) -> Body:
         graph = builder.graph([*results[:carries], goes_on, *results[carries:]])
         return derived(body, graph, body.inputs)
 
-    return body.made(("asking", condition.digest), make)
+    return body.made(("step_with_condition", condition.digest), make)
 
 
 def _emit(like: Value, condition: Body, body: Body, parts: Parts, max_steps: int) -> Value:

@@ -229,7 +229,7 @@ class KernelGradient(Op):
 
         It cannot go into the images, which are summed over.
         """
-        n = batching.size(mapped, (wide, narrow))
+        n = batching.batch_size(mapped, (wide, narrow))
         if n == 0:
             return empty_batch(self, mapped, (wide, narrow), {**attrs, "groups": groups})
         if all(mapped):

@@ -25,7 +25,7 @@ from typing import NamedTuple
 from engine.ir.op import Array, Namespace
 from engine.ir.run_context import RunContext
 from engine.ir.tensor_type import FLOAT64, DType, Shape, TensorType
-from engine.ops.common.numerics import accumulator, are_finite
+from engine.ops.common.numerics import accumulator, known_finite
 from engine.ops.conv.windows import Windows
 
 #: bytes of columns laid out at a time, unless one row of windows takes more: they stay in the cache, and the allocator
@@ -485,7 +485,7 @@ def add_windows(run: RunContext, x: Array, kernel: Array, out: Array, windows: W
     sizes = layout(out, x, out, windows, groups)
     weights = kernel.reshape(groups, sizes.features, *kernel.shape[1:])
     values, results = split_groups(x, groups), split_groups(out, groups)
-    if _is_sparse(sizes) or not are_finite(run, kernel, dtype=FLOAT64):
+    if _is_sparse(sizes) or not known_finite(run, kernel, dtype=FLOAT64):
         for part, part_sizes in sizes.parts():
             _spread_groups(run, values[:, part], weights[part], results[:, part], part_sizes)
         return

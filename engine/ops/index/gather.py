@@ -20,9 +20,9 @@ from engine.ops.index.indices import (
     FROM_END,
     check_indices,
     coordinate_grid,
-    from_front,
     is_broadcast_list,
     list_from_front,
+    make_non_negative,
     require_integer,
     selects_slices,
 )
@@ -274,7 +274,7 @@ class Gather(Op):
     def compose(self, x: Value, index: Value | None = None, *, axis: int, indices: Any, from_end: bool) -> Value | None:
         """Write a list as a constant index tensor, and make negative indices non-negative."""
         if index is not None:
-            non_negative = from_front(index, x.shape[axis], 1, from_end)
+            non_negative = make_non_negative(index, x.shape[axis], 1, from_end)
             return x.gather(non_negative, axis=axis) if from_end else None
         shape = tuple(len(indices) if i == axis else e for i, e in enumerate(x.shape))
         column_shape = tuple(len(indices) if i == axis else 1 for i in range(x.ndim))
@@ -356,7 +356,7 @@ class ScatterAdd(Op):
 
     def compose(self, x: Value, index: Value, updates: Value, *, axis: int, from_end: bool) -> Value | None:
         """Make negative indices non-negative."""
-        non_negative = from_front(index, x.shape[axis], 1, from_end)
+        non_negative = make_non_negative(index, x.shape[axis], 1, from_end)
         return x.scatter_add(non_negative, updates, axis=axis) if from_end else None
 
     def forward(
@@ -480,7 +480,7 @@ class TakeAlong(Composite):
 
     def compose(self, x: Value, index: Value, *, axis: int, from_end: bool) -> Value:
         """Broadcast x and the index off the axis, then gather."""
-        index = from_front(index, x.shape[axis], 1, from_end)
+        index = make_non_negative(index, x.shape[axis], 1, from_end)
         shape = _broadcast_off_axis(x.shape, index.type, axis)
         source, positions = (
             v if v.shape == (target := with_extent(shape, axis, v.shape[axis])) else v.broadcast_to(shape=target)

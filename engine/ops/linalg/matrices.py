@@ -138,7 +138,7 @@ def answer_each(run: RunContext, name: str, *operands: Array, out: Array) -> Non
 @answer_each.on("cpu")
 def _answer_with_gufunc(run: RunContext, name: str, *operands: HostArray, out: HostArray) -> None:
     """Make one call in any case, if NumPy has a function that does not raise."""
-    function = unchecked(name)
+    function = unchecked_gufunc(name)
     if function is None:
         answer_each.general(run, name, *operands, out=out)
     elif out.size:
@@ -170,7 +170,7 @@ _UNCHECKED = {
 }
 
 
-def unchecked(name: str) -> Any:
+def unchecked_gufunc(name: str) -> Any:
     """Return NumPy's gufunc that writes NaN where the public function of this name raises; None if it has none."""
     return getattr(_GUFUNCS, _UNCHECKED.get(name, ""), None)
 
@@ -340,7 +340,7 @@ def _factorize_on_cpu(run: RunContext, name: str, x: Array) -> list[Array]:
     Raises DeadlineTooNear.
     """
     admit(run, name, x)
-    function = unchecked(name)
+    function = unchecked_gufunc(name)
     if function is None:
         return _factorize.general(run, name, x)
     with np.errstate(all="ignore"):

@@ -15,7 +15,7 @@ from engine.ir.op import Array, Composite, NoGradient, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Real, Sample, Truth
 from engine.ir.tensor_type import DTYPES, INT64, DType, TensorType, promote, real_dtype, to_average
-from engine.ops.common.numerics import wide, widened, wrong_shape
+from engine.ops.common.numerics import upcast, upcast_operands, wrong_shape
 from engine.ops.linalg.lapack import lapack_bytes
 from engine.ops.linalg.matmul import product_type
 from engine.ops.linalg.matrices import (
@@ -112,8 +112,8 @@ class PInv(Decomposition):
         """Sum the terms in the row and column space of x, and in the complement on either side."""
         if not x.type.size:
             return (empty_gradient(x, [g]),)
-        y, x = widened(self, y, (x,), {"rcond": rcond})
-        y_adjoint, g_adjoint = adjoint(y), adjoint(wide(g))
+        y, x = upcast_operands(self, y, (x,), {"rcond": rcond})
+        y_adjoint, g_adjoint = adjoint(y), adjoint(upcast(g))
         inside = y_adjoint @ adjoint(g_adjoint) @ y_adjoint
         left = (g_adjoint - x @ (y @ g_adjoint)) @ (y @ y_adjoint)
         right = (y_adjoint @ y) @ (g_adjoint - (g_adjoint @ y) @ x)
@@ -198,7 +198,7 @@ class LstSq(Composite):
             y = a.lstsq(b.reshape(shape=(*b.shape, 1)), rcond=rcond)
             return y.reshape(shape=y.shape[:-1])
         dtype = promote(to_average(a.dtype), to_average(b.dtype))
-        left, right = (wide(x if x.type.is_differentiable else x.cast(dtype=to_average(x.dtype))) for x in (a, b))
+        left, right = (upcast(x if x.type.is_differentiable else x.cast(dtype=to_average(x.dtype))) for x in (a, b))
         if rcond is not None:
             y = left.pinv(rcond=rcond) @ right
         else:
@@ -214,7 +214,7 @@ def _pairs_vectors(a: TensorType, b: TensorType) -> bool:
 
 def _singular_values(x: Value) -> Value:
     """Append the singular values [..., k]; those of float16 in float32."""
-    return wide(x).svd().output(1)
+    return upcast(x).svd().output(1)
 
 
 class CondNumber(Composite):

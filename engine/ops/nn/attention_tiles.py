@@ -27,7 +27,7 @@ from engine.ir.op import Array, Namespace, Op, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.tensor_type import BOOL, Shape, TensorType, broadcast
 from engine.ops.common import batching
-from engine.ops.common.numerics import are_finite
+from engine.ops.common.numerics import known_finite
 from engine.ops.elementwise.base import unbroadcast
 from engine.ops.linalg.matmul import is_readable
 
@@ -387,7 +387,7 @@ class AttentionMaskGradient(ScoreOp):
 
     def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
         """Broadcast the mask to one per example, so that each gets a cotangent."""
-        n, mask = batching.size(mapped, operands), operands[-1]
+        n, mask = batching.batch_size(mapped, operands), operands[-1]
         masks = mask if mapped[-1] else mask.broadcast_to(shape=(n, *mask.shape))
         return shaped(super().batch((*mapped[:-1], True), *operands[:-1], masks, **attrs), masks.shape)
 
@@ -411,7 +411,7 @@ class _BackwardTiles:
         xp = run.xp
         q, k, v, lse, delta, g, *mask = arrays
         # tiles above the diagonal can be skipped only if no infinity or NaN in them would reach the results
-        self._xp, self._below = xp, attrs["causal"] and are_finite(run, *arrays[:6])
+        self._xp, self._below = xp, attrs["causal"] and known_finite(run, *arrays[:6])
         self.tiling = _backward_tiling(*arrays)
         lead = self.tiling.lead
         self.scores = Scores(xp, q, k, mask[0] if mask else None, lead, **attrs)
@@ -495,7 +495,7 @@ class AttentionRows(ScoreOp):
         )
         tiles = _row_tiling(lead, q, k)
         memory = xp.empty(tiles.size, y.dtype)
-        for tile in run.through(tiles.tiles(below=causal and are_finite(run, q, k, v))):
+        for tile in run.through(tiles.tiles(below=causal and known_finite(run, q, k, v))):
             rows, largest = scores.write_tile(tile, memory), tile.of_queries(lse)
             xp.max(rows, axis=-1, keepdims=True, out=largest)
             xp.exp(xp.subtract(rows, largest, out=rows), out=rows)

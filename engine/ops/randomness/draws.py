@@ -22,7 +22,7 @@ from engine.ir.sample import Ints, Real, Sample, Truth, Words
 from engine.ir.tensor_type import INT64, INTEGERS, UINT32, DType, HostArray, Shape, TensorType, normalise_axis
 from engine.ops.common import batching
 from engine.ops.common.numerics import require_shape
-from engine.ops.index.slice import cut
+from engine.ops.index.slice import slice_axis
 from engine.ops.randomness import threefry
 from engine.ops.randomness.threefry import (
     bitcast,
@@ -141,7 +141,7 @@ class RandomKey(RandomOp):
     def in_elements(self, seed: Value) -> Value:
         """Swap the two words of the seed: in memory the lower one comes first."""
         words = bitcast(seed, UINT32)
-        lower, upper = (cut(words, words.ndim - 1, i, i + 1) for i in range(2))
+        lower, upper = (slice_axis(words, words.ndim - 1, i, i + 1) for i in range(2))
         return upper.cat(lower, axis=words.ndim - 1)
 
 

@@ -21,7 +21,7 @@ from engine.ir.run_context import DeviceFunction, RunContext, copying
 from engine.ir.sample import Sample
 from engine.ir.tensor_type import FLOAT32, UINT32, DType, Shape, TensorType
 from engine.ops.common.batching import BatchedAsIs
-from engine.ops.common.numerics import Source
+from engine.ops.common.numerics import NullaryOp
 from engine.ops.elementwise.base import Elementwise
 
 #: integer operations per pair of words: an addition, a rotation of three, an exclusive or; key words after every fourth
@@ -222,7 +222,7 @@ class CarriedWord(BatchedAsIs, View):
         return x[(..., index, *[None] * ndim)]
 
 
-class Counters(Source):
+class Counters(NullaryOp):
     """0, step, 2 · step, … in row-major order."""
 
     name = "counters"

@@ -28,9 +28,16 @@ from engine.ir.tensor_type import (
     to_average,
 )
 from engine.ops.common import batching
-from engine.ops.common.numerics import accumulator, is_nan, wide, wide_out, wide_out_bytes, widened
-from engine.ops.index.indices import column_of
-from engine.ops.index.slice import along, cut
+from engine.ops.common.numerics import (
+    accumulation_buffer,
+    accumulation_buffer_bytes,
+    accumulator,
+    is_nan,
+    upcast,
+    upcast_operands,
+)
+from engine.ops.index.indices import axis_shape
+from engine.ops.index.slice import along, slice_axis
 
 #: smallest slice across the axis for which one NumPy call per step is faster than Python floats
 _SMALLEST_SLICE: Final = 24
@@ -84,7 +91,7 @@ def shifted(x: Value, axis: int, by: int = 1, fill: float = 0.0) -> Value:
     start = 0 if by > 0 else gap
     widths = [0] * (2 * x.ndim)
     widths[2 * axis + (by < 0)] = gap
-    return cut(x, axis, start, start + x.shape[axis] - gap).pad(pad_width=tuple(widths), fill=fill)
+    return slice_axis(x, axis, start, start + x.shape[axis] - gap).pad(pad_width=tuple(widths), fill=fill)
 
 
 class LinearRecurrence(Op):
@@ -207,7 +214,7 @@ class RunningFloats(Running):
 
     def forward(self, run: RunContext, x: Array, *, out: Array, axis: int, **attrs: Any) -> None:
         """Accumulate, and round once."""
-        destination = wide_out(run.xp, out)
+        destination = accumulation_buffer(run.xp, out)
         _accumulate(run, self.ufunc, x, destination, axis)
         if destination is not out:
             out[...] = destination
@@ -215,7 +222,7 @@ class RunningFloats(Running):
     def workspace(self, out: TensorType, *types: TensorType, **attrs: Any) -> int:
         """Count x cast to the accumulator's dtype, and float32 results if the result is float16."""
         dtype, (x,) = accumulator(out), types
-        return (x.dtype != dtype) * dtype.itemsize * x.size + wide_out_bytes(out)
+        return (x.dtype != dtype) * dtype.itemsize * x.size + accumulation_buffer_bytes(out)
 
 
 @DeviceFunction
@@ -267,8 +274,8 @@ class CumProd(RunningFloats):
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int, **attrs: Any) -> Sequence[Value | None]:
         """Multiply the product before x[i] by a reverse recurrence over later factors; y / x is 0 / 0 at a zero."""
-        y, x = widened(self, y, (x,), {"axis": axis, **attrs})
-        return (conjugate(shifted(y, axis, fill=1.0)) * recurrence_back(conjugate(x), wide(g), axis),)
+        y, x = upcast_operands(self, y, (x,), {"axis": axis, **attrs})
+        return (conjugate(shifted(y, axis, fill=1.0)) * recurrence_back(conjugate(x), upcast(g), axis),)
 
 
 class CumLogSumExp(RunningFloats):
@@ -302,9 +309,9 @@ class CumLogSumExp(RunningFloats):
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int, **attrs: Any) -> Sequence[Value | None]:
         """Run in reverse, splitting the cotangent of y[i] in shares of at most 1 between x[i] and y[i − 1]."""
-        y, x = widened(self, y, (x,), {"axis": axis, **attrs})
+        y, x = upcast_operands(self, y, (x,), {"axis": axis, **attrs})
         current, previous = _shares(y, x, axis)
-        return (current * recurrence_back(previous, wide(g), axis),)
+        return (current * recurrence_back(previous, upcast(g), axis),)
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """Count a difference, an exponential, a logarithm and two sums per element."""
@@ -345,7 +352,7 @@ class RunningExtremum(Running):
         """Scatter g to the entry that y[i] was first seen at: the last entry so far that exceeded the y before it."""
         if not x.type.size:
             return (g,)
-        positions = x.builder.arange(x.shape[axis]).reshape(shape=column_of(x.ndim, axis))
+        positions = x.builder.arange(x.shape[axis]).reshape(shape=axis_shape(x.ndim, axis))
         previous = shifted(y, axis)
         is_better = x > previous if self.ufunc == "maximum" else x < previous
         is_new = is_better.logical_or(is_nan(x).logical_and(is_nan(previous).logical_not()))

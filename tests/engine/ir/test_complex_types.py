@@ -26,7 +26,7 @@ from engine.compiler.plan import make_plan
 from engine.ir.run_context import RunContext
 from engine.ir.tensor_type import COMPLEX, REALS, has_infinities, has_loops, promote, to_complex
 from engine.ir.text import parse_graph, print_graph
-from engine.ops.common.numerics import are_finite, are_numbers
+from engine.ops.common.numerics import known_finite, known_without_nan
 
 OPS = registry().ops
 TYPE = TensorType((2,), np.dtype("complex128"))
@@ -63,7 +63,7 @@ def test_it_is_differentiable_and_not_float() -> None:
 def test_it_may_be_infinite_and_is_no_number_of_loops() -> None:
     nan, run = np.array([np.nan, 1j]), RunContext(np)
     assert (has_infinities(TYPE.dtype), has_loops(TYPE.dtype)) == (True, False)
-    assert (are_finite(run, nan), are_numbers(run, nan)) == (False, False)
+    assert (known_finite(run, nan), known_without_nan(run, nan)) == (False, False)
 
 
 def test_the_ops_that_take_it_are_those_that_were_promised() -> None:

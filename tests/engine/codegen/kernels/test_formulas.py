@@ -54,7 +54,7 @@ def by_formula(op: Elementwise, attrs: dict[str, Any], arrays: list[Array], out:
         return None
     builder = KernelBuilder(next(a.dtype.name for a in (out, *arrays) if a.dtype.kind == "f"))
     scalars = [builder.load(Level.ELEMENT, "bool" if a.dtype.kind == "b" else "float") for a in arrays]
-    found = op.scalar_of(scalars, attrs)
+    found = op.write_scalar(scalars, attrs)
     assert found is not None
     builder.store("element", found)
     result = np.empty_like(out)
@@ -159,7 +159,7 @@ def test_bools_become_numbers_and_numbers_truth_values() -> None:
     assert isinstance(add, Elementwise)
     assert isinstance(both, Elementwise)
     for op in (add, both):
-        found = op.scalar_of([flag, x], {})
+        found = op.write_scalar([flag, x], {})
         assert found is not None
         builder.store("element", found)
     arrays = np.array([True, False, True]), np.array([0.5, 2.0, 0.0], "float32")
