@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.autodiff.bodies import derived, tidy
+from engine.autodiff.bodies import derive_body, tidy
 from engine.autodiff.calls import Gradients
 from engine.autodiff.calls.call import FeedTypes
 from engine.compiler.compiler import open_scope
@@ -54,7 +54,7 @@ def _body(body: Body) -> Body:
         else:
             public_copy.copy(index, node)
     graph = public_copy.builder.graph([public_copy.values[i] for i in body.graph.outputs])
-    return derived(body, graph, body.inputs)
+    return derive_body(body, graph, body.inputs)
 
 
 class StatementWriter:

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from engine.autodiff.bodies import tidy
-from engine.autodiff.control_flow import RunsFunctions, in_parts
+from engine.autodiff.control_flow import RunsFunctions, split_operands
 from engine.codegen.kernels.program import Scalars
 from engine.compiler.control_flow import (
     PlannedCall,
@@ -350,7 +350,7 @@ def _with_plans(node: Node, compiled: Callable[[Plan], Plan]) -> Node:
     if not isinstance(op, PlannedScan):
         return node._replace(op=replace(op, plans=plans))
     operands = len(node.operands) - isinstance(op, PlannedCountedScan)
-    parts = in_parts(range(operands), node.attrs["carries"], node.attrs["sequences"])
+    parts = split_operands(range(operands), node.attrs["carries"], node.attrs["sequences"])
     loop = step_loop(plans[0], len(parts.consts), len(parts.carries))
     return node._replace(op=replace(op, plans=plans, step_loop=loop))
 

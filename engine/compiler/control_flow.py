@@ -15,8 +15,15 @@ from functools import cached_property, partial
 from itertools import chain
 from typing import Any, ClassVar, Final, NamedTuple
 
-from engine.autodiff.bodies import derived, tidy
-from engine.autodiff.control_flow import LEAST_STEP_FLOPS, Parts, RunsFunctions, emit_scan, in_parts, scan_attributes
+from engine.autodiff.bodies import derive_body, tidy
+from engine.autodiff.control_flow import (
+    LEAST_STEP_FLOPS,
+    Parts,
+    RunsFunctions,
+    emit_scan,
+    scan_attributes,
+    split_operands,
+)
 from engine.codegen.functions.expansions import expand_functions, reports_range
 from engine.codegen.kernels.program import REDUCTIONS, Instruction, KernelOperand, KernelResult, Level, Space
 from engine.codegen.kernels.recurrence import Carry, Recurrence
@@ -260,8 +267,8 @@ class PlannedScan(RunsPlans):
     step_loop: StepLoop | None = None
 
     #: numbers of the scan's results between carries and stacks, and of the body's results between carries and entries
-    beside: ClassVar[int] = 0
-    flags: ClassVar[int] = 0
+    extra_results: ClassVar[int] = 0
+    flag_results: ClassVar[int] = 0
     #: whether there may be fewer steps than entries in the stacks
     may_end_early: ClassVar[bool] = False
 
@@ -300,7 +307,7 @@ class PlannedCountedScan(PlannedScan):
 
 
 def _run_steps(run: RunContext, body: RunPlan, operands: Sequence[Array], out: Any, attrs: Any, length: int) -> None:
-    consts, state, sequences = in_parts(operands, attrs["carries"], attrs["sequences"])
+    consts, state, sequences = split_operands(operands, attrs["carries"], attrs["sequences"])
     carries = len(state)
     steps: Iterable[int] = range(length - 1, -1, -1) if attrs["reverse"] else range(length)
     for t in steps:
@@ -324,8 +331,8 @@ class PlannedWhile(RunsPlans):
     Among the results of a step, the flag follows the carries. The loop has `steps` and `finished` in that place.
     """
 
-    beside: ClassVar[int] = 2
-    flags: ClassVar[int] = 1
+    extra_results: ClassVar[int] = 2
+    flag_results: ClassVar[int] = 1
     may_end_early: ClassVar[bool] = True
 
     def most_steps(self, attrs: Any) -> int:
@@ -344,7 +351,7 @@ class PlannedWhile(RunsPlans):
     def repeat(self, run: RunContext, bodies: Bodies, operands: Sequence[Array], out: Any, attrs: Any) -> None:
         """Run step by step."""
         condition, step = bodies
-        consts, state, _ = in_parts(operands, attrs["carries"])
+        consts, state, _ = split_operands(operands, attrs["carries"])
         carries, steps = len(state), 0
         (goes_on,) = condition(dict(enumerate(operands)), run.deadline)
         while steps < attrs["max_steps"] and bool(goes_on):
@@ -426,7 +433,7 @@ def _hoisted(node: Node, operands: Sequence[Value]) -> Value | None:
     # Rewritten bodies are cached with the original ones, for other loops with the same body.
     invariants = body.made(
         ("front", consts, hoisted_nodes),
-        lambda: derived(body, graph.rewritten(graph.nodes, hoisted_nodes), body.inputs[:consts]),
+        lambda: derive_body(body, graph.rewritten(graph.nodes, hoisted_nodes), body.inputs[:consts]),
     )
     hoisted = invariants.inline_into(operands[0].builder, operands[:consts])
     attrs = dict(node.attrs)
@@ -501,7 +508,7 @@ def _with_consts(function: Body, body: Body, consts: int, hoisted_nodes: tuple[i
             values.append(builder.leaf(node.type, const_of_node[i]))
         else:
             values.append(builder.copy(node, [values[o] for o in node.operands]))
-    return derived(function, builder.graph([values[o] for o in graph.outputs]), inputs)
+    return derive_body(function, builder.graph([values[o] for o in graph.outputs]), inputs)
 
 
 # Loop merging: loops through the same steps become one. Derivative rules write such loops, which repeat a loop of the
@@ -539,17 +546,17 @@ def _joined(bodies: Sequence[Body], carries: int) -> _Joint | None:
     builder = first.budget.builder(first.graph.registry)
     leaves = [builder.leaf(type, i) for i, type in enumerate(first.inputs)]
     results = [tidy(body).inline_into(builder, leaves) for body in bodies]
-    graph = derived(first, builder.graph([x for body_results in results for x in body_results]), first.inputs).graph
+    graph = derive_body(first, builder.graph([x for body_results in results for x in body_results]), first.inputs).graph
     outputs, start = [], 0
     for body_results in results:
         outputs.append(graph.outputs[start : start + len(body_results)])
         start += len(body_results)
     carry_nodes = outputs[0][:carries]
-    # `derived` has merged equal nodes, so equal carries are the same nodes.
+    # `derive_body` has merged equal nodes, so equal carries are the same nodes.
     if any(body_results[:carries] != carry_nodes for body_results in outputs):
         return None
     stacks = [*dict.fromkeys(i for body_results in outputs for i in body_results[carries:])]
-    body = derived(first, graph.rewritten(graph.nodes, [*carry_nodes, *stacks]), first.inputs)
+    body = derive_body(first, graph.rewritten(graph.nodes, [*carry_nodes, *stacks]), first.inputs)
     indices = [
         [*range(carries), *[carries + stacks.index(i) for i in body_results[carries:]]] for body_results in outputs
     ]
@@ -581,10 +588,10 @@ def _merged_index(graph: Graph, node: Node, joint: _Joint, n: int) -> int:
     assert isinstance(loop.op, RunsFunctions)
     index: int = node.attrs["index"]
     carries: int = loop.attrs["carries"]
-    beside = loop.op.beside
-    if carries <= index < carries + beside:
+    extra_results = loop.op.extra_results
+    if carries <= index < carries + extra_results:
         return index
-    offset = beside if index >= carries else 0
+    offset = extra_results if index >= carries else 0
     return joint.indices[n][index - offset] + offset
 
 
@@ -628,7 +635,7 @@ def _nested(
     operands: Sequence[Value], levels: int, *, body: Body, carries: int, sequences: int, length: int, reverse: bool
 ) -> list[Value]:
     """Emit a scan in segments. If steps are left over at the end of the loop, they form a scan of their own."""
-    parts = in_parts(operands, carries, sequences)
+    parts = split_operands(operands, carries, sequences)
     steps = _steps(length, levels)
     segmented_length = length // steps * steps
     segmented = [x if segmented_length == length else slice_axis(x, 0, 0, segmented_length) for x in parts.sequences]
@@ -668,12 +675,12 @@ def _segment(body: Body, consts: int, carries: int, steps: int, levels: int, *, 
         types: list[TensorType] = [*body.inputs[: consts + carries], *slices]
         builder = body.budget.builder(body.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
-        parts = in_parts(leaves, carries, len(slices))
+        parts = split_operands(leaves, carries, len(slices))
         if levels > 1 and steps >= _MANY:
             results = _nested(leaves, levels - 1, **scan_attributes(body, parts, steps, reverse=reverse))
         else:
             results = emit_scan(builder, body, parts, steps, reverse=reverse)
-        return derived(body, builder.graph(results), types)
+        return derive_body(body, builder.graph(results), types)
 
     return body.made(("segment", consts, carries, steps, levels, reverse), make)
 

@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from engine.autodiff.control_flow import Parts, in_parts
+from engine.autodiff.control_flow import Parts, split_operands
 from engine.codegen.kernels.compiled import block_count
 from engine.codegen.kernels.recurrence import recurrence_layout, recurrence_table
 from engine.codegen.native.native_call import (
@@ -244,7 +244,7 @@ def _parts(step: Step) -> Parts:
     positions = range(1, 1 + len(step.operands))
     if isinstance(step.op, (PlannedScan, PlannedWhile)):
         operand_positions = positions[:-1] if isinstance(step.op, PlannedCountedScan) else positions
-        return in_parts(operand_positions, step.attrs["carries"], step.attrs.get("sequences", 0))
+        return split_operands(operand_positions, step.attrs["carries"], step.attrs.get("sequences", 0))
     return Parts(positions[1:] if isinstance(step.op, PlannedCond) else positions, (), ())
 
 
@@ -414,10 +414,10 @@ class _Loop(_NativeBodies):
         In a `while`, they follow `steps` and `finished`, and in its body, the flag.
         """
         backwards = bool(self._attrs.get("reverse"))
-        first = carries + op.beside
+        first = carries + op.extra_results
         for k, array in enumerate(self._out[first:], first):
             entry = array[:1].nbytes
-            for word, offset in body.result_pointers[k - op.beside + op.flags]:
+            for word, offset in body.result_pointers[k - op.extra_results + op.flag_results]:
                 self._inits.append((word, self._results[k], offset, entry if backwards else 0))
                 self._moves.append((word, -entry if backwards else entry, 0))
             if op.may_end_early:

@@ -25,19 +25,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar, Final
 
-from engine.autodiff.bodies import batched, derived, inputs_of, narrow, step_needs, tidy, way_back
+from engine.autodiff.bodies import (
+    batched,
+    derive_body,
+    differentiate_body,
+    narrow,
+    required_by_step,
+    required_inputs,
+    tidy,
+)
 from engine.autodiff.control_flow import (
     Parts,
     RunsFunctions,
     bounded,
     emit_scan,
-    in_parts,
     loop_gradients,
+    make_stacking_body,
     require_count,
     require_results,
     require_same,
     scan_attributes,
-    stacking,
+    split_operands,
     zeros,
 )
 from engine.ir.attributes import Attr
@@ -76,7 +84,7 @@ class Scan(RunsFunctions):
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """Type the body for these operands and set the length. Raises EngineError for a body that does not fit."""
-        parts = in_parts(types, attrs["carries"], attrs["sequences"])
+        parts = split_operands(types, attrs["carries"], attrs["sequences"])
         length = scan_length(parts, attrs["length"])
         slices = [type.with_shape(type.shape[1:]) for type in parts.sequences]
         body: Body = attrs["body"].typed((*parts.consts, *parts.carries, *slices))
@@ -92,8 +100,8 @@ class Scan(RunsFunctions):
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
         """Drop carries and stacks that are not read, neither after the loop nor at a later step."""
         body: Body = attrs["body"]
-        parts = in_parts(range(len(body.inputs)), attrs["carries"], attrs["sequences"])
-        results, inputs = step_needs(body, len(parts.consts), attrs["carries"], read)
+        parts = split_operands(range(len(body.inputs)), attrs["carries"], attrs["sequences"])
+        results, inputs = required_by_step(body, len(parts.consts), attrs["carries"], read)
         narrowed_attrs = {
             "body": narrow(body, results, inputs),
             "carries": sum(i in parts.carries for i in inputs),
@@ -120,10 +128,10 @@ class Scan(RunsFunctions):
         count: Value | None = None,
     ) -> list[Value | None]:
         """Return the cotangents of the operands, except that of `count` if there is one."""
-        parts = in_parts(operands, carries, sequences)
+        parts = split_operands(operands, carries, sequences)
 
         def stack(carry_indices: Sequence[int], front: Body | None) -> Sequence[Value]:
-            stacking_body = stacking(body, len(parts.consts), carry_indices, front)
+            stacking_body = make_stacking_body(body, len(parts.consts), carry_indices, front)
             loop = _emit(y, stacking_body, parts, length, reverse=reverse, count=count)
             return [loop.output(k) for k in range(len(body.outputs), len(stacking_body.outputs))]
 
@@ -155,9 +163,9 @@ class Scan(RunsFunctions):
     ) -> Value:
         """Append one loop that advances all examples together, and pack its results."""
         n, sequences = batch_size(mapped, operands), attrs["sequences"]
-        flags = in_parts(mapped, carries, sequences)
+        flags = split_operands(mapped, carries, sequences)
         batched_body, mapped_carries = batch_carries(body, flags, n, len(body.outputs) - carries)
-        parts = in_parts(operands, carries, sequences)
+        parts = split_operands(operands, carries, sequences)
         initial = [
             add_batch_axis(x, m, w, n) for x, m, w in zip(parts.carries, flags.carries, mapped_carries, strict=True)
         ]
@@ -207,8 +215,8 @@ class CountedScan(Scan):
     ) -> Value:
         """Batch examples of different counts: run up to the largest, freezing each example beyond its own count."""
         carries, n = attrs["carries"], counts.shape[0]
-        parts = in_parts(scanned, carries, attrs["sequences"])
-        flags = in_parts(mapped[:-1], carries, attrs["sequences"])
+        parts = split_operands(scanned, carries, attrs["sequences"])
+        flags = split_operands(mapped[:-1], carries, attrs["sequences"])
         all_moving = Parts(flags.consts, [True] * carries, flags.sequences)
         batched_body, _ = batch_carries(body, all_moving, n, len(body.outputs) - carries)
         consts = [*parts.consts, counts.cast(dtype=FLOAT64)]  # as floats: compiled kernels read no integers
@@ -231,7 +239,7 @@ class CountedScan(Scan):
     ) -> Sequence[Value]:
         """Return the results of a scan of all `length` steps that leaves the carries alone beyond the count."""
         *scanned, count = operands
-        return emit_bounded_scan(body, in_parts(scanned, carries, sequences), length, count, reverse=reverse)
+        return emit_bounded_scan(body, split_operands(scanned, carries, sequences), length, count, reverse=reverse)
 
 
 _COUNTED: Final = CountedScan()
@@ -258,7 +266,7 @@ def _mask_steps(batched_body: Body, consts: int, carries: int) -> Body:
     is_active = step.less(counts)
     new_carries = [select_by_example(is_active, new, old) for new, old in zip(results, old_carries, strict=False)]
     stacked = [select_by_example(is_active, new, new.builder.full((), 0.0, new.dtype)) for new in results[carries:]]
-    return derived(batched_body, builder.graph([*new_carries, *stacked]), types)
+    return derive_body(batched_body, builder.graph([*new_carries, *stacked]), types)
 
 
 def select_by_example(flags: Value, yes: Value, no: Value) -> Value:
@@ -357,7 +365,7 @@ class Map(RunsFunctions):
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """Type the body for these operands. Raises EngineError for a body or sequences that do not fit."""
-        parts = in_parts(types, 0, attrs["sequences"])
+        parts = split_operands(types, 0, attrs["sequences"])
         if not parts.sequences:
             raise BadAttribute("attribute sequences must count at least one operand", expected="at least 1", got="0")
         scan_length(parts)
@@ -382,7 +390,7 @@ class Map(RunsFunctions):
         a placeholder: `vjp` passes cotangents after the original sequences.
         """
         body, first = attrs["body"], operands - attrs["sequences"]
-        results, inputs = sorted(read), sorted(inputs_of(body, read) | {first})
+        results, inputs = sorted(read), sorted(required_inputs(body, read) | {first})
         narrowed_attrs = {"body": narrow(body, results, inputs), "sequences": sum(i >= first for i in inputs)}
         if "sums" in attrs:
             narrowed_attrs["sums"] = sum(k < attrs["sums"] for k in results)
@@ -399,9 +407,9 @@ class Map(RunsFunctions):
         sums: int = 0,
     ) -> Sequence[Value | None]:
         """Append a map of the body's backward pass. The cotangent of a sum is the same for each entry."""
-        parts = in_parts(operands, 0, sequences)
+        parts = split_operands(operands, 0, sequences)
         with_cotangent = tuple(k for k, cotangent in enumerate(g) if cotangent is not None)
-        backward = way_back(body, with_cotangent)
+        backward = differentiate_body(body, with_cotangent)
         gradients: list[Value | None] = [None] * len(operands)
         if not backward.reached:
             return gradients
@@ -429,7 +437,11 @@ class Map(RunsFunctions):
         self, mapped: Sequence[bool], *operands: Value, body: Body, sequences: int, sums: int = 0, **attrs: Any
     ) -> Value:
         """Append a map of the batched body."""
-        n, parts, flags = batch_size(mapped, operands), in_parts(operands, 0, sequences), in_parts(mapped, 0, sequences)
+        n, parts, flags = (
+            batch_size(mapped, operands),
+            split_operands(operands, 0, sequences),
+            split_operands(mapped, 0, sequences),
+        )
         sequences_by_entry = [
             swap_leading_axes(x) if m else x for x, m in zip(parts.sequences, flags.sequences, strict=True)
         ]
@@ -442,7 +454,7 @@ class Map(RunsFunctions):
 
     def lowered(self, *operands: Value, body: Body, sequences: int, at_once: int | None, sums: int = 0) -> Value | None:
         """Write the map as a scan over batches, and one batch of the remaining entries."""
-        parts, builder = in_parts(operands, 0, sequences), operands[0].builder
+        parts, builder = split_operands(operands, 0, sequences), operands[0].builder
         entries = parts.sequences[0].shape[0]
         if at_once is None:
             entry_bytes = sum(type.nbytes for node in tidy(body).graph.nodes for type in node.types)
@@ -481,7 +493,7 @@ class SummingMap(Map):
 
     def written_out(self, *operands: Value, body: Body, sequences: int, sums: int, **attrs: Any) -> Sequence[Value]:
         """Return the results of a scan over single entries, whose carries are the sums."""
-        parts = in_parts(operands, 0, sequences)
+        parts = split_operands(operands, 0, sequences)
         step = body.made(
             ("adding", sums), lambda: _accumulating_step(tidy(body), len(parts.consts), body.outputs[:sums])
         )
@@ -501,7 +513,7 @@ def _move_shared_cotangents(backward: Body, consts: int, sequences: int, shared:
         builder = backward.budget.builder(backward.graph.registry)
         leaves = {i: builder.leaf(backward.inputs[i], position) for position, i in enumerate(order)}
         graph = builder.graph(backward.inline_into(builder, leaves))
-        return derived(backward, graph, [backward.inputs[i] for i in order])
+        return derive_body(backward, graph, [backward.inputs[i] for i in order])
 
     return backward.made(("reordered", shared), make)
 
@@ -544,7 +556,7 @@ def _accumulating_step(body: Body, consts: int, sums: Sequence[TensorType], axes
         total + (x.sum(axes=tuple(axes)) if axes else x)
         for total, x in zip(leaves[consts:first_entry], results, strict=False)
     ]
-    return derived(body, builder.graph([*new_sums, *results[len(sums) :]]), types)
+    return derive_body(body, builder.graph([*new_sums, *results[len(sums) :]]), types)
 
 
 def _combine(is_sum: bool, parts: Sequence[Value]) -> Value:
