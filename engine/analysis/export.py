@@ -43,7 +43,7 @@ class PublicCopy:
 
 def body_written_out(body: Body) -> Body:
     """Return a body in ops of the registry. The bodies that it runs are not written out."""
-    return body.made("written out", lambda: _body(tidy(body)))
+    return body.cached("written out", lambda: _body(tidy(body)))
 
 
 def _body(body: Body) -> Body:

@@ -47,7 +47,7 @@ def checkpointed(body: Body, back: BackwardBody, consts: int) -> CheckpointedBac
 
     A value that depends on consts alone is not saved: it is the same at each step.
     """
-    return back.body.made(("kept", body.digest, consts), lambda: _checkpointed(body, back, consts))
+    return back.body.cached(("kept", body.digest, consts), lambda: _checkpointed(body, back, consts))
 
 
 def _checkpointed(body: Body, back: BackwardBody, consts: int) -> CheckpointedBack:
@@ -60,7 +60,7 @@ def _checkpointed(body: Body, back: BackwardBody, consts: int) -> CheckpointedBa
     saved = _values_to_save(graph, inputs, consts, computed_forward)
     if not saved:
         return CheckpointedBack(back, None)
-    front = derive_body(back.body, graph.rewritten(graph.nodes, saved), back.body.inputs[:inputs])
+    front = derive_body(back.body, graph.with_nodes(graph.nodes, saved), back.body.inputs[:inputs])
     return CheckpointedBack(BackwardBody(_with_inputs(back.body, saved), back.reached), front)
 
 
@@ -125,4 +125,4 @@ def _with_inputs(body: Body, nodes: Sequence[int]) -> Body:
         for i, node in enumerate(graph.nodes)
     ]
     types = [*body.inputs, *[graph.nodes[i].type for i in nodes]]
-    return derive_body(body, graph.rewritten(rewritten, graph.outputs), types)
+    return derive_body(body, graph.with_nodes(rewritten, graph.outputs), types)

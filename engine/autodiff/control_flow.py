@@ -187,12 +187,12 @@ def loop_gradients(
     emit: EmitLoop,
     *,
     may_be_empty: bool,
-    keeps: bool,
+    checkpointing: bool,
 ) -> list[Value | None]:
     """Return the cotangents of the operands, given the cotangents `incoming` at carries and stacks (under `sequences`).
 
     With `may_be_empty`, the loop may run no step, so a carry's cotangent may also reach its initial value directly.
-    With `keeps`, costly values are saved by the forward loop, see `engine.autodiff.checkpointing`.
+    With `checkpointing`, costly values are saved by the forward loop, see `engine.autodiff.checkpointing`.
     """
     active = _active_carries(body, operands, incoming)
     stacks = [k for k, g in enumerate(incoming.sequences) if g is not None]
@@ -201,7 +201,7 @@ def loop_gradients(
     # No differentiable path leads from the incoming cotangents to an operand: emit no loop at all.
     if not active and not back.reached:
         return [None] * sum(map(len, operands))
-    checkpoint = checkpointed(body, back, len(operands.consts)) if keeps else CheckpointedBack(back, None)
+    checkpoint = checkpointed(body, back, len(operands.consts)) if checkpointing else CheckpointedBack(back, None)
     layout = _Layout.create(body, operands, active, stacks, checkpoint)
     loop = emit(layout.body, layout.operands(incoming, stack))
     return layout.gradients(loop, may_be_empty=may_be_empty)
@@ -341,7 +341,7 @@ def make_stacking_body(body: Body, consts: int, carries: Sequence[int], front: B
         saved = front.inline_into(builder, leaves) if front else []
         return derive_body(body, builder.graph([*results, *entering, *saved]), body.inputs)
 
-    return body.made(("stacking", consts, tuple(carries), front and front.digest), make)
+    return body.cached(("stacking", consts, tuple(carries), front and front.digest), make)
 
 
 def bounded(body: Body, consts: int, carries: int) -> Body:
@@ -349,7 +349,7 @@ def bounded(body: Body, consts: int, carries: int) -> Body:
 
     Its inputs are the consts and the count; the carries; the step's number and the sequences.
     """
-    return body.made(("bounded", consts, carries), lambda: _bounded(body, consts, carries))
+    return body.cached(("bounded", consts, carries), lambda: _bounded(body, consts, carries))
 
 
 def _bounded(body: Body, consts: int, carries: int) -> Body:

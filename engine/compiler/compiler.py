@@ -46,7 +46,7 @@ from engine.compiler.fit_memory import choose_plan, has_lower_peak, rematerializ
 from engine.compiler.plan import Plan, peak_memory_node
 from engine.ir.errors import EngineError, OverBudget, OverMemory, TooManyNodes
 from engine.ir.fairness import FairEviction, current_owner
-from engine.ir.graph import Builder, Graph, at_origin
+from engine.ir.graph import Builder, Graph, locate_error
 from engine.ir.op import Definition, Registry
 from engine.ir.opset import LATEST, OPSET
 from engine.ir.passes import Allowance
@@ -72,7 +72,7 @@ class Entry(Generic[_Value]):
     def wait(self, deadline: Deadline) -> _Value | None:
         """Wait for the value; return None if making it failed. Raises DeadlineExceeded."""
         while not self.done.is_set():
-            self.done.wait(min(max(deadline.at - time.monotonic(), 0), TIMEOUT_MAX))
+            self.done.wait(min(max(deadline.time - time.monotonic(), 0), TIMEOUT_MAX))
             deadline.check()
         return self.value
 
@@ -150,7 +150,7 @@ class Cache(Generic[_Value]):
         self._cached_bytes += entry.nbytes
         self._claims.use(key, current_owner(), entry.nbytes)
         while len(self._entries) > self.capacity or self._cached_bytes > self.bytes:
-            evicted = self._claims.let_go(by_size=self._cached_bytes > self.bytes)
+            evicted = self._claims.evict(by_size=self._cached_bytes > self.bytes)
             if evicted is not None:
                 self._cached_bytes -= self._entries.pop(evicted).nbytes
 
@@ -466,7 +466,7 @@ def plan_within(request: CompileRequest) -> PlanWithin:
 def _plan_rematerialized(request: CompileRequest) -> tuple[Traced, Plan]:
     """Plan with the fewest levels of segments that fit, and with smaller bodies if none fits."""
     # Without memory to spare, loops should not save values that their backward pass could recompute.
-    request = replace(request, limits=replace(request.limits, keeps=False))
+    request = replace(request, limits=replace(request.limits, checkpointing=False))
     smallest_error: OverMemory | None = None
     for body_bytes, levels in _attempts(request):
         try:
@@ -483,7 +483,7 @@ def _plan_rematerialized(request: CompileRequest) -> tuple[Traced, Plan]:
     assert smallest_error is not None
     if smallest_error.node is None:
         traced, _ = plan_call(request.without_limits())
-        raise at_origin(smallest_error, peak_memory_node(traced.graph))
+        raise locate_error(smallest_error, peak_memory_node(traced.graph))
     raise smallest_error
 
 

@@ -29,7 +29,7 @@ from engine.codegen.kernels.program import REDUCTIONS, Instruction, KernelOperan
 from engine.codegen.kernels.recurrence import Carry, Recurrence
 from engine.compiler.fused_kernel import Fused
 from engine.compiler.plan import Plan, Step
-from engine.ir.attributes import keyed
+from engine.ir.attributes import make_attributes_key
 from engine.ir.graph import Builder, Graph, Node, Value
 from engine.ir.op import Array, Kernel, KernelCall, ResultTypes
 from engine.ir.program import Body, Program
@@ -431,16 +431,16 @@ def _hoisted(node: Node, operands: Sequence[Value]) -> Value | None:
         return None
     graph = tidy(body).graph
     # Rewritten bodies are cached with the original ones, for other loops with the same body.
-    invariants = body.made(
+    invariants = body.cached(
         ("front", consts, hoisted_nodes),
-        lambda: derive_body(body, graph.rewritten(graph.nodes, hoisted_nodes), body.inputs[:consts]),
+        lambda: derive_body(body, graph.with_nodes(graph.nodes, hoisted_nodes), body.inputs[:consts]),
     )
     hoisted = invariants.inline_into(operands[0].builder, operands[:consts])
     attrs = dict(node.attrs)
     for name, value in node.attrs.items():
         if isinstance(value, Body):
             key = "with more", body.digest, consts, hoisted_nodes
-            attrs[name] = value.made(key, partial(_with_consts, value, body, consts, hoisted_nodes))
+            attrs[name] = value.cached(key, partial(_with_consts, value, body, consts, hoisted_nodes))
     return operands[0].builder.emit(node.op, [*operands[:consts], *hoisted, *operands[consts:]], attrs)
 
 
@@ -450,7 +450,7 @@ def frontier(body: Body, consts: int, *, is_run: bool) -> tuple[int, ...]:
     Unless a step is known to run (`is_run`), nodes that may raise an error are excluded, as hoisting would always run
     them.
     """
-    return body.made(("frontier", consts, is_run), lambda: _frontier(tidy(body).graph, consts, is_run=is_run))
+    return body.cached(("frontier", consts, is_run), lambda: _frontier(tidy(body).graph, consts, is_run=is_run))
 
 
 def _frontier(graph: Graph, consts: int, *, is_run: bool) -> tuple[int, ...]:
@@ -527,14 +527,14 @@ def merge(graph: Graph) -> Graph:
     groups: dict[Hashable, list[int]] = defaultdict(list)
     for i, node in enumerate(graph.nodes):
         if isinstance(node.op, RunsFunctions) and node.op.steps_body:
-            other_attrs = keyed({name: value for name, value in node.attrs.items() if name != "body"})
+            other_attrs = make_attributes_key({name: value for name, value in node.attrs.items() if name != "body"})
             groups[node.op.family, node.operands, other_attrs].append(i)
     joints: list[tuple[Sequence[int], _Joint]] = []
     for group in groups.values():
         if len(group) > 1:
             bodies: list[Body] = [graph.nodes[i].attrs["body"] for i in group]
             key = "joint", *[body.digest for body in bodies]
-            joint = bodies[0].made(key, partial(_joined, bodies, graph.nodes[group[0]].attrs["carries"]))
+            joint = bodies[0].cached(key, partial(_joined, bodies, graph.nodes[group[0]].attrs["carries"]))
             if joint is not None:
                 joints.append((group, joint))
     return _merged(graph, joints) if joints else graph
@@ -556,7 +556,7 @@ def _joined(bodies: Sequence[Body], carries: int) -> _Joint | None:
     if any(body_results[:carries] != carry_nodes for body_results in outputs):
         return None
     stacks = [*dict.fromkeys(i for body_results in outputs for i in body_results[carries:])]
-    body = derive_body(first, graph.rewritten(graph.nodes, [*carry_nodes, *stacks]), first.inputs)
+    body = derive_body(first, graph.with_nodes(graph.nodes, [*carry_nodes, *stacks]), first.inputs)
     indices = [
         [*range(carries), *[carries + stacks.index(i) for i in body_results[carries:]]] for body_results in outputs
     ]
@@ -682,7 +682,7 @@ def _segment(body: Body, consts: int, carries: int, steps: int, levels: int, *, 
             results = emit_scan(builder, body, parts, steps, reverse=reverse)
         return derive_body(body, builder.graph(results), types)
 
-    return body.made(("segment", consts, carries, steps, levels, reverse), make)
+    return body.cached(("segment", consts, carries, steps, levels, reverse), make)
 
 
 def _steps(length: int, levels: int) -> int:

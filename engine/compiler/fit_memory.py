@@ -36,7 +36,7 @@ from engine.compiler.output_layout import has_products, output_layout
 from engine.compiler.plan import Plan, Storage, live_bytes, make_plan, peak_memory_node
 from engine.compiler.sums import split_sums
 from engine.ir.errors import OverBudget, OverMemory
-from engine.ir.graph import Builder, Graph, Node, Value, ancestors, at_origin
+from engine.ir.graph import Builder, Graph, Node, Value, ancestors, locate_error
 from engine.ir.op import Kernel, ResultTypes
 from engine.ir.run_context import NO_DEADLINE, NO_END, NO_LIMITS, Deadline, Limits
 
@@ -50,19 +50,17 @@ _CHEAP: Final = 16
 MOST_APART: Final = 8
 
 
-def in_elements(graph: Graph) -> Graph:
+def with_elementwise_forms(graph: Graph) -> Graph:
     """Replace ops by elementwise nodes that compute the same bits, so that they fuse.
 
     Draws of random numbers thus join the kernels that read them. Return `graph` itself if there is nothing to replace.
     """
-    replaceable = {
-        op for op in {node.op for node in graph.nodes} if isinstance(op, Kernel) and op.joins_loops_in_elements
-    }
+    replaceable = {op for op in {node.op for node in graph.nodes} if isinstance(op, Kernel) and op.has_elementwise_form}
     if not replaceable:
         return graph
 
     def write_node(node: Node, operands: Sequence[Value]) -> Value | None:
-        return node.kernel.in_elements(*operands, **node.attrs) if node.op in replaceable else None
+        return node.kernel.as_elementwise(*operands, **node.attrs) if node.op in replaceable else None
 
     return Builder(graph.registry, NO_LIMITS).rewrite(graph, write_node)
 
@@ -76,7 +74,7 @@ def choose_plan(
     only with `splits_sums`. Raises the errors of `make_plan`.
     """
     if loop_threads:
-        elements = in_elements(graph)
+        elements = with_elementwise_forms(graph)
         split = split_sums(elements) if splits_sums else elements
         for rewritten, original in ((split, elements), (elements, graph)):
             if rewritten is not original:
@@ -129,7 +127,7 @@ def rematerialize(
             if smallest_error is None:
                 raise
     assert smallest_error is not None
-    raise at_origin(smallest_error, peak_memory_node(smallest_graph))
+    raise locate_error(smallest_error, peak_memory_node(smallest_graph))
 
 
 def has_lower_peak(error: OverMemory, best: OverMemory) -> bool:
@@ -220,8 +218,8 @@ class _Rewriting:
                     self._prepare(o)
             operands = tuple([self._copies.get(o, o) if o < self._turn else renumbered[o] for o in node.operands])
             renumbered[i] = len(self._nodes)
-            self._nodes.append(node.on(operands))
-        return self._graph.rewritten(self._nodes, [renumbered.get(i, i) for i in self._graph.outputs])
+            self._nodes.append(node.with_operands(operands))
+        return self._graph.with_nodes(self._nodes, [renumbered.get(i, i) for i in self._graph.outputs])
 
     def _crossing(self, segments: Sequence[int]) -> set[int]:
         """Find the nodes that a later segment reads."""
@@ -268,7 +266,9 @@ class _Rewriting:
             # The copy runs in the backward pass, and has to count as a part of it.
             operands = tuple([self._copies.get(o, local_copies.get(o, o)) for o in nodes[i].operands])
             local_copies[i] = len(self._nodes)
-            self._nodes.append(nodes[i].on(operands)._replace(origin=origin and origin._replace(backward=True)))
+            self._nodes.append(
+                nodes[i].with_operands(operands)._replace(origin=origin and origin._replace(backward=True))
+            )
             if kind == "cheap" or i in self._expensive:
                 self._copies[i] = local_copies[i]
 

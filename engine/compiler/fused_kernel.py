@@ -85,7 +85,7 @@ _run_loop = DeviceFunction(run_on_arrays)
 def _run_in_blocks(
     run: RunContext, loop: FusedKernel, space: Space, operands: Sequence[HostArray], results: Sequence[HostArray]
 ) -> None:
-    make_calls(run.through(bind_blocks(loop, space, operands, results, 1)))
+    make_calls(run.checked(bind_blocks(loop, space, operands, results, 1)))
 
 
 # Layout of operands over the rows and columns of a kernel, as the strides of its space.
@@ -279,7 +279,7 @@ def _with_layouts(graph: Graph) -> Iterator[tuple[Node, Shape, Sequence[object]]
 def _rewritten(graph: Graph, nodes: Sequence[Node]) -> Graph:
     """Replace the nodes of a graph; return the graph itself if all nodes are its own."""
     changed = any(new is not old for new, old in zip(nodes, graph.nodes, strict=True))
-    return graph.rewritten(nodes, graph.outputs) if changed else graph
+    return graph.with_nodes(nodes, graph.outputs) if changed else graph
 
 
 def _recipe_key(op: object, node: Node, read_shape: Shape, types: Sequence[object]) -> Hashable:
@@ -294,7 +294,11 @@ def _selected(
         return node
     if not all(isinstance(type, TensorType) and type.size for type in types):
         return node
-    out = Strided(node.type.with_shape(read_shape), node.type.strides) if node.kernel.makes_parts else node.type
+    out = (
+        Strided(node.type.with_shape(read_shape), node.type.strides)
+        if node.kernel.supports_partial_results
+        else node.type
+    )
     recipe = recipe_for(node.kernel, "cpu", out, *types, in_body=in_body, **node.attrs)
     if recipe is None or recipe.workspace(1) > most_bytes:
         return node

@@ -343,7 +343,7 @@ class _Writer:
     def _number(self, operand: int) -> float | None:
         """Return the number that fills a node's result, if it is a constant in the kernel's dtype; else None."""
         node = self.nodes[operand]
-        return node.op.number_everywhere(node.attrs) if real_dtype(node.type.dtype) == self.group.domain.dtype else None
+        return node.op.constant_value(node.attrs) if real_dtype(node.type.dtype) == self.group.domain.dtype else None
 
     def _scalar(self, i: int, operands: Sequence[Scalar]) -> Scalar:
         node, member = self.nodes[i], self._member(i)
@@ -402,7 +402,7 @@ def _rewritten(graph: Graph, kernels: Sequence[WrittenKernel]) -> Graph:
             _place(graph, by_unit[number], nodes, renumbered)
         else:
             _append(graph, number, nodes, renumbered)
-    return graph.rewritten(nodes, (renumbered[i] for i in graph.outputs))
+    return graph.with_nodes(nodes, (renumbered[i] for i in graph.outputs))
 
 
 def _in_order(graph: Graph, unit: Sequence[int]) -> Iterator[int]:
@@ -464,4 +464,4 @@ def _divisor(node: Node, shape: Shape) -> float:
 
 
 def _renumbered(node: Node, renumbered: Mapping[int, int]) -> Node:
-    return node.on(tuple(renumbered[i] for i in node.operands))
+    return node.with_operands(tuple(renumbered[i] for i in node.operands))

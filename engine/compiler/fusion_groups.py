@@ -25,7 +25,7 @@ from typing import Final, Literal, NamedTuple
 from engine.codegen.kernels.program import Level
 from engine.ir.graph import Graph, Node
 from engine.ir.op import View
-from engine.ir.tensor_type import BOOL, FLOAT64, DType, Shape, TensorType, has_loops, real_dtype
+from engine.ir.tensor_type import BOOL, FLOAT64, DType, Shape, TensorType, has_kernels, real_dtype
 from engine.ops.elementwise.base import Elementwise
 from engine.ops.reduce.sums import Rowwise
 
@@ -270,11 +270,11 @@ class Grouping:
         x = self._types(node)[0]
         domain = Domain(x.shape, node.type.dtype)
         is_last = self.row_axes.get(domain) == 1 and node.attrs["axis"] == x.ndim - 1
-        return self._element(domain) if is_last and x.dtype == node.type.dtype and has_loops(x.dtype) else None
+        return self._element(domain) if is_last and x.dtype == node.type.dtype and has_kernels(x.dtype) else None
 
     def _reduction(self, node: Node, op: Rowwise) -> Member | None:
         x, axes = self._types(node)[0], op.row_axes(node.attrs)
-        if x.dtype != node.type.dtype or not has_loops(x.dtype):
+        if x.dtype != node.type.dtype or not has_kernels(x.dtype):
             return None
         if not x.ndim:
             return self._element(Domain((), x.dtype)) if op.keeps_single_elements else None

@@ -32,7 +32,8 @@ def of_class(table: Mapping[type[Kernel], _Entry], op: Kernel) -> _Entry | None:
 def geometry_of(op: Kernel, out: TensorType, *types: Any, **attrs: Any) -> Geometry | None:
     """Return the geometry of a node if it is a product, convolution or pool of floats of one dtype, else None.
 
-    The strides of `types` are those of the operands. If an op `makes_parts`, `out` may be a leading part of its result.
+    The strides of `types` are those of the operands. If an op `supports_partial_results`, `out` may be a leading part
+    of its result.
     """
     make_geometry = of_class(GEOMETRIES, op)
     return make_geometry and make_geometry(out, *types, **attrs)

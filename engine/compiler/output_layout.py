@@ -85,8 +85,8 @@ def _without_dead(graph: Graph, numbers: Sequence[int]) -> LaidGraph:
     for i, node in enumerate(graph.nodes):
         if readers[i]:
             renumbered[i] = len(nodes)
-            nodes.append(node.on(tuple(renumbered[operand] for operand in node.operands)))
-    return LaidGraph(graph.rewritten(nodes, [renumbered[i] for i in graph.outputs]), [numbers[i] for i in renumbered])
+            nodes.append(node.with_operands(tuple(renumbered[operand] for operand in node.operands)))
+    return LaidGraph(graph.with_nodes(nodes, [renumbered[i] for i in graph.outputs]), [numbers[i] for i in renumbered])
 
 
 class _Place(NamedTuple):
@@ -147,7 +147,7 @@ def _with_axis_orders(graph: Graph, orders: Mapping[int, Shape]) -> LaidGraph:
         if isinstance(node.op, Transpose) and orders.get(node.operands[0]) == node.attrs["axes"]:
             renumbered.append(as_written[node.operands[0]])
             continue
-        new_node = node.on(tuple(renumbered[operand] for operand in node.operands))
+        new_node = node.with_operands(tuple(renumbered[operand] for operand in node.operands))
         if i in makers:
             axis_orders = [by_result.get((i, k), tuple(range(type.ndim))) for k, type in enumerate(node.types)]
             op = PermutedResults(node.kernel, tuple(axis_orders))
@@ -162,7 +162,7 @@ def _with_axis_orders(graph: Graph, orders: Mapping[int, Shape]) -> LaidGraph:
         renumbered.append(len(nodes))
         nodes.append(new_node)
         numbers.append(i)
-    return LaidGraph(graph.rewritten(nodes, [renumbered[i] for i in graph.outputs]), numbers)
+    return LaidGraph(graph.with_nodes(nodes, [renumbered[i] for i in graph.outputs]), numbers)
 
 
 def _products_to_outputs(graph: Graph, fused: Container[int]) -> Graph:
@@ -178,7 +178,7 @@ def _products_to_outputs(graph: Graph, fused: Container[int]) -> Graph:
                 op = StridedProducts(nodes[i].type, [part.laid for part in parts])
                 operands = tuple(operand for part in parts for operand in part.operands)
                 nodes[i], is_changed = Node(op, operands, {}, nodes[i].types, nodes[i].origin), True
-    return graph.rewritten(nodes, graph.outputs) if is_changed else graph
+    return graph.with_nodes(nodes, graph.outputs) if is_changed else graph
 
 
 class _ProductFinder:
@@ -324,7 +324,7 @@ def _reshapes_as_views(graph: Graph, fused: Container[int]) -> Graph:
         nodes = list(graph.nodes)
         for i in chosen:
             nodes[i] = nodes[i]._replace(op=_IN_PLACE)
-        rewritten = graph.rewritten(nodes, graph.outputs)
+        rewritten = graph.with_nodes(nodes, graph.outputs)
         storage_after = Storage(rewritten)
         # Views change the strides of the nodes behind them, so check the readers after all replacements, and start over
         # without the reshapes that products cannot read.
@@ -342,10 +342,10 @@ def _share_copies(graph: Graph, fused: Container[int]) -> Graph:
         if isinstance(node.op, Reshape) and not storage.is_view[i] and readers[i] and i not in fused:
             (operand,) = node.operands
             if operand in copies:
-                nodes[i], is_changed = node.on((copies[operand],)), True
+                nodes[i], is_changed = node.with_operands((copies[operand],)), True
             else:
                 copies[operand] = i
-    return graph.rewritten(nodes, graph.outputs) if is_changed else graph
+    return graph.with_nodes(nodes, graph.outputs) if is_changed else graph
 
 
 def _may_be_view(storage: Storage, node: Node, i: int) -> bool:

@@ -34,7 +34,7 @@ from typing import Any, Final, NamedTuple, cast
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from engine.ir.graph import Graph, Node, Origin, RuleCache, is_small, works
+from engine.ir.graph import Graph, Node, Origin, RuleCache, is_small, work_by_node
 from engine.ir.op import Definition, Kernel, Registry, ResultTypes, View
 from engine.ir.passes import UNBOUNDED, Allowance
 from engine.ir.program import Body
@@ -355,7 +355,7 @@ def peak_memory_node(graph: Graph) -> Origin | None:
 def _bytes_at_peak(storage: Storage) -> Iterator[tuple[Origin | None, int]]:
     """Yield origins and bytes of feeds, of results that are live at the peak, and of the workspace there."""
     nodes, blocks, output_blocks = storage.graph.nodes, storage.blocks(), set(storage.output_blocks())
-    spaces = [space for _, space in works(nodes, storage.types)]
+    spaces = [space for _, space in work_by_node(nodes, storage.types)]
     bytes_of_step = [
         live + space for live, space in zip(live_bytes(blocks, storage.output_blocks()), spaces, strict=False)
     ]
@@ -493,13 +493,13 @@ def _materialised(storage: Storage, allowance: Allowance) -> Storage:
             copies[i] = len(nodes)
             nodes.append(Node(graph.registry.ops["identity"], (i,), {}, nodes[i].types, nodes[i].origin))
     outputs = [copies.get(i, i) for i in graph.outputs]
-    return Storage(graph.rewritten(nodes, outputs), allowance) if copies else storage
+    return Storage(graph.with_nodes(nodes, outputs), allowance) if copies else storage
 
 
 def _costs(storage: Storage, allowance: Allowance) -> tuple[list[int], int]:
     """Count the FLOPs of each node, and the workspace: that of all bodies, plus the largest of the other workspaces."""
     nodes = storage.graph.nodes
-    costs = works(allowance.over(nodes), storage.types)
+    costs = work_by_node(allowance.over(nodes), storage.types)
     bodies = {plan for node in nodes for plan in node.op.runs}
     transient = [space - sum([x.working_bytes for x in n.op.runs]) for n, (_, space) in zip(nodes, costs, strict=True)]
     # Bodies keep their memory from one run to the next; the workspace of other steps is free after each step.

@@ -31,7 +31,7 @@ from engine.codegen.microkernels.ufunc_calls import SO_FAR, UfuncCall, adding_on
 from engine.codegen.microkernels.windows import DirectedPool
 from engine.compiler.geometry import Geometry, geometry_of, of_class
 from engine.ir.op import Kernel
-from engine.ir.tensor_type import FLOAT64, TensorType, has_loops
+from engine.ir.tensor_type import FLOAT64, TensorType, has_kernels
 from engine.ops.elementwise.base import Cast, Elementwise, LibraryUfunc, PassThrough
 from engine.ops.elementwise.erf import Erfinv
 from engine.ops.elementwise.exponential import Pow, PowScalar
@@ -53,7 +53,7 @@ _MANY: Final = 1 << 12
 
 def convolution_recipe(directed: DirectedConvolution) -> Recipe | None:
     """Multiply the kernel by columns of windows."""
-    return convolution(directed) if has_loops(np.dtype(directed.of.dtype)) else None
+    return convolution(directed) if has_kernels(np.dtype(directed.of.dtype)) else None
 
 
 def copy_recipe(_: Kernel, out: TensorType, x: TensorType) -> Recipe | None:
@@ -109,7 +109,7 @@ def body_scatter_recipe(
     _: Kernel, out: TensorType, x: TensorType, index: TensorType, updates: TensorType, *, axis: int, **_attrs: Any
 ) -> Recipe | None:
     """Add along any axis, for each element in the order of the index."""
-    geometry = adding_of(out, x, index, updates, axis) if has_loops(out.dtype) else None
+    geometry = adding_of(out, x, index, updates, axis) if has_kernels(out.dtype) else None
     return None if geometry is None else adding(geometry)
 
 
@@ -140,7 +140,7 @@ def pool_recipe(pool: DirectedPool) -> Recipe | None:
     """
     geometry, direction, gradient_planes = pool
     is_representable = math.prod(geometry.extents) <= _LARGEST and geometry.is_addressable
-    if not has_loops(np.dtype(geometry.dtype)) or not is_representable:
+    if not has_kernels(np.dtype(geometry.dtype)) or not is_representable:
         return None
     if direction == "max_indices":
         return max_pool_indices(geometry)
@@ -154,12 +154,12 @@ def pool_recipe(pool: DirectedPool) -> Recipe | None:
 
 def product_recipe(geometry: Product) -> Recipe | None:
     """Multiply in register tiles, for floats that are summed in their own dtype, unless BLAS is faster."""
-    return product(geometry) if has_loops(np.dtype(geometry.dtype)) and not is_for_blas(geometry) else None
+    return product(geometry) if has_kernels(np.dtype(geometry.dtype)) and not is_for_blas(geometry) else None
 
 
 def sum_recipe(_: Kernel, _out: TensorType, x: TensorType, *, axes: tuple[int, ...], **_attrs: Any) -> Recipe | None:
     """Sum over axes before and behind others; fused kernels handle trailing axes and leading axes."""
-    if not has_loops(x.dtype) or x.size < _MANY:
+    if not has_kernels(x.dtype) or x.size < _MANY:
         return None
     geometry = as_channel_sums(x.dtype.name, x.dtype.itemsize, x.shape, x.strides, axes)
     return geometry and channel_sums(geometry)
@@ -221,7 +221,7 @@ def triangle_recipe(
     _: Kernel, out: TensorType, a: TensorType, b: TensorType, *, lower: bool, transpose: bool
 ) -> Recipe | None:
     """Solve triangular systems of floats that are computed in their own dtype."""
-    if not has_loops(out.dtype) or not a.dtype == b.dtype == out.dtype:
+    if not has_kernels(out.dtype) or not a.dtype == b.dtype == out.dtype:
         return None
     return substitution(out, a, b, lower=lower, transpose=transpose)
 
@@ -280,8 +280,8 @@ def recipe_for(
 ) -> Recipe | None:
     """Return the recipe of a node on a device, for operands of these types and strides.
 
-    If an op `makes_parts`, `out` may be a leading part of its result. Return None if there is no recipe, or if the op
-    is faster without one and not in a body.
+    If an op `supports_partial_results`, `out` may be a leading part of its result. Return None if there is no recipe,
+    or if the op is faster without one and not in a body.
     """
     by_geometry = GEOMETRY_RECIPES.get(device)
     geometry = by_geometry and geometry_of(op, out, *types, **attrs)

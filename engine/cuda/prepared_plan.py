@@ -22,7 +22,7 @@ from engine.compiler.plan import Plan, Step
 from engine.cuda.binding import CudaBinder
 from engine.cuda.transfers import CudaFlags, Exchange, ExchangedFlags, PinnedMemory, choose_exchanged
 from engine.ir.errors import EngineError
-from engine.ir.graph import at_origin
+from engine.ir.graph import locate_error
 from engine.ir.op import Array, KernelCall, View
 from engine.ir.run_context import NO_DEADLINE, Deadline
 from engine.ir.run_report import IEEE, Precision, coarsest
@@ -141,7 +141,7 @@ class CudaSegment:
             try:
                 function(*arguments)
             except EngineError as error:
-                raise at_origin(error, step.origin) from None
+                raise locate_error(error, step.origin) from None
 
 
 def in_segments(calls: Sequence[CudaCall], recorder: CudaRecorder, enter: Callable[[int], None]) -> list[CudaSegment]:
@@ -282,7 +282,7 @@ class CudaPreparedPlan:
         if not variant.flags.end():
             raise KernelOutOfRange
         deadline.check()
-        deadline.multiplied(self._lowest_precision)
+        deadline.record_precision(self._lowest_precision)
 
     def _host_view(self, k: int, feed: HostArray | Array) -> HostArray:
         """Return the k-th result, which is a feed, as a read-only array on the host."""

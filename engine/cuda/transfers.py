@@ -22,7 +22,7 @@ from engine.codegen.native.machine_code import Reasons
 from engine.compiler.control_flow import PlannedScan
 from engine.compiler.fused_kernel import Fused
 from engine.compiler.plan import Step
-from engine.ir.graph import at_origin
+from engine.ir.graph import locate_error
 from engine.ir.op import Array
 from engine.ir.tensor_type import INT32, HostArray, TensorType
 from engine.ops.index.indices import index_error
@@ -235,7 +235,7 @@ class CudaFlags:
             if (step, operand) not in self._ranges:
                 return False
             extent, least = self._ranges[step, operand]
-            raise at_origin(index_error(extent, operand, least), self._steps[step].origin)
+            raise locate_error(index_error(extent, operand, least), self._steps[step].origin)
         return True
 
     def _read_all(self) -> HostArray:

@@ -145,7 +145,7 @@ class Full(NullaryOp):
         """Resolve `fill` and `fill_as` to one number. Raises BadAttribute if `dtype` cannot represent it."""
         return resolve_fill(attrs, attrs["dtype"])
 
-    def number_everywhere(self, attrs: Mapping[str, Any]) -> Any:
+    def constant_value(self, attrs: Mapping[str, Any]) -> Any:
         """Return `fill`."""
         return attrs["fill"]
 

@@ -37,7 +37,7 @@ from engine.codegen.native.machine_code import KernelStore
 from engine.compiler.plan import Plan, Step
 from engine.ir.errors import DeadlineExceeded, EngineError, MissingFeed
 from engine.ir.fairness import FairEviction, current_owner
-from engine.ir.graph import at_origin
+from engine.ir.graph import locate_error
 from engine.ir.op import Array, Namespace, View
 from engine.ir.run_context import NO_DEADLINE, Deadline, RunContext
 from engine.ir.run_report import COMPILED, UNCOMPILED
@@ -117,7 +117,7 @@ class InstancePool:
                 self.idle_bytes += nbytes
             self._claims.use(id(plan), current_owner(), entry.nbytes)
             while self.idle_bytes > self.bytes:
-                self._drop(self._claims.let_go(by_size=True))
+                self._drop(self._claims.evict(by_size=True))
 
     def retire(self, plan: Plan) -> None:
         """Drop the instances of a plan that has been replaced, including running ones when they are given back."""
@@ -355,7 +355,7 @@ class Executor(ABC):
         the plan runs step by step.
         """
         if watch is not None:
-            deadline.ran(UNCOMPILED)
+            deadline.begin_run(UNCOMPILED)
             return self.interpret(plan, feeds, deadline, watch)
         return self._run_tier(plan, feeds, deadline)
 
@@ -366,7 +366,7 @@ class Executor(ABC):
         if self._tiers is None:
             return self._run_prepared(ExecutionTier(plan, self._without), feeds, deadline, run)
         tier = self._tiers.current(plan, deadline)
-        deadline.ran(tier.name)
+        deadline.begin_run(tier.name)
         if tier.name is UNCOMPILED and self.interprets_first_run and self._tiers.is_first(plan):
             results = self.interpret(plan, feeds, deadline, stopwatch := Stopwatch())
             self._tiers.ran(plan, stopwatch.seconds)
@@ -412,7 +412,7 @@ class Executor(ABC):
                 deadline.check()
                 if not turned and step.origin is not None and step.origin.backward:
                     turned = True
-                    deadline.turn()
+                    deadline.begin_backward()
                 self._run_step(run, step, slots, buffers, arrays, watch)
         deadline.check()
         return [slots[i] for i in plan.results]
@@ -440,7 +440,7 @@ class Executor(ABC):
         except DeadlineExceeded:
             raise  # not caused by the node
         except EngineError as error:
-            raise at_origin(error, step.origin) from None
+            raise locate_error(error, step.origin) from None
         slots[step.result] = out
         if watch is not None:
             watch(run, step, operands, out)

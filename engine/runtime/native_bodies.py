@@ -32,7 +32,7 @@ from engine.codegen.native.native_call import MOST_AXES, WATCHED, NativeCall, Na
 from engine.compiler.control_flow import RunsPlans
 from engine.compiler.plan import Plan, Step
 from engine.ir.errors import DeadlineExceeded, EngineError
-from engine.ir.graph import Origin, at_origin
+from engine.ir.graph import Origin, locate_error
 from engine.ir.op import KernelCall
 from engine.ir.run_context import NO_DEADLINE, Deadline, RunContext
 from engine.ir.tensor_type import HostArray
@@ -91,7 +91,7 @@ class PythonStep:
         except DeadlineExceeded:
             raise  # not caused by the node
         except EngineError as error:
-            raise at_origin(error, self._origin) from None
+            raise locate_error(error, self._origin) from None
 
 
 def _const_array(view: ConstView, addresses: Mapping[int, int]) -> HostArray:
@@ -149,7 +149,7 @@ def bind_body(
 ) -> BoundBody:
     """Bind a body. Results go to the loop's memory, except `fixed` ones. Raises NotNative."""
     inner = RunContext(run.xp)
-    inner.watch, inner.bind_plan, inner.threads = run.watch, run.bind_plan, run.threads
+    inner.stop_flag, inner.bind_plan, inner.threads = run.stop_flag, run.bind_plan, run.threads
     layout = BodyLayout(plan, fixed, consts, memory)
     inner.workspace = memory.take_bytes(body_needs(binder, plan, fixed, consts).transient)
     binding = _Binding(binder, runner, inner, layout)

@@ -104,7 +104,7 @@ class ResumedLoop:
         while words[_ENDED]:
             position = words[_AT]
             if position < 0:
-                raise self._run.watch.ended()
+                raise self._run.stop_flag.ended()
             # A negative position, above, means that the deadline has passed. A position without steps is the guard of a
             # kernel that found an argument out of range.
             python_steps = self._pauses[words[_ASKS]].get(position)
@@ -253,7 +253,7 @@ def bind_loop(
 ) -> Sequence[KernelCall] | None:
     """Bind a loop or `cond` as native calls; return None if that is not possible."""
     op, runner = step.op, binder.runner
-    if runner is None or run.watch is None or not isinstance(op, RunsPlans) or not binder.workspace(step):
+    if runner is None or run.stop_flag is None or not isinstance(op, RunsPlans) or not binder.workspace(step):
         return None
     if not all(x.flags.c_contiguous for x in operands):
         return None
@@ -337,7 +337,7 @@ class _NativeBodies(ABC):
         for entry, rows in lists.items():
             description[entry], description[entry + 1] = rows.ctypes.data, len(rows)
         description[LoopEntry.LENGTH] = length
-        description[LoopEntry.WATCH], description[LoopEntry.POOL] = self._run.watch.address, self._runner.pool
+        description[LoopEntry.WATCH], description[LoopEntry.POOL] = self._run.stop_flag.address, self._runner.pool
         description[LoopEntry.LOOK_STEPS] = max(1, _CLOCK_CHECK_NANOSECONDS // max(1, body.nanoseconds))
         table = WATCHED.tables(1, self._results.stop)
         table[0, 0] = description.ctypes.data

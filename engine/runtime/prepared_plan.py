@@ -40,7 +40,7 @@ from engine.codegen.native.native_call import (
 )
 from engine.compiler.plan import Plan, Step
 from engine.ir.errors import DeadlineExceeded, EngineError
-from engine.ir.graph import Origin, at_origin
+from engine.ir.graph import Origin, locate_error
 from engine.ir.op import Array, KernelCall, View
 from engine.ir.run_context import NO_DEADLINE, Deadline, RunPlan, aligned
 from engine.ir.tensor_type import HostArray, Shape, TensorType
@@ -86,7 +86,7 @@ class RegionWatch:
         """Check this deadline from now on."""
         if deadline is not self.deadline:
             self.deadline = deadline
-            nanoseconds = min(deadline.at * 1e9 + _ROUNDING, NEVER_COMES)
+            nanoseconds = min(deadline.time * 1e9 + _ROUNDING, NEVER_COMES)
             self._entries[WatchEntry.MOMENT] = NEVER_COMES if nanoseconds == NEVER_COMES else int(nanoseconds)
             self._stop = _memory(deadline)
             self._entries[WatchEntry.STOP] = 0 if self._stop is None else self._stop.ctypes.data
@@ -141,7 +141,7 @@ class Region:
         except DeadlineExceeded:
             raise  # not caused by a node
         except EngineError as error:
-            raise at_origin(error, self._origins[number]) from None
+            raise locate_error(error, self._origins[number]) from None
 
 
 def single_thread_rows(steps: Sequence[NativeStep]) -> HostArray:
@@ -260,7 +260,7 @@ class Segment:
         except EngineError as error:
             # The position of the failed call follows from the calls that remain, which spares a counter in the loop.
             origin = self._origins[len(self.calls) - length_hint(remaining) - 1]
-            raise at_origin(error, origin) from None
+            raise locate_error(error, origin) from None
 
     def _append(self, call: KernelCall, origin: Origin | None) -> None:
         self.calls.append(call)
@@ -435,7 +435,7 @@ class PreparedPlan:
         *memory, shared = _allocate_together(executor, [*sizes, workspace])
         self._run = executor.context(workspace=shared)
         self._inner: dict[Plan, ReadyPlan] = {}
-        self._run.bind_plan, self._run.watch = binding_into(self._inner, executor, binder), self._watch
+        self._run.bind_plan, self._run.stop_flag = binding_into(self._inner, executor, binder), self._watch
         self._nbytes = sum(plan.buffers) + workspace + lifetimes.extra_bytes + CALL_BYTES * len(plan.steps)
         self._buffers = memory[: len(plan.buffers)]
         self._intakes = list[_Intake]()
@@ -514,7 +514,7 @@ class PreparedPlan:
             deadline.check()
             segment.make()
         if self._backward_segments:
-            deadline.turn()
+            deadline.begin_backward()
         for segment in self._backward_segments:
             deadline.check()
             segment.make()

@@ -156,8 +156,8 @@ class _Queue:
 
         Return whether a job was dropped.
         """
-        largest_owner = self._jobs.most() if self._jobs.count else owner
-        if self._jobs.of(largest_owner) <= self._jobs.of(owner) + 1:
+        largest_owner = self._jobs.longest_queue() if self._jobs.count else owner
+        if self._jobs.count_of(largest_owner) <= self._jobs.count_of(owner) + 1:
             return False
         last = self._jobs.drop_last(largest_owner)
         self._queued_keys.discard(last.key)

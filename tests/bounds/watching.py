@@ -94,7 +94,7 @@ class Watching(Binder):
         written = [beside(x, self._at_end) for x in (out if several else [out])]
         workspace = guarded(np.full(self._inner.workspace(step), _NEVER_WRITTEN, np.uint8), self._at_end)
         guarded_run = RunContext(run.xp, run.deadline, workspace)
-        guarded_run.bind_plan, guarded_run.watch = run.bind_plan, run.watch
+        guarded_run.bind_plan, guarded_run.stop_flag = run.bind_plan, run.stop_flag
         calls = self._inner.calls(guarded_run, step, read, tuple(written) if several else written[0])
         make_calls(calls)
         if WATCHED.record[FaultEntry.OCCURRED]:

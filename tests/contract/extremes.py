@@ -42,7 +42,7 @@ from engine.codegen.native.machine_code import KernelStore
 from engine.compiler.compiler import CompileRequest, compile_call
 from engine.compiler.fused_kernel import select_microkernels
 from engine.compiler.plan import graph_of, make_plan
-from engine.ir.attributes import keyed
+from engine.ir.attributes import make_attributes_key
 from engine.ir.run_context import NO_LIMITS
 from engine.runtime.numpy_backend import Kernels, NumPyExecutor
 from engine.runtime.tiers import ExecutionTier
@@ -178,7 +178,9 @@ class Asked:
     def nodes(self) -> tuple[object, ...]:
         """The typed graph, so that it can be told from others. Raises EngineError."""
         builder, _ = self.program().build(self.types, [self.node])
-        return tuple((n.op.name, n.operands, () if n.is_leaf else keyed(n.attrs), n.types) for n in builder.nodes)
+        return tuple(
+            (n.op.name, n.operands, () if n.is_leaf else make_attributes_key(n.attrs), n.types) for n in builder.nodes
+        )
 
     def refusal(self) -> str | None:
         """The code of the error that values are refused with, if they are."""

@@ -172,7 +172,7 @@ def _with_fused_bodies(plan: Plan, printer: str) -> Graph:
         else node
         for node in graph.nodes
     ]
-    return graph.rewritten(nodes, graph.outputs)
+    return graph.with_nodes(nodes, graph.outputs)
 
 
 def ready(plan: Plan, printer: str) -> ExecutionTier:

@@ -394,7 +394,7 @@ class WholeArrayKernel:
         for n, operand, dtype in self.loads:
             x = operands[operand]
             values[n] = x if x.dtype == dtype else x.astype(dtype)
-        for n in run.through(self.computed):
+        for n in run.checked(self.computed):
             result_place = self.places.get(n)
             out = (
                 results[result_place[0]]
@@ -521,7 +521,7 @@ class ElementKernel:
         shape = (out.size,) if same_layout else out.shape
         read = [x.reshape(shape) if same_layout and x.ndim else np.broadcast_to(x, shape) for x in operands]
         blocks = list(row_blocks(shape, block_elements(out.size)))
-        make_calls(run.through(calls_by_block(program, read, [out.reshape(shape)], blocks)))
+        make_calls(run.checked(calls_by_block(program, read, [out.reshape(shape)], blocks)))
 
     @DeviceMethod
     def bind(self, run: RunContext, operands: Sequence[Array], out: Array) -> KernelCall:

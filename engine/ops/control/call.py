@@ -224,7 +224,7 @@ def _fill_gradients(body: Body, reached: Sequence[int], operands: Sequence[int])
             body, builder.graph([gradients.get(i) or zeros(builder, body.inputs[i]) for i in operands]), body.inputs
         )
 
-    return body.made(("giving", tuple(operands)), make)
+    return body.cached(("giving", tuple(operands)), make)
 
 
 def _require_truth(predicate: TensorType) -> None:

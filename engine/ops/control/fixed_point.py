@@ -115,7 +115,7 @@ class FixedPoint(RunsFunctions):
             leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
             return derive_body(body, builder.graph(self._emit_while(leaves, body=body, **attrs)), body.inputs)
 
-        loop = body.made(("as a loop", *attrs.values()), make)
+        loop = body.cached(("as a loop", *attrs.values()), make)
         batched_loop = batched(loop, mapped, batch_size(mapped, operands)).body
         return emit_call(operands[0].builder, batched_loop, operands)
 
@@ -130,8 +130,8 @@ class FixedPoint(RunsFunctions):
         false = builder.full((), 0, BOOL)
         consts = len(operands) - carries
         attrs = {
-            "condition": body.made(("goes on", consts), lambda: _unfinished(body)),
-            "body": body.made(("step", consts, tolerance), lambda: _step(body, consts, tolerance)),
+            "condition": body.cached(("goes on", consts), lambda: _unfinished(body)),
+            "body": body.cached(("step", consts, tolerance), lambda: _step(body, consts, tolerance)),
             "carries": carries + 2,
             "max_steps": max_steps,
         }
@@ -169,7 +169,7 @@ def _adjoint(backward: BackwardBody, consts: int) -> Body:
         ]
         return derive_body(backward_body, builder.graph(new), types)
 
-    return backward.body.made(("adjoint", consts), make)
+    return backward.body.cached(("adjoint", consts), make)
 
 
 def _const_gradients(backward: BackwardBody, count: int) -> Body:
@@ -177,9 +177,9 @@ def _const_gradients(backward: BackwardBody, count: int) -> Body:
 
     def make() -> Body:
         graph = backward.body.graph
-        return derive_body(backward.body, graph.rewritten(graph.nodes, graph.outputs[:count]), backward.body.inputs)
+        return derive_body(backward.body, graph.with_nodes(graph.nodes, graph.outputs[:count]), backward.body.inputs)
 
-    return backward.body.made(("by consts", count), make)
+    return backward.body.cached(("by consts", count), make)
 
 
 def _unfinished(body: Body) -> Body:

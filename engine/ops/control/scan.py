@@ -144,7 +144,7 @@ class Scan(RunsFunctions):
                 y, backward_body, backward_operands, length, reverse=not reverse, count=count
             ),
             may_be_empty=length == 0 or count is not None,
-            keeps=y.builder.limits.keeps,
+            checkpointing=y.builder.limits.checkpointing,
         )
 
     def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
@@ -225,7 +225,7 @@ class CountedScan(Scan):
             swap_leading_axes(x) if m else x for x, m in zip(parts.sequences, flags.sequences, strict=True)
         ]
         const_count = len(parts.consts)
-        masked_body = batched_body.made(
+        masked_body = batched_body.cached(
             ("held", const_count, carries), lambda: _mask_steps(batched_body, const_count, carries)
         )
         step_numbers = counts.builder.arange(length).cast(dtype=FLOAT64)
@@ -494,7 +494,7 @@ class SummingMap(Map):
     def written_out(self, *operands: Value, body: Body, sequences: int, sums: int, **attrs: Any) -> Sequence[Value]:
         """Return the results of a scan over single entries, whose carries are the sums."""
         parts = split_operands(operands, 0, sequences)
-        step = body.made(
+        step = body.cached(
             ("adding", sums), lambda: _accumulating_step(tidy(body), len(parts.consts), body.outputs[:sums])
         )
         return _accumulate(operands[0].builder, parts, step, sums)
@@ -515,7 +515,7 @@ def _move_shared_cotangents(backward: Body, consts: int, sequences: int, shared:
         graph = builder.graph(backward.inline_into(builder, leaves))
         return derive_body(backward, graph, [backward.inputs[i] for i in order])
 
-    return backward.made(("reordered", shared), make)
+    return backward.cached(("reordered", shared), make)
 
 
 def _scan_batches(builder: Builder, parts: Parts, body: Body, batch: int, steps: int, sums: int) -> list[Value]:
@@ -542,7 +542,7 @@ def _batch_step(body: Body, consts: int, batch: int, sums: int) -> Body:
         mapped = (*[False] * consts, *[True] * (len(body.inputs) - consts))
         return _accumulating_step(batched(body, mapped, batch).body, consts, body.outputs[:sums], (0,))
 
-    return body.made(("step", batch, sums), make)
+    return body.cached(("step", batch, sums), make)
 
 
 def _accumulating_step(body: Body, consts: int, sums: Sequence[TensorType], axes: Sequence[int] = ()) -> Body:

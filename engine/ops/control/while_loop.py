@@ -147,7 +147,7 @@ class While(RunsFunctions):
                 backward_body, backward_parts, max_steps, y.output(carries), reverse=True
             ),
             may_be_empty=True,
-            keeps=y.builder.limits.keeps,
+            checkpointing=y.builder.limits.checkpointing,
         )
 
     def batch(
@@ -236,7 +236,7 @@ def step_with_condition(body: Body, condition: Body, carries: int) -> Body:
         graph = builder.graph([*results[:carries], goes_on, *results[carries:]])
         return derive_body(body, graph, body.inputs)
 
-    return body.made(("step_with_condition", condition.digest), make)
+    return body.cached(("step_with_condition", condition.digest), make)
 
 
 def _emit(like: Value, condition: Body, body: Body, parts: Parts, max_steps: int) -> Value:
@@ -256,7 +256,7 @@ def _any_active(batched_condition: Body, carries: int) -> Body:
         active = leaves[-2].where(builder.full((), 1.0, FLOAT64), builder.full((), 0.0, FLOAT64))
         return derive_body(batched_condition, builder.graph([active.sum().greater(active.full_like(0.0, ()))]), types)
 
-    return batched_condition.made(("any on", carries), make)
+    return batched_condition.cached(("any on", carries), make)
 
 
 def _masked_step(batched_body: Body, batched_condition: Body, consts: int, carries: int) -> Body:
@@ -274,7 +274,7 @@ def _masked_step(batched_body: Body, batched_condition: Body, consts: int, carri
         new_state = [is_active.logical_and(goes_on), steps + is_active.cast(dtype=FLOAT64)]
         return derive_body(batched_body, builder.graph([*new_carries, *new_state, *stacked]), types)
 
-    return batched_body.made(("held", batched_condition.digest, consts, carries), make)
+    return batched_body.cached(("held", batched_condition.digest, consts, carries), make)
 
 
 def _masked_inputs(batched_condition: Body) -> list[TensorType]:

@@ -59,7 +59,7 @@ def transposed_placing_attrs(rank: int) -> dict[str, Attr]:
 class Convolution(Op):
     """Base: images [n, channels, *extents] and a kernel of the same rank; a bias has one number per feature."""
 
-    makes_parts = True
+    supports_partial_results = True
     #: number of spatial axes
     rank: ClassVar[int]
     operands: ClassVar[tuple[str, ...]] = ("x", "kernel", "bias?")

@@ -255,9 +255,9 @@ def correlate_groups(run: RunContext, x: Array, weights: Array, out: Array, size
     """Run `correlate` on arrays split by group: `x` and `out` on axis 1, `weights` on axis 0."""
     for groups, part in sizes.parts():
         rows = matrices(run.xp, weights[groups], part)
-        for images in run.through(part.image_chunks()):
+        for images in run.checked(part.image_chunks()):
             window_view = windows_of(run.xp, x[images, groups], part)
-            for index in run.through(part.row_chunks()):
+            for index in run.checked(part.row_chunks()):
                 _multiply(run.xp, rows, window_view[index], out[images, groups][index], part)
             del window_view  # free the memory before the next chunk is laid out
 
@@ -292,9 +292,9 @@ def correlate_by_kernel(run: RunContext, x: Array, narrow: Array, out: Array, si
     """
     for groups, part in sizes.parts():
         sums = run.xp.zeros((part.groups, part.features, part.column_length), sizes.dtype)
-        for images in run.through(part.image_chunks()):
+        for images in run.checked(part.image_chunks()):
             window_view = windows_of(run.xp, x[images, groups], part)
-            for index in run.through(part.row_chunks()):
+            for index in run.checked(part.row_chunks()):
                 _add_products(run.xp, narrow[images, groups][index], window_view[index], sums, part)
             del window_view  # free the memory before the next chunk is laid out
         out[groups] = _to_kernels(sums, part)
@@ -510,13 +510,13 @@ def _residue_layouts(sizes: Layout) -> Iterator[tuple[Layout, tuple[tuple[slice,
 
 def _spread_groups(run: RunContext, x: Array, weights: Array, out: Array, sizes: Layout) -> None:
     rows = run.xp.ascontiguousarray(weights, sizes.dtype).reshape(*weights.shape[:2], sizes.column_length)
-    for images in run.through(sizes.image_chunks()):
+    for images in run.checked(sizes.image_chunks()):
         _spread_images(run, x[images], rows, out[images], sizes)
 
 
 def _spread_images(run: RunContext, x: Array, weights: Array, out: Array, sizes: Layout) -> None:
     sums, (axis, _) = run.xp.zeros(out.shape, sizes.dtype), sizes.rows
-    for rows in run.through(sizes.row_slices()):
+    for rows in run.checked(sizes.row_slices()):
         windows = sizes.windows.from_window(axis, rows.start)
         _add_spread_products(run.xp, x[sizes.at_rows(rows)], weights, sums, windows, sizes)
     out[...] = sums

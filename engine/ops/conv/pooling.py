@@ -15,7 +15,7 @@ from engine.ir.graph import Value
 from engine.ir.op import Array, Namespace, NoGradient, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Real, Sample, Truth
-from engine.ir.tensor_type import INT64, NUMBERS, DType, Shape, TensorType, show_shape, to_average
+from engine.ir.tensor_type import INT64, NUMBERS, DType, Shape, TensorType, mean_dtype, show_shape
 from engine.ops.common import batching
 from engine.ops.common.batching import BatchedAsIs
 from engine.ops.common.numerics import (
@@ -119,7 +119,7 @@ def reduce_windows_along(
         ufunc(x[first], x[second], out=out, dtype=out.dtype)
     else:
         out.fill(start)
-    for windows_index, elements in run.through(taps):
+    for windows_index, elements in run.checked(taps):
         ufunc(out[windows_index], x[elements], out=out[windows_index])
 
 
@@ -239,7 +239,7 @@ class MaxPool2DIndices(Pooling):
         taps = xp.asarray([(a - above) * width + b - before for (a, *_), (b, *_) in product(rows, columns)])
         # a window's first maximum has as its number the count of taps before it, all smaller
         searching, tap_numbers = xp.ones(out.shape, bool), xp.zeros(out.shape, np.min_scalar_type(taps.size))
-        for (_, i, h), (_, j, w) in run.through(product(rows, columns)):
+        for (_, i, h), (_, j, w) in run.checked(product(rows, columns)):
             elements = x[..., h, w]
             is_smaller = xp.not_equal(elements, largest[..., i, j])
             is_smaller &= elements == elements  # noqa: PLR0124 - false of NaN only
@@ -292,7 +292,7 @@ class MaxPool2DBack(Pooling):
     def forward(self, run: RunContext, *arrays: Array, out: Array, **attrs: Any) -> None:
         """Compute a few planes at a time."""
         g, x = arrays
-        for planes in run.through(_planes(x)):
+        for planes in run.checked(_planes(x)):
             scatter_to_maxima(run, g[planes], x[planes], out[planes], pool_windows(**attrs))
 
     def vjp(self, g: Value, y: Value, *operands: Value, **attrs: Any) -> Sequence[Value | None]:
@@ -333,7 +333,7 @@ class AvgPool2D(Pooling):
 
     name = "avg_pool2d"
     gradient = "conv_transpose2d of g / kernel size with ones"
-    result_dtype = staticmethod(to_average)
+    result_dtype = staticmethod(mean_dtype)
 
     def forward(self, run: RunContext, x: Array, *, out: Array, **attrs: Any) -> None:
         """Sum along rows, then along columns."""

@@ -11,7 +11,7 @@ from engine.ir.errors import BadAttribute, ShapeMismatch, counted
 from engine.ir.graph import Value
 from engine.ir.op import Composite, ResultTypes
 from engine.ir.sample import Ints, Real, Sample, Truth
-from engine.ir.tensor_type import FLOAT16, NUMBERS, DType, Shape, TensorType, show_shape, to_average
+from engine.ir.tensor_type import FLOAT16, NUMBERS, DType, Shape, TensorType, mean_dtype, show_shape
 from engine.ops.common.numerics import extremum_identity, upcast, wrong_shape
 from engine.ops.conv.pooling import KERNEL_SIZE, STRIDE, check_padding
 from engine.ops.conv.windows import Windows, adaptive_ranges, check_spatial, first_max, gather_windows, tap_positions
@@ -138,7 +138,7 @@ class AvgAxisPool(AxisPool):
     """Base of pools that take the mean."""
 
     gradient: ClassVar[str] = "g / (taps of the window) to each of its elements"
-    result_dtype = staticmethod(to_average)
+    result_dtype = staticmethod(mean_dtype)
 
     def padding_value(self, dtype: DType) -> float:
         """Return 0."""
@@ -369,7 +369,7 @@ class AdaptiveAvgPool(AdaptivePool):
             source="by hand: windows of 3, the middle one of both",
         ),
     )
-    result_dtype = staticmethod(to_average)
+    result_dtype = staticmethod(mean_dtype)
 
     def reduce_taps(self, windows: Value, axis: int, within: Value, lengths: Value) -> Value:
         """Average without the repeated elements."""

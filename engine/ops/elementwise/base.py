@@ -25,7 +25,7 @@ from engine.codegen.kernels.blocks import ElementKernel
 from engine.codegen.kernels.program import PRIMITIVES, KernelBuilder, Level, Scalar, Scalars
 from engine.ir.attributes import Attr
 from engine.ir.errors import DtypeMismatch
-from engine.ir.graph import RuleCache, Value, conjugate, for_real, shaped
+from engine.ir.graph import RuleCache, Value, conjugate, real_cotangent, shaped
 from engine.ir.op import (
     Array,
     Composite,
@@ -49,12 +49,12 @@ from engine.ir.tensor_type import (
     DType,
     TensorType,
     broadcast,
-    has_loops,
+    float_dtype,
+    has_kernels,
     in_opset,
     is_complex,
     promote,
     real_dtype,
-    to_float,
 )
 from engine.ops.common import batching
 from engine.ops.common.batching import BatchedAsIs
@@ -172,7 +172,7 @@ class Elementwise(Op):
         """Whether a fused kernel of this dtype can compute the result. Bools fit any dtype."""
         formulas = self.scalar, self.complex_scalar
         is_opaque = formulas == (None, None) and primitive_of(self.ufunc, [scalar_type(t.dtype) for t in types]) is None
-        if is_opaque or not has_loops(dtype):
+        if is_opaque or not has_kernels(dtype):
             return False
         kernel = _kernels(self, (dtype, out.dtype, *(t.dtype for t in types)), attrs)
         return kernel is not None and kernel.gives == out.dtype
@@ -281,7 +281,7 @@ class FloatUnary(Unary):
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
         """Return x's own dtype if it is float; for integers, the dtype of NumPy's exp."""
-        return to_float(*dtypes)
+        return float_dtype(*dtypes)
 
 
 class WithConstants(Unary):
@@ -319,7 +319,7 @@ class FloatBinary(Binary):
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
         """Return the common dtype if it is float; for integers, the dtype of NumPy's exp."""
-        return to_float(*dtypes)
+        return float_dtype(*dtypes)
 
 
 def bind_ufunc(function: Callable[..., object], operands: Sequence[Array], out: Array) -> KernelCall:
@@ -346,7 +346,7 @@ def unbroadcast(g: Value, x: Value) -> Value:
 
     If x is real, take the real part.
     """
-    g = for_real(g, x.type)
+    g = real_cotangent(g, x.type)
     if g.type is x.type or g.shape == x.shape:
         return g
     lead = g.ndim - x.ndim
@@ -399,7 +399,7 @@ class LibraryUfunc(Elementwise):
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
         """Return the common dtype if it is float; for integers, the dtype of NumPy's exp."""
-        return to_float(*dtypes)
+        return float_dtype(*dtypes)
 
     @DeviceMethod
     def compute(self, run: RunContext, *xs: Array, out: Array) -> None:
@@ -492,7 +492,7 @@ class Cast(BatchedAsIs):
         """Convert while copying."""
         out[...] = x
 
-    def in_elements(self, x: Value, *, dtype: DType) -> Value | None:
+    def as_elementwise(self, x: Value, *, dtype: DType) -> Value | None:
         """Add an imaginary part of 0 to a real x as wide as a complex number's parts."""
         return x.make_complex(0.0) if is_complex(dtype) and real_dtype(dtype) == x.dtype else None
 

@@ -153,7 +153,7 @@ def _add_rows(run: RunContext, target: HostArray, index: HostArray, rows: HostAr
         else:
             _sparsetools.csc_matvecs(len(target), len(positions), width, ends, positions, ones, chunk, sums)
 
-    for start in run.through(range(0, count, step)):
+    for start in run.checked(range(0, count, step)):
         part = slice(start, start + step)
         # Passed without a local name: a name would keep these chunks alive while the next ones are made.
         add(index[part].astype(INT64, copy=False), _dense(rows[part], target))
@@ -183,7 +183,7 @@ def _add_elements(run: RunContext, target: HostArray, index: HostArray, axis: in
     from scipy.sparse import _sparsetools  # noqa: PLC0415 - see above
 
     sums = target.reshape(-1)
-    for where, first, offsets in run.through(index_chunks(index, element_steps(target), axis)):
+    for where, first, offsets in run.checked(index_chunks(index, element_steps(target), axis)):
         _add_one_by_one(_sparsetools, sums[first:], offsets.reshape(-1), _dense(updates[where], target))
 
 
@@ -224,7 +224,7 @@ class Gather(Op):
     dtypes = DTYPES
     attrs = {
         "axis": _AXIS,
-        "indices": Attr("ints", None, "positions on the axis, in place of `index`", longest=10**6),
+        "indices": Attr("ints", None, "positions on the axis, in place of `index`", max_length=10**6),
         "from_end": FROM_END,
     }
     gradient = "dx = scatter_add(0, index, g): repeated indices accumulate; none for index"
@@ -425,7 +425,7 @@ def _read_elements_on_cpu(run: RunContext, x: HostArray, index: HostArray, out: 
     if x.flags.c_contiguous and selects_slices(x, index, axis):
         np.take(x, _distinct_indices(index, axis), axis, out=out, mode="clip")
     elif (memory := memory_view(x)) is not None:
-        for where, first, offsets in run.through(index_chunks(index, element_steps(x), axis)):
+        for where, first, offsets in run.checked(index_chunks(index, element_steps(x), axis)):
             np.take(memory[first:], offsets, out=out[where], mode="clip")
     else:
         _read_elements.general(run, x, index, out, axis)

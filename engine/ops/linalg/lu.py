@@ -177,7 +177,7 @@ def _factor(run: RunContext, x: Array, lower: Array, upper: Array, rows: Array) 
         return
     from cupyx.scipy.linalg import lu_factor  # noqa: PLC0415 - optional
 
-    for i in run.through(range(len(x))):
+    for i in run.checked(range(len(x))):
         factors, pivots = lu_factor(x[i], check_finite=False)
         _unpack(run, factors, pivots.get(), (lower[i], upper[i], rows[i]))
 
@@ -191,7 +191,7 @@ def _factor_on_cpu(run: RunContext, x: HostArray, lower: HostArray, upper: HostA
     from scipy.linalg import lapack  # noqa: PLC0415 - a tenth of a second, for the graphs that need it
 
     getrf = lapack.zgetrf if x.dtype.kind == "c" else lapack.dgetrf
-    for i in run.through(range(len(x))):
+    for i in run.checked(range(len(x))):
         factors, pivots, _ = getrf(x[i])
         _unpack(run, factors, pivots, (lower[i], upper[i], rows[i]))
 

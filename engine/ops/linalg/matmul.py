@@ -173,7 +173,7 @@ class Einsum(Composite):
 
     name = "einsum"
     section = "einsum"
-    brings_together = True
+    promotes_operands = True
     operands = ("a", "b...")
     dtypes = DTYPES
     attrs = {"equation": Attr("string", doc="letters of each operand, and after -> those of the result")}

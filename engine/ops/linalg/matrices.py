@@ -29,10 +29,10 @@ from engine.ir.tensor_type import (
     Shape,
     TensorType,
     is_complex,
+    mean_dtype,
     promote,
     real_dtype,
     show_shape,
-    to_average,
 )
 from engine.ops.common import batching
 from engine.ops.common.batching import BatchedAsIs
@@ -243,7 +243,7 @@ def chunks(
     count, axes = math.prod(batch), len(batch)
     flat = [a.reshape(count, *a.shape[axes:]) for a in (*operands, *outs)]
     dtype, size = compute_dtype(run, max(operands, key=_is_complex)), matrices_per_chunk(operands[0].shape)
-    for start in run.through(range(0, count, size)):
+    for start in run.checked(range(0, count, size)):
         chunk = slice(start, start + size)
         copies = [run.xp.array(a[chunk], dtype=dtype) for a in flat[: len(operands)]]
         yield copies, [a[chunk] for a in flat[len(operands) :]]
@@ -375,7 +375,7 @@ def matrix_type(x: TensorType, operand: int = 0, name: str = "x") -> TensorType:
             expected=expected,
             got=received,
         )
-    return x.with_dtype(to_average(x.dtype))
+    return x.with_dtype(mean_dtype(x.dtype))
 
 
 def chunk_workspace(x: TensorType, per_matrix: int, once: int = 0) -> int:

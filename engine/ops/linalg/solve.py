@@ -209,7 +209,7 @@ def _sweep(run: RunContext, t: Array, y: Array, lower: bool) -> None:
     """
     n = y.shape[-2]
     partial_sums = run.xp.empty_like(y[..., :1, :])
-    for i in run.through(range(n) if lower else reversed(range(n))):
+    for i in run.checked(range(n) if lower else reversed(range(n))):
         row, solved = slice(i, i + 1), slice(0, i) if lower else slice(i + 1, n)
         run.xp.matmul(t[..., row, solved], y[..., solved, :], out=partial_sums)
         y[..., row, :] -= partial_sums

@@ -14,7 +14,7 @@ from engine.ir.graph import Value
 from engine.ir.op import Array, NoGradient, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Ints, Real, Sample
-from engine.ir.tensor_type import DTYPES, NUMBERS, REALS, DType, TensorType, to_float
+from engine.ir.tensor_type import DTYPES, NUMBERS, REALS, DType, TensorType, float_dtype
 from engine.ops.common.numerics import upcast
 from engine.ops.elementwise.base import FloatUnary, Formula, Unary, WithConstants
 
@@ -93,12 +93,12 @@ class Activation(Formula):
 
     def infer(self, *types: TensorType, **attrs: Any) -> ResultTypes:
         """Return x's dtype if it is float; for integers, that of NumPy's exp."""
-        return types[0].with_dtype(to_float(types[0].dtype))
+        return types[0].with_dtype(float_dtype(types[0].dtype))
 
     def compose(self, *operands: Value, **attrs: Any) -> Value:
         """Compute on floats."""
         (x,) = operands
-        return super().compose(x if x.type.is_differentiable else x.cast(dtype=to_float(x.dtype)), **attrs)
+        return super().compose(x if x.type.is_differentiable else x.cast(dtype=float_dtype(x.dtype)), **attrs)
 
 
 class Selu(Activation):

@@ -338,7 +338,7 @@ class AttentionGradients(ScoreOp):
             result.fill(0)
         backward = _BackwardTiles(run, arrays, attrs)
         memory = xp.empty(_sum_size(backward.tiling, *out), dq.dtype)
-        for tile, p, ds in run.through(backward.tiles()):
+        for tile, p, ds in run.checked(backward.tiles()):
             _add_product(xp, ds, tile.of_keys(backward.scores.k), tile.of_queries(dq), memory)
             _add_product(xp, ds.swapaxes(-1, -2), tile.of_queries(backward.scores.q), tile.of_keys(dk), memory)
             _add_product(xp, p.swapaxes(-1, -2), tile.of_queries(backward.g), tile.of_keys(dv), memory)
@@ -376,7 +376,7 @@ class AttentionMaskGradient(ScoreOp):
         backward = _BackwardTiles(run, arrays, attrs)
         out.fill(0)
         aligned = out.reshape((1,) * (len(backward.tiling.lead) + 2 - out.ndim) + out.shape)
-        for tile, _, ds in run.through(backward.tiles()):
+        for tile, _, ds in run.checked(backward.tiles()):
             part = tile.of_mask(aligned)
             axes = tuple(i for i, (e, extent) in enumerate(zip(part.shape, ds.shape, strict=True)) if e != extent)
             xp.add(part, xp.sum(ds, axis=axes, keepdims=True) if axes else ds, out=part)
@@ -495,7 +495,7 @@ class AttentionRows(ScoreOp):
         )
         tiles = _row_tiling(lead, q, k)
         memory = xp.empty(tiles.size, y.dtype)
-        for tile in run.through(tiles.tiles(below=causal and known_finite(run, q, k, v))):
+        for tile in run.checked(tiles.tiles(below=causal and known_finite(run, q, k, v))):
             rows, largest = scores.write_tile(tile, memory), tile.of_queries(lse)
             xp.max(rows, axis=-1, keepdims=True, out=largest)
             xp.exp(xp.subtract(rows, largest, out=rows), out=rows)

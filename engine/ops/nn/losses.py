@@ -163,7 +163,7 @@ class LogSoftmax(Softmax):
         xp = run.xp
         if not x.size:
             return
-        for rows, y in run.through(axis_first(run, x, out, axis)):
+        for rows, y in run.checked(axis_first(run, x, out, axis)):
             xp.subtract(rows, xp.max(rows, axis=0), out=y, dtype=y.dtype)
             total = xp.sum(xp.exp(y), axis=0, dtype=accumulator(y), keepdims=True)
             xp.subtract(y, xp.log(total, out=total), out=y)

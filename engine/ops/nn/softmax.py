@@ -65,7 +65,7 @@ class Softmax(Rowwise, Op):
         xp = run.xp
         if not x.size:
             return
-        for rows, y in run.through(axis_first(run, x, out, axis)):
+        for rows, y in run.checked(axis_first(run, x, out, axis)):
             xp.subtract(rows, xp.max(rows, axis=0), out=y, dtype=y.dtype)
             xp.exp(y, out=y)
             xp.divide(y, xp.sum(y, axis=0, dtype=accumulator(y)), out=y)

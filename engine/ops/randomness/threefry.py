@@ -46,7 +46,7 @@ def draw(run: RunContext, keys: Array, out: Array, write_block: Callable[[WordPa
     n, m = out.shape[:2]
     size = _pairs_at_once(run)
     rows, columns = max(1, size // max(m, 1)), min(m, size)
-    for row, column in run.through(_blocks(n, m, rows, columns)):
+    for row, column in run.checked(_blocks(n, m, rows, columns)):
         block = out[row : row + rows, column : column + columns]
         indices = run.xp.arange(column, column + block.shape[1], dtype="int64")
         counter = (indices >> 32).astype("uint32"), indices.astype("uint32")

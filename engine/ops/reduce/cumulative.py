@@ -23,9 +23,9 @@ from engine.ir.tensor_type import (
     DType,
     HostArray,
     TensorType,
+    mean_dtype,
     normalise_axis,
-    to_add_up,
-    to_average,
+    sum_dtype,
 )
 from engine.ops.common import batching
 from engine.ops.common.numerics import (
@@ -171,7 +171,7 @@ def _recur(run: RunContext, a: Array, b: Array, out: Array, axis: int) -> None:
     xp = run.xp
     a, b, out = (xp.moveaxis(x, axis, 0) for x in (a, b, out))
     out[0] = b[0]
-    for i in run.through(range(1, len(out))):
+    for i in run.checked(range(1, len(out))):
         current = out[i : i + 1]  # a slice stays a view if the rest has no axes; out[i] would be a scalar
         xp.multiply(a[i : i + 1], out[i - 1 : i], out=current)
         current += b[i : i + 1]
@@ -186,7 +186,7 @@ def _recur_on_cpu(run: RunContext, a: HostArray, b: HostArray, out: HostArray, a
     a, b, out = (np.moveaxis(x, axis, -1) for x in (a, b, out))
     for where in np.ndindex(out.shape[:-1]):
         last: complex | None = None
-        for start in run.through(range(0, out.shape[-1], _ROW_CHUNK)):
+        for start in run.checked(range(0, out.shape[-1], _ROW_CHUNK)):
             chunk = (*where, slice(start, start + _ROW_CHUNK))
             results = list(_continue_row(a[chunk].tolist(), b[chunk].tolist(), last))
             last = results[-1]
@@ -206,7 +206,7 @@ class RunningFloats(Running):
     section = "cumulative"
     ufunc: ClassVar[str]
     since = 2
-    result_dtype = staticmethod(to_average)
+    result_dtype = staticmethod(mean_dtype)
 
     def infer(self, x: TensorType, **attrs: Any) -> ResultTypes:
         """Return x's shape with the dtype of `result_dtype`."""
@@ -270,7 +270,7 @@ class CumProd(RunningFloats):
             source="by hand",
         ),
     )
-    result_dtype = staticmethod(to_add_up)
+    result_dtype = staticmethod(sum_dtype)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int, **attrs: Any) -> Sequence[Value | None]:
         """Multiply the product before x[i] by a reverse recurrence over later factors; y / x is 0 / 0 at a zero."""
@@ -435,7 +435,7 @@ def _running_sums(run: RunContext, x: HostArray, out: HostArray, axis: int) -> N
     elif extent and x.size >= SMALLEST_SLICE * extent and inner >= _WIDTH:
         x, out = np.moveaxis(x, axis, 0), np.moveaxis(out, axis, 0)
         out[0] = x[0]
-        for i in run.through(range(1, len(x))):
+        for i in run.checked(range(1, len(x))):
             np.add(out[i - 1], x[i], out=out[i])
     else:
         np.cumsum(x, axis=axis, dtype=out.dtype, out=out)
@@ -452,7 +452,7 @@ def running_bytes(x: TensorType, dtype: DType, axis: int) -> int:
 
 def _sum_rows(run: RunContext, x: HostArray, out: HostArray) -> None:
     step = max(1, _CHUNK // x.shape[1])
-    for start in run.through(range(0, len(x), step)):
+    for start in run.checked(range(0, len(x), step)):
         chunk, sums = x[start : start + step], out[start : start + step]
         is_finite = _sum_by_products(chunk, sums)
         for row in np.flatnonzero(~is_finite):

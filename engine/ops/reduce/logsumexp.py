@@ -14,7 +14,7 @@ from engine.ir.graph import Value
 from engine.ir.op import Array, Namespace
 from engine.ir.run_context import DeviceMethod, RunContext
 from engine.ir.sample import Ints, Real, Sample
-from engine.ir.tensor_type import DType, HostArray, TensorType, reduced_shape, to_average
+from engine.ir.tensor_type import DType, HostArray, TensorType, mean_dtype, reduced_shape
 from engine.ops.common.numerics import accumulator, reduced_elements, upcast_operands
 from engine.ops.reduce.sums import Reduction, Rowwise, restore_axes
 
@@ -82,7 +82,7 @@ class Scaled(Reduction):
         Sample(Real(0, 3), axes=[1]),
         Sample(Ints(2, 3, high=9, low=1), axes=[1]),
     )
-    result_dtype = staticmethod(to_average)
+    result_dtype = staticmethod(mean_dtype)
 
     @abstractmethod
     def scaled(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...]) -> None:

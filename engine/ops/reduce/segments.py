@@ -12,7 +12,7 @@ from engine.ir.graph import Value
 from engine.ir.op import Array, Composite, NoGradient, Op, ResultTypes
 from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
-from engine.ir.tensor_type import DTYPES, FLOAT16, INT64, DType, HostArray, TensorType, to_add_up, to_average
+from engine.ir.tensor_type import DTYPES, FLOAT16, INT64, DType, HostArray, TensorType, mean_dtype, sum_dtype
 from engine.ops.common.batching import expand
 from engine.ops.common.numerics import (
     accumulation_buffer,
@@ -282,7 +282,7 @@ class SegmentProd(SegmentReduction):
             source="by hand",
         ),
     )
-    result_dtype = staticmethod(to_add_up)
+    result_dtype = staticmethod(sum_dtype)
 
     def empty(self, dtype: DType) -> Any:
         """Return 1."""
@@ -337,11 +337,11 @@ class SegmentMean(Composite):
 
     def infer(self, x: TensorType, segment_ids: TensorType, *, segments: int) -> ResultTypes:
         """Return the type [segments, …], float64 for integers. Raises DtypeMismatch, ShapeMismatch."""
-        return _result_type(x, segment_ids, segments, to_average(x.dtype))
+        return _result_type(x, segment_ids, segments, mean_dtype(x.dtype))
 
     def compose(self, x: Value, segment_ids: Value, *, segments: int) -> Value:
         """Divide segment sums by segment counts."""
-        dtype = to_average(x.dtype)
+        dtype = mean_dtype(x.dtype)
         rows = upcast(x.cast(dtype=dtype) if x.dtype != dtype else x)
         ones = x.builder.full((x.shape[0],), 1, INT64)
         count = ones.segment_sum(segment_ids, segments=segments).cast(dtype=rows.dtype)
@@ -373,7 +373,7 @@ class SegmentSum(Op):
         require_integer(segment_ids, 1, "segment_ids")
         require_axes(x, 1, "to add up over")
         require_shape(segment_ids, x.shape[:1], 1, "segment_ids", "one for each entry of x's first axis")
-        return TensorType((segments, *x.shape[1:]), to_add_up(x.dtype))
+        return TensorType((segments, *x.shape[1:]), sum_dtype(x.dtype))
 
     def forward(self, run: RunContext, x: Array, segment_ids: Array, *, out: Array, segments: int) -> None:
         """Check the range, then add row by row."""
@@ -398,7 +398,7 @@ class SegmentSum(Op):
         n, count = segment_ids.shape
         rows = x if mapped[0] else x.broadcast_to(shape=(n, *x.shape))
         index = segment_ids.reshape(shape=(n, count, *[1] * (rows.ndim - 2))).broadcast_to(shape=rows.shape)
-        zeros = x.builder.full((n, segments, *rows.shape[2:]), 0.0, to_add_up(x.dtype))
+        zeros = x.builder.full((n, segments, *rows.shape[2:]), 0.0, sum_dtype(x.dtype))
         return zeros.scatter_add(index, rows, axis=1)
 
     def flops(self, out: ResultTypes, x: TensorType, *types: TensorType, **attrs: Any) -> int:

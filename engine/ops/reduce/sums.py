@@ -17,11 +17,11 @@ from engine.ir.tensor_type import (
     DTYPES,
     DType,
     TensorType,
-    has_loops,
+    has_kernels,
+    mean_dtype,
     normalise_axes,
     reduced_shape,
-    to_add_up,
-    to_average,
+    sum_dtype,
 )
 from engine.ops.common.batching import shift_axes
 from engine.ops.common.numerics import (
@@ -136,7 +136,7 @@ class Rowwise:
         """
         axes = self.row_axes(attrs)
         are_last = bool(axes) and tuple(axes) == tuple(range(x.ndim - len(axes), x.ndim))
-        return reduced_elements(x.shape, axes) if are_last and x.dtype == out.dtype and has_loops(x.dtype) else 0
+        return reduced_elements(x.shape, axes) if are_last and x.dtype == out.dtype and has_kernels(x.dtype) else 0
 
 
 class Sum(Rowwise, Reduction):
@@ -149,7 +149,7 @@ class Sum(Rowwise, Reduction):
     gradient = "g, broadcast back over the axes"
     rows = staticmethod(lambda x, count: x.row_sum())
     rewrites = (sum_of_broadcast, sum_of_transpose, sum_of_product)
-    result_dtype = staticmethod(to_add_up)
+    result_dtype = staticmethod(sum_dtype)
 
     def divisor(self, extent: int) -> float | None:
         """Return 1: a sum is not divided."""
@@ -185,7 +185,7 @@ class Mean(Rowwise, Reduction):
     dtypes = DTYPES
     gradient = "g / n, broadcast back over the axes"
     rows = staticmethod(lambda x, count: x.row_sum() / count)
-    result_dtype = staticmethod(to_average)
+    result_dtype = staticmethod(mean_dtype)
 
     def divisor(self, extent: int) -> float | None:
         """Return the number of elements."""
@@ -226,7 +226,7 @@ class Prod(Rowwise, Reduction):
     )
 
     rows = staticmethod(lambda x, count: x.row_prod())
-    result_dtype = staticmethod(to_add_up)
+    result_dtype = staticmethod(sum_dtype)
 
     def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
         """Multiply in the accumulator's dtype, and round once."""
@@ -301,7 +301,7 @@ class Var(Rowwise, Reduction):
         Sample(Real()),
         Sample(Ints(2, 3, high=9), axes=[1]),
     )
-    result_dtype = staticmethod(to_average)
+    result_dtype = staticmethod(mean_dtype)
 
     def reduce(
         self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, ddof: int

@@ -35,7 +35,7 @@ class Cat(Op):
     dtypes = DTYPES
     attrs = {
         "axis": Attr("int", 0, "the axis to join along"),
-        "sizes": Attr("ints", None, "the operands' extents on the axis, checked where given", longest=Limits.nodes),
+        "sizes": Attr("ints", None, "the operands' extents on the axis, checked where given", max_length=Limits.nodes),
     }
     gradient = "g, cut apart"
     samples = (
@@ -154,7 +154,10 @@ class Split(Op):
     section = "split"
     operands = ("x",)
     dtypes = DTYPES
-    attrs = {"sizes": Attr("ints", doc="the parts' extents on the axis", minimum=0, longest=MOST_PARTS), "axis": _AXIS}
+    attrs = {
+        "sizes": Attr("ints", doc="the parts' extents on the axis", minimum=0, max_length=MOST_PARTS),
+        "axis": _AXIS,
+    }
     gradient = "the parts' cotangents, joined; zeros for parts that are not read"
     several = True
     samples = (

@@ -34,7 +34,7 @@ class Reshape(View):
 
     name = "reshape"
     section = "reshape"
-    spreads = True
+    propagates_constant = True
     aliases = {"ReshapeOp": "born", "Reshape": "born, cjc, minima"}
     operands = ("x",)
     dtypes = DTYPES
@@ -102,7 +102,7 @@ class BroadcastTo(View):
 
     name = "broadcast_to"
     section = "reshape"
-    spreads = True
+    propagates_constant = True
     aliases = {"Expand": "born", "BroadcastTo": "minima", "BroadcastScalar": "cjc"}
     operands = ("x",)
     dtypes = DTYPES

@@ -129,7 +129,7 @@ class BatchExecution(Computing):
             deadline,
             watch if parsed.diagnose else None,
         )
-        nonfinite = (each.found for each in watches if each.found is not None)
+        nonfinite = (each.first_nonfinite for each in watches if each.first_nonfinite is not None)
         return finished(ready.call, sums), next(nonfinite, None)
 
     def cache_entry(

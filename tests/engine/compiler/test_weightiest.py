@@ -70,5 +70,5 @@ def test_nobody_is_named_for_what_is_nobodys() -> None:
     net = Net()
     net.add("exp", net.leaf(np.zeros(3)))
     graph = write_call(CompileRequest(net.program, net.types, Values.of_program(net.program), Limits())).graph
-    bare = graph.rewritten([node._replace(origin=None) for node in graph.nodes], graph.outputs)
+    bare = graph.with_nodes([node._replace(origin=None) for node in graph.nodes], graph.outputs)
     assert peak_memory_node(bare) is None
