@@ -61,7 +61,7 @@ class StepLoop:
     @property
     def reports_range(self) -> bool:
         """Whether its kernel reports steps with arguments out of range."""
-        return reports_range(self.recurrence.loop)
+        return reports_range(self.recurrence.fused)
 
     def entries(self, operands: Sequence[Array], results: Sequence[Array], carries: int, *, reverse: bool) -> list[int]:
         """Return the elements between entries of consecutive steps, for each operand and result of the recurrence."""
@@ -74,7 +74,7 @@ class StepLoop:
     @cached_property
     def expanded(self) -> Recurrence:
         """The recurrence as it is compiled, with functions expanded to arithmetic."""
-        return self.recurrence.ranged(expand_functions(self.recurrence.loop))
+        return self.recurrence.with_expansion(expand_functions(self.recurrence.fused))
 
 
 def step_loop(body: Plan, consts: int, carries: int) -> StepLoop | None:

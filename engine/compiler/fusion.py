@@ -294,7 +294,7 @@ class _Writer:
         types = tuple(self.nodes[i].type for i in results)
         # Recomputed nodes are counted by their own kernels only, so that the FLOPs of a plan do not depend on fusion.
         flops = sum(self.nodes[i].work(self._storage.types)[0] for i in self.group.nodes)
-        op = Fused(self._builder.loop(), space, types, flops, self.group.nodes, compiled, threads)
+        op = Fused(self._builder.build(), space, types, flops, self.group.nodes, compiled, threads)
         operands = tuple(operand for operand, _ in self._inputs)
         node = Node(op, operands, {}, types, self.nodes[results[0]].origin)
         return WrittenKernel(node, self.group.nodes, results)

@@ -7,8 +7,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from engine.codegen.microkernels.convolution import ConvolutionGeometry, DirectedConvolution, Tensor
-from engine.codegen.microkernels.product import Matrices, Product
+from engine.codegen.microkernels.convolution import ConvolutionGeometry, DirectedConvolution, TensorLayout
+from engine.codegen.microkernels.product import MatrixLayout, Product
 from engine.codegen.microkernels.windows import DirectedPool, PoolDirection, PoolGeometry
 from engine.ir.op import Kernel
 from engine.ir.tensor_type import Shape, TensorType
@@ -48,12 +48,12 @@ def product_geometry(out: TensorType, a: TensorType, b: TensorType) -> Product |
     return Product(out.dtype.name, itemsize, out.shape[:-2], a.shape[-2], inner, columns, *layouts)
 
 
-def _broadcast(x: TensorType, rank: int) -> Matrices:
+def _broadcast(x: TensorType, rank: int) -> MatrixLayout:
     """Return the strides of an operand's matrices, with 0 for broadcast batch axes."""
     # Extent 1 may be broadcast, and needs no stride otherwise.
     steps = [0 if extent == 1 else step for extent, step in zip(x.shape[:-2], x.strides[:-2], strict=True)]
     row, column = x.strides[-2:]
-    return Matrices(row, column, (0,) * (rank - x.ndim) + tuple(steps))
+    return MatrixLayout(row, column, (0,) * (rank - x.ndim) + tuple(steps))
 
 
 def _forward(out: TensorType, x: TensorType, kernel: TensorType, **attrs: Any) -> DirectedConvolution | None:
@@ -98,11 +98,11 @@ def _convolution(
     return ConvolutionGeometry(x.dtype.name, x.dtype.itemsize, groups, images, taps, results, *window_args)
 
 
-def _on_three_axes(x: TensorType) -> Tensor:
+def _on_three_axes(x: TensorType) -> TensorLayout:
     """Insert axes of extent 1 before the spatial ones in [outer, channels, …]. Axes of extent 1 have stride 0."""
     steps = [0 if extent == 1 else step for extent, step in zip(x.shape, x.strides, strict=True)]
     missing = 5 - x.ndim
-    return Tensor((*x.shape[:2], *[1] * missing, *x.shape[2:]), (*steps[:2], *[0] * missing, *steps[2:]))
+    return TensorLayout((*x.shape[:2], *[1] * missing, *x.shape[2:]), (*steps[:2], *[0] * missing, *steps[2:]))
 
 
 def _pooled(direction: PoolDirection, out: TensorType, x: TensorType, **attrs: Any) -> DirectedPool | None:
@@ -122,9 +122,9 @@ def _pool(pooled: TensorType, x: TensorType, **attrs: Any) -> PoolGeometry:
     return PoolGeometry(x.dtype.name, x.dtype.itemsize, batch, extents, positions, size, stride, padding, _planes(x))
 
 
-def _planes(x: TensorType) -> Matrices:
+def _planes(x: TensorType) -> MatrixLayout:
     row, column = x.strides[-2:]
-    return Matrices(row, column, x.strides[:-2])
+    return MatrixLayout(row, column, x.strides[:-2])
 
 
 def _pair(numbers: Shape) -> tuple[int, int]:

@@ -14,20 +14,20 @@ import numpy as np
 
 from engine.codegen.kernels.array_functions import library
 from engine.codegen.microkernels.axis_kernels import (
+    arg_extremum,
     as_channel_sums,
-    casting,
+    cast,
     channel_sums,
-    reversing,
-    searching,
+    reversed_copy,
     substitution,
 )
 from engine.codegen.microkernels.convolution import DirectedConvolution, convolution
-from engine.codegen.microkernels.indexing import PICKED_AT_ONCE, Adding, Picking, adding, picking
+from engine.codegen.microkernels.indexing import PICKED_AT_ONCE, GatherGeometry, ScatterAddGeometry, gather, scatter_add
 from engine.codegen.microkernels.pooling import avg_pool, max_pool, max_pool_back, max_pool_indices
-from engine.codegen.microkernels.product import Product, is_for_blas, product
+from engine.codegen.microkernels.product import Product, prefers_blas, product_kernel
 from engine.codegen.microkernels.recipe import Recipe
 from engine.codegen.microkernels.routine import MOVED_AS
-from engine.codegen.microkernels.ufunc_calls import SO_FAR, UfuncCall, adding_on, ufunc_calls
+from engine.codegen.microkernels.ufunc_calls import SO_FAR, UfuncCall, running_sums, ufunc_calls
 from engine.codegen.microkernels.windows import DirectedPool
 from engine.compiler.geometry import Geometry, geometry_of, of_class
 from engine.ir.op import Kernel
@@ -53,14 +53,14 @@ _MANY: Final = 1 << 12
 
 def convolution_recipe(directed: DirectedConvolution) -> Recipe | None:
     """Multiply the kernel by columns of windows."""
-    return convolution(directed) if has_kernels(np.dtype(directed.of.dtype)) else None
+    return convolution(directed) if has_kernels(np.dtype(directed.geometry.dtype)) else None
 
 
 def copy_recipe(_: Kernel, out: TensorType, x: TensorType) -> Recipe | None:
     """Copy with the last axis reversed; NumPy is as fast at other copies."""
     if out.dtype.itemsize not in MOVED_AS or not x.ndim or x.strides[-1] != -x.dtype.itemsize:
         return None
-    return reversing(x.dtype.itemsize, x.shape, x.strides)
+    return reversed_copy(x.dtype.itemsize, x.shape, x.strides)
 
 
 def gather_recipe(
@@ -73,7 +73,7 @@ def gather_recipe(
     geometry = _picking(out, x, index, axis)
     if geometry is None or geometry.index[-1] != geometry.index_bytes or geometry.shape[-1] < PICKED_AT_ONCE:
         return None
-    return picking(geometry)
+    return gather(geometry)
 
 
 def body_gather_recipe(
@@ -81,10 +81,10 @@ def body_gather_recipe(
 ) -> Recipe | None:
     """Read at indices, including short rows and whole rows."""
     geometry = _picking(out, x, index, axis)
-    return None if geometry is None else picking(geometry)
+    return None if geometry is None else gather(geometry)
 
 
-def _picking(out: TensorType, x: TensorType, index: TensorType, axis: int) -> Picking | None:
+def _picking(out: TensorType, x: TensorType, index: TensorType, axis: int) -> GatherGeometry | None:
     other_strides = [0 if i == axis else stride for i, stride in enumerate(x.strides)]
     shape, index_strides = out.shape, index.strides
     if axis and axis == out.ndim - 1 and shape[-1] == 1:  # one element per row: one long row
@@ -93,7 +93,7 @@ def _picking(out: TensorType, x: TensorType, index: TensorType, axis: int) -> Pi
         return None
     extent, stride = x.shape[axis], x.strides[axis]
     is_signed = index.dtype.kind == "i"
-    return Picking(
+    return GatherGeometry(
         out.dtype.itemsize, shape, extent, stride, tuple(other_strides), index_strides, index.dtype.itemsize, is_signed
     )
 
@@ -110,10 +110,12 @@ def body_scatter_recipe(
 ) -> Recipe | None:
     """Add along any axis, for each element in the order of the index."""
     geometry = adding_of(out, x, index, updates, axis) if has_kernels(out.dtype) else None
-    return None if geometry is None else adding(geometry)
+    return None if geometry is None else scatter_add(geometry)
 
 
-def adding_of(out: TensorType, x: TensorType, index: TensorType, updates: TensorType, axis: int) -> Adding | None:
+def adding_of(
+    out: TensorType, x: TensorType, index: TensorType, updates: TensorType, axis: int
+) -> ScatterAddGeometry | None:
     """Return the geometry of an addition along an axis; None if an operand is cast, or if some rows have no updates."""
     if not x.dtype == updates.dtype == out.dtype:
         return None
@@ -130,7 +132,7 @@ def adding_of(out: TensorType, x: TensorType, index: TensorType, updates: Tensor
         (index.dtype.itemsize, index.dtype.kind == "i"),
         (x_strides, index_strides, update_strides, out_strides),
     )
-    return Adding(out.dtype.name, out.dtype.itemsize, tuple(rows), extent, count, *strides, *index_format)
+    return ScatterAddGeometry(out.dtype.name, out.dtype.itemsize, tuple(rows), extent, count, *strides, *index_format)
 
 
 def pool_recipe(pool: DirectedPool) -> Recipe | None:
@@ -154,7 +156,7 @@ def pool_recipe(pool: DirectedPool) -> Recipe | None:
 
 def product_recipe(geometry: Product) -> Recipe | None:
     """Multiply in register tiles, for floats that are summed in their own dtype, unless BLAS is faster."""
-    return product(geometry) if has_kernels(np.dtype(geometry.dtype)) and not is_for_blas(geometry) else None
+    return product_kernel(geometry) if has_kernels(np.dtype(geometry.dtype)) and not prefers_blas(geometry) else None
 
 
 def sum_recipe(_: Kernel, _out: TensorType, x: TensorType, *, axes: tuple[int, ...], **_attrs: Any) -> Recipe | None:
@@ -199,12 +201,12 @@ def library_recipe(op: LibraryUfunc, out: TensorType, *types: TensorType) -> Rec
 
 def cast_recipe(_: Kernel, out: TensorType, x: TensorType, **_attrs: Any) -> Recipe | None:
     """Cast element by element."""
-    return casting(out, x)
+    return cast(out, x)
 
 
 def search_recipe(op: ArgExtremum, _: TensorType, x: TensorType, *, axis: int, **_attrs: Any) -> Recipe | None:
     """Search row by row, at any strides."""
-    return searching(x, axis, op.function)
+    return arg_extremum(x, axis, op.function)
 
 
 def cholesky_recipe(_: Kernel, out: TensorType, x: TensorType) -> Recipe | None:
@@ -213,7 +215,7 @@ def cholesky_recipe(_: Kernel, out: TensorType, x: TensorType) -> Recipe | None:
     if ufunc is None or out.dtype != FLOAT64 or is_for_lapack(x.shape):
         return None
     # (x + xᵀ) / 2, as the op's NumPy implementation computes it.
-    symmetrize = UfuncCall(np.add, (0, 0), turned=True), UfuncCall(np.multiply, (SO_FAR,), 0.5)
+    symmetrize = UfuncCall(np.add, (0, 0), transposed=True), UfuncCall(np.multiply, (SO_FAR,), 0.5)
     return ufunc_calls([*symmetrize, UfuncCall(ufunc, (SO_FAR,), core=x.shape[-1:])], out, [x])
 
 
@@ -228,7 +230,7 @@ def triangle_recipe(
 
 def running_recipe(_: Kernel, out: TensorType, x: TensorType, *, axis: int, **_attrs: Any) -> Recipe | None:
     """Compute cumulative sums in the dtype of the elements."""
-    return adding_on(out, x, axis)
+    return running_sums(out, x, axis)
 
 
 def matrix_recipe(op: Kernel, out: TensorType, *types: TensorType) -> Recipe | None:

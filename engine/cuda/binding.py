@@ -195,7 +195,7 @@ class CardCalls:
 
     def tell(self, reason: KernelUnavailable) -> None:
         """Log why kernels or libraries of the GPU are not used."""
-        self._reasons.tell(str(reason))
+        self._reasons.log(str(reason))
 
     def stream(self) -> int:
         """Return the address of the current stream."""

@@ -177,7 +177,7 @@ class CuPyExecutor(Executor):
             }
             return self._run_tier(plan, arrays, deadline, self._run_from_host)
         except NoPinnedMemory as error:
-            _unpinned.tell(str(error))
+            _unpinned.log(str(error))
             return super().run(plan, feeds, deadline)
         except KernelOutOfRange:
             return super().run(plan, feeds, deadline, _ignore_step)

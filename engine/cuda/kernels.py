@@ -174,7 +174,7 @@ class CudaKernels:
         raise KernelUnavailable("; ".join(refusals))
 
     def _load_or_compile(self, compilation: Compilation) -> CudaModule:
-        self._refused.demand(compilation.key)
+        self._refused.require(compilation.key)
         try:
             return self._load_stored(compilation.key) or self._load(self._code(compilation))
         except KernelUnavailable as error:

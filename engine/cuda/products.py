@@ -18,7 +18,7 @@ from itertools import accumulate
 from typing import Any, Final, NamedTuple
 from weakref import WeakValueDictionary
 
-from engine.codegen.microkernels.product import Matrices, Product
+from engine.codegen.microkernels.product import MatrixLayout, Product
 from engine.codegen.native.machine_code import KernelUnavailable, kernel_key
 from engine.compiler.geometry import product_geometry
 from engine.cuda.autotuning import NO_CHOICES, Candidate, Choices, Contest, StreamLaunch
@@ -91,7 +91,7 @@ class _Axis(NamedTuple):
 class _Parts(NamedTuple):
     """Split operand: the layout of its parts, their bytes, and the operand's axes, the fastest varying one last."""
 
-    layout: Matrices
+    layout: MatrixLayout
     nbytes: int
     axes: list[_Axis]
 
@@ -171,7 +171,7 @@ def _tf32x3_recipe(product: Product) -> CardRecipe | None:
     return CardRecipe(phases, SPLIT_TEXT, end, "tf32x3")
 
 
-def _parts(extents: Sequence[int], layout: Matrices) -> _Parts:
+def _parts(extents: Sequence[int], layout: MatrixLayout) -> _Parts:
     """Lay out the parts densely, with the operand's order of axes; repeated elements (stride 0) are split only once."""
     steps = (*layout.batch, layout.row, layout.column)
     stepped = [k for k, (extent, step) in enumerate(zip(extents, steps, strict=True)) if extent > 1 and step]
@@ -185,7 +185,7 @@ def _parts(extents: Sequence[int], layout: Matrices) -> _Parts:
             axes.insert(0, _Axis(extents[k], steps[k]))
     *batch, row, column = strides
     # If there is a single row or column, use the stride that a second one would have.
-    return _Parts(Matrices(row or nbytes, column or 4, tuple(batch)), nbytes, axes)
+    return _Parts(MatrixLayout(row or nbytes, column or 4, tuple(batch)), nbytes, axes)
 
 
 def _split(parts: _Parts, operand: CardPlace, large: CardPlace, small: CardPlace) -> LaunchPhase:

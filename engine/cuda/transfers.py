@@ -309,7 +309,7 @@ class RegisteredMemory:
         try:
             runtime.hostRegister(address, len(mapping), _PORTABLE)
         except runtime.CUDARuntimeError as error:
-            _reasons.tell(str(error))
+            _reasons.log(str(error))
             return False
         mapping.before_it_goes(lambda: runtime.hostUnregister(address))
         return True

@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from engine.codegen.native.native_call import MOST_AXES, reach
+from engine.codegen.native.native_call import MOST_AXES, byte_span
 from engine.compiler.plan import Plan, Step
 from engine.ir.op import View
 from engine.ir.run_context import ALIGNMENT, aligned
@@ -284,7 +284,7 @@ def moves(array: HostArray) -> bool:
 
 def span(array: HostArray) -> int:
     """Count the bytes from the first to the last byte of an array, including gaps."""
-    return sum(reach(array))
+    return sum(byte_span(array))
 
 
 def blocks(target: HostArray, source: HostArray) -> tuple[int, list[tuple[int, int, int]]]:

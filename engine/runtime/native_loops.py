@@ -28,7 +28,7 @@ from engine.autodiff.control_flow import Parts, split_operands
 from engine.codegen.kernels.compiled import block_count
 from engine.codegen.kernels.recurrence import recurrence_layout, recurrence_table
 from engine.codegen.native.native_call import (
-    WATCHED,
+    BOUNDS,
     CarryEntry,
     InitEntry,
     LoopEntry,
@@ -37,7 +37,7 @@ from engine.codegen.native.native_call import (
     NativeGuard,
     Runner,
     StackEntry,
-    joined,
+    join_calls,
 )
 from engine.compiler.control_flow import PlannedCond, PlannedCountedScan, PlannedScan, PlannedWhile, RunsPlans, StepLoop
 from engine.compiler.plan import Plan, Step
@@ -148,9 +148,9 @@ def bind_recurrence(
     )
     call.place(layout.flag, is_out_of_range.ctypes.data, is_out_of_range.nbytes)
     cost = len(kernel.recurrence.varying()) * max(1, loop.space.length // _ELEMENTS_PER_NANOSECOND)
-    steps = [NativeStep(call, cost), NativeStep(NativeGuard(is_out_of_range, joined(())), 0)]
-    operand_places = zip(loop.inputs, layout.loop.operands, layout.operands, strict=True)
-    result_places = zip(out, layout.loop.results, layout.results, strict=True)
+    steps = [NativeStep(call, cost), NativeStep(NativeGuard(is_out_of_range, join_calls(())), 0)]
+    operand_places = zip(loop.inputs, layout.kernel.operands, layout.operands, strict=True)
+    result_places = zip(out, layout.kernel.results, layout.results, strict=True)
     body = BoundBody(
         steps=single_thread_rows(steps if kernel.recurrence.out_of_range is not None else steps[:1]),
         pauses={},
@@ -170,7 +170,7 @@ def bind_recurrence(
 def _pointers(table: HostArray, position: int, array: HostArray, entry: int) -> list[Pointer]:
     """Return the word that points to an array, or to an entry of it, and the words of its bounds."""
     nbytes = array[:1].nbytes if table[entry] else array.nbytes
-    bounds = zip(WATCHED.words(table, position), (0, nbytes), strict=False)
+    bounds = zip(BOUNDS.words(table, position), (0, nbytes), strict=False)
     return [Pointer(int(table.ctypes.data) + 8 * position, 0), *[Pointer(place, offset) for place, offset in bounds]]
 
 
@@ -339,7 +339,7 @@ class _NativeBodies(ABC):
         description[LoopEntry.LENGTH] = length
         description[LoopEntry.WATCH], description[LoopEntry.POOL] = self._run.stop_flag.address, self._runner.pool
         description[LoopEntry.LOOK_STEPS] = max(1, _CLOCK_CHECK_NANOSECONDS // max(1, body.nanoseconds))
-        table = WATCHED.tables(1, self._results.stop)
+        table = BOUNDS.tables(1, self._results.stop)
         table[0, 0] = description.ctypes.data
         call = NativeCall(
             self._runner.repeat, self._runner.repeat_address, 1, table, (description, lists, self._bodies, self._memory)

@@ -130,7 +130,7 @@ class Kernels:
         if isinstance(op, PlannedScan):
             assert op.step_loop is not None
             recurrence = op.step_loop.expanded
-            text = recurrence_text(recurrence, lanes_of(recurrence.loop, op.step_loop.space.columns))
+            text = recurrence_text(recurrence, lanes_of(recurrence.fused, op.step_loop.space.columns))
             return StepKernel(self._kernel(text, load_kernel), recurrence)
         return [self._kernel(phase.text, load_kernel) for phase in op.recipe.phases]
 
@@ -147,7 +147,7 @@ class Kernels:
         return kernel
 
     def _load_or_compile(self, key: str, text: str, load: Callable[[bytes], K]) -> K:
-        self._refused.demand(key)
+        self._refused.require(key)
         try:
             kernel = self._load_stored(key, load)
             if kernel is None:

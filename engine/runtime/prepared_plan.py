@@ -35,7 +35,7 @@ from engine.codegen.native.native_call import (
     StepEntry,
     TablePlace,
     WatchEntry,
-    joined,
+    join_calls,
     places_of,
 )
 from engine.compiler.plan import Plan, Step
@@ -125,7 +125,7 @@ class Region:
         """
         runner, count, watch = self._runner, len(self._calls), self._watch
         if self._helpers > runner.helpers:
-            runner.want(self._helpers)
+            runner.start_helpers(self._helpers)
         first = 0
         crash_record.is_at(self._place)
         # The runner returns at a guard whose word is set, for Python to raise its error or to run a fallback.
@@ -212,7 +212,7 @@ class Segment:
 
     def renew(self, step_calls: StepCalls, calls: Sequence[KernelCall] = (_PLACEHOLDER_CALL,)) -> None:
         """Replace the calls of a renewed step, or drop them by default."""
-        self.calls[step_calls.position] = joined(calls)
+        self.calls[step_calls.position] = join_calls(calls)
 
     def build_calls(self, runner: Runner | None, watch: RegionWatch) -> None:
         """Build the list of calls. If there is a runner, merge consecutive native ones to regions.
@@ -227,7 +227,7 @@ class Segment:
         all_calls = (
             (step_calls, call)
             for step_calls in self._members
-            for call in ((joined(step_calls.calls),) if step_calls.renewed else step_calls.calls)
+            for call in ((join_calls(step_calls.calls),) if step_calls.renewed else step_calls.calls)
         )
         for are_native, group in groupby(all_calls, is_native):
             if are_native:
@@ -382,7 +382,7 @@ class RebindingStep:
         else:
             for move in self._moves:
                 for call, position in move.places:
-                    call.forget(position)
+                    call.release(position)
 
 
 def _can_be_repointed(call: KernelCall) -> bool:

@@ -473,10 +473,10 @@ class ExecutionTiers:
         try:
             return self._kernels.compile(plan) or self._kernels.without
         except KernelUnavailable as error:
-            self._reasons.tell(str(error))
+            self._reasons.log(str(error))
         except Exception as error:  # a bug here or in the compiler must not fail requests
             _logger.debug("the kernels of a plan failed", exc_info=True)
-            self._reasons.tell(f"{type(error).__name__}: {error}")
+            self._reasons.log(f"{type(error).__name__}: {error}")
         return self._kernels.without
 
 

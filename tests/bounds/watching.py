@@ -18,7 +18,7 @@ from engine import Graph, HostArray, Plan
 from engine.codegen.kernels.llvm_text import llvm_text
 from engine.codegen.kernels.program import lanes_of, table_layout
 from engine.codegen.native import machine_code
-from engine.codegen.native.native_call import WATCHED, FaultEntry, NativeCall, make_calls, reach
+from engine.codegen.native.native_call import BOUNDS, FaultEntry, NativeCall, byte_span, make_calls
 from engine.compiler.body_plans import with_compiled_bodies
 from engine.compiler.control_flow import RunsPlans
 from engine.compiler.fused_kernel import Fused, MicrokernelOp, select_microkernels
@@ -97,8 +97,8 @@ class Watching(Binder):
         guarded_run.bind_plan, guarded_run.stop_flag = run.bind_plan, run.stop_flag
         calls = self._inner.calls(guarded_run, step, read, tuple(written) if several else written[0])
         make_calls(calls)
-        if WATCHED.record[FaultEntry.OCCURRED]:
-            fault, WATCHED.record[:] = WATCHED.record.copy(), 0
+        if BOUNDS.record[FaultEntry.OCCURRED]:
+            fault, BOUNDS.record[:] = BOUNDS.record.copy(), 0
             raise Outside(_told(step, [call for call, _ in calls if isinstance(call, NativeCall)], fault))
         if isinstance(step.op, RunsPlans):
             assert isinstance(calls[0][0], NativeCall), f"{named(step)} is no native call"
@@ -108,7 +108,7 @@ class Watching(Binder):
 
 def beside(x: Array, at_end: bool) -> Array:
     """A copy of the same strides, whose furthest element ends, or whose first begins, at a guarded page."""
-    before, behind = reach(x)
+    before, behind = byte_span(x)
     memory = guarded(before + behind, at_end)
     copy: Array = np.ndarray(x.shape, x.dtype, memory, before, x.strides)
     copy[...] = x
@@ -134,11 +134,11 @@ def all_compiled() -> Iterator[None]:
 def watch(watched: Watched, built: Built, tell: Tell, checked: bool, at_end: bool) -> list[Array]:
     """The results of a graph; none where an index is outside of its axis. Raises Outside."""
     with pytest.MonkeyPatch.context() as patch, all_compiled():
-        patch.setattr(WATCHED, "checked", checked)
+        patch.setattr(BOUNDS, "checked", checked)
         if checked:  # how well that is compiled is of no matter
             patch.setitem(machine_code._OPTIONS, "opt", 0)
         else:
-            patch.setattr(WATCHED, "tables", partial(_guarded_tables, at_end))
+            patch.setattr(BOUNDS, "tables", partial(_guarded_tables, at_end))
         kernels = built.of(checked)
         plan = compiled(watched.graph, kernels.threads)
         binder = kernels.compile(plan)

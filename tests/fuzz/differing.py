@@ -228,7 +228,7 @@ class _Moving(WholeArrayKernel):
     """A loop, each of whose steps is moved by what it may be wrong by."""
 
     def __init__(self, builder: KernelBuilder, rng: Random) -> None:
-        super().__init__(builder.loop(), np.dtype(builder.dtype))
+        super().__init__(builder.build(), np.dtype(builder.dtype))
         self._rng = rng
 
     def compute(self, run: RunContext, n: int, read: Sequence[Array], out: Array | None) -> Array:

@@ -257,7 +257,7 @@ class ArrayFunction(NamedTuple):
     """A function of a NumPy block, the number of `arrays` of its size that it has at once, and its version for GPUs."""
 
     blocks: Callable[[Floats], Floats]
-    elsewhere: Callable[[RunContext, Array, Array], None]
+    on_device: Callable[[RunContext, Array, Array], None]
     arrays: int = 16
 
 
@@ -281,7 +281,7 @@ ARRAY_FUNCTIONS: Final[Mapping[str, ArrayFunction]] = MappingProxyType(
 @DeviceFunction
 def fill_function(run: RunContext, name: str, x: Array, out: Array) -> None:
     """Fill `out` with the named function of an array of any layout."""
-    ARRAY_FUNCTIONS[name].elsewhere(run, x, out)
+    ARRAY_FUNCTIONS[name].on_device(run, x, out)
 
 
 @fill_function.on("cpu")

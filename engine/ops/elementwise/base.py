@@ -158,7 +158,7 @@ class Elementwise(Op):
     def reads(self, *types: Scalars) -> Sequence[Scalars]:
         """Return the scalar types that the formula takes for operands of these types: numbers by default."""
         is_primitive = self.scalar is None and self.ufunc in PRIMITIVE_OF
-        return PRIMITIVES[PRIMITIVE_OF[self.ufunc]].takes if is_primitive else ["float"] * len(types)
+        return PRIMITIVES[PRIMITIVE_OF[self.ufunc]].operands if is_primitive else ["float"] * len(types)
 
     def is_fusible(self, out: TensorType, *types: TensorType, **attrs: Any) -> bool:
         """Whether a fused kernel can compute this result: all operands are float32, or all float64, apart from bools.
@@ -175,7 +175,7 @@ class Elementwise(Op):
         if is_opaque or not has_kernels(dtype):
             return False
         kernel = _kernels(self, (dtype, out.dtype, *(t.dtype for t in types)), attrs)
-        return kernel is not None and kernel.gives == out.dtype
+        return kernel is not None and kernel.result_dtype == out.dtype
 
     def infer(self, *types: Any, **attrs: Any) -> Any:
         """Return the broadcast shape with the dtype of `result_dtype`."""
@@ -263,7 +263,7 @@ def _kernel_of(op: Definition, dtypes: tuple[DType, ...], attrs: Mapping[str, An
     if result is None:
         return None
     builder.store("element", result)
-    return ElementKernel(builder.loop(), working_dtype, operand_dtypes, dtype)
+    return ElementKernel(builder.build(), working_dtype, operand_dtypes, dtype)
 
 
 _kernels = RuleCache(_kernel_of, _MOST_KERNELS)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.codegen.kernels.block_program import WordPair, mixed, wide_bits, write_uniform
+from engine.codegen.kernels.block_program import WordPair, threefry_2x32, wide_bits, write_uniform
 from engine.ir.attributes import Attr
 from engine.ir.graph import Value
 from engine.ir.op import Array, Composite, Definition, NoGradient, Op, ResultTypes, wrong_dtype
@@ -337,7 +337,7 @@ class RandomFoldIn(WithKey, RandomOp):
     def forward(self, run: RunContext, key: Array, number: Array, *, out: Array) -> None:
         """Compute one pair for each key."""
         keys, low = key.reshape(-1, 2), number.reshape(-1).astype("uint32")
-        words = mixed((keys[:, 0], keys[:, 1]), (run.xp.zeros_like(low), low))
+        words = threefry_2x32((keys[:, 0], keys[:, 1]), (run.xp.zeros_like(low), low))
         threefry.write_pairs(words, out.reshape(-1, 2))
 
     def flops(self, out: ResultTypes, *types: TensorType) -> int:

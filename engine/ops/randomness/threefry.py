@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from engine.codegen.kernels.block_program import ROUNDS_OF_FOUR, WordPair, mixed
+from engine.codegen.kernels.block_program import ROUNDS_OF_FOUR, WordPair, threefry_2x32
 from engine.ir.attributes import Attr
 from engine.ir.graph import Value, shaped
 from engine.ir.op import Array, KernelCall, Namespace, NoGradient, ResultTypes, View
@@ -51,7 +51,7 @@ def draw(run: RunContext, keys: Array, out: Array, write_block: Callable[[WordPa
         indices = run.xp.arange(column, column + block.shape[1], dtype="int64")
         counter = (indices >> 32).astype("uint32"), indices.astype("uint32")
         key = keys[row : row + rows, None]
-        write_block(mixed((key[..., 0], key[..., 1]), counter), block)
+        write_block(threefry_2x32((key[..., 0], key[..., 1]), counter), block)
 
 
 def _blocks(n: int, m: int, rows: int, columns: int) -> Iterator[tuple[int, int]]:

@@ -28,7 +28,7 @@ def filled(builder: KernelBuilder, arrays: list[Array], shape: tuple[int, ...]) 
     """The loop's result."""
     result: Array = np.empty(shape, builder.dtype)
     with np.errstate(all="ignore"):
-        WholeArrayKernel(builder.loop(), np.dtype(builder.dtype)).fill(RunContext(np), arrays, [result])
+        WholeArrayKernel(builder.build(), np.dtype(builder.dtype)).fill(RunContext(np), arrays, [result])
     return result
 
 

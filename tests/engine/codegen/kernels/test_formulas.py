@@ -59,7 +59,7 @@ def by_formula(op: Elementwise, attrs: dict[str, Any], arrays: list[Array], out:
     builder.store("element", found)
     result = np.empty_like(out)
     with np.errstate(all="ignore"):
-        WholeArrayKernel(builder.loop(), np.dtype(builder.dtype)).fill(RunContext(np), arrays, [result])
+        WholeArrayKernel(builder.build(), np.dtype(builder.dtype)).fill(RunContext(np), arrays, [result])
     return result
 
 
@@ -74,7 +74,7 @@ def by_rows(op: Rowwise, attrs: dict[str, Any], x: Array, out: Array) -> Array |
     builder.store("row" if is_row else "element", found)
     result = np.empty_like(out)
     with np.errstate(all="ignore"):
-        WholeArrayKernel(builder.loop(), np.dtype(builder.dtype)).fill(
+        WholeArrayKernel(builder.build(), np.dtype(builder.dtype)).fill(
             RunContext(np), [x.reshape(-1, extent)], [result.reshape(-1, 1 if is_row else extent)]
         )
     return result
@@ -164,7 +164,7 @@ def test_bools_become_numbers_and_numbers_truth_values() -> None:
         builder.store("element", found)
     arrays = np.array([True, False, True]), np.array([0.5, 2.0, 0.0], "float32")
     results = [np.empty(3, "float32"), np.empty(3, bool)]
-    WholeArrayKernel(builder.loop(), np.dtype(builder.dtype)).fill(RunContext(np), arrays, results)
+    WholeArrayKernel(builder.build(), np.dtype(builder.dtype)).fill(RunContext(np), arrays, results)
     assert results[0].tolist() == [1.5, 2.0, 1.0]
     assert results[1].tolist() == [True, False, False]
 

@@ -327,7 +327,7 @@ def test_a_cast_joins() -> None:
 def _loop(write: Callable[..., Any], operands: int = 2) -> FusedKernel:
     builder = KernelBuilder("float64")
     builder.store("element", write(*(builder.load(Level.ELEMENT, "pair") for _ in range(operands))))
-    return builder.loop()
+    return builder.build()
 
 
 def test_a_loop_in_parts_reads_and_writes_pairs_and_no_more() -> None:
@@ -340,7 +340,7 @@ def test_a_loop_in_parts_reads_and_writes_pairs_and_no_more() -> None:
 def test_a_loop_without_pairs_stays_what_it_is() -> None:
     builder = KernelBuilder("float64")
     builder.store("element", builder.load(Level.ELEMENT).exp())
-    loop = builder.loop()
+    loop = builder.build()
     assert split_pairs(loop) is loop
 
 
@@ -376,6 +376,6 @@ def test_nvidias_compiler_takes_them(dtype: str) -> None:
     quotient = (x * y).exp() / x
     builder.store("element", quotient.log())
     builder.store("row", quotient.abs().row_sum() * y)
-    loop = builder.loop()
+    loop = builder.build()
     parts = cuda_parts(expand_functions(loop), reports_range=reports_range(loop))
     assert nvrtc.compiled(cuda_text(parts, 32), [*OPTIONS, "--gpu-architecture=sm_90"])
