@@ -13,7 +13,7 @@ from benchmarks.suite import find
 from benchmarks.workload import Workload
 from engine import Compiler, Plan, registry
 from engine.compiler.fused_kernel import Fused
-from engine.compiler.plan import Step, Storage, graph_of
+from engine.compiler.plan import MemoryBlocks, Step, graph_of
 from engine.cuda.autotuning import NO_CHOICES, Choices
 from engine.cuda.binding import CudaPlans, card_recipe_for
 from engine.cuda.card_recipe import CudnnPhase, ProductPhase
@@ -98,7 +98,7 @@ def card_plan(work: Workload) -> Plan:
 
 def launches_of_plan(plan: Plan, terms: CardTerms = TERMS) -> Iterator[StepLaunch]:
     """What its steps launch, in their order; views and constants launch nothing."""
-    types = Storage(graph_of(plan, registry())).types
+    types = MemoryBlocks(graph_of(plan, registry())).types
     for step in plan.steps:
         is_view = isinstance(step.op, View) and not step.places
         if not is_view and not (isinstance(step.op, NullaryOp) and step.result not in plan.results):

@@ -111,7 +111,7 @@ class NonfiniteWatch:
             runs = count()
 
             def run_observed(feeds: Mapping[Any, Array], deadline: Deadline) -> Sequence[Array]:
-                step_number, steps = op.number_of(next(runs), operands, step.attrs), place.steps
+                step_number, steps = op.step_number(next(runs), operands, step.attrs), place.steps
                 if step.origin is None:
                     steps = ()
                 elif step_number is not None and _innermost(step.origin).op != "map":

@@ -19,7 +19,7 @@ import numpy as np
 from engine.autodiff.bodies import derive_body, differentiate_body, tidy
 from engine.autodiff.calls import Gradients
 from engine.autodiff.control_flow import Parts, emit_scan, split_operands
-from engine.compiler.body_plans import runnable
+from engine.compiler.body_plans import optimise_and_plan_bodies
 from engine.compiler.compiler import open_scope
 from engine.compiler.plan import Plan, make_plan
 from engine.ir.graph import Builder, Node, Value
@@ -221,7 +221,9 @@ class Point:
 
     def plan(self, builder: Builder, results: Sequence[Value]) -> Plan:
         """Optimise and plan results. Raises OverBudget, DeadlineExceeded."""
-        graph = runnable(builder.graph(results), self.limits, Allowance(self.limits.flops, self.deadline))
+        graph = optimise_and_plan_bodies(
+            builder.graph(results), self.limits, Allowance(self.limits.flops, self.deadline)
+        )
         return make_plan(graph, self.limits, self.deadline)
 
     def builder(self) -> Builder:

@@ -67,25 +67,25 @@ class _Options(NamedTuple):
 
     limits: Limits
     allowance: Allowance
-    loop_threads: int
+    kernel_threads: int
     body_bytes: int | None
 
 
-def runnable(
-    graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int = 1, body_bytes: int | None = None
+def optimise_and_plan_bodies(
+    graph: Graph, limits: Limits, allowance: Allowance, kernel_threads: int = 1, body_bytes: int | None = None
 ) -> Graph:
-    """Optimise `graph` and plan its bodies, for `loop_threads` threads per kernel.
+    """Optimise `graph` and plan its bodies, for `kernel_threads` threads per kernel.
 
     With `body_bytes`, each body takes at most that many bytes, and recomputes values to fit. Raises EngineError.
     """
-    return _without_deadlines(_runnable(graph, _Options(limits, allowance, loop_threads, body_bytes)))
+    return _without_deadlines(_runnable(graph, _Options(limits, allowance, kernel_threads, body_bytes)))
 
 
 def with_planned_bodies(
-    graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int = 1, body_bytes: int | None = None
+    graph: Graph, limits: Limits, allowance: Allowance, kernel_threads: int = 1, body_bytes: int | None = None
 ) -> Graph:
     """Plan the bodies of a graph that is already optimised. Raises EngineError."""
-    return _without_deadlines(_with_planned_bodies(graph, _Options(limits, allowance, loop_threads, body_bytes)))
+    return _without_deadlines(_with_planned_bodies(graph, _Options(limits, allowance, kernel_threads, body_bytes)))
 
 
 def _without_deadlines(graph: Graph) -> Graph:

@@ -97,10 +97,10 @@ def _single_kernel(body: Plan) -> Step | None:
     # `get_output` steps are views of the kernel's results, and cost nothing.
     kernel_steps = [step for step in body.steps if step.op.name != "get_output"]
     op = kernel_steps[0].op if len(kernel_steps) == 1 else None
-    if not isinstance(op, Fused) or op.space.length > MOST_STEP_ELEMENTS:
+    if not isinstance(op, Fused) or op.iteration_space.length > MOST_STEP_ELEMENTS:
         return None
-    is_elementwise = all(result.kind == "element" for result in op.loop.results) and not any(
-        instruction.op in REDUCTIONS for instruction in op.loop.instructions
+    is_elementwise = all(result.kind == "element" for result in op.kernel.results) and not any(
+        instruction.op in REDUCTIONS for instruction in op.kernel.instructions
     )
     return kernel_steps[0] if is_elementwise else None
 
@@ -110,7 +110,7 @@ class _RecurrenceWriter:
 
     def __init__(self, body: Plan, step: Step) -> None:
         assert isinstance(step.op, Fused)
-        self._body, self._kernel, space = body, step.op.loop, step.op.space
+        self._body, self._kernel, space = body, step.op.kernel, step.op.iteration_space
         self._space, self._type = space, step.types[0]
         # Bodies have their inputs as feeds, by number.
         self._inputs: dict[int, Any] = {slot: feed for feed, slot in body.feeds.items()}
@@ -246,7 +246,7 @@ class RunsPlans(Kernel):
         """Upper bound of the number of steps."""
         return 1
 
-    def number_of(self, k: int, operands: Sequence[Array], attrs: Any) -> int | None:
+    def step_number(self, k: int, operands: Sequence[Array], attrs: Any) -> int | None:
         """Return the number of the step that is the k-th run of a body, or None if there are no steps."""
         return None
 
@@ -254,7 +254,7 @@ class RunsPlans(Kernel):
         """Memory of the bodies, and a second copy of carries, as a step reads the old ones while it writes new ones."""
         carry_types = out[: attrs.get("carries", 0)] if isinstance(out, tuple) else ()
         # A step that returns a carry unchanged, in the memory of its feed, needs no second copy of it.
-        borrowed = self.plans[-1].borrowed
+        borrowed = self.plans[-1].results_in_feeds
         carries: int = sum(type.nbytes for k, type in enumerate(carry_types) if k not in borrowed)
         body_bytes: int = sum(plan.working_bytes for plan in self.runs)
         return carries + body_bytes
@@ -276,7 +276,7 @@ class PlannedScan(RunsPlans):
         """Length of the scan."""
         return int(attrs["length"])
 
-    def number_of(self, k: int, operands: Sequence[Array], attrs: Any) -> int | None:
+    def step_number(self, k: int, operands: Sequence[Array], attrs: Any) -> int | None:
         """Return the number of the entries that the k-th step reads."""
         return self.steps(operands, attrs) - 1 - k if attrs["reverse"] else k
 
@@ -339,7 +339,7 @@ class PlannedWhile(RunsPlans):
         """Bound of the loop."""
         return int(attrs["max_steps"])
 
-    def number_of(self, k: int, operands: Sequence[Array], attrs: Any) -> int | None:
+    def step_number(self, k: int, operands: Sequence[Array], attrs: Any) -> int | None:
         """Return the number of steps before the k-th one."""
         return k
 

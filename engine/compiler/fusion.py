@@ -33,7 +33,7 @@ from typing import Final, NamedTuple
 from engine.codegen.kernels.program import KernelBuilder, Level, Scalar
 from engine.compiler.fused_kernel import Fused, RowLayout, Strides, lay_out
 from engine.compiler.fusion_groups import Group, Grouping, Member
-from engine.compiler.plan import Storage
+from engine.compiler.plan import MemoryBlocks
 from engine.ir.graph import Graph, Node
 from engine.ir.op import View
 from engine.ir.passes import dce
@@ -202,11 +202,11 @@ class WrittenKernel(NamedTuple):
     def adds_up(self, k: int) -> bool:
         """Whether the k-th result is a sum over rows."""
         op = self.node and self.node.op
-        return isinstance(op, Fused) and op.loop.results[k].adds_up
+        return isinstance(op, Fused) and op.kernel.results[k].adds_up
 
 
 def _kernels(grouping: Grouping, compiled: bool, threads: int, *, all_pay: bool) -> list[WrittenKernel]:
-    graph, storage = grouping.graph, Storage(grouping.graph)
+    graph, storage = grouping.graph, MemoryBlocks(grouping.graph)
     parts = _worthwhile(grouping, compiled, all_pay=all_pay)
     while True:
         groups = _Recomputing(grouping, parts).groups
@@ -266,7 +266,7 @@ def _read_nodes(graph: Graph, groups: Sequence[Group]) -> set[int]:
 class _Writer:
     """Writer of the kernel of one group."""
 
-    def __init__(self, storage: Storage, grouping: Grouping, stored: set[int], group: Group) -> None:
+    def __init__(self, storage: MemoryBlocks, grouping: Grouping, stored: set[int], group: Group) -> None:
         self.nodes = storage.graph.nodes
         self.group = group
         self._storage = storage

@@ -24,7 +24,7 @@ Geometry = Product | DirectedConvolution | DirectedPool
 GeometryOf = Callable[..., Geometry | None]
 
 
-def of_class(table: Mapping[type[Kernel], _Entry], op: Kernel) -> _Entry | None:
+def lookup_by_class(table: Mapping[type[Kernel], _Entry], op: Kernel) -> _Entry | None:
     """Return the entry for the class of an op, or for its nearest base class in the table, or None."""
     return next((table[base] for base in type(op).__mro__ if base in table), None)
 
@@ -35,7 +35,7 @@ def geometry_of(op: Kernel, out: TensorType, *types: Any, **attrs: Any) -> Geome
     The strides of `types` are those of the operands. If an op `supports_partial_results`, `out` may be a leading part
     of its result.
     """
-    make_geometry = of_class(GEOMETRIES, op)
+    make_geometry = lookup_by_class(GEOMETRIES, op)
     return make_geometry and make_geometry(out, *types, **attrs)
 
 

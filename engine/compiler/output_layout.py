@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from engine.compiler.plan import Storage
+from engine.compiler.plan import MemoryBlocks
 from engine.ir.graph import Graph, Node, inverse
 from engine.ir.tensor_type import FLOAT16, FLOAT32, FLOAT64, FLOATS, Shape, TensorType
 from engine.ops.elementwise.arithmetic import Add
@@ -109,7 +109,7 @@ class _NotWritable(Exception):
 
 def _transpose_attention(graph: Graph, fused: Container[int]) -> LaidGraph:
     """Let attention write results with their axes in the order of the node that would copy them."""
-    storage, readers = Storage(graph), _readers(graph)
+    storage, readers = MemoryBlocks(graph), _readers(graph)
     orders: dict[int, Shape] = {}  # by the number of the get_output
     for i, node in enumerate(graph.nodes):
         if not isinstance(node.op, Transpose) or node.attrs["axes"][-1] != node.type.ndim - 1 or i in fused:
@@ -121,7 +121,7 @@ def _transpose_attention(graph: Graph, fused: Container[int]) -> LaidGraph:
     return _with_axis_orders(graph, orders) if orders else LaidGraph(graph, range(len(graph.nodes)))
 
 
-def _copies(storage: Storage, i: int) -> bool:
+def _copies(storage: MemoryBlocks, i: int) -> bool:
     nodes = storage.graph.nodes
     return i < len(nodes) and isinstance(nodes[i].op, Reshape) and not storage.is_view[i]
 
@@ -186,7 +186,7 @@ class _ProductFinder:
 
     def __init__(self, graph: Graph, fused: Container[int]) -> None:
         self._nodes, self._fused = graph.nodes, fused
-        self._storage, self._readers = Storage(graph), _readers(graph)
+        self._storage, self._readers = MemoryBlocks(graph), _readers(graph)
 
     def is_copied(self, i: int) -> bool:
         """Whether a node costs a launch that products can save: a copy, its operand, or a sum with a bias."""
@@ -313,7 +313,7 @@ def _reshapes_as_views(graph: Graph, fused: Container[int]) -> Graph:
     """Replace reshapes by views if products can read the operand with its strides."""
     refused = set[int]()
     while True:
-        storage, readers = Storage(graph), _readers(graph)
+        storage, readers = MemoryBlocks(graph), _readers(graph)
         chosen = [
             i
             for i, node in enumerate(graph.nodes)
@@ -325,7 +325,7 @@ def _reshapes_as_views(graph: Graph, fused: Container[int]) -> Graph:
         for i in chosen:
             nodes[i] = nodes[i]._replace(op=_IN_PLACE)
         rewritten = graph.with_nodes(nodes, graph.outputs)
-        storage_after = Storage(rewritten)
+        storage_after = MemoryBlocks(rewritten)
         # Views change the strides of the nodes behind them, so check the readers after all replacements, and start over
         # without the reshapes that products cannot read.
         unsuitable = {i for i in chosen if not _is_read_by_products(storage_after, readers, i)}
@@ -336,7 +336,7 @@ def _reshapes_as_views(graph: Graph, fused: Container[int]) -> Graph:
 
 def _share_copies(graph: Graph, fused: Container[int]) -> Graph:
     """Replace reshapes that would copy the same tensor again by reshapes of the first copy."""
-    storage, readers = Storage(graph), _readers(graph)
+    storage, readers = MemoryBlocks(graph), _readers(graph)
     nodes, copies, is_changed = list(graph.nodes), dict[int, int](), False
     for i, node in enumerate(nodes):
         if isinstance(node.op, Reshape) and not storage.is_view[i] and readers[i] and i not in fused:
@@ -348,7 +348,7 @@ def _share_copies(graph: Graph, fused: Container[int]) -> Graph:
     return graph.with_nodes(nodes, graph.outputs) if is_changed else graph
 
 
-def _may_be_view(storage: Storage, node: Node, i: int) -> bool:
+def _may_be_view(storage: MemoryBlocks, node: Node, i: int) -> bool:
     """Whether a node is a reshape that copies, although strides could express it."""
     if not isinstance(node.op, Reshape) or storage.is_view[i]:
         return False
@@ -360,7 +360,7 @@ def _may_be_view(storage: Storage, node: Node, i: int) -> bool:
 
 
 def _is_read_by_products(
-    storage: Storage, readers: Mapping[int, Sequence[int]], i: int, max_views: int = _MOST_BETWEEN
+    storage: MemoryBlocks, readers: Mapping[int, Sequence[int]], i: int, max_views: int = _MOST_BETWEEN
 ) -> bool:
     """Whether only products read a node, behind at most `max_views` views, and can read its strides."""
     nodes, type = storage.graph.nodes, storage.types[i]

@@ -29,7 +29,7 @@ from engine.codegen.microkernels.recipe import Recipe
 from engine.codegen.microkernels.routine import MOVED_AS
 from engine.codegen.microkernels.ufunc_calls import SO_FAR, UfuncCall, running_sums, ufunc_calls
 from engine.codegen.microkernels.windows import DirectedPool
-from engine.compiler.geometry import Geometry, geometry_of, of_class
+from engine.compiler.geometry import Geometry, geometry_of, lookup_by_class
 from engine.ir.op import Kernel
 from engine.ir.tensor_type import FLOAT64, TensorType, has_kernels
 from engine.ops.elementwise.base import Cast, Elementwise, LibraryUfunc, PassThrough
@@ -109,11 +109,11 @@ def body_scatter_recipe(
     _: Kernel, out: TensorType, x: TensorType, index: TensorType, updates: TensorType, *, axis: int, **_attrs: Any
 ) -> Recipe | None:
     """Add along any axis, for each element in the order of the index."""
-    geometry = adding_of(out, x, index, updates, axis) if has_kernels(out.dtype) else None
+    geometry = addition_geometry(out, x, index, updates, axis) if has_kernels(out.dtype) else None
     return None if geometry is None else scatter_add(geometry)
 
 
-def adding_of(
+def addition_geometry(
     out: TensorType, x: TensorType, index: TensorType, updates: TensorType, axis: int
 ) -> ScatterAddGeometry | None:
     """Return the geometry of an addition along an axis; None if an operand is cast, or if some rows have no updates."""
@@ -291,7 +291,7 @@ def recipe_for(
         return by_geometry[type(geometry)](geometry)
     # Recipes that pay off anywhere come first; those for bodies may cover the same ops with fewer conditions.
     for tables in (RECIPES, BODY_RECIPES) if in_body else (RECIPES,):
-        make_recipe = of_class(tables.get(device, {}), op)
+        make_recipe = lookup_by_class(tables.get(device, {}), op)
         recipe = make_recipe and make_recipe(op, out, *types, **attrs)
         if recipe is not None:
             return recipe

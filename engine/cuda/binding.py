@@ -27,8 +27,8 @@ from engine.codegen.microkernels.product import Product
 from engine.codegen.microkernels.windows import DirectedPool
 from engine.codegen.native.machine_code import KernelStore, KernelUnavailable, Reasons
 from engine.compiler.body_plans import plans_within
-from engine.compiler.geometry import GEOMETRIES, geometry_of, of_class
-from engine.compiler.plan import Plan, Step, Storage, graph_of
+from engine.compiler.geometry import GEOMETRIES, geometry_of, lookup_by_class
+from engine.compiler.plan import MemoryBlocks, Plan, Step, graph_of
 from engine.cuda.attention import (
     attention_gradients_recipe,
     attention_rows_recipe,
@@ -94,7 +94,7 @@ _LIBRARY_ALIGNMENT: Final = 256
 
 def has_card_recipes(op: Kernel) -> bool:
     """Return whether ops of this class have GPU recipes."""
-    is_listed = of_class(GEOMETRIES, op) is not None or of_class(CARD_RECIPES, op) is not None
+    is_listed = lookup_by_class(GEOMETRIES, op) is not None or lookup_by_class(CARD_RECIPES, op) is not None
     return is_listed or isinstance(op, StridedProducts | PermutedResults)
 
 
@@ -111,7 +111,7 @@ def card_recipe_for(op: Kernel, terms: CardTerms, out: Any, *types: Any, **attrs
     elif isinstance(op, StridedProducts):
         recipe = laid_products_card_recipe(terms, op.parts, out, *types)
     else:
-        build = of_class(CARD_RECIPES, op)
+        build = lookup_by_class(CARD_RECIPES, op)
         recipe = build and build(terms, out, *types, **attrs)
     return recipe if recipe is not None and recipe.workspace <= terms.workspace else None
 
@@ -295,7 +295,7 @@ def recipes_of_plan(plan: Plan, terms: CardTerms) -> Iterator[CardRecipe]:
     for inner in plans_within(plan):
         if not any(has_card_recipes(step.op) for step in inner.steps):
             continue
-        types = Storage(graph_of(inner, registry())).types
+        types = MemoryBlocks(graph_of(inner, registry())).types
         for step in inner.steps:
             out = step.types if step.op.several else step.types[0]
             operands = [types[i] for i in step.operands]

@@ -63,7 +63,7 @@ class CuPyExecutor(Executor):
 
     device: ClassVar[str] = "cuda"
     position: ClassVar[int] = 0
-    loop_threads = 1
+    kernel_threads = 1
 
     def __init__(
         self,

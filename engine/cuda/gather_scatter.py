@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from engine.codegen.microkernels.axis_kernels import merged_axes
 from engine.codegen.microkernels.indexing import ScatterAddGeometry
-from engine.compiler.recipes import adding_of
+from engine.compiler.recipes import addition_geometry
 from engine.cuda.card_recipe import (
     CardPlace,
     CardRecipe,
@@ -184,7 +184,7 @@ def scatter_card_recipe(
     terms: CardTerms, out: TensorType, x: TensorType, index: TensorType, updates: TensorType, *, axis: int, **_: Any
 ) -> CardRecipe | None:
     """Build the recipe that adds updates to operand 0 at the indices, operand 1."""
-    adding = adding_of(out, x, index, updates, axis) if out.is_float else None
+    adding = addition_geometry(out, x, index, updates, axis) if out.is_float else None
     return index_sum_recipe(adding, terms.workspace) if adding is not None and _prefers_order(terms, adding) else None
 
 

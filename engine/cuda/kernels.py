@@ -223,8 +223,8 @@ def cuda_fused_kernel(op: Fused) -> CudaKernel:
     Raises KernelUnavailable.
     """
     fused = op.expanded
-    parts = cuda_parts(fused, reports_range=reports_range(op.loop))
-    kernel = CudaKernel(op.loop, parts, op.space, lanes_of(fused, op.space.columns))
+    parts = cuda_parts(fused, reports_range=reports_range(op.kernel))
+    kernel = CudaKernel(op.kernel, parts, op.iteration_space, lanes_of(fused, op.iteration_space.columns))
     if kernel.table_bytes > _MAX_ARGUMENT_BYTES:
         raise KernelUnavailable(f"a kernel would take {kernel.table_bytes} bytes of arguments")
     return kernel

@@ -175,7 +175,7 @@ class CudaPreparedPlan:
         self._results, self._types = plan.results, plan.result_types
         feeds, roots = {slot: feed for feed, slot in plan.feeds.items()}, roots_of(plan)
         #: results that are feeds or reshaped feeds
-        self._borrowed = {k: feeds[roots[k].slot] for k in plan.borrowed}
+        self._borrowed = {k: feeds[roots[k].slot] for k in plan.results_in_feeds}
         self._result_buffers = plan.buffers[1:]
         self._exchanged_buffers = choose_exchanged(dict(enumerate(self._result_buffers)))
         self._arena = [executor.allocate(nbytes) for nbytes in plan.buffers[:1]]

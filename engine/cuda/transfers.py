@@ -260,7 +260,7 @@ class ExchangedFlags(CudaFlags):
 def _may_leave_range(step: Step) -> bool:
     """Return whether a step's kernel reports arguments out of range. No such step notes an index."""
     if isinstance(step.op, Fused):
-        return reports_range(step.op.loop)
+        return reports_range(step.op.kernel)
     return isinstance(step.op, PlannedScan) and step.op.step_loop is not None and step.op.step_loop.reports_range
 
 

@@ -262,7 +262,7 @@ class Executor(ABC):
     _tiers: ExecutionTiers | None
     _without: Binder
     #: threads of a fused kernel that plans assume; 0 if the executor runs no fused kernels
-    loop_threads: int = 0
+    kernel_threads: int = 0
     #: whether plans split sums over several axes in two, so that fused kernels can compute the first part
     splits_sums: bool = False
 
@@ -336,7 +336,7 @@ class Executor(ABC):
         """
         on_device = {feed: self.to_device(feeds[feed]) for feed in plan.feeds if feed in feeds}
         results = self.to_host(self.execute(plan, on_device, deadline, watch))
-        for k in plan.borrowed:
+        for k in plan.results_in_feeds:
             results[k] = results[k].view()
             results[k].flags.writeable = False
         return results

@@ -124,7 +124,7 @@ class Kernels:
     def _code(self, op: CompiledOp) -> KernelCode:
         if isinstance(op, Fused):
             loop = op.expanded
-            kernel = self._loop_kernel(loop, lanes_of(loop, op.space.columns))
+            kernel = self._loop_kernel(loop, lanes_of(loop, op.iteration_space.columns))
             sums = {kind: self._loop_kernel(part_sum_kernel(loop.dtype, kind), LANES) for kind in sum_kinds(op)}
             return CompiledKernel(kernel, loop, sums)
         if isinstance(op, PlannedScan):
@@ -196,7 +196,7 @@ def _needed_workspace(op: CompiledOp) -> int:
     """Return the workspace that a kernel needs with one thread."""
     if isinstance(op, PlannedScan):
         return 0
-    return native_workspace(op.expanded, op.space, 1) if isinstance(op, Fused) else op.recipe.workspace(1)
+    return native_workspace(op.expanded, op.iteration_space, 1) if isinstance(op, Fused) else op.recipe.workspace(1)
 
 
 class KernelBinder(Binder):
@@ -243,7 +243,7 @@ class KernelBinder(Binder):
             return step.op.recipe.workspace(self._threads_for(step.op))
         assert isinstance(step.op, Fused)
         assert isinstance(code, CompiledKernel)
-        return kernel_workspace(code.kernel, code.loop, step.op.space, self._threads)
+        return kernel_workspace(code.kernel, code.loop, step.op.iteration_space, self._threads)
 
     def fit_loops(self, plan: Plan) -> None:
         """Decide which loops of a plan and of its bodies run as native calls, before any of them is bound."""
@@ -265,11 +265,13 @@ class KernelBinder(Binder):
             return native or bind_step(run, step, operands, out)
         if not isinstance(op, Fused):
             return bind_step(run, step, operands, out)
-        by_numpy = partial(bind_blocks, op.loop, op.space, threads=op.threads)
+        by_numpy = partial(bind_blocks, op.kernel, op.iteration_space, threads=op.threads)
         if not isinstance(code, CompiledKernel):  # bound at each run, to hold the blocks of one step at a time
             return [fallback(partial(_with_deadline_checks, run, by_numpy), operands, out)]
         kernel, loop, sums = code
-        return bind_within_range(kernel, loop, op.space, operands, out, self._threads, by_numpy, run.workspace, sums)
+        return bind_within_range(
+            kernel, loop, op.iteration_space, operands, out, self._threads, by_numpy, run.workspace, sums
+        )
 
     def _threads_for(self, op: MicrokernelOp) -> int:
         return min(self._threads, op.threads)
@@ -289,7 +291,7 @@ def _with_deadline_checks(
 def sum_kinds(op: Fused) -> list[str]:
     """Return the kinds of results that are sums over several blocks."""
     kinds = {result.kind for result in op.expanded.results if result.adds_up}
-    return sorted(kinds) if block_count(op.space) > 1 else []
+    return sorted(kinds) if block_count(op.iteration_space) > 1 else []
 
 
 class NumPyExecutor(Executor):
@@ -316,7 +318,7 @@ class NumPyExecutor(Executor):
         self.threads = threads
         # A plan that is compiled later is planned again. NumPy only runs it a few times, which is not worth waking
         # threads for that would compete with those of BLAS.
-        self.loop_threads = 1 if compile == "on" and determinism == "fast" else threads
+        self.kernel_threads = 1 if compile == "on" and determinism == "fast" else threads
         self.instances = InstancePool() if instances is None else instances
         self._kernels = Kernels(store, threads)
         self._without = self._kernels.without

@@ -450,7 +450,7 @@ class PreparedPlan:
         self._forward_segments, self._backward_segments = self._segments.passes
         self._borrowed_results = _borrowed_results(plan, lifetimes)
         self._transient_slots = sorted(lifetimes.transient)
-        own_results = [(k, i) for k, i in enumerate(plan.results) if k not in plan.borrowed]
+        own_results = [(k, i) for k, i in enumerate(plan.results) if k not in plan.results_in_feeds]
         self._results = [(i, lifetimes.is_copied_out(k)) for k, i in own_results]
 
     @property
@@ -587,4 +587,6 @@ def _allocate_together(executor: Executor, sizes: Sequence[int]) -> list[Buffer]
 
 def _borrowed_results(plan: Plan, lifetimes: Lifetimes) -> list[_BorrowedResult]:
     feeds = {slot: feed for feed, slot in plan.feeds.items()}
-    return [_BorrowedResult(k, feeds[lifetimes.roots[k].slot], plan.result_types[k].shape) for k in plan.borrowed]
+    return [
+        _BorrowedResult(k, feeds[lifetimes.roots[k].slot], plan.result_types[k].shape) for k in plan.results_in_feeds
+    ]

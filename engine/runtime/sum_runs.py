@@ -69,7 +69,7 @@ def run_blocks(
     Raises the errors of `Executor.run`.
     """
     mapped = {node for node, _ in call.mapped}
-    plan_feeds = set(compiled.full.plan.feeds)
+    plan_feeds = set(compiled.full_block.plan.feeds)
     shared = {feed: executor.to_device(feeds[feed]) for feed in plan_feeds - mapped if feed in feeds}
     tree = SumTree(executor.xp)
     for index in indices:

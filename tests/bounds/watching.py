@@ -206,7 +206,7 @@ def _texts(step: Step, number: int, position: int) -> tuple[str, str]:
     layout = table_layout(loop)
     names = {-1: _TABLE, layout.scratch: "scratch"} | {place: f"operand {i}" for i, place in enumerate(layout.operands)}
     names |= {place: f"result {i}" for i, place in enumerate(layout.results)}
-    return llvm_text(loop, lanes_of(loop, step.op.space.columns)), names[position]
+    return llvm_text(loop, lanes_of(loop, step.op.iteration_space.columns)), names[position]
 
 
 def _access(text: str, number: int) -> str:

@@ -215,7 +215,7 @@ class Asked:
             return Results(values, self._refused(error))
 
     def _plan(self, program: Program, call: Call) -> Plan:
-        return compile_call(CompileRequest(program, self.types, call, LIMITS, loop_threads=0)).plan
+        return compile_call(CompileRequest(program, self.types, call, LIMITS, kernel_threads=0)).plan
 
     def _refused(self, error: EngineError) -> str:
         """Its code. It names the node, unless it is about the peak of the whole plan."""

@@ -76,7 +76,7 @@ class BatchExecution(Computing):
         if not isinstance(parsed.call, BatchSum):
             return super().prepare(parsed, engine, deadline)
         parts = compile_sum(engine.compiler, parsed.compile_request(engine, deadline))
-        return check_answer(PreparedSum(parsed, parts.full, 0, engine.dense_flop, parsed.call, parts), engine)
+        return check_answer(PreparedSum(parsed, parts.full_block, 0, engine.dense_flop, parsed.call, parts), engine)
 
     def run_call(self, ready: Prepared, engine: Engine, deadline: Deadline) -> CallOutcome:
         """Run the plan; for a sum, add the number of pieces and their time to the statistics."""
@@ -102,7 +102,7 @@ class BatchExecution(Computing):
         count, plan = ready.parts.blocks.count, ready.compiled.plan
         # Blocks are added in pairs, so at most one partial sum per level of the tree is held.
         sums = sum(type.nbytes for type in plan.result_types) * count.bit_length()
-        seconds = (count - 1) * once.seconds + run_seconds(ready.parts.last.plan, ready.dense_flop)
+        seconds = (count - 1) * once.seconds + run_seconds(ready.parts.last_block.plan, ready.dense_flop)
         return once._replace(seconds=seconds, peak_bytes=once.peak_bytes + sums)
 
     def execute(

@@ -12,7 +12,7 @@ from engine import Builder, Graph, Limits, TensorType, Value, open_executor, reg
 from engine.compiler.fit_memory import compiled_within
 from engine.compiler.fused_kernel import Fused
 from engine.compiler.output_layout import output_layout
-from engine.compiler.plan import Storage, make_plan
+from engine.compiler.plan import MemoryBlocks, make_plan
 from engine.ir.tensor_type import HostArray
 from engine.ops.linalg.layouts import PermutedResults, StridedProducts
 from engine.ops.nn.attention_tiles import GRADIENTS, ROWS
@@ -46,7 +46,7 @@ def laid(graph: Graph, looped: Container[int] = ()) -> Graph:
 
 def copies(graph: Graph) -> list[str]:
     """The ops that compute nothing, but take memory of their own."""
-    storage = Storage(graph)
+    storage = MemoryBlocks(graph)
     found = (node.op.name for i, node in enumerate(graph.nodes) if not storage.is_view[i])
     return [name for name in found if name in {"reshape", "cat", "identity"}]
 

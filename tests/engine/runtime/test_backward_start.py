@@ -22,7 +22,7 @@ def compiled(*, gradients: bool) -> Compiled:
     ops = registry().ops
     operands: list[tuple[str, tuple[int, ...]]] = [("sin", (0,)), ("exp", (1,)), ("mul", (2, 0)), ("sum", (3,))]
     statements = [Statement(ops["parameter"]), *(Statement(ops[name], at) for name, at in operands)]
-    compiler, program = Compiler(Limits(), loop_threads=0), Program(registry(), statements)
+    compiler, program = Compiler(Limits(), kernel_threads=0), Program(registry(), statements)
     types = {0: TensorType.of(X)}
     return compiler.gradients(program, types) if gradients else compiler.forward(program, types)
 

@@ -86,7 +86,7 @@ def loops(plan: Plan) -> list[list[str]]:
     for shared in found:
         (op,) = shared.ops
         assert isinstance(op, Fused)
-        parts[op not in first].append(llvm_text(op.expanded, lanes_of(op.expanded, op.space.columns)))
+        parts[op not in first].append(llvm_text(op.expanded, lanes_of(op.expanded, op.iteration_space.columns)))
     return parts
 
 

@@ -302,7 +302,7 @@ def test_what_stands_at_rows_is_complex_too(dtype: str, printer: str) -> None:
     types = {0: TensorType.of(z), 1: TensorType.of(w)}
     plan = Compiler(Limits()).forward(program, types, [scaled, len(g.statements) - 1]).plan
     loops = [node.op for node in fuse(graph_of(plan, registry()), 0, compiled=True).nodes if isinstance(node.op, Fused)]
-    assert [[result.kind for result in loop.loop.results] for loop in loops] == [["row", "element"]]
+    assert [[result.kind for result in loop.kernel.results] for loop in loops] == [["row", "element"]]
     with printing(printer):
         found = EXECUTOR.run(plan, {0: z, 1: w})
     wanted = np.abs(z).sum(axis=1, keepdims=True) * w
@@ -317,7 +317,9 @@ def test_a_cast_joins() -> None:
     g.mul(g.cast(g.exp(x), dtype="complex64"), z)
     program = Program(registry(), g.statements, opset=LATEST)
     types = {0: TensorType((1 << 22,), np.dtype("float32")), 1: TensorType((1 << 22,), np.dtype("complex64"))}
-    plan = compile_call(CompileRequest(program, types, Values.of_program(program, None), Limits(), loop_threads=1)).plan
+    plan = compile_call(
+        CompileRequest(program, types, Values.of_program(program, None), Limits(), kernel_threads=1)
+    ).plan
     assert [step.op.name for step in plan.steps] == ["fused", "get_output"]
 
 
