@@ -117,7 +117,7 @@ class NonfiniteWatch:
                 elif step_number is not None and _innermost(step.origin).op != "map":
                     steps = (*steps, step_number)  # a batch of a map is no step; a step in a segment has no number
                 watch = _BodyWatch(self._check, _Place(origin, steps))
-                return self._executor.interpret(plan, feeds, deadline, watch, turned=True)
+                return self._executor.interpret(plan, feeds, deadline, watch, in_backward_pass=True)
 
             return run_observed
 

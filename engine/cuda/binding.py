@@ -405,7 +405,7 @@ class CudaPlans:
     def __init__(self, kernels: CudaKernels, cards: CardCalls) -> None:
         self._kernels, self._cards = kernels, cards
         #: binder for plans without compiled kernels
-        self.without: Binder = CudaBinder({}, cards=cards)
+        self.uncompiled_binder: Binder = CudaBinder({}, cards=cards)
 
     @property
     def compiled(self) -> int:

@@ -97,7 +97,7 @@ class CuPyExecutor(Executor):
         chooses, bitwise = determinism == "fast" and compile == "on", determinism == "bitwise"
         cards = CardCalls(cupy, self._workspace, store, self._clock if chooses else None, deterministic=bitwise)
         plans = CudaPlans(self._kernels, cards)
-        self._without = plans.without
+        self._uncompiled_binder = plans.uncompiled_binder
         self._tiers = ExecutionTiers(plans, determinism, self.instances.retire) if compile == "on" else None
         self.splits_sums = plans.few_launches and self._tiers is not None
 
@@ -107,7 +107,7 @@ class CuPyExecutor(Executor):
         return is_available()
 
     @classmethod
-    def opened(cls, settings: ExecutorSettings) -> Self:
+    def open(cls, settings: ExecutorSettings) -> Self:
         """Open an executor with the settings for a GPU. Raises RuntimeError if there is no usable GPU."""
         sizes, pinned = (settings.device_bytes, settings.device_workspace), settings.instance_bytes
         return cls(settings.determinism, settings.store, *sizes, compile=settings.compile, pinned_bytes=pinned)
@@ -115,7 +115,7 @@ class CuPyExecutor(Executor):
     @property
     def kernels(self) -> int:
         """Number of kernels that were compiled or loaded."""
-        return self._kernels.made
+        return self._kernels.loaded_count
 
     @property
     def device_bytes(self) -> int:

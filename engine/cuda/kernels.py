@@ -99,7 +99,7 @@ class CudaKernels:
         self._refused = RefusedKernels()
         self._lock = Lock()
         #: number of kernels that were compiled or loaded, and of those that were compiled
-        self.made = 0
+        self.loaded_count = 0
         self.compiled = 0
 
     def compile(
@@ -169,7 +169,7 @@ class CudaKernels:
             except KernelUnavailable as error:
                 refusals.append(str(error))
             else:
-                self.made += 1
+                self.loaded_count += 1
                 return module
         raise KernelUnavailable("; ".join(refusals))
 

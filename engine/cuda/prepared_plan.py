@@ -29,8 +29,8 @@ from engine.ir.run_report import IEEE, Precision, coarsest
 from engine.ir.tensor_type import HostArray
 from engine.ops.common.numerics import NullaryOp
 from engine.ops.index.indices import INDEX_ERRORS
-from engine.runtime.interpreter import Buffer, Executor, ReadyPlan, fed
-from engine.runtime.memory_layout import roots_of
+from engine.runtime.interpreter import Buffer, Executor, ReadyPlan, checked_feed
+from engine.runtime.memory_layout import memory_owners
 from engine.runtime.prepared_plan import CALL_BYTES, binding_into
 
 #: maximum number of variants of a plan, each for a set of addresses
@@ -173,7 +173,7 @@ class CudaPreparedPlan:
         self._executor, self._binder, self._steps = executor, binder, plan.steps
         self._feeds, self._feed_types, self._slots = plan.feeds, plan.feed_types, plan.slots
         self._results, self._types = plan.results, plan.result_types
-        feeds, roots = {slot: feed for feed, slot in plan.feeds.items()}, roots_of(plan)
+        feeds, roots = {slot: feed for feed, slot in plan.feeds.items()}, memory_owners(plan)
         #: results that are feeds or reshaped feeds
         self._borrowed = {k: feeds[roots[k].slot] for k in plan.results_in_feeds}
         self._result_buffers = plan.buffers[1:]
@@ -242,7 +242,7 @@ class CudaPreparedPlan:
         return results
 
     def _fed(self, feeds: Mapping[Hashable, Array]) -> dict[Hashable, Array]:
-        return {feed: fed(feeds, feed, planned) for feed, planned in self._feed_types.items()}
+        return {feed: checked_feed(feeds, feed, planned) for feed, planned in self._feed_types.items()}
 
     def _exchanged_feeds(self, feeds: Mapping[Hashable, Array]) -> tuple[Hashable, ...]:
         """Choose the feeds for an exchange: small ones on the host."""

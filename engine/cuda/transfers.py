@@ -311,5 +311,5 @@ class RegisteredMemory:
         except runtime.CUDARuntimeError as error:
             _reasons.log(str(error))
             return False
-        mapping.before_it_goes(lambda: runtime.hostUnregister(address))
+        mapping.on_unmap(lambda: runtime.hostUnregister(address))
         return True

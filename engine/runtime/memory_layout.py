@@ -68,7 +68,7 @@ class Lifetimes:
 
     def __init__(self, plan: Plan) -> None:
         self.extra_bytes = 0
-        self.roots = roots_of(plan)
+        self.roots = memory_owners(plan)
         types, result_slots = plan.feed_types, {root.slot for root in self.roots}
         self.copied = {slot for feed, slot in plan.feeds.items() if self._reserve(types[feed].nbytes)}
         self.handed_out = {k for k, nbytes in enumerate(plan.buffers) if k and not self._reserve(nbytes)}
@@ -112,7 +112,7 @@ class Lifetimes:
         return fits
 
 
-def roots_of(plan: Plan) -> list[Root]:
+def memory_owners(plan: Plan) -> list[Root]:
     """Return the owner of each result's memory: the result itself, or what it views."""
     views = {step.result: Root(step.operands[0], step.attrs.get("index", 0)) for step in plan.steps if not step.places}
     roots = list[Root]()
@@ -301,7 +301,7 @@ def blocks(target: HostArray, source: HostArray) -> tuple[int, list[tuple[int, i
 
 def _moving_buffers(plan: Plan, fixed: Sequence[int]) -> set[int]:
     """Find the buffers that lie in the loop's memory: those of results that own their memory and are not `fixed`."""
-    own_memory, roots = _results_own_memory(plan), roots_of(plan)
+    own_memory, roots = _results_own_memory(plan), memory_owners(plan)
     moving = {root for k, root in enumerate(roots) if own_memory[k] and k not in fixed}
     places = ((Root(step.result, which), place) for step in plan.steps for which, place in enumerate(step.places))
     return {place.buffer for root, place in places if root in moving}
@@ -316,7 +316,7 @@ def _results_own_memory(plan: Plan) -> list[bool]:
     sources = {step.result for step in plan.steps if isinstance(step.op, NullaryOp)}
     foreign_slots, own_memory, seen = sources.union(plan.feeds.values()), list[bool](), set[Root]()
     places, used_bytes = {step.result: step.places for step in plan.steps}, _used_bytes(plan)
-    for root, type in zip(roots_of(plan), plan.result_types, strict=True):
+    for root, type in zip(memory_owners(plan), plan.result_types, strict=True):
         is_own = root not in seen and root.slot not in foreign_slots
         own_memory.append(is_own and used_bytes[places[root.slot][root.which].buffer] <= type.nbytes)
         seen.add(root)

@@ -86,10 +86,10 @@ class Kernels:
         self._loaded: WeakValueDictionary[str, Any] = WeakValueDictionary()
         self._refused = RefusedKernels()
         #: numbers of kernels that were compiled or loaded, and that were compiled
-        self.made = 0
+        self.loaded_count = 0
         self.compiled = 0
         #: binder without kernels, which runs fused nodes with NumPy, block by block
-        self.without = KernelBinder({}, threads)
+        self.uncompiled_binder = KernelBinder({}, threads)
 
     def has_recipes(self, plan: Plan) -> bool:
         """Return False: microkernels are steps of their own."""
@@ -143,7 +143,7 @@ class Kernels:
         kernel: K | None = self._loaded.get(key)
         if kernel is None:
             kernel = self._loaded[key] = self._load_or_compile(key, text, load)
-            self.made += 1
+            self.loaded_count += 1
         return kernel
 
     def _load_or_compile(self, key: str, text: str, load: Callable[[bytes], K]) -> K:
@@ -321,12 +321,12 @@ class NumPyExecutor(Executor):
         self.kernel_threads = 1 if compile == "on" and determinism == "fast" else threads
         self.instances = InstancePool() if instances is None else instances
         self._kernels = Kernels(store, threads)
-        self._without = self._kernels.without
+        self._uncompiled_binder = self._kernels.uncompiled_binder
         is_compiling = compile == "on"
         self._tiers = ExecutionTiers(self._kernels, determinism, self.instances.retire) if is_compiling else None
 
     @classmethod
-    def opened(cls, settings: ExecutorSettings) -> Self:
+    def open(cls, settings: ExecutorSettings) -> Self:
         """Open the executor with the settings that apply to a CPU."""
         instances = InstancePool(settings.instance_bytes)
         return cls(settings.threads, instances, settings.determinism, settings.store, compile=settings.compile)
@@ -334,7 +334,7 @@ class NumPyExecutor(Executor):
     @property
     def kernels(self) -> int:
         """Number of fused kernels that were compiled or loaded."""
-        return self._kernels.made
+        return self._kernels.loaded_count
 
     @property
     def xp(self) -> Namespace:

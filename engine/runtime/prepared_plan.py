@@ -47,7 +47,7 @@ from engine.ir.tensor_type import HostArray, Shape, TensorType
 from engine.ops.common.numerics import NullaryOp
 from engine.runtime.binding import Binder
 from engine.runtime.crash_record import UNKNOWN_PLACE, crash_record, place_named
-from engine.runtime.interpreter import Buffer, Executor, ReadyPlan, fed
+from engine.runtime.interpreter import Buffer, Executor, ReadyPlan, checked_feed
 from engine.runtime.memory_layout import Lasting, Lifetimes
 
 # Segments are runs of consecutive calls. The deadline is checked between two segments. Within a segment, consecutive
@@ -127,7 +127,7 @@ class Region:
         if self._helpers > runner.helpers:
             runner.start_helpers(self._helpers)
         first = 0
-        crash_record.is_at(self._place)
+        crash_record.set_place(self._place)
         # The runner returns at a guard whose word is set, for Python to raise its error or to run a fallback.
         while (position := runner.run(self._address, first, count, watch.address, runner.pool)) != count:
             if position < 0:
@@ -522,7 +522,7 @@ class PreparedPlan:
 
     def _take_feeds(self, feeds: Mapping[Hashable, Array]) -> None:
         for feed, planned, slot, resident in self._intakes:
-            array = fed(feeds, feed, planned)
+            array = checked_feed(feeds, feed, planned)
             if resident is None:
                 self._slots[slot] = array
             else:

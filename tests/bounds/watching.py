@@ -57,7 +57,7 @@ class Built:
     @property
     def made(self) -> int:
         """How many, of both."""
-        return sum(kernels.made for kernels in self._kernels.values())
+        return sum(kernels.loaded_count for kernels in self._kernels.values())
 
 
 class Outside(Exception):

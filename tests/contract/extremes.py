@@ -242,7 +242,7 @@ def by_numpy(plan: Plan, feeds: Mapping[Any, Array]) -> Sequence[Array]:
 
 def by_blocks(plan: Plan, feeds: Mapping[Any, Array]) -> Sequence[Array]:
     """Fused, block by block."""
-    return _run(ExecutionTier(fused(plan, "numpy"), _KERNELS.without), feeds)
+    return _run(ExecutionTier(fused(plan, "numpy"), _KERNELS.uncompiled_binder), feeds)
 
 
 def by_kernels(plan: Plan, feeds: Mapping[Any, Array]) -> Sequence[Array]:

@@ -101,7 +101,7 @@ class _OnArrays(Binder):
 _kernels: Final = Kernels(KernelStore())
 #: what binds a plan's steps
 _BINDERS: Final[dict[str, Callable[[Plan], Binder | None]]] = {
-    "numpy": lambda plan: _kernels.without,
+    "numpy": lambda plan: _kernels.uncompiled_binder,
     "llvm": _kernels.compile,
     "c": _by_c,
     "cuda": partial(_for_a_card, "cuda"),

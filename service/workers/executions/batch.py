@@ -10,7 +10,7 @@ from engine import Batch, BatchSum, Call, CompiledSum, Deadline, HostArray, Nonf
 from engine.analysis.diagnose import Nonfinite
 from engine.compiler.fused_kernel import run_seconds
 from engine.ir.run_report import RunReport
-from engine.runtime.sum_runs import finished, run_blocks
+from engine.runtime.sum_runs import finish_sum, run_blocks
 from service.api.calls.batch import BatchCall
 from service.core.errors import Refusal
 from service.workers.executions.computing import (
@@ -112,7 +112,7 @@ class BatchExecution(Computing):
         if not isinstance(ready, PreparedSum):
             return super().execute(ready, engine, deadline)
         if ready.added_up is not None:
-            return finished(ready.call, ready.added_up.sums), None
+            return finish_sum(ready.call, ready.added_up.sums), None
         parsed, watches = ready.execution, list[NonfiniteWatch]()
 
         # With `diagnose`, each block is watched separately, and the first finding is reported.
@@ -130,7 +130,7 @@ class BatchExecution(Computing):
             watch if parsed.diagnose else None,
         )
         nonfinite = (each.first_nonfinite for each in watches if each.first_nonfinite is not None)
-        return finished(ready.call, sums), next(nonfinite, None)
+        return finish_sum(ready.call, sums), next(nonfinite, None)
 
     def cache_entry(
         self, ready: Prepared, outcome: CallOutcome, engine: Engine, cost: Estimate
