@@ -313,11 +313,11 @@ class _Rows(_OnCard):
 
     flag: int | None
 
-    def _store_result(self, n: int, value: str, at: str, mask: str) -> None:
+    def _store_result(self, n: int, value: str, column: str, mask: str) -> None:
         if n == self.flag:
-            self._tell(n, value, at.removeprefix("%"))
+            self._tell(n, value, column.removeprefix("%"))
         else:
-            super(_Rows, self)._store_result(n, value, at, mask)
+            super(_Rows, self)._store_result(n, value, column, mask)
 
     def _tell(self, n: int, value: str, label: str) -> None:
         with self.ir.when(value, f"{label}.tell", f"{label}.told"):

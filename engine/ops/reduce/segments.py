@@ -39,7 +39,7 @@ _SAMPLES = (
 class OffsetIndices(Op):
     """y[…, n, …] = index[…, n, …] + n · extent, n along `axis`: int64. Each index lies in [0, extent)."""
 
-    name = "apart"
+    name = "offset_indices"
     internal = True
     operands = ("index",)
     attrs: ClassVar[Mapping[str, Attr]] = {
