@@ -162,7 +162,7 @@ class _RecurrenceWriter:
 
     def step_loop(self, results: Sequence[int], consts: int, carries: int) -> StepLoop:
         """Return the recurrence with these scalars as results."""
-        loop = self._kernel._replace(
+        fused = self._kernel._replace(
             operands=tuple(self._operands),
             instructions=tuple(self._instructions),
             results=tuple(KernelResult("element", value) for value in results),
@@ -171,7 +171,7 @@ class _RecurrenceWriter:
         carry_operands = tuple(Carry(inputs.index(consts + k), k) for k in range(carries) if consts + k in inputs)
         moving = tuple(n for n, feed in enumerate(inputs) if feed >= consts + carries)
         strides = (*self._strides, *[self._element] * len(results))
-        return StepLoop(Recurrence(loop, carry_operands, moving), self._space._replace(strides=strides), tuple(inputs))
+        return StepLoop(Recurrence(fused, carry_operands, moving), self._space._replace(strides=strides), tuple(inputs))
 
 
 #: steps of body plans from which a loop waits for its kernels; uncompiled, they take about 0.2 s

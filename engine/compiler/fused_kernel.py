@@ -54,7 +54,7 @@ class Fused(Kernel):
 
     def forward(self, run: RunContext, *arrays: Any, out: Any, **attrs: Any) -> None:
         """Run the kernel with ufuncs: NumPy's block by block, or CuPy's on whole arrays."""
-        _run_loop(run, self.kernel, self.iteration_space, arrays, out)
+        _run_kernel(run, self.kernel, self.iteration_space, arrays, out)
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """FLOPs of the nodes that the kernel replaces."""
@@ -78,14 +78,14 @@ class Fused(Kernel):
         return expand_functions(self.kernel)
 
 
-_run_loop = DeviceFunction(run_on_arrays)
+_run_kernel = DeviceFunction(run_on_arrays)
 
 
-@_run_loop.on("cpu")
+@_run_kernel.on("cpu")
 def _run_in_blocks(
-    run: RunContext, loop: FusedKernel, space: Space, operands: Sequence[HostArray], results: Sequence[HostArray]
+    run: RunContext, fused: FusedKernel, space: Space, operands: Sequence[HostArray], results: Sequence[HostArray]
 ) -> None:
-    make_calls(run.checked(bind_blocks(loop, space, operands, results, 1)))
+    make_calls(run.checked(bind_blocks(fused, space, operands, results, 1)))
 
 
 # Layout of operands over the rows and columns of a kernel, as the strides of its space.

@@ -62,7 +62,7 @@ class CompiledKernel(NamedTuple):
     """A kernel, its fused kernel with functions expanded to arithmetic, and kernels that add up partial sums."""
 
     kernel: NativeKernel
-    loop: FusedKernel
+    fused: FusedKernel
     sums: Mapping[str, NativeKernel]
 
 
@@ -123,10 +123,10 @@ class Kernels:
 
     def _code(self, op: CompiledOp) -> KernelCode:
         if isinstance(op, Fused):
-            loop = op.expanded
-            kernel = self._loop_kernel(loop, lanes_of(loop, op.iteration_space.columns))
-            sums = {kind: self._loop_kernel(part_sum_kernel(loop.dtype, kind), LANES) for kind in sum_kinds(op)}
-            return CompiledKernel(kernel, loop, sums)
+            fused = op.expanded
+            kernel = self._fused_kernel(fused, lanes_of(fused, op.iteration_space.columns))
+            sums = {kind: self._fused_kernel(part_sum_kernel(fused.dtype, kind), LANES) for kind in sum_kinds(op)}
+            return CompiledKernel(kernel, fused, sums)
         if isinstance(op, PlannedScan):
             assert op.step_loop is not None
             recurrence = op.step_loop.expanded
@@ -134,8 +134,8 @@ class Kernels:
             return StepKernel(self._kernel(text, load_kernel), recurrence)
         return [self._kernel(phase.text, load_kernel) for phase in op.recipe.phases]
 
-    def _loop_kernel(self, loop: FusedKernel, lanes: int) -> NativeKernel:
-        return self._kernel(llvm_text(loop, lanes), partial(native_kernel, loop, lanes))
+    def _fused_kernel(self, fused: FusedKernel, lanes: int) -> NativeKernel:
+        return self._kernel(llvm_text(fused, lanes), partial(native_kernel, fused, lanes))
 
     def _kernel(self, text: str, load: Callable[[bytes], K]) -> K:
         """Return the kernel with this text: a loaded one, a stored one, or a new one."""
@@ -243,7 +243,7 @@ class KernelBinder(Binder):
             return step.op.recipe.workspace(self._threads_for(step.op))
         assert isinstance(step.op, Fused)
         assert isinstance(code, CompiledKernel)
-        return kernel_workspace(code.kernel, code.loop, step.op.iteration_space, self._threads)
+        return kernel_workspace(code.kernel, code.fused, step.op.iteration_space, self._threads)
 
     def fit_loops(self, plan: Plan) -> None:
         """Decide which loops of a plan and of its bodies run as native calls, before any of them is bound."""
@@ -268,9 +268,9 @@ class KernelBinder(Binder):
         by_numpy = partial(bind_blocks, op.kernel, op.iteration_space, threads=op.threads)
         if not isinstance(code, CompiledKernel):  # bound at each run, to hold the blocks of one step at a time
             return [fallback(partial(_with_deadline_checks, run, by_numpy), operands, out)]
-        kernel, loop, sums = code
+        kernel, fused, sums = code
         return bind_within_range(
-            kernel, loop, op.iteration_space, operands, out, self._threads, by_numpy, run.workspace, sums
+            kernel, fused, op.iteration_space, operands, out, self._threads, by_numpy, run.workspace, sums
         )
 
     def _threads_for(self, op: MicrokernelOp) -> int:

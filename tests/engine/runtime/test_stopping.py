@@ -166,7 +166,7 @@ def test_a_device_without_kernels_looks_before_each_scalar() -> None:
     out = [np.empty(t.shape, t.dtype) for t in step.types]
     counted = Counted()
     step.op.fill(RunContext(np, counted, device="new"), [feeds[n] for n in step.operands], out, step.attrs)
-    computed = [each.op for each in step.op.loop.instructions if each.op not in ("load", "constant")]
+    computed = [each.op for each in step.op.kernel.instructions if each.op not in ("load", "constant")]
     assert counted.looks >= len(computed) > 3
 
 
