@@ -18,7 +18,7 @@ import pytest
 from engine import registry
 from engine.ir.attributes import Attr
 from engine.ir.graph import RuleCache
-from scripts.mutants import Measured, Session, Tally, forked, measure_all, options, report
+from scripts.mutants import Measured, Session, Tally, forked, measure_all, options, report, spread
 from scripts.mutants_apply import FunctionKey, NotApplied, alive, apply, changed
 from scripts.mutants_cost import only_for_costs
 from scripts.mutants_find import Mutant, find_mutants
@@ -260,6 +260,7 @@ class Named:
     nodeid: str
 
 
+@pytest.mark.slow
 def test_tests_that_fail_without_a_mutant_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scripts.mutants.passes", lambda item: item.nodeid == "well")
     items = [cast("pytest.Item", Named(name)) for name in ("one", "well", "two")]
@@ -268,13 +269,14 @@ def test_tests_that_fail_without_a_mutant_are_named(monkeypatch: pytest.MonkeyPa
         measure_all(items, [], 1)
 
 
+@pytest.mark.slow
 def test_what_a_test_before_has_had_made_is_made_again(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     module, mutants = load("from functools import cache\n@cache\ndef f(x):\n    return x + 1\n")
     shapes = RuleCache(lambda op, types, attrs: module.f(len(types)))
     monkeypatch.setattr("scripts.mutants.passes", lambda item: shapes(registry().ops["sin"], (), {}) == module.f(0))
     items = [cast("pytest.Item", Named(name)) for name in ("first", "again")]
     assert [m.called for m in measure_all(items, [module], 1)] == [set(changed(mutants[0]))] * 2
-    monkeypatch.setattr("scripts.mutants.remembering", lambda modules: [])
+    monkeypatch.setattr("scripts.mutants.cache_clearers", lambda modules: [])
     assert measure_all(items, [module], 1)[1].called == set()
 
 
@@ -360,3 +362,8 @@ def tally(mutant: Mutant, killed: int, survived: int) -> Tally:
 def test_report_counts_what_was_killed(load: Load) -> None:
     _, (mutant,) = load("y = 1\n")
     assert "all               20      19   95.0%" in report(tally(mutant, 19, 1))
+
+
+def test_a_sample_is_spread_over_all_mutants() -> None:
+    assert spread(range(10), 4) == [0, 2, 5, 7]
+    assert spread("abc", 3) == spread("abc", 4) == ["a", "b", "c"]

@@ -186,6 +186,7 @@ def test_a_signal_in_the_middle_of_compiling(change: str, number: int) -> None:
         assert set(ended(process, number)) <= {"compiling"}
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 def test_a_restarted_server_finds_its_kernels(tmp_path: Path, wanted: Any) -> None:
     for words in ("compiling", "loading"):

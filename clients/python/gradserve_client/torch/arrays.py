@@ -1,4 +1,4 @@
-"""Tensors of PyTorch as arrays that are fed, and arrays that come back as tensors."""
+"""Conversion between PyTorch tensors and the arrays of requests and responses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from gradserve_client.errors import InputError
-from gradserve_client.recording.arguments import NUMPY, Fed, Library
+from gradserve_client.recording.arguments import NUMPY, Feed, Library
 from gradserve_client.tensors import Array
 
 
@@ -17,27 +17,27 @@ def _is_array(value: object) -> bool:
     return isinstance(value, torch.Tensor) or NUMPY.is_array(value)
 
 
-def as_fed(value: Any) -> Fed:
-    """The elements of a tensor, without a copy where that is possible; what else is fed, as everywhere.
+def as_feed(value: Any) -> Feed:
+    """Convert a tensor to an array, without a copy if possible. Other values are converted by NumPy.
 
-    Raises InputError for a dtype that the wire lacks.
+    Raises InputError for an unsupported dtype.
     """
     if not isinstance(value, torch.Tensor):
-        return NUMPY.fed(value)
+        return NUMPY.to_feed(value)
     try:
-        return NUMPY.fed(value.numpy(force=True))
+        return NUMPY.to_feed(value.numpy(force=True))
     except TypeError:
         raise InputError(f"{value.dtype} is no dtype of the wire") from None
 
 
-TORCH: Final = Library(_is_array, as_fed)
+TORCH: Final = Library(_is_array, as_feed)
 
 
 def as_tensor(array: Array, device: torch.device) -> torch.Tensor:
-    """A tensor of these elements, which may be written to."""
+    """Convert an array to a writable tensor."""
     return torch.from_numpy(np.require(array, requirements="W")).to(device)
 
 
 def device_of(values: Sequence[Any]) -> torch.device:
-    """Where the first tensor among them is; else the memory of this machine."""
+    """Return the device of the first tensor, or the CPU if there is none."""
     return next((value.device for value in values if isinstance(value, torch.Tensor)), torch.device("cpu"))
